@@ -4,9 +4,10 @@
 
 Every kept session has a name of another family, as the sessions of other users have. For each store: the best time of one step
 beside the same in a store with the first number of kept sessions, measured in turns in one run. The steps are those of a worker
-that runs: it opens a session by name, opens one that it shares with others, asks for the notice of a turn, looks for jobs that
-other workers run, and lists a page of all sessions. The first time in a process, a store in files learns
-which sessions there are; that is measured apart, as a time for each session.
+that runs: it opens a session by name, opens one with a new name, opens one that it shares with others, asks for the notice of a
+turn, looks for jobs that other workers run, and lists a page of all sessions. One step is that of a process that just started:
+its first session keeps an output of 20 KB. The first time that a process lists a store in files, it learns which sessions there
+are; that is measured apart, as a time for each session.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from overspill.store.objects.families import family_keys
 from overspill.store.objects.store import ObjectStore
 from overspill.store.postgres.store import PostgresStore
 
-STEPS = ("open by name", "open shared", "notice", "wait", "list a page")
+STEPS = ("open by name", "open a new name", "first session and output", "open shared", "notice", "wait", "list a page")
 UPLOADS_AT_ONCE = 16
 
 
@@ -86,8 +87,9 @@ def fill_bucket(store: ObjectStore, count: int) -> None:
 class Worker:
     """A process that works in a store with so many kept sessions, and another worker that shares its session."""
 
-    def __init__(self, store: Any) -> None:
-        self.store = store
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self.make = make
+        self.store = make()
         self.settings = Settings()
 
     async def __aenter__(self) -> Worker:
@@ -109,6 +111,15 @@ class Worker:
             case "open by name":
                 async with Session(self.settings, name="bench-alone", store=self.store, preload=False):
                     pass
+            case "open a new name":
+                async with Session(self.settings, name=f"bench-{uuid.uuid4()}", store=self.store, preload=False):
+                    pass
+            case "first session and output":
+                store = self.make()
+                async with Session(self.settings, name="bench-first", store=store, preload=False) as session:
+                    await session.keep("x" * 20_000, "output")
+                if store is not self.store:
+                    store.close()
             case "open shared":
                 async with Session(self.settings, name="bench-others", shared=True, store=self.store, preload=False):
                     pass
@@ -137,21 +148,21 @@ async def measure(few: Worker, many: Worker, rounds: int, title: str) -> None:
 async def compare(make: Callable[[int], Any], fill: Callable[[Any, int], None], counts: list[int], rounds: int) -> None:
     async with Worker(filled(make, fill, counts[0])) as few:
         for count in counts[1:]:
-            store = filled(make, fill, count)
+            again = filled(make, fill, count)
             started = time.perf_counter()
-            store.shelves(family="bench")
+            again().shelves(family="bench")
             first = time.perf_counter() - started
             print(f"  the first look at {count:,} sessions: {1e3 * first:.0f} ms, {1e6 * first / count:.1f} µs each")
-            async with Worker(store) as many:
+            async with Worker(again) as many:
                 await measure(few, many, rounds, f"{count:,} kept sessions")
 
 
-def filled(make: Callable[[int], Any], fill: Callable[[Any, int], None], count: int) -> Any:
+def filled(make: Callable[[int], Any], fill: Callable[[Any, int], None], count: int) -> Callable[[], Any]:
     store = make(count)
     store.shelves(family="bench")  # makes the tables
     fill(store, count)
     store.close()
-    return make(count)
+    return lambda: make(count)
 
 
 def main() -> None:

@@ -3,8 +3,8 @@
     $(scripts/framework --python pydantic_ai) benchmarks/integrations.py pydantic_ai [--calls 300] [--rounds 7]
 
 Runs of an agent make few and many small tool calls, with a scripted model. The difference is what a call costs, the rest is what
-a run does. Bare and wrapped runs alternate; the best of all rounds counts, in processor time. "Overspill itself" is the same
-call without the framework. The rest of what is more goes to the framework's hook, and to three more tools with each request.
+a run does. Runs of the bare framework, with hooks that do nothing (see `idle_hooks`) and with Overspill alternate; the best of
+all rounds counts, in processor time. "Overspill itself" is the same call without the framework.
 
 With --context: what enters the context until the right answer, in tokens, with the framework's own mechanism for large results,
 with Overspill, and with nothing. `pydantic_ai` runs in the environment `pydantic_ai_harness` then.
@@ -57,11 +57,10 @@ def count_to(calls: int) -> Callable[[Request], Any]:
     return script
 
 
-def measure(driver: Driver, calls: int, *, bare: bool) -> float:
+def measure(make_agent: Callable[..., Any], calls: int) -> float:
     """Milliseconds of processor time."""
     with tempfile.TemporaryDirectory() as place:
-        options: dict[str, Any] = {"bare": True} if bare else {"settings": Settings(storeDir=place)}
-        agent = driver.agent([add], count_to(calls), **options)
+        agent = make_agent([add], count_to(calls), place)
         gc.collect()
         started = time.process_time()
         assert asyncio.run(agent.run("Add.")) == "done"
@@ -83,6 +82,25 @@ async def measure_alone(rounds: int) -> float:
         best = min(best, (time.process_time() - started) * 1e3 / CALLS_A_TURN)
     await run.close()
     return best
+
+
+def compare_calls(framework: str, driver: Driver, calls: int, rounds: int) -> None:
+    idle = import_module(f"benchmarks.idle_hooks.{framework}")
+    kinds: dict[str, Callable[..., Any]] = {
+        "bare": lambda tools, script, place: driver.agent(tools, script, bare=True),
+        "idle": lambda tools, script, place: idle.make_agent(tools, script),
+        "ours": lambda tools, script, place: driver.agent(tools, script, settings=Settings(storeDir=place)),
+    }
+    few, many = CALLS_A_TURN, CALLS_A_TURN + calls
+    best = {(kind, count): math.inf for count in (few, many) for kind in kinds}
+    for _ in range(rounds):
+        for kind, count in best:
+            best[kind, count] = min(best[kind, count], measure(kinds[kind], count))
+    bare, idle_hook, ours = ((best[kind, many] - best[kind, few]) / calls for kind in kinds)
+    opening = best["ours", few] - best["bare", few] - few * (ours - bare)
+    print(f"{framework}: {bare:.2f} ms bare, {idle_hook:.2f} ms with an idle hook, {ours:.2f} ms with Overspill a call: ", end="")
+    print(f"{ours / bare:.2f} x, {ours - bare:.2f} ms more, of which the hook {idle_hook - bare:.2f} ms, and ", end="")
+    print(f"{opening:.0f} ms more a run")
 
 
 async def compare_contexts(framework: str, driver: Driver, place: str) -> None:
@@ -114,15 +132,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as place:
             asyncio.run(compare_contexts(options.framework, driver, place))
         return
-    few, many = CALLS_A_TURN, CALLS_A_TURN + options.calls
-    best = {(calls, bare): math.inf for calls in (few, many) for bare in (True, False)}
-    for _ in range(options.rounds):
-        for calls, bare in best:
-            best[calls, bare] = min(best[calls, bare], measure(driver, calls, bare=bare))
-    bare, wrapped = ((best[many, kind] - best[few, kind]) / options.calls for kind in (True, False))
-    opening = best[few, False] - best[few, True] - few * (wrapped - bare)
-    print(f"{options.framework}: {bare:.2f} ms bare, {wrapped:.2f} ms with Overspill a call: ", end="")
-    print(f"{wrapped / bare:.2f} x, {wrapped - bare:.2f} ms more, and {opening:.0f} ms more a run")
+    compare_calls(options.framework, driver, options.calls, options.rounds)
     print(f"Overspill itself: {asyncio.run(measure_alone(options.rounds)):.2f} ms a call")
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from overspill.lexical.kinds import KINDS
+
 SRC = Path(__file__).parents[1] / "src"
 
 
@@ -304,6 +306,24 @@ def test_only_commands_know_the_environment():
 
 def reads_environment(node: ast.AST) -> bool:
     return is_attribute(node, "environ", "getenv") and ast.unparse(node) in ("os.environ", "os.getenv")
+
+
+def test_only_the_registry_of_kinds_tells_them_apart_by_name():
+    names = {kind.name for kind in KINDS}
+    told = {module for module in MODULES for node in nodes_of(module) if names & set(texts_compared_with_a_kind(node))}
+    assert {module for module in told if not module.startswith("overspill.lexical.kinds")} == set()
+
+
+def texts_compared_with_a_kind(node: ast.AST) -> Iterator[object]:
+    match node:
+        case ast.Compare():
+            asked, others = [node.left, *node.comparators], [node.left, *node.comparators]
+        case ast.Match():
+            asked, others = [node.subject], [case.pattern for case in node.cases]
+        case _:
+            return
+    if any("kind" in ast.unparse(each) for each in asked):
+        yield from (each.value for other in others for each in ast.walk(other) if isinstance(each, ast.Constant))
 
 
 def test_only_a_sessions_owner_starts_tasks_outside_a_group():

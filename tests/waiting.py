@@ -1,8 +1,10 @@
 """Waiting for what nobody here can signal."""
 
+import os
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import anyio
 
@@ -12,6 +14,11 @@ async def until(holds: Callable[[], object], within: float = 30) -> None:
     with anyio.fail_after(within):
         while not holds():  # noqa: ASYNC110
             await anyio.sleep(0.01)
+
+
+def list_paths(place: Path) -> list[Path]:
+    """All that is below, also while others remove some of it, which `rglob` does not survive."""
+    return [Path(folder, name) for folder, folders, files in os.walk(place) for name in (*folders, *files)]
 
 
 def wait_until(holds: Callable[[], object], within: float = 60) -> None:

@@ -25,6 +25,7 @@ class ContextBudget:
         self._reservations: list[int] = []
         self._reserved = 0
         self._settled = 0  # reservations cleared so far: marks count from the very first one
+        self._is_told = False  # by a host that knows what requests really used
         self._lock = Lock()
         self.settlements: list[tuple[int, int]] = []
         """(our estimate, the host's count) of each request that is not on record yet."""
@@ -77,13 +78,26 @@ class ContextBudget:
         _require_count("used", used)
         _require_count("mark", 0 if mark is None else mark)
         with self._lock:
-            included = self.mark() if mark is None else mark
-            cleared = self._reservations[: max(0, included - self._settled)]
-            self.settlements.append((self._used + sum(cleared), used))
-            self._used = used
-            self._settled += len(cleared)
-            self._reserved -= sum(cleared)
-            del self._reservations[: len(cleared)]
+            self._is_told = True
+            expected = self._replace(used, self.mark() if mark is None else mark)
+            self.settlements.append((expected, used))
+
+    def recount(self, used: int, mark: int) -> None:
+        """The same with a count of the conversation, for models that do not say what a request used. Once one has, this does
+        nothing."""
+        _require_count("used", used)
+        with self._lock:
+            if not self._is_told:
+                self._replace(used, mark)
+
+    def _replace(self, used: int, mark: int) -> int:
+        """Returns what was expected to be used."""
+        cleared = self._reservations[: max(0, mark - self._settled)]
+        expected, self._used = self._used + sum(cleared), used
+        self._settled += len(cleared)
+        self._reserved -= sum(cleared)
+        del self._reservations[: len(cleared)]
+        return expected
 
 
 def _require_count(name: str, value: object, minimum: int = 0) -> None:

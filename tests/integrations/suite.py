@@ -19,7 +19,7 @@ import pytest
 
 from overspill import Session, Settings
 from tests.integrations.driving import Call, Driver, Request, Scripted
-from tests.waiting import until
+from tests.waiting import list_paths, until
 
 LINES = [f"{number:06} request served in {number % 97} ms" for number in range(16_500)]
 NEEDLE = "order 4711 was refused: card expired"
@@ -384,7 +384,7 @@ async def test_a_run_that_fails_leaves_nothing_behind(driver: Driver, tmp_path: 
 
 async def is_soon_empty(place: Path) -> bool:
     with anyio.move_on_after(30):
-        while any(path.name.startswith("session-") for path in place.rglob("*")):
+        while any(path.name.startswith("session-") for path in list_paths(place)):
             gc.collect()
             await anyio.sleep(0.05)
         return True

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from overspill.agent.file.keys import OutputKeys
 from overspill.extraction import wrapper
-from overspill.text.humanize import one_line
+from overspill.text.humanize import one_line, quote_line
 from overspill.wording import framing
 
 _MAX_LISTED_JOBS = 10
@@ -125,7 +125,7 @@ def report_misfit(error: str) -> str:
 
 
 def bad_arguments(name: str, error: str) -> str:
-    return f"Invalid arguments for {name}: {error}."
+    return f"Invalid arguments for {name}: {quote_line(error)}."
 
 
 def no_report(agent: str, why: str) -> str:

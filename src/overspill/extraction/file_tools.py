@@ -25,6 +25,7 @@ from overspill.reading import Bound
 from overspill.reading.positions import View
 from overspill.text import tokens
 from overspill.text.encoding import decode
+from overspill.text.humanize import quote_line
 from overspill.types import ToolCall
 
 OTHER_FILE = "There is no file {file!r} here. The only file is {handle!r}; use that name exactly."
@@ -207,7 +208,7 @@ class FileTools:
         try:
             asked = msgspec.convert(given, kind, strict=False)
         except msgspec.ValidationError as error:
-            raise BadRequest(BAD_ARGUMENTS.format(tool=tool, error=error)) from None
+            raise BadRequest(BAD_ARGUMENTS.format(tool=tool, error=quote_line(str(error)))) from None
         if asked.file != self._document.handle and not (self._is_plain and asked.file is None):
             raise BadRequest(OTHER_FILE.format(file=(asked.file or "")[:200], handle=self._document.handle))
         return asked

@@ -7,6 +7,7 @@ import binascii
 
 from overspill.gate.collect import field
 from overspill.text import encoding
+from overspill.text.humanize import one_line
 from overspill.types import Block
 
 
@@ -14,7 +15,7 @@ def describe_blob(block: Block) -> str:
     """Its type and media type: `Image image/png`."""
     resource = field(block, "resource") or block
     media_type = field(resource, "mimeType") or field(resource, "mime_type") or ""
-    return f"{str(field(block, 'type')).capitalize()} {media_type}".strip()
+    return one_line(f"{str(field(block, 'type')).capitalize()} {media_type}")
 
 
 def blob_data(block: Block) -> str:

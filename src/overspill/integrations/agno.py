@@ -8,7 +8,7 @@ import inspect
 import json
 import weakref
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 from overspill.gate.intent import Messages
@@ -43,10 +43,21 @@ def overspill(
     adapter = _Adapter(Options("agno", settings, session, budget, notice=False))
     return {
         "tools": [*tools, *adapter.tools],
-        "tool_hooks": [*tool_hooks, adapter.wrap_tool],
+        "tool_hooks": [*tool_hooks, _know_signature(adapter.wrap_tool)],
         "pre_hooks": [adapter.begin, *pre_hooks],
         "post_hooks": [*post_hooks, adapter.end],
     }
+
+
+def _know_signature(hook: Callable[..., Any]) -> Callable[..., Any]:
+    """agno works out the signature of a hook ten times in each call, unless the hook has it as an attribute."""
+
+    @wraps(hook)
+    def known(**arguments: Any) -> Any:
+        return hook(**arguments)
+
+    known.__dict__["__signature__"] = inspect.signature(hook)
+    return known
 
 
 class _AgnoRun:

@@ -4,27 +4,35 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
-from weakref import WeakSet
 
 from overspill.errors import BadRequest, require
-from overspill.gate.collect import is_blocks, text_block
-from overspill.hooks.shapes import HookEvent, Unusable, find_text
+from overspill.gate.collect import text_block
 from overspill.integrations.missing import MissingFramework
+from overspill.integrations.open_runs import OpenRuns
 from overspill.integrations.options import GivenBudget, GivenSession, Options
 from overspill.integrations.sessions import Run, Sessions
 from overspill.settings import Settings
-from overspill.types import Output, Reply
+from overspill.types import Output
 
 try:
     from claude_agent_sdk import HookMatcher
     from mcp.server.lowlevel import Server
-    from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, Tool
+    from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult
 except ImportError as error:
     raise MissingFramework("claude_agent_sdk", "claude-agent-sdk>=0.2.182 with mcp>=2") from error
+
+from overspill.integrations.conversations.claude_agent_sdk import (
+    define_tool,
+    name_prefix,
+    read_own_result,
+    read_result,
+    write_result,
+)
 
 SERVER = "overspill"
 MAX_OPEN_SESSIONS = 200
@@ -52,42 +60,25 @@ def overspill_options(
     require("mcp_servers", mcp_servers, (Mapping, type(None)), "a dictionary of servers by name")
     if SERVER in (mcp_servers or {}):
         raise BadRequest(f"The name {SERVER!r} is taken by the server with the retrieval tools. Give your server another name.")
-    options = Options("claude_agent_sdk", settings, session, budget, notice=False, tool_prefix=f"mcp__{SERVER}__")
+    options = Options("claude_agent_sdk", settings, session, budget, notice=False, tool_prefix=name_prefix(SERVER))
     adapter = _Adapter(Sessions(options))
-    ours = {
-        "UserPromptSubmit": adapter.note_prompt,
-        "PreToolUse": adapter.note_call,
-        "PostToolUse": adapter.replace_result,
-        "PostToolUseFailure": adapter.forget_call,
-        "Stop": adapter.end,
-        "StopFailure": adapter.end,
-    }
+    servers = {name: adapter.wrap(name, each) for name, each in (mcp_servers or {}).items()}
+    ours = adapter.make_hooks()
     return {
-        "mcp_servers": {**{name: adapter.wrap(name, each) for name, each in (mcp_servers or {}).items()}, SERVER: adapter.server},
-        "hooks": {**(hooks or {}), **{name: [*(hooks or {}).get(name, ()), HookMatcher(hooks=[ours[name]])] for name in ours}},
+        "mcp_servers": {**servers, SERVER: adapter.server},
+        "hooks": {**(hooks or {}), **{name: [*(hooks or {}).get(name, ()), ours[name]] for name in ours}},
         "allowed_tools": [*allowed_tools, f"mcp__{SERVER}"],
     }
-
-
-class _Conversation:
-    """A session of Claude Code, while it works on a prompt."""
-
-    def __init__(self, run: Run) -> None:
-        self.run = run
-        self.prompt = ""
-        self.connections: WeakSet[Any] = WeakSet()
-
-    def read_messages(self) -> list[dict[str, Any]]:
-        return [{"role": "user", "content": self.prompt}]
 
 
 class _Adapter:
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
-        self._open: OrderedDict[str, _Conversation] = OrderedDict()
+        self._runs = OpenRuns(sessions, MAX_OPEN_SESSIONS)
+        self._prompts: OrderedDict[str, str] = OrderedDict()
         self._calls: OrderedDict[str, str] = OrderedDict()
-        self._served = {SERVER}
-        self._tools = [_define(each, sessions.options.tool_prefix) for each in sessions.define_tools()]
+        self._served = [name_prefix(SERVER)]
+        self._tools = [define_tool(each, sessions.options.tool_prefix) for each in sessions.define_tools()]
         server = Server(SERVER, on_list_tools=self._list, on_call_tool=self._answer)
         self.server = {"type": "sdk", "name": SERVER, "instance": server}
 
@@ -95,7 +86,7 @@ class _Adapter:
         """A server in this process runs its tools through Overspill. Results of others are replaced by a hook."""
         if not isinstance(config, dict) or config.get("type") != "sdk":
             return config
-        self._served.add(name)
+        self._served.append(name_prefix(name))
         server = copy.copy(config["instance"])
         server._request_handlers = dict(server._request_handlers)
         for method, wrapped in (("tools/call", self._call), ("tools/list", self._list_without_schemas)):
@@ -103,65 +94,82 @@ class _Adapter:
                 server.add_request_handler(method, entry.params_type, partial(wrapped, entry.handler))
         return {**config, "instance": server}
 
+    def make_hooks(self) -> dict[str, HookMatcher]:
+        """A hook costs a message each way. So each call has one: before it, to say whose it is, or after it, to replace the
+        result."""
+        served = "|".join(map(re.escape, self._served))
+        return {
+            "UserPromptSubmit": HookMatcher(hooks=[self.note_prompt]),
+            "PreToolUse": HookMatcher(f"^(?:{served})", [self.note_call]),
+            "PostToolUse": HookMatcher(f"^(?!{served})", [self.replace_result]),
+            "Stop": HookMatcher(hooks=[self.end]),
+            "StopFailure": HookMatcher(hooks=[self.end]),
+        }
+
     async def note_prompt(self, event: Any, id: str | None, context: Any) -> dict[str, Any]:
-        (await self._find(event["session_id"])).prompt = event["prompt"]
+        _remember(self._prompts, event["session_id"], event["prompt"], MAX_OPEN_SESSIONS)
         return {}
 
     async def note_call(self, event: Any, id: str | None, context: Any) -> dict[str, Any]:
         call, session = event["tool_use_id"], event["session_id"]
-        self._calls[call] = session if self._calls.get(call, session) == session else _AMBIGUOUS
-        if len(self._calls) > _MAX_UNANSWERED_CALLS:
-            self._calls.popitem(last=False)
+        owner = session if self._calls.get(call, session) == session else _AMBIGUOUS
+        _remember(self._calls, call, owner, _MAX_UNANSWERED_CALLS)
         return {}
 
     async def replace_result(self, event: Any, id: str | None, context: Any) -> dict[str, Any]:
-        """Also tells the model which slow tools have finished, since nothing else reaches it between two requests."""
-        self._forget(event)
-        found, answer = await self._find(event["session_id"]), {}
-        is_served = any(event["tool_name"].startswith(f"mcp__{name}__") for name in self._served)
-        if not is_served and (read := _read_result(event)) is not None:
+        """Also tells the model which slow tools have finished."""
+        session, answer = event["session_id"], {}
+        run = await self._runs.find(session, session)
+        if (read := read_own_result(event)) is not None:
             output, show = read
 
             async def tool(**args: Any) -> Output:
                 return output
 
             # Without the arguments: the tool has run, and a reference in them was text to it.
-            reply = await found.run.call(event["tool_name"], {}, tool, id=event["tool_use_id"], messages=found.read_messages)
+            said = partial(self._read_messages, session)
+            reply = await run.call(event["tool_name"], {}, tool, id=event["tool_use_id"], messages=said)
             answer = {} if reply.passed else show(reply)
-        if news := found.run.news():
+        if news := run.news():
             answer["additionalContext"] = news
         return {"hookSpecificOutput": {"hookEventName": "PostToolUse", **answer}} if answer else {}
 
-    async def forget_call(self, event: Any, id: str | None, context: Any) -> dict[str, Any]:
-        self._forget(event)
-        return {}
-
     async def end(self, event: Any, id: str | None, context: Any) -> dict[str, Any]:
-        for call in [call for call, session in self._calls.items() if session == event["session_id"]]:
+        session = event["session_id"]
+        for call in [call for call, owner in self._calls.items() if owner == session]:
             del self._calls[call]
-        await self._close(event["session_id"])
+        self._prompts.pop(session, None)
+        await self._runs.close(session)
         return {}
-
-    def _forget(self, event: Any) -> None:
-        """An id that two users had stays ambiguous: one of the calls may still run."""
-        if self._calls.get(event["tool_use_id"]):
-            del self._calls[event["tool_use_id"]]
 
     async def _call(self, handler: Any, context: Any, params: CallToolRequestParams) -> Any:
-        found = await self._find_by_call(context, params)
-        if found is None:
-            own, _ = self._sessions.asking.take_off(params.name, params.arguments or {})
-            return await handler(context, params.model_copy(update={"arguments": dict(own)}) if params.arguments else params)
-
         async def tool(**given: Any) -> Output:
-            result = await handler(context, params.model_copy(update={"arguments": given}))
-            if not isinstance(result, CallToolResult):  # it asks for more, and the client answers it
-                return Output([], original=result)
-            blocks = [each.model_dump(by_alias=True, exclude_none=True) for each in result.content]
-            return Output(blocks, is_error=bool(result.is_error), original=result)
+            return read_result(await handler(context, params.model_copy(update={"arguments": given})))
 
-        args, said = params.arguments or {}, found.read_messages
-        return _to_result(await found.run.call(params.name, args, tool, id=_find_call(params), messages=said))
+        id, args = _find_call(params), params.arguments or {}
+        if not (session := self._calls.get(id)):
+            own, _ = self._sessions.asking.take_off(params.name, args)
+            return await handler(context, params.model_copy(update={"arguments": dict(own)}) if args else params)
+        try:
+            run, said = await self._find_run(session, context), partial(self._read_messages, session)
+            return write_result(await run.call(params.name, args, tool, id=id, messages=said), run.news())
+        finally:
+            self._forget(id)
+
+    async def _answer(self, context: Any, params: CallToolRequestParams) -> CallToolResult:
+        id = _find_call(params)
+        if not (session := self._calls.get(id)):
+            return CallToolResult.model_validate({"content": [text_block(_NOBODY)], "isError": True})
+        try:
+            run = await self._find_run(session, context)
+            return write_result(await run.invoke(params.name, params.arguments or {}, id=id), run.news())
+        finally:
+            self._forget(id)
+
+    def _forget(self, id: str) -> None:
+        """An id that two users had stays ambiguous: one of the calls may still run."""
+        if self._calls.get(id):
+            del self._calls[id]
 
     async def _list_without_schemas(self, handler: Any, context: Any, params: Any) -> Any:
         """A client refuses a result that does not match the output schema, and a stored result has another form."""
@@ -174,63 +182,19 @@ class _Adapter:
     async def _list(self, context: Any, params: Any) -> ListToolsResult:
         return ListToolsResult(tools=self._tools)
 
-    async def _answer(self, context: Any, params: CallToolRequestParams) -> CallToolResult:
-        found = await self._find_by_call(context, params)
-        if found is None:
-            return CallToolResult.model_validate({"content": [text_block(_NOBODY)], "isError": True})
-        return _to_result(await found.run.invoke(params.name, params.arguments or {}, id=_find_call(params)))
-
-    async def _find_by_call(self, context: Any, params: CallToolRequestParams) -> _Conversation | None:
+    async def _find_run(self, session: str, context: Any) -> Run:
         """The SDK closes the connection to a server with the query, even if that fails or is cancelled. Hooks do not say so."""
-        session = self._calls.get(_find_call(params))
-        if not session:
-            return None
-        found, connection = await self._find(session), context.session._connection
-        if connection not in found.connections:
-            found.connections.add(connection)
-            connection.exit_stack.push_async_callback(self._close, session)
-        return found
+        return await self._runs.find(session, session, context.session._connection.exit_stack)
 
-    async def _find(self, session: str) -> _Conversation:
-        if session not in self._open:
-            self._open[session] = _Conversation(self._sessions.begin_run(session))
-        self._open.move_to_end(session)
-        found = self._open[session]
-        if len(self._open) > MAX_OPEN_SESSIONS:
-            await self._close(next(iter(self._open)))
-        return found
-
-    async def _close(self, session: str) -> None:
-        if (found := self._open.pop(session, None)) is not None:
-            await found.run.close()
+    def _read_messages(self, session: str) -> list[dict[str, Any]]:
+        return [{"role": "user", "content": self._prompts.get(session, "")}]
 
 
-def _define(tool: dict[str, Any], prefix: str) -> Tool:
-    """Claude Code puts the prefix before the name itself, and may load tools only when the model has searched for them."""
-    name, always = tool["name"].removeprefix(prefix), {"anthropic/alwaysLoad": True}
-    described = {"name": name, "description": tool["description"], "inputSchema": tool["parameters"], "_meta": always}
-    return Tool.model_validate(described)
+def _remember(known: OrderedDict[str, str], key: str, value: str, limit: int) -> None:
+    known[key] = value
+    if len(known) > limit:
+        known.popitem(last=False)
 
 
 def _find_call(params: CallToolRequestParams) -> str:
     return str((params.meta or {}).get(_CALL_ID) or "")
-
-
-def _read_result(event: Any) -> tuple[Output, Any] | None:
-    """A built-in tool's result has its own form. If that is not known, Claude Code's result stays."""
-    response = event["tool_response"]
-    if isinstance(response, str) and response:
-        return Output([text_block(response)]), lambda reply: {"updatedToolOutput": reply.text}
-    if is_blocks(response):
-        return Output(list(response)), lambda reply: {"updatedToolOutput": reply.content}
-    try:
-        found = find_text("claude-code", HookEvent("PostToolUse", event["tool_name"], response))
-    except Unusable:
-        return None
-    return Output([text_block(found.text)]), lambda reply: found.answer(reply.text)["hookSpecificOutput"]
-
-
-def _to_result(reply: Reply) -> Any:
-    if reply.passed and reply.original is not None:
-        return reply.value
-    return CallToolResult.model_validate({"content": reply.content, "isError": reply.is_error})

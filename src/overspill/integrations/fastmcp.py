@@ -4,15 +4,14 @@
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
 from typing import Any
 
 from overspill.gate.looking_for import NAME
 from overspill.integrations.missing import MissingFramework
+from overspill.integrations.open_runs import OpenRuns
 from overspill.integrations.options import GivenBudget, GivenSession, Options
-from overspill.integrations.sessions import Run, Sessions
+from overspill.integrations.sessions import Sessions
 from overspill.session.checks import find_loop
 from overspill.settings import Settings
 from overspill.types import Output, Reply
@@ -53,7 +52,7 @@ class OverspillMiddleware(ToolInjectionMiddleware):
     ) -> None:
         self._sessions = Sessions(Options("fastmcp", settings, session, budget, notice=False))
         self._conversation = conversation or (lambda context: None)
-        self._runs: OrderedDict[Any, Run] = OrderedDict()
+        self._runs = OpenRuns(self._sessions, MAX_OPEN_CLIENTS)
         super().__init__([_RetrievalTool(**tool) for tool in self._sessions.define_tools()])
 
     async def on_list_tools(self, context: Any, call_next: Any) -> Sequence[Tool]:
@@ -75,26 +74,10 @@ class OverspillMiddleware(ToolInjectionMiddleware):
             _log.warning(_NOBODY)
             return await call_next(_with_arguments(context, asking.take_off(name, args)[0]))
         # An older connection lasts as long as its client is there, a newer one for a single request.
-        is_lasting = not server._is_modern_protocol()
-        run = await self._find_run(client, server.session._connection.exit_stack if is_lasting else None)
+        connection = None if server._is_modern_protocol() else server.session._connection.exit_stack
+        run = await self._runs.find((find_loop(), client, connection), client, connection)
         reply = await run.call(name, args, tool)
         return await _to_result(reply, run.news(), context)
-
-    async def _find_run(self, client: str, connection: AsyncExitStack | None) -> Run:
-        key = (find_loop(), client, connection)
-        if key not in self._runs:
-            self._runs[key] = self._sessions.begin_run(client)
-            if connection is not None:
-                connection.push_async_callback(self._end, key)
-        self._runs.move_to_end(key)
-        run = self._runs[key]
-        if len(self._runs) > MAX_OPEN_CLIENTS:
-            await self._end(next(iter(self._runs)))
-        return run
-
-    async def _end(self, key: Any) -> None:
-        if (run := self._runs.pop(key, None)) is not None:
-            await run.close()
 
 
 class _RetrievalTool(Tool):

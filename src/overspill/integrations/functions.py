@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import Any, Literal, Optional
+from typing import Annotated, Any, Literal, Optional
 
 from overspill.errors import BadRequest, describe_type, require
 from overspill.gate.collect import block_text
+from overspill.gate.looking_for import NAME
+from overspill.integrations.asking import Asking
 from overspill.integrations.options import Options
 from overspill.integrations.sessions import Run, Sessions
 from overspill.session.session import Session
@@ -21,12 +23,15 @@ _TYPES: dict[str, Any] = {"string": str, "integer": int, "boolean": bool, "objec
 def wrap_tools(tools: Sequence[Callable[..., Any]], session: Session | SyncSession) -> list[Callable[..., Any]]:
     """The same functions, and the retrieval tools after them. With a `Session` all are async, with a `SyncSession` none is.
 
-    Each has the name, the signature and the docstring of its tool. Wrap the tools once for each conversation.
+    Each has the name, the signature and the docstring of its tool. With the setting `intent: ask`, it has one more argument, in
+    which the model says what it is looking for. Wrap the tools once for each conversation.
     """
     require("session", session, (Session, SyncSession), "a Session or a SyncSession")
     require("tools", tools, Sequence, "a list of functions")
-    run = Sessions(Options("functions", session=session)).begin_run()
-    return [*(_wrap(tool, session, run) for tool in tools), *(_make_function(tool, session, run) for tool in session.tools())]
+    sessions = Sessions(Options("functions", session=session))
+    run = sessions.begin_run()
+    wrapped = [_wrap(tool, session, run, sessions.asking) for tool in tools]
+    return [*wrapped, *(_make_function(tool, session, run) for tool in session.tools())]
 
 
 def show_reply(reply: Reply) -> Any:
@@ -36,7 +41,7 @@ def show_reply(reply: Reply) -> Any:
     return reply.text if all(block_text(block) is not None for block in reply.content) else reply.content
 
 
-def _wrap(tool: Callable[..., Any], session: Session | SyncSession, run: Run) -> Callable[..., Any]:
+def _wrap(tool: Callable[..., Any], session: Session | SyncSession, run: Run, asking: Asking) -> Callable[..., Any]:
     if not callable(tool):  # pyright: ignore[reportUnnecessaryComparison]
         raise BadRequest(f"A tool must be a function, not {describe_type(tool)}.")
     name = getattr(tool, "__name__", type(tool).__name__)
@@ -46,10 +51,12 @@ def _wrap(tool: Callable[..., Any], session: Session | SyncSession, run: Run) ->
     if session.owns(name):
         raise BadRequest(f"{name} cannot be a tool, because Overspill has a tool of that name. Give the session a tool_prefix.")
 
+    shown = _ask(asking, name, signature)
+
     def bind(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         named: dict[str, Any] = {}
-        for key, value in signature.bind(*args, **kwargs).arguments.items():
-            named |= value if signature.parameters[key].kind is inspect.Parameter.VAR_KEYWORD else {key: value}
+        for key, value in shown.bind(*args, **kwargs).arguments.items():
+            named |= value if shown.parameters[key].kind is inspect.Parameter.VAR_KEYWORD else {key: value}
         return named
 
     async def call(*args: Any, **kwargs: Any) -> Any:
@@ -58,7 +65,24 @@ def _wrap(tool: Callable[..., Any], session: Session | SyncSession, run: Run) ->
     def call_sync(*args: Any, **kwargs: Any) -> Any:
         return show_reply(run.call_sync(name, bind(args, kwargs), tool))
 
-    return wraps(tool)(call if isinstance(session, Session) else call_sync)
+    wrapped: Any = wraps(tool)(call if isinstance(session, Session) else call_sync)
+    if shown is not signature:
+        wrapped.__signature__ = shown
+        wrapped.__annotations__ = {**wrapped.__annotations__, NAME: shown.parameters[NAME].annotation}
+    return wrapped
+
+
+def _ask(asking: Asking, name: str, signature: inspect.Signature) -> inspect.Signature:
+    """The signature that frameworks make a schema of, with what the model is looking for if it is to say so."""
+    schema: dict[str, Any] = {"type": "object", "properties": {key: {} for key in signature.parameters}, "required": []}
+    widened = asking.widen(name, schema)
+    if widened is schema:
+        return signature
+    annotation: Any = Annotated[Optional[str], widened["properties"][NAME]["description"]]  # noqa: UP045
+    ours = inspect.Parameter(NAME, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+    own = list(signature.parameters.values())
+    last = [each for each in own if each.kind is inspect.Parameter.VAR_KEYWORD]
+    return signature.replace(parameters=[*(each for each in own if each not in last), ours, *last])
 
 
 def _make_function(tool: Mapping[str, Any], session: Session | SyncSession, run: Run) -> Callable[..., Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 import msgspec
@@ -21,6 +22,9 @@ _SAMPLED_ROWS = 50
 _MAX_FIELD_DEPTH = 3
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
 _WIDE_GAP = re.compile(r"\s{2,}")
+_WORD = re.compile(r"[^\W_]+")
+_MAX_REMEMBERED_CHARS = 100
+"""The stems of a longer name are not remembered."""
 
 
 def read_columns(index: Index, table: Table) -> list[str]:
@@ -52,9 +56,7 @@ def read_rows(index: Index, table: Table, records: Sequence[int] = ()) -> Iterat
 
 def find_column(names: list[str], words: Sequence[str]) -> int | None:
     """The column named by the first of these words that names one; among several, the one that most of the words name."""
-    known = [
-        {stem(part) for word in re.findall(r"[^\W_]+", name) for part in (word.lower(), *split_subwords(word))} for name in names
-    ]
+    known = [(_remember_stems if len(name) <= _MAX_REMEMBERED_CHARS else _stem_name)(name) for name in names]
     stems = [stem(word) for word in words if word not in read_lexicon("stop") and len(word) > 1]
 
     def naming(number: int) -> int:
@@ -66,11 +68,21 @@ def find_column(names: list[str], words: Sequence[str]) -> int | None:
     return None
 
 
+def _stem_name(name: str) -> frozenset[str]:
+    """The stems of the words of a column's name, and of their parts."""
+    return frozenset(stem(part) for word in _WORD.findall(name) for part in (word.lower(), *split_subwords(word)))
+
+
+_remember_stems = lru_cache(maxsize=4_096)(_stem_name)
+
+
 def _same_word(one: str, other: str) -> bool:
     """Whether these are forms of one word, or one abbreviates the other: memory, mem."""
-    shorter, longer = sorted((len(one), len(other)))
-    near = shorter >= 3 and longer - shorter <= max(3, shorter // 2)
-    return one == other or (near and one[:shorter] == other[:shorter])
+    if one == other:
+        return True
+    if len(one) > len(other):
+        one, other = other, one
+    return len(one) >= 3 and other.startswith(one) and len(other) - len(one) <= max(3, len(one) // 2)
 
 
 def _fields(index: Index, record: int) -> dict[str, str]:

@@ -19,6 +19,7 @@ from overspill.lexical.render import Tally, make_locator, render, write_closing_
 from overspill.text.encoding import decode
 
 _MAX_GAP_BYTES = 4_000
+_BLANKS = b" ,\t\r\n"
 
 
 class Found(Struct, frozen=True):
@@ -77,8 +78,14 @@ class Drafts:
             return False
         gap = (end, start)
         if gap not in self._adjacent:
-            self._adjacent[gap] = not render(self._index, end, start).strip(" ,\t\r\n")
+            self._adjacent[gap] = self._is_blank(end, start)
         return self._adjacent[gap]
+
+    def _is_blank(self, start: int, end: int) -> bool:
+        part, fill = bytes(self._index.text[start:end]), self._index.fill
+        first = (part.replace(fill, b"") if fill else part).lstrip(_BLANKS)[:1]
+        # Only what is neither blank nor a letter depends on how it is rendered.
+        return not first or (not first.isalnum() and not render(self._index, start, end).strip(" ,\t\r\n"))
 
     def _write_excerpt(self, piece: Piece) -> Found:
         if piece not in self._excerpts:

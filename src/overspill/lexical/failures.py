@@ -13,11 +13,11 @@ from typing import Protocol
 from msgspec import Struct
 
 from overspill.lexical.kinds.kind import Traits
-from overspill.lexical.outline import Outline, Source, Text
+from overspill.lexical.outline import Outline, Source, Span, Text
 from overspill.lexical.pieces import search_pieces
 from overspill.lexical.reading import find_red
 from overspill.lexical.weights import WEIGHTS
-from overspill.text.patterns import Match, Pattern, compile_pattern
+from overspill.text.patterns import Pattern, compile_pattern
 
 _CAUSE_REACH_BYTES = 8_000
 """How far before a sign of giving up to look for its cause."""
@@ -109,10 +109,10 @@ class Signs(Struct, frozen=True):
 
 def read_signs(index: Read) -> Signs:
     outline = index.outline
-    gave_up = [match.end() for match in islice(_search(index, _gave_up), _MAX_SIGNS)]
+    gave_up = [end for _, end in islice(_search(index, _gave_up), _MAX_SIGNS)]
     message = next(_search(index, _message), None)
-    reporting = outline.record_at(message.end() - 1) if message else -1
-    marks = (outline.record_at(match.end() - 1) for match in islice(_search(index, _verdict), _MAX_SIGNS))
+    reporting = outline.record_at(message[1] - 1) if message else -1
+    marks = (outline.record_at(end - 1) for _, end in islice(_search(index, _verdict), _MAX_SIGNS))
     verdicts = [record for record in dict.fromkeys(marks) if record >= 0]
     last = outline.record_at(gave_up[0] - 1) if gave_up else len(outline) - 1
     own, sure = _score_wording(index)
@@ -131,11 +131,11 @@ def read_signs(index: Read) -> Signs:
 def find_sign_places(source: Source) -> list[int]:
     """Where a large output reports failures, likeliest first."""
     whole = (source, 0, len(source))
-    gave_up = next((match.end() for match in search_pieces(_gave_up, *whole)), len(source))
+    gave_up = next((end for _, end in search_pieces(_gave_up, *whole)), len(source))
     before = [max(0, gave_up - 1 - distance) for distance in range(0, _CAUSE_REACH_BYTES, _CAUSE_REACH_BYTES // 2)]
-    message = next((match.start() for match in search_pieces(_message, *whole)), 0)
-    verdicts = [match.start() for match in islice(search_pieces(_verdict, *whole), _MAX_VERDICT_PLACES)]
-    spans = (match.span() for match in islice(search_pieces(_words, *whole), _MAX_SCANNED_WORDS))
+    message = next((start for start, _ in search_pieces(_message, *whole)), 0)
+    verdicts = [start for start, _ in islice(search_pieces(_verdict, *whole), _MAX_VERDICT_PLACES)]
+    spans = islice(search_pieces(_words, *whole), _MAX_SCANNED_WORDS)
     found = [(bytes(source[start:end]).lower(), start) for start, end in spans]
     spread = Counter(word for word, _ in found)
     strong = {word for word in spread if not _is_none.fullmatch(word) and not _is_weak.fullmatch(word)}
@@ -144,7 +144,7 @@ def find_sign_places(source: Source) -> list[int]:
     return [*before, message, *end, *verdicts, *(place for _, place in rarest)]
 
 
-def _search(index: Read, pattern: Pattern) -> Iterator[Match]:
+def _search(index: Read, pattern: Pattern) -> Iterator[Span]:
     return (match for span in index.spans for match in search_pieces(pattern, index.text, *span))
 
 
@@ -174,8 +174,7 @@ def _score_wording(index: Read) -> tuple[dict[int, float], set[int]]:
     outline, text = index.outline, index.text
     found: dict[int, dict[bytes, float]] = {}
     weights: dict[bytes, float] = {}
-    for match in islice(_search(index, _words), _MAX_FAILURE_WORDS):
-        start, end = match.span()
+    for start, end in islice(_search(index, _words), _MAX_FAILURE_WORDS):
         word = bytes(text[start:end]).lower()
         if word not in weights:
             weights[word] = _weigh_word(word)
@@ -221,14 +220,11 @@ def _score_nearness(index: Read, signs: list[int]) -> dict[int, float]:
 def _spread_to_neighbours(scores: dict[int, float], total: int) -> dict[int, float]:
     """A message continues in the lines after it, and the lines before it announce it."""
     spread = dict(scores)
+    near, next_near, far = WEIGHTS.beside_cause, WEIGHTS.beside_cause**2, WEIGHTS.beside_cause**3
+    steps = ((1, near), (2, next_near), (3, far), (-1, near), (-2, next_near))
     for record, score in scores.items():
-        for step, share in (
-            (1, WEIGHTS.beside_cause),
-            (2, WEIGHTS.beside_cause**2),
-            (3, WEIGHTS.beside_cause**3),
-            (-1, WEIGHTS.beside_cause),
-            (-2, WEIGHTS.beside_cause**2),
-        ):
-            if 0 <= record + step < total and spread.get(record + step, 0.0) < share * score:
-                spread[record + step] = share * score
+        for step, share in steps:
+            beside, gain = record + step, share * score
+            if spread.get(beside, 0.0) < gain and 0 <= beside < total:
+                spread[beside] = gain
     return spread

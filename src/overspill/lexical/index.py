@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cached_property
 from itertools import accumulate
 from mmap import mmap
+from typing import TypeVar, cast
 
 from overspill.lexical.cutting import COLOUR_START, cut_whole
 from overspill.lexical.failures import Signs, find_sign_places, read_signs
@@ -19,6 +20,8 @@ from overspill.lexical.parts import PART_BYTES, Parts
 from overspill.lexical.query import Term
 from overspill.lexical.scan import TermSamples
 from overspill.text.lines import count_line_ends
+
+T = TypeVar("T")
 
 MAX_MEMORY = 256 * 1024 * 1024
 MAX_WHOLE_BYTES = 4 << 20
@@ -88,6 +91,7 @@ class Index:
         """An upper estimate of the memory it takes once it is built."""
         self.columns: dict[Table, list[str]] = {}
         """The names of the columns of tables, once they are read."""
+        self._remembered: dict[Hashable, object] = {}
 
     @property
     def kind(self) -> str:
@@ -115,6 +119,13 @@ class Index:
     def signs(self) -> Signs:
         """Signs of failure, which do not depend on the question."""
         return read_signs(self)
+
+    def remember(self, read: Callable[..., T], *arguments: Hashable) -> T:
+        """What `read(index, *arguments)` returns, read once: it must not depend on a question."""
+        key = (read, arguments)
+        if key not in self._remembered:
+            self._remembered[key] = read(self, *arguments)
+        return cast("T", self._remembered[key])
 
     def prepare(self) -> None:
         """Build it now rather than on first use."""

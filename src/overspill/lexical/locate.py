@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Sequence
+from functools import lru_cache
 from heapq import nlargest
-from itertools import islice
+from itertools import chain, islice
 
 from msgspec import Struct
 
@@ -22,11 +22,14 @@ BLOCK_BYTES = 512
 """About a record: terms in one block are near each other."""
 _MAX_BLOCKS = 2_000
 """The best blocks, from which parts are chosen."""
+_MAX_SORTED_BLOCKS = 1 << 16
+"""Sorting so many is faster than looking for the best; sorting more would take memory."""
 _MAX_TAG_BYTES = 512
 _MIN_BYTES_PER_HIT = 1_000
 """Terms that together occur more often hardly tell one part of a large output from another."""
 _BITS = 64
 """Terms beyond this share a bit."""
+_MAX_REMEMBERED_MASKS = 1 << 16
 
 
 class Places(Struct, frozen=True):
@@ -89,18 +92,20 @@ def _choose(masks: array[int], terms: tuple[Term, ...], is_cut: bool) -> Places:
     telling = sum({_bit(number) for number, term in enumerate(terms) if term.telling}) & _union(masks)
     worth = [_weigh(term, number, times, len(masks)) for number, term in enumerate(terms)]
 
-    @cache
+    @lru_cache(_MAX_REMEMBERED_MASKS)
     def value(mask: int) -> float:
         return sum(worth[number] for number in range(len(terms)) if mask & _bit(number))
 
-    def score() -> Iterator[tuple[float, int]]:
-        last = len(masks) - 1
-        for block, mask in enumerate(masks):
-            if mask:
-                beside = (masks[block - 1] if block else 0) | (masks[block + 1] if block < last else 0)
-                yield value(mask) + WEIGHTS.beside_block * value(beside & ~mask), -block
+    @lru_cache(_MAX_REMEMBERED_MASKS)
+    def score(mask: int, beside: int) -> float:
+        return value(mask) + WEIGHTS.beside_block * value(beside & ~mask)
 
-    best = [-block * BLOCK_BYTES for _, block in nlargest(_MAX_BLOCKS, score())]
+    around = zip(masks, chain((0,), masks), chain(islice(masks, 1, None), (0,)), strict=False)
+    found = ((score(mask, before | after), -block) for block, (mask, before, after) in enumerate(around) if mask)
+    few = list(islice(found, _MAX_SORTED_BLOCKS))
+    is_all = len(few) < _MAX_SORTED_BLOCKS
+    chosen = sorted(few, reverse=True)[:_MAX_BLOCKS] if is_all else nlargest(_MAX_BLOCKS, chain(few, found))
+    best = [-block * BLOCK_BYTES for _, block in chosen]
     wanted = telling or -1
     return Places(best, array("q", (block for block, mask in enumerate(masks) if mask & wanted)), is_cut)
 

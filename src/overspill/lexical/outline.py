@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
+from collections import Counter
+from functools import cached_property
 from mmap import mmap
 from operator import attrgetter
 from typing import Literal, TypeAlias
@@ -25,6 +27,8 @@ Cells: TypeAlias = Literal["delimited", "pipes", "spaced", "words", "json"]
 NO_LABEL = -1
 RESUMED = -2
 """The label of rows whose header is in another part, the first, of text that is cut in parts."""
+_MAX_COUNTED_AT_ONCE = 1 << 16
+"""Records that are counted in one call, which keeps other threads waiting."""
 
 
 class Table(Struct, frozen=True):
@@ -122,6 +126,20 @@ class Outline:
             label = self.label_parents[label]
         return above
 
+    @cached_property
+    def extents(self) -> list[int]:
+        """The number of records below each label; a label precedes those below it. Ask when everything is cut."""
+        direct: Counter[int] = Counter()
+        for start in range(0, len(self), _MAX_COUNTED_AT_ONCE):
+            direct.update(self.under[start : start + _MAX_COUNTED_AT_ONCE])
+        extents = [direct[label] for label in range(len(self.label_starts))]
+        for label in range(len(extents) - 1, -1, -1):
+            if (parent := self.label_parents[label]) >= 0:
+                extents[parent] += extents[label]
+        return extents
+
     def table_of(self, record: int) -> Table | None:
+        if not self.tables:
+            return None
         found = bisect_right(self.tables, record, key=_FIRST) - 1
         return self.tables[found] if found >= 0 and record < self.tables[found].last else None

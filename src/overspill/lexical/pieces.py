@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from overspill.lexical.outline import Text
-from overspill.text.patterns import Match, Pattern
+from overspill.text.patterns import Pattern, find_spans
 
 _PIECE_BYTES = 1 << 20
 _MAX_WORD_BYTES = 4_096
@@ -25,6 +25,7 @@ def iterate_pieces(text: Text, start: int, end: int) -> Iterator[tuple[int, int]
         yield start, end
 
 
-def search_pieces(pattern: Pattern, text: Text, start: int, end: int) -> Iterator[Match]:
+def search_pieces(pattern: Pattern, text: Text, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Where the pattern matches."""
     for piece in iterate_pieces(text, start, end):
-        yield from pattern.finditer(text, *piece)
+        yield from find_spans(pattern, text, *piece)

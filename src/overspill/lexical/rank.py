@@ -6,6 +6,7 @@ import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from heapq import nlargest
 from itertools import islice, pairwise, product
 
 from msgspec import Struct
@@ -30,8 +31,6 @@ _MIN_COMPARED_RECORDS = 200
 _USUAL_SHARE = 0.9
 """A term in more of the sampled records tells nothing about one."""
 _SAMPLES, _SAMPLE_BYTES = 8, 4_096
-_MAX_COUNTED_AT_ONCE = 1 << 16
-"""Records that are counted in one call, which keeps other threads waiting."""
 
 
 class _Hits(Struct):
@@ -44,10 +43,14 @@ class _Hits(Struct):
 
     def add(self, record: int, spot: tuple[int, int, int], weight: float) -> None:
         """A mere resemblance (below 1) counts once, and only if the term itself does not occur."""
-        spots, counts, term = self.records.setdefault(record, []), self.found.setdefault(record, {}), spot[2]
+        term, counts = spot[2], self.found.get(record)
+        if counts is None:
+            self.records[record], self.found[record] = [spot], {term: weight}
+            return
         so_far = counts.get(term, 0.0)
         if weight < 1 <= so_far:
             return
+        spots = self.records[record]
         if so_far < 1 <= weight and so_far:
             spots[:] = [other for other in spots if other[2] != term]
             so_far = 0.0
@@ -85,15 +88,17 @@ class Ranking(Struct):
         return any(self.terms[term].telling for _, _, term in self.hits.get(record, ()))
 
     def best(self, count: int | None = None) -> list[int]:
-        ordered = sorted(self.scores, key=lambda record: (-self.scores[record], record))
-        return ordered if count is None else ordered[:count]
+        scores = self.scores
+        if count is not None:
+            return [-record for _, record in nlargest(count, ((score, -record) for record, score in scores.items()))]
+        return sorted(scores, key=lambda record: (-scores[record], record))
 
 
 def rank(index: Index, query: Query) -> Ranking:
     outline = index.outline
     terms, hits = _find_terms(index, query.terms)
     labels, found, total = hits.labels, hits.found, hits.seen
-    extents = _count_records_under(outline)
+    extents = outline.extents
     direct: Counter[int] = Counter(term for counts in found.values() for term in counts)
     for label, marks in labels.items():
         for term in marks:
@@ -122,7 +127,7 @@ def score_wording(index: Index, ranking: Ranking, terms: tuple[Term, ...]) -> di
     outline = index.outline
     terms, everywhere = index.samples.drop_common_terms(terms)
     hits = _collect(index, terms, MAX_COMMON_HITS if everywhere else None)
-    extents, total = _count_records_under(outline), hits.seen
+    extents, total = outline.extents, hits.seen
     holding = Counter(term for counts in hits.found.values() for term in counts)
     for label, marks in hits.labels.items():
         for term in marks:
@@ -220,18 +225,6 @@ def _weigh_terms(terms: tuple[Term, ...], holding: list[int], total: int, asked:
 
 def _idf(total: int, holding: int) -> float:
     return math.log(1 + (total - holding + 0.5) / (holding + 0.5))
-
-
-def _count_records_under(outline: Outline) -> list[int]:
-    """The number of records below each label; a label precedes those below it."""
-    direct: Counter[int] = Counter()
-    for start in range(0, len(outline), _MAX_COUNTED_AT_ONCE):
-        direct.update(outline.under[start : start + _MAX_COUNTED_AT_ONCE])
-    extents = [direct[label] for label in range(len(outline.label_starts))]
-    for label in range(len(extents) - 1, -1, -1):
-        if (parent := outline.label_parents[label]) >= 0:
-            extents[parent] += extents[label]
-    return extents
 
 
 def _find_candidates(

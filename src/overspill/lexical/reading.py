@@ -15,7 +15,7 @@ from functools import lru_cache
 from overspill.lexical.outline import Text
 from overspill.lexical.pieces import search_pieces
 from overspill.text import pieces
-from overspill.text.patterns import compile_pattern
+from overspill.text.patterns import compile_pattern, find_spans
 
 NEVER_IN_UTF8 = (0xFF, 0xFE, 0xC0, 0xC1, *range(0xF5, 0xFE))
 
@@ -87,7 +87,7 @@ def strip_colours(data: Text, size: int, fill: bytes) -> bytearray:
 
 def find_red(data: Text, start: int, end: int) -> Iterator[int]:
     """Where a terminal would switch to red."""
-    return (found.start() for found in _RED.finditer(data, start, end))
+    return (red for red, _ in find_spans(_RED, data, start, end))
 
 
 def strip_tags(data: Text, size: int, fill: bytes) -> bytearray:
@@ -126,8 +126,7 @@ def find_hidden(data: Text) -> list[tuple[int, int]]:
 def _find_blocks(data: Text) -> Iterator[tuple[bytes, int, int]]:
     unclosed: set[bytes] = set()
     reached = 0
-    for opening in search_pieces(_BLOCK, data, 0, len(data)):
-        start, end = opening.span()
+    for start, end in search_pieces(_BLOCK, data, 0, len(data)):
         name = bytes(data[start + 1 : end]).lower()
         if start < reached or name in unclosed or _has_facts(data, name, end):
             continue
@@ -141,10 +140,10 @@ def _find_blocks(data: Text) -> Iterator[tuple[bytes, int, int]]:
 
 def _find_closing(data: Text, name: bytes, start: int) -> int:
     """Where the element ends; -1 if it does not. Most end soon, and a page may have hundreds of thousands."""
-    if near := _CLOSED[name].search(data[start : start + _NEAR_BYTES]):
-        return start + near.end()
-    found = next(search_pieces(_CLOSED[name], data, start, len(data)), None)
-    return found.end() if found else -1
+    for end in (min(start + _NEAR_BYTES, len(data)), len(data)):
+        if found := next(search_pieces(_CLOSED[name], data, start, end), None):
+            return found[1]
+    return -1
 
 
 def _has_facts(data: Text, name: bytes, start: int) -> bool:

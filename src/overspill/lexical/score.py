@@ -26,7 +26,10 @@ class Scorer:
         norm = self._base + self._per_byte * (outline.ends[record] - outline.starts[record])
         above = self._find_above(outline.under[record]) if self._labels else None
         if not above:
-            return sum(worth[term] * times * most / (times + norm) for term, times in counts.items())
+            score = 0.0
+            for term, times in counts.items():
+                score += worth[term] * times * most / (times + norm)
+            return score
         shares = {term: times * most / (times + norm) for term, times in counts.items()}
         for term, share in above.items():
             own = shares.get(term)

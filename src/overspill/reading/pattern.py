@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from overspill.errors import BadRequest
 from overspill.text import patterns
+from overspill.text.humanize import quote_line
 
 _UNUSABLE = "The pattern cannot be used: {reason}. Look-around and backreferences are not supported."
 _ACROSS_LINES = (
@@ -35,7 +36,7 @@ class Expression:
                 spelled.encode("utf-8", "surrogatepass"), utf8=True, literal=literal, ignore_case=ignore_case, within_lines=True
             )
         except patterns.PatternError as error:
-            raise BadRequest(_UNUSABLE.format(reason=str(error).replace(_AT_LINES, "", 1))) from None
+            raise BadRequest(_UNUSABLE.format(reason=quote_line(str(error).replace(_AT_LINES, "", 1)))) from None
 
     def search(self, text: bytes | memoryview, at: int) -> tuple[int, int] | None:
         match = self._compiled.search(text, at)

@@ -15,6 +15,7 @@ from overspill.retrieval.parameters import parameters_schema
 from overspill.settings import Settings
 from overspill.sql.library import is_installed
 from overspill.text import lenient_json
+from overspill.text.humanize import quote_line
 from overspill.wording.names import tool_name
 
 Format: TypeAlias = Literal["jsonschema", "openai", "openai-responses", "anthropic", "gemini", "mcp"]
@@ -197,7 +198,7 @@ def parse_arguments(name: str, kind: type[A], args: Mapping[str, Any]) -> A:
         hint = f"Its arguments: {', '.join(properties) or 'none'}"
         if wrong:
             hint = f"{wrong} is one of {', '.join(properties[wrong]['enum'])}"
-        raise BadRequest(f"Invalid arguments for {tool_name(name)}: {error}. {hint}.") from None
+        raise BadRequest(f"Invalid arguments for {tool_name(name)}: {quote_line(str(error))}. {hint}.") from None
     except UnicodeEncodeError:  # half a character where a number or a name belongs
         raise BadRequest(f"Invalid arguments for {tool_name(name)}: a string is not valid Unicode.") from None
 

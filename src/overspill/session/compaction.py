@@ -6,12 +6,13 @@ Understands the messages of OpenAI's two APIs and of Anthropic's, as dictionarie
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 import anyio.to_thread
 from msgspec import Struct
 
+from overspill.budget import ContextBudget
 from overspill.errors import BadRequest, require
 from overspill.settings import Settings
 from overspill.text import encoding, tokens
@@ -41,13 +42,27 @@ class _Result(Struct, frozen=True):
 
 
 class Compactor:
-    """Remembers what it has replaced, so that a host may pass the original messages each time and get the same prefix."""
+    """Remembers what it has replaced, so that a host may pass the original messages each time and get the same prefix. What a
+    session has replaced before it was opened again gets the same names.
 
-    def __init__(self, keep: Keep, settings: Settings, offered: Sequence[str]) -> None:
+    `find_earlier` returns the outputs with such hashes that the session had stored by then, and that can still be read.
+    """
+
+    def __init__(
+        self,
+        keep: Keep,
+        settings: Settings,
+        offered: Sequence[str],
+        budget: ContextBudget | None,
+        find_earlier: Callable[[Collection[str]], Iterable[Kept]],
+    ) -> None:
         self._keep = keep
         self._settings = settings
         self._offered = offered
-        self._lines: dict[bytes, str] = {}
+        self._budget = budget
+        self._find_earlier = find_earlier
+        self._lines: dict[str, str] = {}
+        self._is_first = True
 
     async def compact(self, messages: Sequence[Message], window: int, *, threshold: float, keep_turns: int) -> list[Message]:
         require("messages", messages, Sequence, "a list of messages")
@@ -56,12 +71,24 @@ class Compactor:
             raise BadRequest(f"threshold is {threshold!r}; it must be above 0 and at most 1.")
         if keep_turns < 1:
             raise BadRequest(f"keep_turns is {keep_turns!r}; it must be at least 1.")
+        mark = 0 if self._budget is None else self._budget.mark()
         found = list(_find_results(messages, _find_last_turns(messages, keep_turns)))
+        if self._is_first:
+            self._is_first = False
+            earlier = await anyio.to_thread.run_sync(self._find_earlier, {_hash(result.text) for result in found})
+            self._lines |= {kept.sha256: compacted_result(kept, self._offered) for kept in earlier}
         lines = {result: self._lines[digest] for result in found if (digest := _hash(result.text)) in self._lines}
         shown = _replace(messages, lines)
         used = await anyio.to_thread.run_sync(self._count, shown)
-        if used <= threshold * window:
-            return shown
+        if used > threshold * window:
+            shown = _replace(messages, lines | await self._replace_more(messages, found))
+            used = await anyio.to_thread.run_sync(self._count, shown)
+        if self._budget is not None:
+            self._budget.recount(used, mark)
+        return shown
+
+    async def _replace_more(self, messages: Sequence[Message], found: Sequence[_Result]) -> dict[_Result, str]:
+        lines: dict[_Result, str] = {}
         names = dict(_find_names(messages))
         for result in found:
             if (digest := _hash(result.text)) not in self._lines:
@@ -70,7 +97,7 @@ class Compactor:
                 kept = await self._keep(result.text, names.get(result.call, "tool"))
                 self._lines[digest] = compacted_result(kept, self._offered)
             lines[result] = self._lines[digest]
-        return _replace(messages, lines)
+        return lines
 
     def _count(self, messages: Sequence[Message]) -> int:
         texts = [text for message in messages for text in _find_texts(message)]
@@ -80,8 +107,8 @@ class Compactor:
         return tokens.count(text, self._settings.model).tokens >= MIN_RESULT_TOKENS
 
 
-def _hash(text: str) -> bytes:
-    return hashlib.sha256(encoding.encode(text)).digest()
+def _hash(text: str) -> str:
+    return hashlib.sha256(encoding.encode(text)).hexdigest()
 
 
 def _find_last_turns(messages: Sequence[Message], count: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any
@@ -83,8 +83,13 @@ class SessionParts:
         self.delivery = Delivery(self.gate, self.outputs, self.retrieval, self.recorder)
         self.calls.stand_in = self.delivery.stand_in
         self.remote: RemoteTools | None = None
-        self.compactor = Compactor(partial(self.keep, count_tokens=True), settings, offered_tools(settings))
-        for event in events.decode_events(shelf.journal()):
+        self._recall()
+        keep, earlier = partial(self.keep, count_tokens=True), self.gate.kept.latest()
+        self.compactor = Compactor(keep, settings, offered_tools(settings), budget, partial(self._find_readable, earlier))
+
+    def _recall(self) -> None:
+        """What happened before the session was opened again."""
+        for event in events.decode_events(self.shelf.journal()):
             self.ledger.counters.add(event)
             if isinstance(event, OutputStored):
                 self.gate.kept.add(event.kept)
@@ -92,6 +97,16 @@ class SessionParts:
                     self.gate.names.note(event.kept.id, event.kept.name)
             elif isinstance(event, JobChanged):
                 self.calls.jobs.background.note_earlier(event)
+
+    def _find_readable(self, earlier: Sequence[Kept], digests: Collection[str]) -> list[Kept]:
+        """What the host stored of this, as far as it is still there: what is kept for some days may have been removed since."""
+        found: list[Kept] = []
+        for kept in earlier:
+            if kept.reason == "requested" and kept.sha256 in digests and not kept.missing:
+                with suppress(HandleError, StoreError):
+                    self.outputs.open(kept.artifact_id).close()
+                    found.append(kept)
+        return found
 
     def list_kept(self) -> list[Kept]:
         """In a shared session, also what other workers have kept."""

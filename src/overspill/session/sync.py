@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import ExitStack
 from functools import partial, wraps
 from types import TracebackType
-from typing import Any, ParamSpec, TypeVar, cast
-
-from anyio.from_thread import BlockingPortal, start_blocking_portal
+from typing import Any, ParamSpec, TypeVar
 
 from overspill.budget import ContextBudget
 from overspill.calls.invoke import Tool
 from overspill.calls.service import Background, Errors
-from overspill.errors import BadRequest, SessionClosed
 from overspill.extraction import Mode, Progress
 from overspill.gate.intent import Messages
 from overspill.models.endpoints import Endpoint
@@ -24,6 +20,7 @@ from overspill.record.observers import Observers
 from overspill.record.op_tree import Op
 from overspill.retrieval.definitions import Format
 from overspill.retrieval.output import StoredOutput
+from overspill.session.loop_thread import LoopThread
 from overspill.session.session import Execute, Session
 from overspill.settings import Settings
 from overspill.sql.answers import SqlAnswer
@@ -32,8 +29,6 @@ from overspill.types import Extraction, JobInfo, Kept, Kind, Reply, ToolCall
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-_NOT_OPEN = "The session is not open. Use `with SyncSession() as session`."
 
 
 class SyncSession:
@@ -74,21 +69,19 @@ class SyncSession:
             observers=observers,
             jobs=jobs,
         )
-        self._stack = ExitStack()
-        self._portal: BlockingPortal | None = None
-        self._is_open = False
+        self._thread = LoopThread()
 
     def __enter__(self) -> SyncSession:
-        with ExitStack() as stack:
-            self._portal = stack.enter_context(start_blocking_portal())
-            stack.enter_context(self._portal.wrap_async_context_manager(self._session))
-            self._stack = stack.pop_all()
-            self._is_open = True
+        self._thread.start()
+        try:
+            self._run(self._session.begin)
+        except BaseException:
+            self._thread.stop(self._session.close)
+            raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._is_open, self._portal = False, None
-        self._stack.__exit__(kind, error, trace)
+        self._thread.stop(self._session.close)
 
     @property
     def id(self) -> str:
@@ -159,7 +152,9 @@ class SyncSession:
         return self._run(self._session.notice)
 
     def news(self) -> str:
-        return self._run(self._session.news)
+        """Adapters ask this after each call, and most sessions have nothing to tell. Then no other thread has to be woken."""
+        is_silent = self._thread.is_running and not self._session.has_outputs
+        return "" if is_silent else self._run(self._session.news)
 
     def keep(self, data: Any, name: str = "output") -> Kept:
         return self._run(partial(self._session.keep, data, name))
@@ -216,16 +211,4 @@ class SyncSession:
 
     def _run(self, work: Callable[[], Awaitable[R] | R]) -> R:
         """Run in the session's thread, so that no other thread sees a change half made."""
-        portal = self._portal
-        if portal is None:
-            raise SessionClosed(_NOT_OPEN)
-        try:
-            task = portal.start_task_soon(work)
-        except RuntimeError:
-            if self._is_open:
-                raise BadRequest(
-                    "This session was called in its own thread, which would wait for itself. "
-                    "Make the tool that calls it a plain function instead of an async one, or use Session."
-                ) from None
-            raise SessionClosed(_NOT_OPEN) from None
-        return cast("R", task.result())
+        return self._thread.run(work)

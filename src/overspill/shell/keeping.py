@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 import anyio
 import anyio.to_thread
@@ -14,6 +16,7 @@ from anyio.abc import ObjectSendStream, Process
 
 from overspill.calls.job import Job, current
 from overspill.calls.service import Background
+from overspill.errors import StoreError
 from overspill.record.events import CommandEnded, now_ms
 from overspill.session.session import Session
 from overspill.settings import Layer, Settings
@@ -30,6 +33,13 @@ KEEP_DEFAULTS = Layer(
 OFFERED = f"surface=[{wording.COMMAND}]"
 MAX_UNCHANGED_BYTES = 1 << 20
 """Held in memory to be printed unchanged, whatever the bytes are. What passes the gate is smaller, unless its limits are off."""
+
+
+class Printer(Protocol):
+    """What the caller sees."""
+
+    def write(self, data: bytes, *, is_last: bool = True) -> None: ...
+    def tell(self, problem: str) -> None: ...
 
 
 class CommandOutput:
@@ -67,55 +77,101 @@ class CommandOutput:
         return encoding.encode(reply.text) + b"\n"
 
 
-async def keep_stream(blocks: AsyncIterable[bytes], settings: Settings, what: str, name: str = "input") -> bytes:
-    """Keep a stream, and return what to print in its place."""
-    output = CommandOutput(blocks)
-    async with Session(settings, family=FAMILY, preload=False) as session:
-        return output.shown(await session.call(name, {}, output.produce, background=False, intent=what))
+async def keep_stream(blocks: AsyncIterable[bytes], settings: Settings, what: str, printer: Printer, name: str = "input") -> None:
+    """Keep a stream, and print something in its place."""
+    async with _open_session(settings, printer) as session:
+        if session is None:
+            await _pass(blocks, printer)
+            return
+        output = CommandOutput(blocks)
+        printer.write(output.shown(await session.call(name, {}, output.produce, background=False, intent=what)))
 
 
 async def keep_command(
     command: Sequence[str],
     settings: Settings,
     what: str,
-    write: Callable[[bytes], None],
+    printer: Printer,
     background_after: float | None = None,
     detach: Callable[[], None] = lambda: None,
 ) -> int:
-    """Run a command, `write` what to print in place of its output, and return its exit code, or minus the signal that ended it.
+    """Run a command, print something in place of its output, and return its exit code, or minus the signal that ended it.
 
-    If it takes longer than `background_after` seconds, `write` how to read it later, `detach`, and return when it has ended.
+    If it takes longer than `background_after` seconds, print how to read it later, `detach`, and return when it has ended. If the
+    store cannot be used, print everything, and wait for its end.
     """
+    async with _open_session(settings, printer) as session:
+        if session is None:
+            return await _pass_command(command, printer)
+        return await _keep_command(session, command, what, printer, background_after, detach)
+
+
+async def _keep_command(
+    session: Session,
+    command: Sequence[str],
+    what: str,
+    printer: Printer,
+    background_after: float | None,
+    detach: Callable[[], None],
+) -> int:
     may_leave = background_after is not None
     background: Background = "now" if background_after == 0 else may_leave
-    async with Session(settings, family=FAMILY, preload=False) as session:
-        with SignalForwarder() as signals:
-            process = await start(
-                command,
-                stdin=subprocess.DEVNULL if may_leave and os.isatty(0) else None,
-                stderr=subprocess.PIPE if may_leave else None,
-            )
-            signals.forward_to(process.pid)
-            send, receive = anyio.create_memory_object_stream[bytes]()
-            output = CommandOutput(receive, lambda id: session.note(CommandEnded(now_ms(), id, process.returncode or 0)))
-            failure: Exception | None = None
-            async with process, anyio.create_task_group() as group:
-                group.start_soon(_pump, process, send, output)
-                try:
-                    reply = await session.call(Path(command[0]).name, {}, output.produce, background=background, intent=what)
-                    if reply.job is not None and background_after is not None:
-                        await output.publish()
-                        write(encoding.encode(wording.still_running(reply.job.id, background_after) + "\n"))
-                        detach()
-                        await session.stop()
-                    else:
-                        write(output.shown(reply))
-                except Exception as error:  # raised below, because the group would wrap it
-                    failure = error
-                    group.cancel_scope.cancel()
-            if failure is not None:
-                raise failure
-        return process.returncode or 0
+    with SignalForwarder() as signals:
+        process = await start(
+            command,
+            stdin=subprocess.DEVNULL if may_leave and os.isatty(0) else None,
+            stderr=subprocess.PIPE if may_leave else None,
+        )
+        signals.forward_to(process.pid)
+        send, receive = anyio.create_memory_object_stream[bytes]()
+        output = CommandOutput(receive, lambda id: session.note(CommandEnded(now_ms(), id, process.returncode or 0)))
+        failure: Exception | None = None
+        async with process, anyio.create_task_group() as group:
+            group.start_soon(_pump, process, send, output)
+            try:
+                reply = await session.call(Path(command[0]).name, {}, output.produce, background=background, intent=what)
+                if reply.job is not None and background_after is not None:
+                    await output.publish()
+                    printer.write(encoding.encode(wording.still_running(reply.job.id, background_after) + "\n"))
+                    detach()
+                    await session.stop()
+                else:
+                    printer.write(output.shown(reply))
+            except Exception as error:  # raised below, because the group would wrap it
+                failure = error
+                group.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+    return process.returncode or 0
+
+
+@asynccontextmanager
+async def _open_session(settings: Settings, printer: Printer) -> AsyncGenerator[Session | None]:
+    """None if the store cannot be used, which the printer has told."""
+    async with AsyncExitStack() as opened:
+        session: Session | None = None
+        try:
+            session = await opened.enter_async_context(Session(settings, family=FAMILY, preload=False))
+        except StoreError as error:
+            printer.tell(f"Nothing can be stored, so all of the output follows. {error}")
+        yield session
+
+
+async def _pass_command(command: Sequence[str], printer: Printer) -> int:
+    with SignalForwarder() as signals:
+        process = await start(command, stdin=None, stderr=None)
+        signals.forward_to(process.pid)
+        async with process:  # closes our end if nobody reads ours, so that the command learns of it
+            assert process.stdout is not None
+            await _pass(read_blocks(process.stdout), printer)
+            await process.wait()
+    return process.returncode or 0
+
+
+async def _pass(blocks: AsyncIterable[bytes], printer: Printer) -> None:
+    async for block in blocks:
+        await anyio.to_thread.run_sync(partial(printer.write, block, is_last=False))
+    printer.write(b"")
 
 
 async def _pump(process: Process, send: ObjectSendStream[bytes], output: CommandOutput) -> None:

@@ -25,6 +25,9 @@ from overspill.retrieval.pages import (
 from overspill.text import encoding
 from overspill.wording.shell import COMMAND, EMPTY, spell_get
 
+_NOTHING = ("null", "[]")
+"""What an expression gives that matches nothing. A stored null or empty list cannot be told from it."""
+
 
 class Wanted(Struct, frozen=True, kw_only=True):
     """Which part of an output: at most one of the first four. None of them: its beginning."""
@@ -59,7 +62,9 @@ def read_part(stored: StoredOutput, wanted: Wanted, bound: Bound, note: str = ""
         if wanted.grep is not None:
             page, found = _grep(stored, wanted, bound)
             return page
-        return _read(stored, wanted, bound)
+        page = _read(stored, wanted, bound)
+        found = wanted.query is None or page.data not in _NOTHING
+        return page
 
     def finish(bound: Bound) -> Page:
         return finished_page(stored, bound, read)

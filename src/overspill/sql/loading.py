@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from overspill.confined import limits
+from overspill.lexical.kinds.kind import Layout
 from overspill.sql.protocol import Column, Config, Database, Loaded, LoadRequest, TableInfo
 from overspill.sql.querying import run
 from overspill.sql.tables.aligned import find_aligned, find_listing, is_listing
@@ -21,7 +22,7 @@ from overspill.sql.tables.columns import write_expressions
 from overspill.sql.tables.commits import find_commits
 from overspill.sql.tables.delimited import find_delimited, find_few_rows
 from overspill.sql.tables.elements import find_elements
-from overspill.sql.tables.kind import name_kind
+from overspill.sql.tables.kind import find_kind
 from overspill.sql.tables.logs import find_log
 from overspill.sql.tables.markup import find_in_markdown, find_in_page
 from overspill.sql.tables.nested import find_in_document, find_lines
@@ -56,35 +57,35 @@ def load(request: LoadRequest) -> Loaded:
 
     with source.open("rb") as file:
         text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)  # open as long as the process: parts of it are in use
-    kind = request.kind or name_kind(text)
+    kind = find_kind(text, request.kind)
     try:
-        found = limit_tables(_find(kind, source, text, work))
-        return Loaded(kind, _write(request, found)) if found else Loaded(kind)
+        found = limit_tables(_find(kind.traits.layout, source, text, work))
+        return Loaded(kind.name, _write(request, found)) if found else Loaded(kind.name)
     except (duckdb.Error, msgspec.DecodeError, RecursionError, Unreadable) as error:
-        return Loaded(kind, failed=str(error).splitlines()[0][:_MAX_ERROR_CHARS])
+        return Loaded(kind.name, failed=str(error).splitlines()[0][:_MAX_ERROR_CHARS])
 
 
-def _find(kind: str, source: Path, text: mmap.mmap, work: Callable[[], Path]) -> list[Found]:
-    match kind:
-        case "json":
+def _find(layout: Layout, source: Path, text: mmap.mmap, work: Callable[[], Path]) -> list[Found]:
+    match layout:
+        case "document":
             return find_in_document(source, text, work)
-        case "ndjson":
+        case "documents":
             return find_lines(source, text, work)
-        case "csv":
+        case "rows":
             return find_delimited(source, work)
-        case "html":
+        case "page":
             return find_in_page(text, work)
-        case "columns":
+        case "aligned":
             return find_aligned(text, work)
-        case "xml":
+        case "elements":
             return find_elements(text, work)
-        case "history" if found := find_commits(_lines(text), work()):
+        case "commits" if found := find_commits(_lines(text), work()):
             return found
         case _:
             lines = list(itertools.islice(_lines(text), 1000))
             if is_listing(lines):
                 return find_listing(_lines(text), work())
-            if kind == "log":
+            if layout == "events":
                 return find_log(_lines(text), work())
             return find_in_markdown(_lines(text), work) or find_few_rows(source, work)
 

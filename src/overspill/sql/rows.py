@@ -15,7 +15,7 @@ from overspill.errors import BadRequest
 from overspill.reading.query.pointer import split_pointer
 from overspill.sql.tables.commits import split_commits
 from overspill.sql.tables.delimited import MAX_FIELD_CHARS, MAX_SHORT_BYTES, SAMPLE_BYTES, find_short_mark, read_dialect
-from overspill.sql.tables.kind import name_kind
+from overspill.sql.tables.kind import find_kind
 from overspill.sql.tables.logs import split_events
 
 Text: TypeAlias = bytes | mmap
@@ -36,16 +36,16 @@ def find_row(text: Text, row: int | str) -> Span:
     """Its bytes. Raises BadRequest if there is no such row, or if its `_row` does not say where it is."""
     if isinstance(row, str):
         return _find_value(text, row)
-    match name_kind(text):
-        case "csv":
+    match find_kind(text).traits.layout:
+        case "rows":
             return _find_record(text, row, "")
-        case "xml":
+        case "elements":
             return _find_element(text, row)
-        case "html":
+        case "page":
             raise BadRequest("The rows of a table in HTML are only numbered. Search for one of its cells with grep.")
-        case "log":
+        case "events":
             return _find_lines(text, row, lambda lines: next((event.count("\n") + 1 for _, event in split_events(lines)), 1))
-        case "history":
+        case "commits":
             return _find_lines(text, row, lambda lines: next((len(commit) for _, commit in split_commits(lines)), 1))
         case _ if not _RULE.search(text) and (mark := find_short_mark(bytes(text[: MAX_SHORT_BYTES + 1]))):
             return _find_record(text, row, mark)

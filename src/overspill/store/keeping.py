@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from threading import Event, Lock, Thread
 from typing import Protocol
@@ -35,6 +36,8 @@ class KeepGuard:
         self._due = 0.0
         self._kept_bytes: dict[str, int] = {}  # by family
         self._granted: dict[str, int] = {}  # by family, since the start, less what was given back
+        self._measured_at: dict[str, int] = {}  # what was granted when everything was last measured
+        self._overdue: KeepLimits | None = None
         self._no_sweep_before: dict[str, float] = {}
         self._live: dict[str, KeepLimits] = {}
         self._wake, self._stop = Event(), Event()
@@ -53,14 +56,43 @@ class KeepGuard:
         with self._counting:
             since = {each: granted - before.get(each, 0) for each, granted in self._granted.items()}
             self._kept_bytes = {each: left.get(each, 0) + since.get(each, 0) for each in left.keys() | since.keys()}
+            self._measured_at = before
         if family is None:
+            self._overdue = None
             ended = time.monotonic()
             self._applied = limits
             self._due = ended + max(self._rest_seconds, (ended - started) * _REST_AFTER_SWEEP)
 
+    def recall(self, limits: KeepLimits, kept_bytes: Mapping[str, int], *, due_seconds: float) -> None:
+        """Count from what another process measured when it applied these limits. They are due in so many seconds."""
+        with self._counting:
+            self._kept_bytes = dict(kept_bytes)
+        self._applied, self._due = limits, time.monotonic() + due_seconds
+
+    def apply_before_end(self, limits: KeepLimits) -> None:
+        """Have `finish` apply the limits, unless they were applied by then."""
+        self._overdue = limits
+
+    def finish(self) -> dict[str, int]:
+        """For a process that ends. Returns how many bytes more than when it was last measured each family has from it."""
+        if self._overdue is not None:
+            with suppress(StoreError, OSError), self._sweeping:
+                self._apply_overdue()
+        with self._counting:
+            changes = {each: granted - self._measured_at.get(each, 0) for each, granted in self._granted.items()}
+        return {each: change for each, change in changes.items() if change}
+
+    def _apply_overdue(self) -> None:
+        """Called while nobody else sweeps. A thread may have applied them meanwhile."""
+        if self._overdue is not None:
+            self.apply(self._overdue)
+
+    def is_due(self, limits: KeepLimits) -> bool:
+        return self._applied != limits or time.monotonic() >= self._due
+
     def apply_if_due(self, limits: KeepLimits) -> None:
         """Apply the limits unless these were applied a moment ago, so that sessions that open share one look at everything."""
-        if self._is_due(limits):
+        if self.is_due(limits):
             self.apply(limits)
 
     def join(self, session: str, limits: KeepLimits) -> None:
@@ -72,7 +104,7 @@ class KeepGuard:
                 args = self._wake, self._stop
                 Thread(target=self._sweep_until, args=args, name="overspill-keep-limits", daemon=True).start()
             self._live[session] = limits
-            if self._is_due(limits):
+            if self.is_due(limits):
                 self._wake.set()
 
     def leave(self, session: str) -> None:
@@ -125,9 +157,6 @@ class KeepGuard:
             now = time.monotonic()
             self._no_sweep_before[family] = now + (now - started) * _REST_AFTER_SWEEP
 
-    def _is_due(self, limits: KeepLimits) -> bool:
-        return self._applied != limits or time.monotonic() >= self._due
-
     def _sweep_until(self, wake: Event, stop: Event) -> None:
         while True:
             is_called = wake.wait(self._sweep_seconds)
@@ -139,7 +168,7 @@ class KeepGuard:
             for limits in all_limits:
                 # A store that fails now is tried again next time; sessions that use it report the failure.
                 with suppress(StoreError, OSError), self._sweeping:
-                    if not is_called or self._is_due(limits):
+                    if not is_called or self.is_due(limits):
                         self.apply(limits)
 
 

@@ -29,6 +29,9 @@ class KeepLimits(Struct, frozen=True):
     days: float
     bytes: int
 
+    def is_as_strict_as(self, other: KeepLimits) -> bool:
+        return self.days <= other.days and self.bytes <= other.bytes
+
 
 class Expired(Struct, frozen=True):
     """What the keep limits removed, and how many bytes are kept now."""

@@ -8,6 +8,7 @@ from re import Pattern
 
 from markupsafe import Markup, escape
 
+from overspill.lexical.kinds.kind import Layout
 from overspill.text.humanize import escape_invisible
 from overspill.view.code import color_code, find_comments
 from overspill.view.rendering import classify_line
@@ -17,13 +18,13 @@ _BEGAN = '<span class="cut" title="The line began earlier">…</span>'
 _GOES_ON = '<span class="cut" title="The line goes on">…</span>'
 
 
-def show_lines(window: Window, kind: str) -> Markup:
-    show = partial(_show_code, find_comments([line.text for line in window.lines])) if kind == "code" else _show_text
-    return Markup("\n".join(_show_line(line, kind, show) for line in window.lines))  # noqa: S704  # all text in it is escaped below
+def show_lines(window: Window, layout: Layout) -> Markup:
+    show = partial(_show_code, find_comments([line.text for line in window.lines])) if layout == "definitions" else _show_text
+    return Markup("\n".join(_show_line(line, layout, show) for line in window.lines))  # noqa: S704  # all text in it is escaped below
 
 
-def _show_line(line: Line, kind: str, show: Callable[[str], str]) -> str:
-    named = classify_line(kind, line.text) + (" marked" if line.is_marked else "")
+def _show_line(line: Line, layout: Layout, show: Callable[[str], str]) -> str:
+    named = classify_line(layout, line.text) + (" marked" if line.is_marked else "")
     number, text = line.number, "".join(_show_pieces(line, show))
     link = f'<a class="no" href="#L{number}" aria-label="Line {number}">{number}</a>'
     return f'<li id="b{line.start}" class="{named}">{link}<span class="t">{text}</span></li>'

@@ -10,6 +10,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from overspill.errors import BadRequest, HandleError, OverspillError
+from overspill.lexical.kinds import LINES
+from overspill.lexical.kinds.kind import Kind
 from overspill.retrieval.archive import ArchivedOutput
 from overspill.retrieval.output import StoredOutput
 from overspill.store.protocols import Reader
@@ -37,7 +39,7 @@ class OutputPages:
         self._library = library
         self._showing = showing
         self._searches = searches
-        self._kinds: WeakKeyDictionary[StoredOutput, str] = WeakKeyDictionary()
+        self._kinds: WeakKeyDictionary[StoredOutput, Kind] = WeakKeyDictionary()
 
     def output(self, request: Request) -> Response:
         item, stored = self._open(request)
@@ -52,9 +54,9 @@ class OutputPages:
             kept=item.kept,
             damage=stored.damage,
             notes=text.notes,
-            kind=kind,
-            lines=show_lines(window, kind) if window else "",
-            can_render=text.is_text and find_form(kind, text) != "",
+            kind=kind.name if text.is_text else "",
+            lines=show_lines(window, kind.traits.layout) if window else "",
+            can_render=text.is_text and find_form(kind.traits.layout, text) != "",
             rendered=render(text) if is_rendered else None,
             is_image=identify_image(stored.reader.read(0, 64)) is not None,
             is_hex=is_hex,
@@ -75,7 +77,7 @@ class OutputPages:
             "_window.html",
             kept=item.kept,
             window=window,
-            lines=show_lines(window, self._recognise(stored, text)),
+            lines=show_lines(window, self._recognise(stored, text).traits.layout),
             words=read_words(request, "find"),
         )
 
@@ -130,10 +132,10 @@ class OutputPages:
             raise BadRequest("This output is not an image that can be shown.")
         return Response(image.data, media_type=image.media_type, headers={"Content-Security-Policy": _LOCKED})
 
-    def _recognise(self, stored: StoredOutput, text: ShownText) -> str:
+    def _recognise(self, stored: StoredOutput, text: ShownText) -> Kind:
         """Once for each open output: it takes longer than the rest of a window."""
         if stored not in self._kinds:
-            self._kinds[stored] = text.kind if text.is_text else ""
+            self._kinds[stored] = text.kind if text.is_text else LINES
         return self._kinds[stored]
 
     def _open(self, request: Request) -> tuple[ArchivedOutput, StoredOutput]:

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from overspill.lexical.kinds.delimited import find_delimiter
+from overspill.lexical.kinds.kind import Layout
 from overspill.text.encoding import decode
 from overspill.text.humanize import escape_invisible, shorten
 from overspill.view.texts import ShownText
@@ -42,45 +43,44 @@ class Node(Struct, frozen=True):
 
 class Rendered(Struct, frozen=True):
     form: Form
-    kind: str
     tree: Node | None = None
     rows: tuple[tuple[str, ...], ...] = ()
     page: Markup = Markup()
     note: str = ""
 
 
-def find_form(kind: str, text: ShownText) -> Form:
-    """How this kind of text can be rendered; empty if only as lines."""
-    if kind in ("json", "ndjson"):
+def find_form(layout: Layout, text: ShownText) -> Form:
+    """How text of this layout can be rendered; empty if only as lines."""
+    if layout in ("document", "documents"):
         return "tree"
-    if kind == "csv":
+    if layout == "rows":
         return "table"
-    is_page = kind in ("prose", "description") and _HEADING.search(decode(text.reader.read(0, 16 << 10)))
+    is_page = layout == "paragraphs" and _HEADING.search(decode(text.reader.read(0, 16 << 10)))
     return "page" if is_page else ""
 
 
 def render(text: ShownText) -> Rendered:
-    kind = text.kind
-    form = find_form(kind, text)
+    layout = text.kind.traits.layout
+    form = find_form(layout, text)
     data = text.reader.read(0, MAX_RENDERED_BYTES)
     left = text.view.bytes - len(data)
     note = f"Only the first {len(data):,} of {text.view.bytes:,} bytes are rendered. The rest is in the text." if left else ""
     match form:
         case "tree":
-            return _render_json(kind, data, note)
+            return _render_json(layout, data, note)
         case "table":
-            return Rendered("table", kind, rows=tuple(_read_rows(data, is_whole=not left)), note=note)
+            return Rendered("table", rows=tuple(_read_rows(data, is_whole=not left)), note=note)
         case "page":
-            return Rendered("page", kind, page=render_markdown(decode(data)), note=note)
+            return Rendered("page", page=render_markdown(decode(data)), note=note)
         case "":
-            return Rendered("", kind)
+            return Rendered("")
 
 
-def classify_line(kind: str, line: str) -> str:
+def classify_line(layout: Layout, line: str) -> str:
     """The class of a line of a diff or a log."""
-    if kind == "diff":
+    if layout == "hunks":
         return {"+": "add", "-": "del", "@": "hunk"}.get(line[:1], "")
-    head = line[:_LEVEL_CHARS].lower() if kind == "log" else ""
+    head = line[:_LEVEL_CHARS].lower() if layout == "events" else ""
     # Most lines have none of the words, and a pattern takes much longer to find that out.
     if any(word in head for word in _LEVELS) and (found := _LEVEL.search(head)):
         return "level-error" if found[1] else "level-warn"
@@ -94,9 +94,9 @@ def render_markdown(text: str) -> Markup:
     return Markup(parser.render(escape_invisible(text)))  # noqa: S704  # the parser escapes whatever it does not make itself
 
 
-def _render_json(kind: str, data: bytes, note: str) -> Rendered:
+def _render_json(layout: Layout, data: bytes, note: str) -> Rendered:
     try:
-        if kind == "ndjson":
+        if layout == "documents":
             lines = data.splitlines() if not note else data.splitlines()[:-1]
             value: Any = [msgspec.json.decode(line) for line in lines[:MAX_NODES] if line.strip()]
         else:
@@ -104,12 +104,10 @@ def _render_json(kind: str, data: bytes, note: str) -> Rendered:
         budget = [MAX_NODES]
         tree = _make_node("", value, budget, 0)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return Rendered(
-            "", kind, note="It is too large or not well formed enough for a tree. Ask with a JSON pointer or JMESPath."
-        )
+        return Rendered("", note=_NO_TREE)
     if budget[0] <= 0:
         note = f"The tree shows its first {MAX_NODES:,} values. Ask with a JSON pointer or JMESPath for others."
-    return Rendered("tree", kind, tree=tree, note=note)
+    return Rendered("tree", tree=tree, note=note)
 
 
 def _make_node(key: str, value: Any, budget: list[int], depth: int) -> Node:

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from overspill.errors import NotText, OverspillError
 from overspill.lexical.kinds import recognise
+from overspill.lexical.kinds.kind import Kind
 from overspill.reading.positions import View
 from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.views import describe_gaps
@@ -26,9 +27,9 @@ class ShownText(Struct, frozen=True):
     """Whether positions are those of the decoded text, and not of the stored bytes."""
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> Kind:
         """What the engine takes it for, by its beginning."""
-        return recognise(self.reader.read(0, _SAMPLE_BYTES)).name
+        return recognise(self.reader.read(0, _SAMPLE_BYTES))
 
 
 def open_text(stored: StoredOutput) -> ShownText:

@@ -24,7 +24,7 @@ from overspill.integrations.claude_agent_sdk import overspill_options
 from tests.conformance.model_apis import serving, write_message
 from tests.integrations.driving import Request, Script
 
-_PREFIX = re.compile(r"^mcp__[a-z]+__")
+_PREFIX = re.compile(r"^mcp__[a-z]\w*?__")
 
 
 class ScriptedApi:

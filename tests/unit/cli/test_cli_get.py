@@ -60,6 +60,16 @@ def test_json_is_queried(place: Place, expression: str):
     assert (code, json.loads(out)) == (0, {"id": "x"})
 
 
+@pytest.mark.parametrize(
+    ("expression", "code"),
+    [("items[?id=='x']", 0), ("items[?id=='y']", 1), ("missing", 1), ("length(items)", 0), ("items[0]", 0), ("none", 1)],
+)
+def test_a_query_that_matches_nothing_ends_with_1_as_grep_does(place: Place, expression: str, code: int):
+    found, out, err = get(place, json.dumps({"items": [{"id": "x"}, {"id": ""}], "none": None}), "--query", expression)
+    assert (found, err) == (code, "")
+    assert out
+
+
 @pytest.mark.promise("everything-reachable")
 @pytest.mark.parametrize("data", [LINES, "x" * 60_000, "é" * 30_000], ids=["lines", "one line", "wide characters"])
 def test_the_commands_in_the_last_lines_reach_every_byte(place: Place, data: str):

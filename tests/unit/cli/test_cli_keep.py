@@ -185,12 +185,53 @@ def test_a_command_that_cannot_start_ends_as_in_a_shell(shell: Shell, command: l
         assert (ended.returncode, ended.stdout, ended.stderr.decode()) == (code, b"", f"overspill: error: {words}\n")
 
 
-def test_a_store_that_cannot_be_used_is_an_error_before_the_command_runs(shell: Shell):
+def without_store(shell: Shell) -> list[str]:
     (shell.root / "file").write_text("")
-    ended = shell.keep("--set", f"storeDir={shell.root / 'file'}", "--", "touch", str(shell.root / "ran"))
-    assert ended.returncode == 2
-    assert ended.stderr.startswith(b"overspill: error: ")
-    assert not (shell.root / "ran").exists()
+    return ["--set", f"storeDir={shell.root / 'file'}"]
+
+
+@pytest.mark.promise("nothing-lost")
+@pytest.mark.parametrize("options", [[], pytest.param(["--background-after", "0"], marks=pytest.mark.slow)])
+def test_if_nothing_can_be_stored_the_command_runs_and_all_of_its_output_passes(shell: Shell, options: list[str]):
+    script = "import os; os.write(1, b'\\xff\\x00' + b'x' * 300_000); os.write(2, b'problem\\n'); os._exit(3)"
+    ended = shell.keep(*without_store(shell), *options, "--", sys.executable, "-c", script)
+    assert (ended.returncode, ended.stdout) == (3, b"\xff\x00" + b"x" * 300_000)
+    ours, theirs = ended.stderr.decode().splitlines()
+    assert ours.startswith(
+        "overspill: warning: Nothing can be stored, so all of the output follows. Could not open a session in "
+    )
+    assert theirs == "problem"
+
+
+def test_if_nothing_can_be_stored_standard_input_passes(shell: Shell):
+    ended = shell.keep(*without_store(shell), stdin=LOG.encode())
+    assert (ended.returncode, ended.stdout) == (0, LOG.encode())
+    assert b"Nothing can be stored" in ended.stderr
+
+
+def test_if_nothing_can_be_stored_a_command_still_ends_as_in_a_shell(shell: Shell):
+    options = without_store(shell)
+    assert shell.keep(*options, "--", "no-such-command").returncode == 127
+    assert shell.keep(*options, "--", "sh", "-c", "kill -TERM $$").returncode == -signal.SIGTERM
+
+
+def test_if_nothing_can_be_stored_output_passes_as_it_comes_until_nobody_reads(shell: Shell):
+    process = shell.start("keep", *without_store(shell), "--", "yes")
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"y\n"
+    process.stdout.close()
+    process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGPIPE
+
+
+@pytest.mark.slow
+def test_a_terminal_gets_no_control_characters_if_nothing_can_be_stored(shell: Shell, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HOME", str(shell.root))
+    script = "import os; os.write(1, b'a\\033[31m\\xc3'); os.write(1, b'\\xa9\\n')"
+    code, seen = on_a_terminal("keep", *without_store(shell), "--", sys.executable, "-c", script)
+    assert code == 0
+    assert "\x1b[31m" not in seen
+    assert "[31mé" in seen
 
 
 @pytest.mark.parametrize("options", [[], pytest.param(["--background-after", "60"], marks=pytest.mark.slow)])

@@ -16,7 +16,7 @@ from overspill.errors import BadRequest, UnknownHandle
 from overspill.integrations.options import Options
 from overspill.integrations.sessions import Run, Sessions
 from overspill.types import Reply
-from tests.waiting import until
+from tests.waiting import list_paths, until
 
 BIG = "line of text\n" * 20_000
 
@@ -31,7 +31,7 @@ def sessions(place: Path, retention: str = "process", **options: Any) -> Session
 
 
 def session_files(place: Path) -> list[Path]:
-    return list(place.rglob("session-*"))
+    return [path for path in list_paths(place) if path.name.startswith("session-")]
 
 
 async def dump(run: Run) -> Reply:

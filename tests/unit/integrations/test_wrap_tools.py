@@ -112,3 +112,31 @@ def test_what_cannot_be_a_tool_is_refused(tools: Any, message: str):
 def test_a_prefix_makes_room_for_a_tool_of_that_name():
     names = [tool.__name__ for tool in wrap_tools([tool_output], Session(tool_prefix="overspill_"))]
     assert names[:2] == ["tool_output", "overspill_tool_output"]
+
+
+def read_orders(shop: str, **more: Any) -> str:
+    """Read all orders."""
+    lines = [f"2026-11-16 12:00:{number % 60:02} INFO order {number} of {shop} is paid {more}" for number in range(5_000)]
+    return "\n".join([*lines[:2_000], "2026-11-16 13:00:00 ERROR order 4711 was refused: card expired", *lines[2_000:]])
+
+
+def test_the_model_may_say_what_it_is_looking_for(tmp_path: Path):
+    with SyncSession(Settings(storeDir=str(tmp_path), intent="ask", intentWithinSecs=30)) as session:
+        wrapped, *_ = wrap_tools([read_orders], session)
+        assert list(inspect.signature(wrapped).parameters) == ["shop", "looking_for", "more"]
+        assert get_type_hints(wrapped)["looking_for"] == str | None
+        assert "order 4711 was refused" in wrapped(shop="x", looking_for="which orders were refused")
+        assert "order 4711 was refused" not in wrapped("x")
+        small = wrap_tools([find], session)[0]
+        assert small("Ann", looking_for="her age") == Person("Ann")
+        assert small("Ann", 4, looking_for=None) == Person("Ann")
+
+
+async def test_an_argument_of_the_tool_that_has_this_name_is_its_own():
+    def seek(looking_for: str) -> str:
+        return looking_for
+
+    async with Session(Settings(intent="ask")) as session:
+        wrapped, *_ = wrap_tools([seek], session)
+        assert inspect.signature(wrapped) == inspect.signature(seek)
+        assert await wrapped(looking_for="gold") == "gold"

@@ -89,6 +89,16 @@ async def test_what_a_client_does_not_read_stays_with_the_server():
         assert server.delivered == list(range(400))
 
 
+@pytest.mark.parametrize(("method", "batch"), [("x" * 500_000, 1), ("x", 1_000)], ids=["long", "short"])
+async def test_notes_that_say_nothing_take_room_too(method: str, batch: int):
+    async with connected() as server:
+        read = 0
+        empty = SessionMessage(mcp_types.JSONRPCNotification(jsonrpc="2.0", method=method))
+        while read < 10 and await server.send([empty] * batch):
+            read += 1
+        assert 2 <= read < 10
+
+
 async def test_a_request_made_during_a_delivery_is_answered_even_if_there_is_no_room():
     ready = anyio.Event()
 

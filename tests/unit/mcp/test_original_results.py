@@ -12,6 +12,7 @@ from overspill.settings import load
 
 pytestmark = pytest.mark.anyio
 SMALL = {"content": [{"type": "text", "text": "a few words"}], "_meta": {"trace": 1}}
+LONG = "x" * 50_000
 LARGE = {"content": [{"type": "text", "text": "many words " * 20_000}], "structuredContent": {"a": 1}, "_meta": {"trace": 2}}
 
 
@@ -52,3 +53,19 @@ async def test_a_result_that_arrives_in_the_background_comes_with_no_reply(setti
         reply = await session.call("fetch", {}, tool, background="now")
     assert reply.job is not None
     assert reply.original is None
+
+
+@pytest.mark.parametrize("content", [7, "words", {"a": 1}, None, True])
+async def test_content_that_is_no_list_passes_if_it_is_small(settings: Settings, content: Any):
+    result = {"content": content}
+    async with Session(settings) as session:
+        reply = await session.call("fetch", {}, lambda: to_output(result))
+    assert (reply.original, reply.kept) == (result, None)
+
+
+@pytest.mark.parametrize(("content", "stored"), [(LONG, LONG), ({"a": LONG}, '{"a":"' + LONG + '"}')], ids=["string", "object"])
+async def test_content_that_is_no_list_is_measured_like_any_other(settings: Settings, content: Any, stored: str):
+    async with Session(settings) as session:
+        reply = await session.call("fetch", {}, lambda: to_output({"content": content}))
+        assert reply.kept is not None
+        assert session.open(reply.kept.handle).text() == stored

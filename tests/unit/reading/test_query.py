@@ -161,12 +161,12 @@ def test_two_wrapped_strings_are_not_guessed_between() -> None:
         ("foo-bar", "Bad jmespath expression: Unknown token '-'."),
         ("items[", "Invalid jmespath expression: Incomplete expression."),
         ("nope(@)", "Unknown function: nope()."),
-        ("sum(items)", None),
+        ("[" * 5000, "it is nested too deeply."),
     ],
 )
-def test_an_expression_that_cannot_be_used_is_explained(expression: str, reason: str | None) -> None:
+def test_an_expression_that_cannot_be_used_is_explained(expression: str, reason: str) -> None:
     text = refusal(SHOP, expression)
-    assert text.startswith(f"The expression cannot be used: {reason or 'In function sum(), invalid type for value: '}")
+    assert text.startswith(f"The expression cannot be used: {reason}")
     assert text.endswith("Put a key in double quotes if it has characters other than letters, digits and _.")
 
 

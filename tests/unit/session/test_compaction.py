@@ -5,11 +5,12 @@ from __future__ import annotations
 import copy
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from overspill import Session, SyncSession
+from overspill import ContextBudget, Session, Settings, SyncSession
 from overspill.errors import BadRequest
 
 TEXT = "".join(f"line {number} of a result\n" for number in range(400))  # about 2,800 tokens
@@ -159,3 +160,55 @@ async def test_a_mistake_is_named(arguments: dict[str, Any], message: str):
         with pytest.raises(BadRequest) as refused:
             await session.compact([], **arguments)
     assert str(refused.value) == message
+
+
+async def test_a_session_that_is_opened_again_uses_the_same_names(tmp_path: Path):
+    """So that what a provider has cached of the conversation is still what it is sent."""
+    settings, messages = Settings(storeDir=str(tmp_path)), openai(6)
+    async with Session(settings, name="customer-7") as session:
+        before = await session.compact(messages, 10_000)
+    async with Session(settings, name="customer-7") as session:
+        after = await session.compact(messages, 10_000)
+        assert after == before
+        assert len(session.kept()) == len(find_stored(before)) == 4
+        small = await session.compact(messages, 1_000_000)  # it was replaced, and stays so
+        assert small == before
+
+
+async def test_a_result_whose_stored_copy_is_gone_is_stored_again(tmp_path: Path):
+    settings, messages = Settings(storeDir=str(tmp_path)), openai(6)
+    async with Session(settings, name="customer-7") as session:
+        first, *others = find_stored(await session.compact(messages, 10_000))
+        gone = session.kept()[0].id
+    for path in [path for path in tmp_path.rglob("*") if gone in path.name]:
+        path.unlink()
+    async with Session(settings, name="customer-7") as session:
+        again = find_stored(await session.compact(messages, 10_000))
+        assert again[1:] == others
+        assert again[0] != first
+        with session.open(again[0]) as stored:
+            assert stored.bytes() == f"0\n{TEXT}".encode()
+
+
+async def test_what_a_program_stored_itself_is_not_replaced_before_the_window_fills(tmp_path: Path):
+    messages = openai(6)
+    async with Session(Settings(storeDir=str(tmp_path))) as session:
+        await session.keep(messages[2]["content"])
+        assert await session.compact(messages, 1_000_000) == messages
+
+
+async def test_a_budget_recovers_when_a_model_does_not_say_what_it_used():
+    budget = ContextBudget(20_000)
+    async with Session(budget=budget) as session:
+        messages = openai(6)
+        for number in range(6):
+            reply = await session.call("read", {}, lambda number=number: f"{number}\n{TEXT}")
+            assert reply.passed or number == 5
+        assert budget.room < 4_000
+        shown = await session.compact(messages, 20_000)
+        assert len(find_stored(shown)) == 4
+        assert 10_000 < budget.room < 15_000
+        assert budget.reserved == 0
+        budget.settle(17_000)  # a provider's count is better
+        await session.compact(messages, 20_000)
+        assert budget.used == 17_000

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import inspect
 from concurrent.futures import ThreadPoolExecutor
-from threading import Event
+from threading import Barrier, Event
 from typing import Any
 
+import anyio
+import anyio.to_thread
 import pytest
 
 from overspill import Session, Settings, SyncSession, ToolCall
@@ -104,7 +106,7 @@ def test_a_session_that_is_not_open_says_how_to_open_it():
         session.call("a", {}, lambda: "x")
 
 
-@pytest.mark.parametrize("look", ["notice", "kept", "op_tree", "accounting"])
+@pytest.mark.parametrize("look", ["notice", "news", "kept", "op_tree", "accounting"])
 def test_nothing_can_be_looked_at_in_a_session_that_is_not_open(look: str):
     with pytest.raises(SessionClosed) as caught:
         getattr(opened(), look)()
@@ -120,12 +122,46 @@ def test_threads_may_look_while_others_start_work():
         assert len({each.result(30) for each in work}) == 300
 
 
-def test_a_thread_that_looks_just_as_the_session_closes_learns_that_it_is_closed():
-    with opened() as session:
-        portal = session._portal
-    session._portal = portal  # as a thread sees it that looked a moment before
-    with pytest.raises(SessionClosed):
-        session.notice()
+def test_a_call_that_comes_as_the_session_closes_is_answered_or_learns_that_it_is_closed():
+    """And no thread waits for ever."""
+    for _ in range(20):
+        begun = Barrier(5)
+
+        def look(session: SyncSession, begun: Barrier) -> str:
+            begun.wait(30)
+            try:
+                for _ in range(1_000_000):
+                    session.notice()
+            except SessionClosed as error:
+                return str(error)
+            return "still open"
+
+        with ThreadPoolExecutor(4) as threads:
+            with opened() as session:
+                looks = [threads.submit(look, session, begun) for _ in range(4)]
+                begun.wait(30)
+            assert {each.result(30) for each in looks} == {"The session is not open. Use `with SyncSession() as session`."}
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_it_works_in_a_thread_of_any_event_loop(backend: str):
+    def work() -> str:
+        with opened() as session:
+            return session.call("a", {}, lambda: session.call("b", {}, lambda: "x").text).text
+
+    assert anyio.run(anyio.to_thread.run_sync, work, backend=backend) == "x"
+
+
+def test_a_job_that_finished_in_the_background_is_told_of_once():
+    finish = Event()
+    with opened(asyncTimeoutSecs=0.01) as session:
+        assert session.news() == ""
+        session.call("slow", {}, lambda: str(finish.wait(30)))
+        assert session.news() == ""
+        finish.set()
+        session.stop()
+        assert "slow" in session.news()
+        assert session.news() == ""
 
 
 def test_a_failure_to_open_leaves_nothing_running():

@@ -61,7 +61,7 @@ path.mkdir(0o777); path.chmod(0o777)
 import fcntl; fcntl.flock(os.open(path / "lock", os.O_RDWR), fcntl.LOCK_EX)
 """,
 }
-SQUATTED = (f"overspill-{US}.lock", "overspill-lock-000000000000")
+SQUATTED = (f"overspill-{US}.lock", "overspill-lock-000000000000", f"overspill-hints-{US}")
 EACH = """
 for name in sys.argv[3:]:
     path = root / name
@@ -130,7 +130,7 @@ for number in range(3000):
 """
     be(STRANGER, many, shared)
     be(US, USE, shared)
-    assert len(os.listdir(shared)) == 6002  # ours, and the run that keeps the notes
+    assert len(os.listdir(shared)) == 6003  # ours, the run that keeps the notes, and the folder of hints
 
 
 def test_another_user_cannot_take_or_hold_the_lock_that_we_hold(shared: Path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import resource
 import signal
@@ -15,7 +16,7 @@ import click
 from overspill.cli import ending, output
 from overspill.cli.detaching import Detachable, run_detachable
 from overspill.cli.settings import lasting_store, load_settings, settings_options
-from overspill.cli.stderr import report_error
+from overspill.cli.stderr import report_error, warn
 from overspill.cli.streams import read_stream
 from overspill.settings import Layer, Settings
 from overspill.shell.command import CommandNotStarted
@@ -44,17 +45,18 @@ def keep(command: tuple[str, ...], what: str, background_after: float | None, **
     Of a stored output you see the parts that answer --for, or a description, and its name. overspill get NAME reads it back.
 
     The exit code and standard error are the command's own. If a signal ends the command, the same signal ends overspill keep.
+    If nothing can be stored, a warning says so, and the whole output is printed.
     """
     ending.require_output()
     if background_after is not None and not command:
         raise click.UsageError("--background-after needs a command: overspill keep --background-after 20 -- make.")
     settings = _load(background_after, **options)
     if not command:
-        _print(anyio.run(keep_stream, read_stream(output.standard_input("Reading")), settings, what))
+        anyio.run(keep_stream, read_stream(output.standard_input("Reading")), settings, what, StandardOutput())
         return
     run = partial(keep_command, command, settings, what)
     try:
-        code = anyio.run(run, _print) if background_after is None else _run_detachable(run, background_after)
+        code = anyio.run(run, StandardOutput()) if background_after is None else _run_detachable(run, background_after)
     except CommandNotStarted as problem:
         report_error(str(problem))
         code = problem.exit_code
@@ -70,16 +72,26 @@ def _load(background_after: float | None, preset: str | None, config: Any, assig
 
 def _run_detachable(run: Any, background_after: float) -> int:
     def work(leave: Detachable) -> int:
-        return anyio.run(run, _print, background_after, leave)
+        return anyio.run(run, StandardOutput(), background_after, leave)
 
     return run_detachable(work)
 
 
-def _print(shown: bytes) -> None:
-    if sys.stdout.isatty():
-        shown = escape_invisible(shown.decode("utf-8", "backslashreplace")).encode()
-    sys.stdout.buffer.write(shown)
-    sys.stdout.flush()
+class StandardOutput:
+    """Exact bytes, except on a terminal, where control characters are shown as escapes."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace") if sys.stdout.isatty() else None
+
+    def write(self, data: bytes, *, is_last: bool = True) -> None:
+        """If more follows, half a character at the end waits for its other half."""
+        if self._decoder is not None:
+            data = escape_invisible(self._decoder.decode(data, is_last)).encode()
+        sys.stdout.buffer.write(data)
+        sys.stdout.flush()
+
+    def tell(self, problem: str) -> None:
+        warn(problem)
 
 
 def _end(code: int) -> NoReturn:

@@ -10,6 +10,7 @@ from overspill.gate.cards.json_rows import find_json_tables, mend_json
 from overspill.gate.cards.outline import make_json_outline_card
 from overspill.gate.cards.sample import OutputSample, Read
 from overspill.gate.cards.table import make_table_card, read_json_tables
+from overspill.lexical.kinds.kind import Layout
 from overspill.reading.query.document import documents
 from overspill.text.encoding import decode
 from overspill.text.lines import line_number
@@ -19,8 +20,10 @@ _MAX_PARSED_BYTES = 4 << 20
 _SHOWN_AFTER_LINES = 8
 
 
-def make_json_card(read: Read, sample: OutputSample, kind: str) -> tuple[Card, OutputSample, bool] | None:
-    """None if the text only begins like JSON. Also returns what was read, and whether that is everything."""
+def make_json_card(read: Read, sample: OutputSample, layout: Layout) -> tuple[Card, OutputSample, bool] | None:
+    """None if the text is not JSON, or only begins like it. Also returns what was read, and whether that is everything."""
+    if layout not in ("document", "documents"):
+        return None
     size = sample.size
     if size.bytes <= _MAX_PARSED_BYTES:
         text = decode(read(0, size.bytes))
@@ -28,7 +31,7 @@ def make_json_card(read: Read, sample: OutputSample, kind: str) -> tuple[Card, O
             card = _describe_first_document(text)
         return None if card is None else (card, sample, True)
     beginning = OutputSample(sample.windows[:1], size)
-    data = beginning.data if kind == "ndjson" else mend_json(beginning.data)
+    data = beginning.data if layout == "documents" else mend_json(beginning.data)
     card = _describe(decode(data), is_whole=False)
     return None if card is None else (card, beginning, False)
 

@@ -9,19 +9,20 @@ from overspill.gate.cards.outline import make_outline_card
 from overspill.gate.cards.sample import OutputSample, Read, take_sample
 from overspill.gate.cards.table import make_table_card, read_engine_tables
 from overspill.lexical.index import Index, build
+from overspill.lexical.kinds.kind import Layout
 from overspill.text.humanize import count_noun, format_size
 from overspill.types import Size
 
-_JSON_KINDS = ("json", "ndjson")
-_KIND_NAMES = {
-    "json": "JSON",
-    "ndjson": "JSON lines",
-    "csv": "delimited rows",
-    "xml": "XML",
-    "html": "HTML",
-    "log": "text",
-    "matches": "search results",
+_TITLES: dict[Layout, str] = {
+    "document": "JSON",
+    "documents": "JSON lines",
+    "rows": "delimited rows",
+    "elements": "XML",
+    "page": "HTML",
+    "events": "text",
+    "results": "search results",
 }
+"""Those that are not called by their kind."""
 _MAX_LINE_BYTES = 1_000
 """The average length of lines up to which text is described line by line."""
 _QUOTE = b'"'
@@ -31,21 +32,21 @@ def make_card(read: Read, size: Size) -> Card:
     """`read` gives the stored bytes from one position to another. At most a few MB of them are read."""
     sample = take_sample(read, size)
     index = build(sample.data)
-    if index.kind in _JSON_KINDS and (found := make_json_card(read, sample, index.kind)) is not None:
+    if (found := make_json_card(read, sample, index.traits.layout)) is not None:
         card, sample, is_whole = found
-        return _put_title(card, sample, index.kind, is_whole=is_whole)
-    if index.kind == "csv" and not sample.is_whole and _QUOTE in sample.data:
+        return _put_title(card, sample, index, is_whole=is_whole)
+    if index.traits.layout == "rows" and not sample.is_whole and _QUOTE in sample.data:
         # A later window may begin inside a cell of several lines.
         sample = OutputSample(sample.windows[:1], size)
         index = build(sample.data)
-    return _put_title(_describe(sample, index), sample, index.kind, is_whole=sample.is_whole)
+    return _put_title(_describe(sample, index), sample, index, is_whole=sample.is_whole)
 
 
 def _describe(sample: OutputSample, index: Index) -> Card:
     if tables := read_engine_tables(index):
         return make_table_card(tables, is_whole=sample.is_whole)
     has_lines = sample.size.bytes <= _MAX_LINE_BYTES * sample.size.lines
-    if index.traits.is_log and index.kind != "history" and has_lines:
+    if index.traits.layout == "events" and has_lines:
         return make_log_card(sample, index)
     return make_outline_card(sample, index)
 
@@ -57,9 +58,10 @@ def _say_where(sample: OutputSample) -> str:
     return f"{places} from beginning to end" if sample.has_end else f"{places}. The last line is too long to be among them"
 
 
-def _put_title(card: Card, sample: OutputSample, kind: str, *, is_whole: bool) -> Card:
+def _put_title(card: Card, sample: OutputSample, index: Index, *, is_whole: bool) -> Card:
     size = sample.size
-    title = f"{card.kind or _KIND_NAMES.get(kind, kind)}, {count_noun(size.lines, 'line')}, {format_size(size.bytes)}"
+    named = card.kind or _TITLES.get(index.traits.layout, index.kind)
+    title = f"{named}, {count_noun(size.lines, 'line')}, {format_size(size.bytes)}"
     if not is_whole:
         title += f". Sampled: everything below is of {format_size(len(sample.data))} {_say_where(sample)}"
     return Card([Section(title), *card.sections], card.steps)

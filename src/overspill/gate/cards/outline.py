@@ -12,6 +12,7 @@ from overspill.gate.cards.card import Card, Count, Section, cut_line, indent, ma
 from overspill.gate.cards.sample import OutputSample
 from overspill.lexical.cells import read_columns
 from overspill.lexical.index import Index
+from overspill.lexical.kinds.kind import Layout
 from overspill.lexical.kinds.matches import MATCH
 from overspill.lexical.outline import Table
 from overspill.lexical.records.lines import iterate_lines
@@ -64,7 +65,7 @@ def _suggest_member(value: Value) -> NextStep:
 
 
 def make_outline_card(sample: OutputSample, index: Index) -> Card:
-    return _MAKERS.get(index.kind, _outline_text)(sample, index)
+    return _MAKERS.get(index.traits.layout, _outline_text)(sample, index)
 
 
 def _outline_text(sample: OutputSample, index: Index) -> Card:
@@ -198,10 +199,10 @@ def _suggest_lines(sample: OutputSample, starts: Sequence[int]) -> NextStep:
     return NextStep("lines", f"{line}-{line + _NEXT_LINES}", "what it is about, part by part")
 
 
-_MAKERS: dict[str, Callable[[OutputSample, Index], Card]] = {
-    "code": _outline_code,
-    "diff": _outline_diff,
-    "history": _outline_history,
-    "matches": _outline_matches,
-    "xml": _outline_xml,
+_MAKERS: dict[Layout, Callable[[OutputSample, Index], Card]] = {
+    "definitions": _outline_code,
+    "hunks": _outline_diff,
+    "commits": _outline_history,
+    "results": _outline_matches,
+    "elements": _outline_xml,
 }

@@ -1,1 +1,1 @@
-"""The messages of a framework's request: which results are in them, and the same messages with some results replaced."""
+"""A framework's messages and results: which results are in a request, and the same with some of them replaced."""

@@ -101,7 +101,7 @@ CODE = Kind(
     "code",
     _is_code,
     cut_blocks,
-    Traits(is_code=True, has_definitions=True, has_topics=True, has_telling_lines=True, memory_per_byte=9),
+    Traits(is_code=True, has_definitions=True, has_topics=True, has_telling_lines=True, memory_per_byte=9, layout="definitions"),
 )
 DESCRIPTION = Kind(
     "yaml",

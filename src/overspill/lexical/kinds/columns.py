@@ -72,4 +72,9 @@ def _cells(header: bytes, rows: list[bytes]) -> Cells:
     return "words" if narrow > max(wide, 0.9 * len(rows)) else "spaced"
 
 
-COLUMNS = Kind("columns", _are_columns, _cut_columns, Traits(is_celled=True, has_one_header=True, size_places=6, locator="line"))
+COLUMNS = Kind(
+    "columns",
+    _are_columns,
+    _cut_columns,
+    Traits(is_celled=True, has_one_header=True, size_places=6, locator="line", layout="aligned"),
+)

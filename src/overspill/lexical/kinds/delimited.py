@@ -104,6 +104,6 @@ CSV = Kind(
     "csv",
     _is_delimited,
     _cut_delimited,
-    Traits(is_celled=True, has_one_header=True, size_places=6, locator="line"),
+    Traits(is_celled=True, has_one_header=True, size_places=6, locator="line", layout="rows"),
     find_start=_find_row_start,
 )

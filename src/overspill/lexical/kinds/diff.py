@@ -48,6 +48,6 @@ DIFF = Kind(
     "diff",
     _is_diff,
     cut_hunks,
-    Traits(is_code=True, has_telling_lines=True),
+    Traits(is_code=True, has_telling_lines=True, layout="hunks"),
     find_start=find_first(re.compile(rb"\n(?=diff --git |@@ )"), re.compile(rb"\n")),
 )

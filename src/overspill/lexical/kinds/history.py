@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from msgspec.structs import replace
+
 from overspill.lexical.kinds.kind import CutEmbedded, Kind
 from overspill.lexical.kinds.log import TRAITS
 from overspill.lexical.kinds.sample import Sample
@@ -36,6 +38,6 @@ HISTORY = Kind(
     "history",
     _is_history,
     _cut_commits,
-    TRAITS,
+    replace(TRAITS, layout="commits"),
     find_start=find_first(re.compile(rb"\n(?=commit [0-9a-f]{7})"), re.compile(rb"\n")),
 )

@@ -33,7 +33,7 @@ HTML = Kind(
     "html",
     _is_html,
     _cut,
-    Traits(is_markup=True, has_context=True, memory_per_byte=8),
+    Traits(is_markup=True, has_context=True, memory_per_byte=8, layout="page"),
     strip_tags,
     find_first(re.compile(rb"(?=<(?:tr|p|li|div|h[1-6]|table|ul|ol|dl|section|article)[\s>])", re.IGNORECASE), re.compile(rb">")),
     find_hidden,

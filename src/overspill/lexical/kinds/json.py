@@ -43,7 +43,7 @@ JSON = Kind(
     "json",
     _is_json,
     _cut,
-    Traits(is_celled=True, has_members=True, has_string_escapes=True, memory_per_byte=6, locator="pointer"),
+    Traits(is_celled=True, has_members=True, has_string_escapes=True, memory_per_byte=6, locator="pointer", layout="document"),
     _read,
     find_element_start,
 )
@@ -58,6 +58,7 @@ NDJSON = Kind(
         has_string_escapes=True,
         memory_per_byte=6,
         locator="line",
+        layout="documents",
     ),
     _read,
 )

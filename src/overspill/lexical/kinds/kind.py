@@ -16,6 +16,23 @@ CutEmbedded: TypeAlias = Callable[[int, int], None]
 """Cuts a span that is a text itself, whatever its kind."""
 Locator: TypeAlias = Literal["pointer", "line", "heading"]
 """How a record is located: by a JSON pointer, by its line, or by its line and the heading above it."""
+Layout: TypeAlias = Literal[
+    "document",
+    "documents",
+    "rows",
+    "aligned",
+    "page",
+    "elements",
+    "commits",
+    "events",
+    "hunks",
+    "results",
+    "definitions",
+    "paragraphs",
+    "text",
+]
+"""What it consists of, for those who read it as that: as tables, as an outline, as a page. `document` is one JSON document,
+`documents` has one for each line; columns are `aligned` with spaces, and a web `page` has tags."""
 
 
 class Traits(Struct, frozen=True):
@@ -52,6 +69,7 @@ class Traits(Struct, frozen=True):
     memory_per_byte: int = 1
     """Bytes of memory per byte of text that the index takes."""
     locator: Locator = "heading"
+    layout: Layout = "text"
 
 
 class Kind(Struct, frozen=True):

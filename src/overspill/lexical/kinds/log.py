@@ -53,5 +53,5 @@ def record_event(text: Text, start: int, end: int, outline: Outline) -> None:
         outline.record(*part)
 
 
-TRAITS = Traits(is_program_output=True, is_log=True, has_telling_lines=True, size_places=1)
+TRAITS = Traits(is_program_output=True, is_log=True, has_telling_lines=True, size_places=1, layout="events")
 LOG = Kind("log", _is_log, cut_events, TRAITS, find_start=find_first(re.compile(rb"\n(?=\S)"), re.compile(rb"\n")))

@@ -31,6 +31,6 @@ XML = Kind(
     "xml",
     _is_xml,
     _cut,
-    Traits(memory_per_byte=6),
+    Traits(memory_per_byte=6, layout="elements"),
     find_start=find_first(re.compile(rb"</[^<>]*>\s*+(?=<[A-Za-z])"), re.compile(rb">\s*+(?=<)")),
 )

@@ -14,6 +14,9 @@ _MAX_RECORDS = 4
 
 
 _FADE = tuple(0.5 ** (distance / WEIGHTS.context_half_bytes) for distance in range(_MAX_DISTANCE_BYTES + 1))
+_BEFORE = tuple(WEIGHTS.before_record * share for share in _FADE)
+_AFTER = tuple(WEIGHTS.after_record * share for share in _FADE)
+"""By distance, how much a term counts that is before or after a record."""
 
 
 def boost_context(index: Index, query: Query, ranking: Ranking) -> Boost | None:
@@ -49,20 +52,23 @@ def _find_near_terms(index: Index, ranking: Ranking) -> dict[int, dict[int, floa
         for after in range(record + 1, min(total, record + 1 + _MAX_RECORDS)):
             if starts[after] - ends[record] > _MAX_DISTANCE_BYTES:
                 break
-            _note(near.setdefault(after, {}), starts[after], last, WEIGHTS.before_record)
+            _note(near, after, starts[after], last, _BEFORE)
         first = {term: start for start, _, term in reversed(spots)}
         for before in range(record - 1, max(-1, record - 1 - _MAX_RECORDS), -1):
             if starts[record] - ends[before] > _MAX_DISTANCE_BYTES:
                 break
-            _note(near.setdefault(before, {}), ends[before], first, WEIGHTS.after_record)
+            _note(near, before, ends[before], first, _AFTER)
     return near
 
 
-def _note(known: dict[int, float], edge: int, places: dict[int, int], most: float) -> None:
+def _note(near: dict[int, dict[int, float]], record: int, edge: int, places: dict[int, int], shares: tuple[float, ...]) -> None:
     """How much each term counts for a record with this edge."""
+    known = near.get(record)
+    if known is None:
+        known = near[record] = {}
     for term, place in places.items():
         distance = abs(edge - place)
         if distance <= _MAX_DISTANCE_BYTES:
-            share = most * _FADE[distance]
-            if known.get(term, 0.0) < share:
+            share = shares[distance]
+            if term not in known or known[term] < share:
                 known[term] = share

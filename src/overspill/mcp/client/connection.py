@@ -29,6 +29,7 @@ from overspill.mcp.client.handshake import ClientIdentity, Handshake, Raw, add_i
 from overspill.mcp.client.http import RedactingTransport, open_transport
 from overspill.mcp.client.notifications import IncomingStream, Notifications
 from overspill.mcp.client.process import ServerProcess, start_process
+from overspill.mcp.client.unanswered import AnswerStream, RequestStream, UnansweredRequests
 from overspill.text.humanize import quote_line
 
 __all__ = ["ClientIdentity", "Handshake", "Peer", "Progress", "Raw", "ServerConnection", "as_mapping", "connect", "list_pages"]
@@ -74,7 +75,10 @@ class ServerConnection:
         self._client = client
         self._peer = peer
         self._notifications = Notifications()
-        self._dispatcher = JSONRPCDispatcher(IncomingStream(streams[0], self._notifications), streams[1])
+        self._unanswered = UnansweredRequests()
+        answers = AnswerStream(streams[1], self._unanswered)
+        incoming = IncomingStream(streams[0], self._notifications)
+        self._dispatcher = JSONRPCDispatcher(RequestStream(incoming, answers, self._unanswered), answers)
         self._transport = transport
         self._pending = 0
         self._idle = anyio.Event()
@@ -209,8 +213,12 @@ class ServerConnection:
         elif method not in ("notifications/cancelled", "notifications/progress"):
             await self._peer.on_notification(self.config.name, method, params)
 
-    async def _on_request(self, _: DispatchContext[Any], method: str, params: Mapping[str, Any] | None) -> Raw:
-        return await self._peer.on_request(self.config.name, method, dict(params or {}))
+    async def _on_request(self, context: DispatchContext[Any], method: str, params: Mapping[str, Any] | None) -> Raw:
+        try:
+            return await self._peer.on_request(self.config.name, method, dict(params or {}))
+        finally:
+            if context.cancel_requested.is_set():  # then the SDK sends no answer
+                self._unanswered.remove(context.request_id)
 
 
 async def list_pages(ask: Callable[[str, Raw], Awaitable[Raw]], method: str, key: str, name: str) -> list[object]:

@@ -17,6 +17,7 @@ from overspill.mcp.client.framing import Raw
 from overspill.text.lenient_json import dumps
 
 _MAX_WAITING_BYTES = 1024 * 1024  # of notifications that are read before the first of them is delivered
+_OVERHEAD_BYTES = 300  # of each in memory, however little it says
 
 Deliver: TypeAlias = Callable[[str, Raw], Awaitable[None]]
 
@@ -41,7 +42,7 @@ class Notifications:
         """Whether one of them could not be delivered. The connection ends over it."""
 
     def put(self, method: str, params: Raw) -> None:
-        size = len(dumps(params))
+        size = len(method) + len(dumps(params)) + _OVERHEAD_BYTES
         self._queue.append((method, params, size))
         self._bytes += size
         self._arrived_count += 1

@@ -18,7 +18,7 @@ _MAX_BYTES_ON_LOOP = 256 * 1024
 
 async def to_output(result: Raw) -> Output:
     """All content blocks, and the structured content unless it only repeats their text."""
-    content: list[Any] = list(result.get("content") or [])
+    content = _to_blocks(result.get("content"))
     structured = result.get("structuredContent")
     if structured is not None:
         shown = [text for text in find_texts(content) if text]
@@ -27,6 +27,13 @@ async def to_output(result: Raw) -> Output:
         if not repeated:
             content.append({"type": "text", "text": _to_json(structured)})
     return Output(content, is_error=bool(result.get("isError")), original=result)
+
+
+def _to_blocks(content: Any) -> list[Any]:
+    """What is not a list, no client can read. It is measured as a text, so that no large one passes."""
+    if isinstance(content, list):
+        return list(cast("list[Any]", content))
+    return [{"type": "text", "text": content if isinstance(content, str) else _to_json(content)}] if content else []
 
 
 def to_error_output(error: MCPError) -> Output:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, cast
 
-import jmespath as untyped_jmespath  # pyright: ignore[reportMissingTypeStubs]
-from jmespath.exceptions import JMESPathError  # pyright: ignore[reportMissingTypeStubs]
 from msgspec import Struct
 
 from overspill.errors import BadRequest
 from overspill.reading.passage import Bound, clip, require_whole_number
 from overspill.reading.query.document import Number, Value, expand, is_object, parse, parse_lazily, quote, write_within
+from overspill.reading.query.expression import Expression
 from overspill.reading.query.outline import describe_kind, outline_within
 from overspill.reading.query.pointer import append_token, follow, is_pointer, split_pointer
 from overspill.reading.query.stream import follow_stream
@@ -25,9 +23,7 @@ _TOO_LARGE = (
     "The output has {size} bytes, and JMESPath works only up to {largest}. "
     "Use a JSON pointer such as /items/0, or grep, lines or a slice."
 )
-_UNUSABLE = (
-    "The expression cannot be used: {reason} Put a key in double quotes if it has characters other than letters, digits and _."
-)
+_TOO_LONG = "The query has {length:,} characters, and {most:,} are allowed. Ask for less."
 _PAST_END = "from {start} is past the end: the text has {total} characters."
 _NOT_A_TEXT = "from continues a long string, but this value is {kind}. Leave it out."
 _LARGER = "The value is too large for one answer; this is its outline. Ask for a part of it{example}"
@@ -35,6 +31,7 @@ _SUCH_AS = ", such as {example}"
 _PLAIN_KEY = re.compile(r"[\w.-]{1,64}")
 
 _MAX_PARSED_BYTES = 64 * 1024 * 1024
+_MAX_QUERY_CHARS = 10_000
 
 
 class Found(Struct, frozen=True):
@@ -81,34 +78,33 @@ def lookup(reader: Reader, pointer: str, *, largest: int = _MAX_PARSED_BYTES) ->
 
 
 def _evaluate(reader: Reader, expression: str, largest: int) -> tuple[Value, bool]:
+    if len(expression) > _MAX_QUERY_CHARS:
+        raise BadRequest(_TOO_LONG.format(length=len(expression), most=_MAX_QUERY_CHARS))
     if is_pointer(expression):
         path = split_pointer(expression)
         return follow_stream(reader, path) if reader.size > largest else follow(parse_lazily(_text_of(reader)), path)
-    try:
-        compiled = cast("Any", untyped_jmespath).compile(expression)
-    except JMESPathError as error:
-        raise _unusable(error) from None
+    compiled = Expression(expression)
     if reader.size > largest:
         raise BadRequest(_TOO_LARGE.format(size=reader.size, largest=largest))
-    return _search(compiled, parse(_text_of(reader)))
+    return _search(compiled, parse(_text_of(reader)), reader.size)
 
 
 def _text_of(reader: Reader) -> str:
     return decode(reader.read(0, reader.size))
 
 
-def _search(compiled: Any, value: Value) -> tuple[Value, bool]:
-    problem: JMESPathError | None = None
+def _search(compiled: Expression, value: Value, size: int) -> tuple[Value, bool]:
+    problem: BadRequest | None = None
     for expanded, candidate in enumerate(_candidates(value)):
         try:
-            result = compiled.search(candidate)
-        except JMESPathError as error:
+            result = compiled.search(candidate, size)
+        except BadRequest as error:
             problem = problem or error
             continue
         if result is not None:
             return result, expanded > 0
     if problem:
-        raise _unusable(problem)
+        raise problem
     return None, False
 
 
@@ -123,11 +119,6 @@ def _candidates(value: Value) -> Iterator[Value]:
         wrapped = [key for key, member in value.items() if isinstance(member, str) and opened[key] is not member]
         if len(wrapped) == 1:
             yield opened[wrapped[0]]
-
-
-def _unusable(error: JMESPathError) -> BadRequest:
-    reason = str(error).split("\n")[0].strip().rstrip(":.")
-    return BadRequest(_UNUSABLE.format(reason=f"{reason}."))
 
 
 def _text(text: str, begin: int, bound: Bound, *, expanded: bool) -> Found:

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from mmap import mmap
 
-from overspill.lexical.kinds import LINES, recognise
+from msgspec.structs import replace
+
+from overspill.lexical.kinds import KINDS, LINES, recognise
+from overspill.lexical.kinds.kind import Kind
 from overspill.lexical.kinds.sample import Sample
 
+_NAMED = {kind.name: kind for kind in KINDS}
+_TEXT = replace(LINES, name="text", traits=replace(LINES.traits, layout="text"))
+"""Text of which nothing is known, unlike the events of a log."""
 
-def name_kind(text: mmap | bytes) -> str:
-    """`text` if nothing is known of it."""
+
+def find_kind(text: mmap | bytes, name: str = "") -> Kind:
+    """`name` is that of its kind, if it is known."""
+    if name:
+        return _NAMED[name]
     kind = recognise(text)
-    return "text" if kind is LINES and not kind.recognise(Sample(text, 0, len(text))) else kind.name
+    return _TEXT if kind is LINES and not kind.recognise(Sample(text, 0, len(text))) else kind

@@ -11,23 +11,26 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from overspill.errors import StoreError
-from overspill.store.files import layout, lock
+from overspill.store.files import layout, lock, names
 from overspill.store.files.journal import Opening, read_opening
 from overspill.store.files.layout import Directory
 from overspill.store.files.survey import Place
 
 
-def remove_session(run: Directory, session: str, directory: Directory) -> None:
+def remove_session(root: Directory, run: Directory, session: str, directory: Directory) -> None:
     """The caller holds its lock. If the directory contains other files, it stays, with those files."""
+    name = (read_opening(session, directory) or Opening(session)).name
     layout.sweep(directory)
     try:
         run.remove_directory(layout.session_directory(session))
     except OSError as error:
         if error.errno not in (errno.ENOENT, errno.ENOTEMPTY):
             raise
+    if name:
+        names.forget(root, name, Place(run.path.name, session))
 
 
-def remove_free_session(run: Directory, session: str, *, unused_since: float | None = None) -> bool:
+def remove_free_session(root: Directory, run: Directory, session: str, *, unused_since: float | None = None) -> bool:
     """False while another process holds it, or if it was used after `unused_since`."""
     with run.open_directory(layout.session_directory(session)) as directory:
         hold = lock.take(directory)
@@ -36,7 +39,7 @@ def remove_free_session(run: Directory, session: str, *, unused_since: float | N
         try:
             if unused_since is not None and last_used(layout.measure_files(directory)) > unused_since:
                 return False
-            remove_session(run, session, directory)
+            remove_session(root, run, session, directory)
         finally:
             hold.release()
     return True
@@ -72,7 +75,7 @@ def clear_run(root: Directory, run: Directory) -> None:
         # What cannot be removed must not stop a process from starting or ending; the next start tries again.
         with suppress(OSError, StoreError):
             if not _is_kept(run, session):
-                remove_free_session(run, session)
+                remove_free_session(root, run, session)
     with suppress(OSError):
         remove_empty_run(root, run)
 

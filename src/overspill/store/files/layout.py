@@ -164,12 +164,20 @@ def _keep_out_of_git(root: Directory) -> None:
 
 def list_runs(root: Directory, known: Container[str] = ()) -> list[str]:
     """Only the runs of this user: a shared /tmp has others. Those that are `known` to be are not looked at."""
-    return [name for name in os.listdir(root.fd) if name in known or (_RUN.fullmatch(name) and _is_ours(root, name))]
+    return [name for name in os.listdir(root.fd) if name in known or (is_run(name) and is_ours(root, name))]
 
 
 def list_lock_directories(root: Directory) -> list[str]:
     """Only directories that nobody else can enter: others may have made one with such a name, or hold a lock in it."""
     return [name for name in root.names() if _LOCK_DIRECTORY.fullmatch(name) and _is_private_directory(root, name)]
+
+
+def hints_directory() -> str:
+    return f"overspill-hints-{os.geteuid()}"
+
+
+def is_run(name: str) -> bool:
+    return bool(_RUN.fullmatch(name))
 
 
 def new_lock_directory() -> str:
@@ -184,12 +192,12 @@ def remove_lock_directory(root: Directory, directory: Directory) -> None:
 
 
 def list_sessions(run: Directory) -> list[str]:
-    return [name.removeprefix(_SESSION) for name in run.names() if _is_session(name) and _is_ours(run, name)]
+    return [name.removeprefix(_SESSION) for name in run.names() if _is_session(name) and is_ours(run, name)]
 
 
 def has_session(run: Directory, session: str) -> bool:
     """Check for one session without listing the others."""
-    return _is_ours(run, session_directory(session))
+    return is_ours(run, session_directory(session))
 
 
 def list_outputs(session: Directory) -> list[str]:
@@ -254,7 +262,7 @@ def _is_session(name: str) -> bool:
     return name.startswith(_SESSION) and handles.is_uuid(name.removeprefix(_SESSION))
 
 
-def _is_ours(directory: Directory, name: str) -> bool:
+def is_ours(directory: Directory, name: str) -> bool:
     try:
         return directory.stat(name).st_uid == os.geteuid()
     except FileNotFoundError:

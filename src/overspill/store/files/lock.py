@@ -53,7 +53,7 @@ def make_held(above: Directory, new_name: Callable[[], str]) -> tuple[Directory,
                 fd = directory.open_file(LOCK, os.O_RDWR)
             undo.callback(os.close, fd)
             fcntl.flock(fd, fcntl.LOCK_EX)
-            if _is_there(directory, fd):
+            if is_there(directory, fd):
                 undo.pop_all()
                 return directory, Lock(fd)
         if not os.fstat(above.fd).st_nlink:
@@ -67,7 +67,7 @@ def take(directory: Directory) -> Lock | None:
         if not _lock_unless_held(fd):
             os.close(fd)
             return None
-        if _is_there(directory, fd):
+        if is_there(directory, fd):
             return Lock(fd)
         os.close(fd)  # its holder has removed it, and with it perhaps the directory
 
@@ -79,7 +79,7 @@ def is_held(directory: Directory) -> bool:
     except FileNotFoundError:
         return False
     try:
-        return not _try_lock(fd, fcntl.LOCK_SH)
+        return not try_lock(fd, fcntl.LOCK_SH)
     finally:
         fcntl.flock(fd, fcntl.LOCK_UN)
         os.close(fd)
@@ -126,40 +126,48 @@ def _wait_for(root: Directory, name: str, deadline: float) -> Generator[Director
             yield None
             return
         opened.callback(os.close, fd)
-        _lock_before(fd, deadline, root)
+        lock_before(fd, deadline, root)
         opened.callback(fcntl.flock, fd, fcntl.LOCK_UN)
-        yield directory if _is_there(directory, fd) else None
+        yield directory if is_there(directory, fd) else None
 
 
-def _lock_before(fd: int, deadline: float, root: Directory) -> None:
-    pause = 0.001
-    while not _try_lock(fd, fcntl.LOCK_EX):
-        if time.monotonic() > deadline:
-            raise StoreError(
-                f"Could not open a named session in {root.path}: another process has been opening one there for too long. "
-                "If that process is stopped, continue or end it. A session without a name can be opened meanwhile."
-            )
+def lock_before(fd: int, deadline: float, root: Directory) -> None:
+    """Lock a file by which names are assigned. Raises StoreError at the deadline, since its holder may be stopped."""
+    if not try_lock_within(fd, deadline - time.monotonic()):
+        raise StoreError(
+            f"Could not open a named session in {root.path}: another process has been opening one there for too long. "
+            "If that process is stopped, continue or end it. A session without a name can be opened meanwhile."
+        )
+
+
+def try_lock_within(fd: int, seconds: float) -> bool:
+    deadline, pause = time.monotonic() + seconds, 0.001
+    while not try_lock(fd):
+        if time.monotonic() >= deadline:
+            return False
         time.sleep(pause)
         pause = min(2 * pause, _MAX_PAUSE_SECONDS)
+    return True
 
 
 def _lock_unless_held(fd: int) -> bool:
-    while not _try_lock(fd, fcntl.LOCK_EX):
+    while not try_lock(fd):
         # A process that only checks is in the way for a moment, a holder for good.
-        if not _try_lock(fd, fcntl.LOCK_SH):
+        if not try_lock(fd, fcntl.LOCK_SH):
             return False
         fcntl.flock(fd, fcntl.LOCK_UN)
     return True
 
 
-def _is_there(directory: Directory, fd: int) -> bool:
+def is_there(directory: Directory, fd: int, name: str = LOCK) -> bool:
+    """Whether this open file still has that name."""
     try:
-        return os.path.samestat(os.fstat(fd), directory.stat(LOCK))
+        return os.path.samestat(os.fstat(fd), directory.stat(name))
     except FileNotFoundError:
         return False
 
 
-def _try_lock(fd: int, kind: int) -> bool:
+def try_lock(fd: int, kind: int = fcntl.LOCK_EX) -> bool:
     try:
         fcntl.flock(fd, kind | fcntl.LOCK_NB)
     except BlockingIOError:

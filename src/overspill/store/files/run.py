@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from threading import RLock
 
 from overspill.store import rules
-from overspill.store.files import clearing, layout, lock
+from overspill.store.files import clearing, layout, lock, sizes
 from overspill.store.files.journal import Journal, Opening
 from overspill.store.files.layout import Directory, Root
 from overspill.store.files.shelf import LiveFileShelf
@@ -35,21 +35,29 @@ class StoreRun:
         atexit.register(self.end)
 
     @property
+    def name(self) -> str:
+        return self._directory.path.name
+
+    @property
     def usable(self) -> bool:
         """False after it has ended, in a forked child, and if its directory was removed."""
         return not self._over and not self._lock.inherited and os.fstat(self._directory.fd).st_nlink > 0
 
-    def create_shelf(self, session: str, name: str, retention: Retention, limits: KeepLimits | None) -> LiveFileShelf:
+    def has_session(self, session: str) -> bool:
+        return layout.has_session(self._directory, session)
+
+    def create_shelf(self, wanted: Opening, limits: KeepLimits | None) -> LiveFileShelf:
+        session, retention = wanted.session, wanted.retention
         with ExitStack() as undo:
             directory, hold = lock.make_held(self._directory, lambda: layout.session_directory(session))
             undo.enter_context(directory)
             undo.callback(hold.release)
-            undo.callback(clearing.remove_session, self._directory, session, directory)
+            undo.callback(clearing.remove_session, self._root, self._directory, session, directory)
             journal = Journal.create(directory)
             undo.callback(journal.close, durable=False)
-            journal.append(Opening.now(session, name, retention).line)
+            journal.append(wanted.line)
             undo.pop_all()
-        quota = self._make_quota(session, name, limits if retention == "keep" else None)
+        quota = self._make_quota(session, wanted.name, limits if retention == "keep" else None)
         return self._make_shelf(session, directory, hold, journal, retention, quota)
 
     def reopen_shelf(self, session: str, directory: Directory, name: str, limits: KeepLimits | None) -> LiveFileShelf | None:
@@ -82,9 +90,14 @@ class StoreRun:
                 last.callback(self._directory.close)
                 last.callback(self._lock.release)
                 if not self._lock.inherited:
+                    last.callback(self._note_written)
                     last.callback(clearing.clear_run, self._root, self._directory)
                 for shelf in self._shelves:
                     last.callback(shelf.close)
+
+    def _note_written(self) -> None:
+        if changes := self.guard.finish():
+            sizes.add(self._root, changes)
 
     def _make_quota(self, session: str, name: str, limits: KeepLimits | None) -> OutputQuota:
         if limits is None:
@@ -119,7 +132,7 @@ class StoreRun:
         self._shelves.discard(shelf)
         self.guard.leave(shelf.session)
         if shelf.retention == "session":
-            clearing.remove_session(self._directory, shelf.session, shelf.directory)
+            clearing.remove_session(self._root, self._directory, shelf.session, shelf.directory)
             self.quota.release(shelf.session)
         if not self._over:
             self.end_if_idle()

@@ -5,23 +5,29 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from threading import RLock
+from threading import RLock, Thread
 
+from overspill.errors import StoreError
 from overspill.store import rules
-from overspill.store.files import clearing, layout, lock
+from overspill.store.files import clearing, hints, layout, lock, sizes
 from overspill.store.files.expiry import KeptContent, is_gone, remove_output
 from overspill.store.files.failures import explain_failures
+from overspill.store.files.journal import Opening
 from overspill.store.files.layout import Directory, Root
+from overspill.store.files.naming import NamedShelves
 from overspill.store.files.run import StoreRun
 from overspill.store.files.shelf import FileShelf, LiveFileShelf
-from overspill.store.files.survey import Place, ShelfIndex, unknown_session_error
+from overspill.store.files.survey import Place, ShelfIndex, has_many, unknown_session_error
 from overspill.store.keeping import HOUR, KeepGuard
 from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
 from overspill.store.quota import GIB
 from overspill.store.rules import KeptItem
 
+MAX_MEASURED_FIRST = 200
+"""Runs and sessions in a store that a session waits for when it opens. Larger stores are measured in the background."""
 _MAX_WAIT_SECONDS = 30.0  # for a process that assigns a name, which takes it a fraction of a second
 
 
@@ -37,8 +43,8 @@ class FileStore:
         max_wait_seconds: float = _MAX_WAIT_SECONDS,
     ) -> None:
         self._sweep_seconds = sweep_seconds
-        self._max_wait_seconds = max_wait_seconds
         self._index = ShelfIndex()
+        self._named = NamedShelves(self._index, max_wait_seconds)
         self._root = Root.at(root) if root else None
         self._run_bytes = run_bytes
         self._run: StoreRun | None = None
@@ -64,11 +70,8 @@ class FileStore:
         with self._mutex, explain_failures(f"open a session in {self.root}"), self.place.make() as root:
             run = self._ensure_run(root, limits)
             try:
-                if not name or (rules.is_unique(name, session) and not self._index.knows(session)):
-                    return run.create_shelf(session, name, retention, limits)
-                self._index.learn(root)  # before others have to wait for us
-                with lock.hold_alone(root, within=self._max_wait_seconds):
-                    return self._reopen(root, name, run, limits) or run.create_shelf(session, name, retention, limits)
+                wanted = Opening.now(session, name, retention)
+                return self._named.open(root, run, wanted, limits) if name else run.create_shelf(wanted, limits)
             except BaseException:
                 run.end_if_idle()
                 raise
@@ -78,7 +81,7 @@ class FileStore:
         with explain_failures(f"read session {session}"):
             if not self.root.exists():
                 raise unknown_session_error(session)
-            with self.place.open() as root, root.open_directory(self._index.find(root, session).run) as run:
+            with self.place.open() as root, root.open_directory(self._find(root, session).run) as run:
                 return FileShelf(session, run.open_directory(layout.session_directory(session)))
 
     def label(self, session: str) -> ShelfLabel:
@@ -87,7 +90,7 @@ class FileStore:
             if not self.root.exists():
                 raise unknown_session_error(session)
             with self.place.open() as root:
-                return self._index.read_label(root, self._index.find(root, session))
+                return self._index.read_label(root, self._find(root, session))
 
     def shelves(self, *, family: str = "", after: str = "", most: int | None = None) -> list[ShelfLabel]:
         with explain_failures(f"list {self.root}"):
@@ -102,7 +105,7 @@ class FileStore:
             if not self.root.exists():
                 raise unknown_session_error(session)
             with self.place.open() as root:
-                if not self._remove_place(root, self._index.find(root, session)):
+                if not self._remove_place(root, self._find(root, session)):
                     raise rules.still_live_error(session)
 
     def empty_shelf(self, session: str) -> int:
@@ -112,7 +115,7 @@ class FileStore:
                 raise unknown_session_error(session)
             with (
                 self.place.open() as root,
-                root.open_directory(self._index.find(root, session).run) as run,
+                root.open_directory(self._find(root, session).run) as run,
                 run.open_directory(layout.session_directory(session)) as directory,
             ):
                 removed = layout.list_outputs(directory)
@@ -132,7 +135,7 @@ class FileStore:
 
     def check_writable(self) -> None:
         """Raise StoreError if nothing can be written in the root, which exists. Leaves nothing behind."""
-        with explain_failures(f"write to {self.root}"), self.place.open() as root:
+        with explain_failures(f"write to {self.root}"), self.place.open() as root, hints.open_folder(root):
             directory, hold = lock.make_held(root, layout.new_lock_directory)
             with directory:
                 try:
@@ -155,46 +158,60 @@ class FileStore:
                 self._run.end()
                 self._run = None
 
+    def _find(self, root: Directory, session: str) -> Place:
+        """Those of this process are found without listing the others."""
+        run = self._run
+        if run is not None and run.usable and run.has_session(session):
+            return Place(run.name, session)
+        return self._index.find(root, session)
+
     def _ensure_run(self, root: Directory, limits: KeepLimits | None) -> StoreRun:
-        """This process's run, after the limits were applied. The first call starts it and removes what dead runs left."""
-        if self._run is not None and self._run.usable:
+        """This process's run. The first call starts it. In a small store, the limits are applied and what dead runs left is
+        removed before a session opens; in a large one, soon afterwards, in a thread."""
+        run = self._run
+        if run is not None and run.usable:
+            if limits and run.guard.is_due(limits) and not has_many(root, MAX_MEASURED_FIRST):
+                run.guard.apply(limits)
+            return run
+        guard = KeepGuard(self._tidy, sweep_seconds=self._sweep_seconds)
+        if has_many(root, MAX_MEASURED_FIRST):
+            self._begin_in_large_store(root, guard, limits)
+        else:
             if limits:
-                self._run.guard.apply_if_due(limits)
-            return self._run
-        guard = KeepGuard(self.expire, sweep_seconds=self._sweep_seconds)
-        if limits:
-            guard.apply(limits)
-        for name in self._index.list_clearable_runs(root):
-            clearing.clear_dead_run(root, name)
+                guard.apply(limits)
+            self._clear_dead_runs(root)
         self._run = StoreRun(self.place, run_bytes=self._run_bytes, mutex=self._mutex, guard=guard)
         return self._run
 
-    def _reopen(self, root: Directory, name: str, run: StoreRun, limits: KeepLimits | None) -> LiveFileShelf | None:
-        """The kept session of that name, if there is one."""
-        place = self._find_by_name(root, name)
-        if place is None:
-            return None
-        try:
-            with root.open_directory(place.run) as parent:
-                directory = parent.open_directory(layout.session_directory(place.session))
-                shelf = run.reopen_shelf(place.session, directory, name, limits)
-        except FileNotFoundError:  # another process has applied its keep limits
-            return None
-        if shelf is None:
-            raise rules.name_in_use_error(name)
-        return shelf
+    def _begin_in_large_store(self, root: Directory, guard: KeepGuard, limits: KeepLimits | None) -> None:
+        measured = sizes.recall(root)
+        is_recent = measured is not None and measured.age < self._sweep_seconds
+        if limits is None:
+            if not is_recent:
+                Thread(target=self._clear_soon, name="overspill-clear-runs", daemon=True).start()
+            return
+        if measured is not None:
+            applied = limits if measured.limits.is_as_strict_as(limits) else measured.limits
+            guard.recall(applied, measured.families, due_seconds=self._sweep_seconds - measured.age)
+        if measured is None or measured.age > rules.DAY:
+            guard.apply_before_end(limits)
 
-    def _find_by_name(self, root: Directory, name: str) -> Place | None:
-        found = self._index.find_named(root, name)
-        for place, label in found.shelves:
-            if label.retention == "keep":
-                return place
-            if label.live:
-                raise rules.name_in_use_error(name)
-        # A shelf that cannot be trusted may have this name. Opening a second one would look as if everything had been lost.
-        if found.refusals:
-            raise found.refusals[0]
-        return None
+    def _tidy(self, limits: KeepLimits, *, family: str | None = None) -> Expired:
+        """Apply the limits, and note for later processes what is left."""
+        left = self.expire(limits, family=family)
+        with suppress(OSError, StoreError), self.place.open() as root:
+            self._clear_dead_runs(root)
+            if family is None and has_many(root, MAX_MEASURED_FIRST):
+                sizes.note(root, limits, left.families)
+        return left
+
+    def _clear_soon(self) -> None:
+        with suppress(OSError, StoreError), self.place.open() as root:  # the next process tries again
+            self._clear_dead_runs(root)
+
+    def _clear_dead_runs(self, root: Directory) -> None:
+        for name in self._index.list_clearable_runs(root):
+            clearing.clear_dead_run(root, name)
 
     def _expire(self, root: Directory, limits: KeepLimits, family: str | None) -> Expired:
         run = self._run
@@ -218,7 +235,7 @@ class FileStore:
     def _remove_place(self, root: Directory, place: Place, *, unused_since: float | None = None) -> bool:
         try:
             with root.open_directory(place.run) as run:
-                if not clearing.remove_free_session(run, place.session, unused_since=unused_since):
+                if not clearing.remove_free_session(root, run, place.session, unused_since=unused_since):
                     return False
         except FileNotFoundError:  # another process was faster
             pass

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import islice
 from threading import RLock
 
 from msgspec import Struct
@@ -132,8 +133,13 @@ class ShelfIndex:
         runs = dict(self._runs)
         return [run for run in layout.list_runs(root, runs) if run not in runs or not _is_kept(runs[run].openings)]
 
-    def knows(self, session: str) -> bool:
-        return session in self._places
+    def list_openings(self, root: Directory) -> tuple[list[tuple[Place, Opening]], list[StoreError]]:
+        """How the journal of each session begins, and what cannot be trusted."""
+        refusals = self.learn(root)
+        with self._mutex:
+            runs = [(run, content.openings) for run, content in self._runs.items()]
+            found = [(Place(run, session), opening) for run, openings in runs for session, opening in openings.items() if opening]
+        return found, refusals
 
     def find(self, root: Directory, session: str) -> Place:
         known = self._places.get(session)
@@ -213,6 +219,18 @@ class ShelfIndex:
         for session, opening in content.openings.items() if content else ():
             self._sessions.remove(session, opening.name if opening else "")
             self._places.pop(session, None)
+
+
+def has_many(root: Directory, most: int) -> bool:
+    """Whether a root has more than so many entries and sessions, counted only that far."""
+    with os.scandir(root.fd) as entries:
+        names = [entry.name for entry in islice(entries, most + 1)]
+    found = len(names)
+    for name in names if found <= most else ():
+        if layout.is_run(name):
+            with suppress(OSError, StoreError), root.open_directory(name) as run, os.scandir(run.fd) as sessions:
+                found += sum(1 for _ in islice(sessions, most))
+    return found > most
 
 
 def _is_kept(openings: Mapping[str, Opening | None]) -> bool:

@@ -1,0 +1,57 @@
+"""Claude Code's results, of its own tools and of servers."""
+# pyright: basic, reportMissingImports=false
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from mcp_types import CallToolResult, TextContent, Tool
+
+from overspill.gate.collect import is_blocks, text_block
+from overspill.hooks.shapes import HookEvent, Unusable, find_text
+from overspill.types import Output, Reply
+
+
+def name_prefix(server: str) -> str:
+    """What Claude Code puts before the names of a server's tools."""
+    return f"mcp__{re.sub('[^a-zA-Z0-9_-]', '_', server)}__"
+
+
+def define_tool(tool: dict[str, Any], prefix: str) -> Tool:
+    """Claude Code puts the prefix before the name itself, and may load tools only when the model has searched for them."""
+    name, always = tool["name"].removeprefix(prefix), {"anthropic/alwaysLoad": True}
+    described = {"name": name, "description": tool["description"], "inputSchema": tool["parameters"], "_meta": always}
+    return Tool.model_validate(described)
+
+
+def read_own_result(event: Any) -> tuple[Output, Any] | None:
+    """What a built-in tool or a server of another process returned, and how to replace it. A built-in tool's result has its own
+    form; if that is not known, Claude Code's result stays."""
+    response = event["tool_response"]
+    if isinstance(response, str) and response:
+        return Output([text_block(response)]), lambda reply: {"updatedToolOutput": reply.text}
+    if is_blocks(response):
+        return Output(list(response)), lambda reply: {"updatedToolOutput": reply.content}
+    try:
+        found = find_text("claude-code", HookEvent("PostToolUse", event["tool_name"], response))
+    except Unusable:
+        return None
+    return Output([text_block(found.text)]), lambda reply: found.answer(reply.text)["hookSpecificOutput"]
+
+
+def read_result(result: Any) -> Output:
+    """What a server in this process returned."""
+    if not isinstance(result, CallToolResult):  # it asks for more, and the client answers it
+        return Output([], original=result)
+    blocks = [each.model_dump(by_alias=True, exclude_none=True) for each in result.content]
+    return Output(blocks, is_error=bool(result.is_error), original=result)
+
+
+def write_result(reply: Reply, news: str = "") -> Any:
+    """`news`: which slow tools have finished meanwhile."""
+    more = [TextContent(type="text", text=news)] if news else []
+    if reply.passed and reply.original is not None:
+        is_result = more and isinstance(reply.value, CallToolResult)
+        return reply.value.model_copy(update={"content": [*reply.value.content, *more]}) if is_result else reply.value
+    return CallToolResult.model_validate({"content": [*reply.content, *more], "isError": reply.is_error})

@@ -1,0 +1,177 @@
+"""Relations: the tables of a JSON document with their names and keys, and the columns that refer to them.
+
+Nothing here depends on the question, so an index reads it once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import islice
+
+from msgspec import Struct
+
+from overspill.lexical.cells import read_columns, read_rows
+from overspill.lexical.index import Index
+from overspill.lexical.outline import Table
+from overspill.lexical.render import render
+from overspill.lexical.words import read_lexicon, split_subwords, stem
+
+_MEMBERS = re.compile(r"[^\s\[\]{},'\"]+")
+_NEVER_KEYS = ("", "None", "True", "False")
+_MAX_TABLES = 40
+_MAX_KEY_CHARS = 100
+_SAMPLED_ROWS = 60
+_MIN_VALUES = 3
+"""How many different values a column must have to refer to a table without being named after it."""
+_MAX_KEYS = 2_000
+"""A table with more keys is referred to by name only."""
+
+
+class Relation(Struct, frozen=True):
+    """A table with its name, its columns and the number of its key column, or -1."""
+
+    table: Table
+    name: tuple[str, ...]
+    columns: list[str]
+    key: int
+    lists: frozenset[int]
+
+    @property
+    def has_few_keys(self) -> bool:
+        return self.key >= 0 and self.table.last - self.table.first <= _MAX_KEYS
+
+
+class Step(Struct, frozen=True):
+    """From the rows of one relation to those of another: cells of `column` equal cells of `other_column`."""
+
+    source: int
+    column: int
+    target: int
+    other_column: int
+    is_reference: bool
+
+
+class OwnReference(Struct, frozen=True):
+    """A column whose values are keys of its own table."""
+
+    column: int
+    is_number: bool
+    has_end: bool
+    """Whether it is named as a key, or some row has none: a head has no manager."""
+
+
+class Relations(Struct, frozen=True):
+    """Those of a document, and the steps that the names of their columns tell."""
+
+    all: list[Relation]
+    steps: list[Step]
+
+
+def list_tables(index: Index) -> list[Table]:
+    """Those that may refer to each other; none if there are too many."""
+    tables = [table for table in index.outline.tables if table.cells == "json"]
+    return tables if len(tables) <= _MAX_TABLES else []
+
+
+def read_relations(index: Index) -> Relations:
+    relations = [_read_relation(index, table) for table in list_tables(index)]
+    return Relations(relations, list(_find_steps(relations)))
+
+
+def _read_relation(index: Index, table: Table) -> Relation:
+    outline = index.outline
+    label = outline.under[table.first]
+    name = stem_parts(render(index, outline.label_starts[label], outline.label_ends[label])) if label >= 0 else ()
+    columns = read_columns(index, table)
+    rows = [cells for _, cells in islice(read_rows(index, table), _SAMPLED_ROWS)]
+    keys = [number for number, column in enumerate(columns) if _is_named_as_key(column)]
+    unique = [number for number in keys if len({cells[number] for cells in rows} - set(_NEVER_KEYS)) == len(rows)]
+    lists = frozenset(number for number in range(len(columns)) if any(cells[number][:1] == "[" for cells in rows))
+    return Relation(table, name, columns, unique[0] if unique else -1, lists)
+
+
+def _is_named_as_key(column: str) -> bool:
+    parts = last_parts(column)
+    return bool(parts) and (parts[-1] in read_lexicon("keys") or column.lower().endswith("id"))
+
+
+def _find_steps(relations: list[Relation]) -> Iterator[Step]:
+    """Each reference, and its reverse."""
+    for source, relation in enumerate(relations):
+        for column in range(len(relation.columns)):
+            target = _find_target(relations, source, column)
+            if target >= 0 and (target, relations[target].key) != (source, column):
+                yield Step(source, column, target, relations[target].key, is_reference=True)
+                yield Step(target, relations[target].key, source, column, is_reference=False)
+
+
+def _find_target(relations: list[Relation], source: int, column: int) -> int:
+    """The relation that a column refers to, by their names; -1 for none."""
+    words = last_parts(relations[source].columns[column])
+    fits = [_measure_fit(words, relation) if relation.key >= 0 else 0 for relation in relations]
+    best = max(range(len(relations)), key=fits.__getitem__)
+    if fits[best]:
+        return best
+    # Another name, but there is nothing else that it could mean.
+    others = [number for number, relation in enumerate(relations) if relation.key >= 0 and number != source]
+    is_reference = column in relations[source].lists or (
+        words and words[-1] in read_lexicon("keys") and column != relations[source].key
+    )
+    return others[0] if len(others) == 1 and is_reference else -1
+
+
+def _measure_fit(words: tuple[str, ...], relation: Relation) -> int:
+    """`country_code` refers to the `code` of a country, `author` and `author_id` to an author, `born_city_id` to a city."""
+    key, name = last_parts(relation.columns[relation.key]), relation.name
+    if not words or not key:
+        return 0
+    is_key = words[-1] in read_lexicon("keys")
+    if name and (words == name or (is_key and words[:-1] == name)):
+        return 3
+    if words == key and any(word not in read_lexicon("keys") for word in key):
+        return 2
+    return int(is_key and len(words) > 1 and bool(name) and words[-2] == name[-1])
+
+
+def list_keys(index: Index, table: Table, column: int) -> frozenset[str]:
+    return frozenset(cells[column] for _, cells in read_rows(index, table))
+
+
+def list_codes(index: Index, table: Table) -> dict[int, frozenset[str]]:
+    """The values of the columns that have numbers alone, in a sample of rows: each may be a key of another table."""
+    rows = [cells for _, cells in islice(read_rows(index, table), _SAMPLED_ROWS)]
+    columns = range(len(read_columns(index, table)))
+    found = {column: frozenset(value for cells in rows for value in split_cell(cells[column])) for column in columns}
+    return {column: values for column, values in found.items() if len(values) >= _MIN_VALUES and all(map(str.isdigit, values))}
+
+
+def list_own_references(index: Index, table: Table, key: int) -> list[OwnReference]:
+    """The columns that refer to rows of the same table: the `manager_id` of an employee, the `components` of an item."""
+    rows = [cells for _, cells in read_rows(index, table)]
+    keys = {cells[key] for cells in rows}
+    found: list[OwnReference] = []
+    for column, name in enumerate(read_columns(index, table)):
+        values = {value for cells in rows for value in split_cell(cells[column])}
+        if column != key and len(values) >= _MIN_VALUES and values <= keys:
+            has_end = _is_named_as_key(name) or any(cells[column] in _NEVER_KEYS for cells in rows)
+            found.append(OwnReference(column, all(map(str.isdigit, values)), has_end))
+    return found
+
+
+def split_cell(cell: str) -> list[str]:
+    """A cell, or the members of the list that it holds."""
+    members = _MEMBERS.findall(cell) if cell[:1] == "[" else [cell]
+    return [member for member in members if member not in _NEVER_KEYS and len(member) <= _MAX_KEY_CHARS]
+
+
+def last_parts(column: str) -> tuple[str, ...]:
+    """The words of a column's own name, and of the object that it is in if it is only called `id`."""
+    above, _, name = column.rpartition(".")
+    return stem_parts(above.rpartition(".")[2] + "." + name if name.lower() in read_lexicon("keys") else name)
+
+
+@lru_cache(maxsize=4_096)
+def stem_parts(name: str) -> tuple[str, ...]:
+    return tuple(stem(part) for part in split_subwords(name))
