@@ -156,7 +156,8 @@ def list_tools() -> dict[str, list[Row]]:
     """Each row is longer than a small answer."""
     rest = {f"remark_{n}": f"It was tried on a day of season {n} and is kept dry, away from the window." for n in range(12)}
     parts = [{"id": n, **rest, "title": f"Part {n * 31}"} for n in range(1, 60)]
-    return {"parts": parts, "tools": [{"id": n, "title": f"Tool {n}", **rest, "parts": [n, n + 20, n + 35]} for n in range(1, 20)]}
+    tools = [{"id": n, "title": f"Tool {n}", **rest, "parts": [n, n + 20, n + 35]} for n in range(1, 20)]
+    return {"parts": parts, "tools": tools}
 
 
 @pytest.mark.parametrize("indent", [None, 2])
