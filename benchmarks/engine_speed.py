@@ -1,6 +1,7 @@
 """How long the engine takes and how much memory, against `text.lower().split()` and SQLite FTS5 on the same text.
 
     python benchmarks/engine_speed.py [--large] [--kind KIND]
+    python benchmarks/engine_speed.py --set SET [SET ...]      later questions about the documents of sets, by kind
 
 `first` is the processor time of the first question for each megabyte, as a multiple of building an FTS5 index of the text.
 `later` is the slowest of four other questions, as a multiple of splitting ten megabytes of it. `peak` is memory without the
@@ -25,7 +26,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from itertools import cycle
+from itertools import cycle, groupby
 from pathlib import Path
 
 from overspill.lexical.index import build
@@ -113,6 +114,16 @@ def _html_table(random_: random.Random) -> Iterator[str]:
         yield f'<tr class="row"><td>{number}</td><td>{name}</td><td>{random_.randrange(10**6)}</td></tr>\n'
 
 
+def _html_scripts(random_: random.Random) -> Iterator[str]:
+    """A script after each row: hundreds of thousands in 100 MB."""
+    yield "<!doctype html><html><body><h1>Report</h1>"
+    number = 0
+    while True:
+        number += 1
+        words = " ".join(random_.choices(WORDS, k=6))
+        yield f'<div class="row"><p id="p{number}">{words} {number}</p><script>track({number}, "{words[:9]}")</script></div>\n'
+
+
 def _prose(random_: random.Random) -> Iterator[str]:
     yield ""
     for text in _docstrings():
@@ -128,12 +139,13 @@ def _code(random_: random.Random) -> Iterator[str]:
 
 KINDS: dict[str, Callable[[random.Random], Iterator[str]]] = {
     "log": _log, "coloured log": _coloured, "json": _json, "csv": _csv, "html": _html, "html table": _html_table,
-    "prose": _prose, "code": _code,
+    "html scripts": _html_scripts, "prose": _prose, "code": _code,
 }  # fmt: skip
 NEEDLES = {
     "json": '{"id": 0, "name": "zanzibar-kestrel", "tags": []}, ',
     "csv": "0,zanzibar-kestrel,x,1,y\n",
     "html": "<div><p>The kestrel flew over zanzibar.</p></div>\n",
+    "html scripts": "<div><p>The kestrel flew over zanzibar.</p></div>\n",
     "html table": "<tr><td>0</td><td>zanzibar kestrel</td><td>1</td></tr>\n",
 }
 NEEDLE = "\n\n# The kestrel flew over zanzibar.\n\n"
@@ -215,6 +227,30 @@ def measure(path: Path, split: float, full_text: float) -> None:
         )
 
 
+def measure_sets(folders: list[Path]) -> None:
+    """All questions of a kind together, as a multiple of splitting its document for each of them."""
+    times: dict[str, list[tuple[float, float]]] = {}
+    for folder in folders:
+        questions = [json.loads(line) for line in (folder / "questions.jsonl").open(encoding="utf-8")]
+        for doc, asked in groupby(sorted(questions, key=_by_doc), _by_doc):
+            data = (folder / doc).read_bytes()
+            text = data.decode("utf-8", "replace")
+            split = min(_timed(lambda text=text: text.lower().split()) for _ in range(3))
+            index = build(data)
+            select(index, "")
+            for question in asked:
+                later = _timed(lambda index=index, query=question["question"]: select(index, query))
+                times.setdefault(index.kind, []).append((later, split))
+    print("kind       questions    later  ms per question")
+    for kind, found in sorted(times.items()):
+        later, split = (sum(column) for column in zip(*found, strict=True))
+        print(f"{kind:10s} {len(found):9d} {later / split:8.1f} {1000 * later / len(found):16.1f}")
+
+
+def _by_doc(question: dict[str, str]) -> str:
+    return question["doc"]
+
+
 class _Counter:
     """Counts tokens, and how often it is asked to."""
 
@@ -237,10 +273,14 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--large", action="store_true", help="100 MB and 1 GB of each kind, too")
     arguments.add_argument("--kind", choices=list(KINDS), help="one kind alone")
+    arguments.add_argument("--set", nargs="+", type=Path, help="folders with questions.jsonl, as engine_recall.py reads them")
     arguments.add_argument("--measure", nargs=3, metavar=("FILE", "SPLIT", "FTS5"), help=argparse.SUPPRESS)
     given = arguments.parse_args()
     if given.measure:
         measure(Path(given.measure[0]), float(given.measure[1]), float(given.measure[2]))
+        return
+    if given.set:
+        measure_sets(given.set)
         return
     print("kind             MB    first    later  ms per MB  peak MB  covered  needle   counts")
     for kind in [given.kind] if given.kind else KINDS:

@@ -9,6 +9,7 @@ OLD_RESULTS = (
     "old_results_are_replaced_by_names_that_can_be_read",
     "old_results_are_replaced_in_batches",
     "replacing_old_results_needs_the_size_of_the_window",
+    "the_room_of_old_results_is_free_again",
 )
 IMAGES = ("an_image_passes", "an_image_stays_beside_a_text_that_is_stored")
 ASKING = "the_model_may_say_what_it_is_looking_for"

@@ -62,6 +62,14 @@ async def test_old_results_are_replaced_in_batches(driver: Driver, settings: Set
             assert now.results[id] == before.results[id]
 
 
+async def test_the_room_of_old_results_is_free_again(driver: Driver, settings: Settings):
+    """All pages together are half as large again as the window, and the model does not say what a request used."""
+    script = read_pages("done")
+    await driver.agent([read_page], script, settings=settings, budget=WINDOW, compact=0.6).run("Read all pages.")
+    whole = [request.results[f"c{number}"] for number, request in enumerate(script.requests[1:])]
+    assert [read_page(number) in text for number, text in enumerate(whole)] == [True] * PAGES
+
+
 async def test_old_results_stay_unless_that_is_asked_for(driver: Driver, settings: Settings):
     script = read_pages("done")
     await driver.agent([read_page], script, settings=settings).run("Read all pages.")

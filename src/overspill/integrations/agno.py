@@ -12,17 +12,17 @@ from functools import partial, wraps
 from typing import Any
 
 from overspill.gate.intent import Messages
-from overspill.integrations.functions import show_reply
 from overspill.integrations.missing import MissingFramework
 from overspill.integrations.options import GivenBudget, GivenSession, Options
 from overspill.integrations.sessions import Run, Sessions
 from overspill.settings import Settings
-from overspill.types import Output, Reply
 
 try:
-    from agno.tools.function import Function, ToolResult
+    from agno.tools.function import Function
 except ModuleNotFoundError as error:
     raise MissingFramework("agno", "agno>=3.1") from error
+
+from overspill.integrations.conversations.agno import make_tool, read_said, write_result
 
 
 def overspill(
@@ -103,15 +103,15 @@ class _Adapter:
         not, or in the thread of a blocking run."""
         loop = _find_loop()
         found = self._runs.get(run_context.run_id) or self._begin(run_context, agent or team, loop)
-        tool = _make_tool(function_call, arguments, is_async=loop is not None)
-        said = partial(_read_messages, run_context)
+        tool = make_tool(function_call, arguments, is_async=loop is not None)
+        said = partial(read_said, run_context.messages or ())
         if found.loop is None:
-            return _show(found.run.call_sync(function_name, dict(arguments), tool, messages=said), found.run)
+            return write_result(found.run.call_sync(function_name, dict(arguments), tool, messages=said), found.run.news)
         call = self._call(found.run, function_name, dict(arguments), tool, said)
         return asyncio.run_coroutine_threadsafe(call, found.loop).result() if loop is None else call
 
     async def _call(self, run: Run, name: str, args: dict[str, Any], tool: Callable[..., Any], said: Messages) -> Any:
-        return _show(await run.call(name, args, tool, messages=said), run)
+        return write_result(await run.call(name, args, tool, messages=said), run.news)
 
     def _begin(self, run_context: Any, owner: Any, loop: asyncio.AbstractEventLoop | None) -> _AgnoRun:
         """Without a database, agno remembers no conversation and gives all runs of an agent the same id."""
@@ -122,52 +122,11 @@ class _Adapter:
         return begun
 
 
-def _read_messages(run_context: Any) -> list[dict[str, Any]]:
-    return [{"role": each.role, "content": each.get_content_string()} for each in (run_context.messages or ())[-20:]]
-
-
 def _find_loop() -> asyncio.AbstractEventLoop | None:
     try:
         return asyncio.get_running_loop()
     except RuntimeError:
         return None
-
-
-def _make_tool(function_call: Callable[..., Any], arguments: dict[str, Any], *, is_async: bool) -> Callable[..., Any]:
-    """agno takes the arguments from the dictionary that it shows to hooks. What a stored output fills in is there only during the
-    call, so that agno does not store it with the run."""
-    given = dict(arguments)
-
-    def call(**filled: Any) -> Any:
-        arguments.update(filled)
-        try:
-            return _to_output(function_call(**filled))
-        finally:
-            arguments.update(given)
-
-    async def call_async(**filled: Any) -> Any:
-        arguments.update(filled)
-        try:
-            return _to_output(await function_call(**filled))
-        finally:
-            arguments.update(given)
-
-    return call_async if is_async else call
-
-
-def _to_output(result: Any) -> Any:
-    if isinstance(result, ToolResult):
-        return Output(result.content, original=result)
-    is_stream = inspect.isgenerator(result) or inspect.isasyncgen(result)
-    return Output([], original=result) if is_stream else result  # agno reads the stream itself, and shows what it yields
-
-
-def _show(reply: Reply, run: Run) -> Any:
-    """A text also says which slow tools have finished meanwhile, because a request of agno has no place for that."""
-    if isinstance(reply.original, ToolResult):
-        return reply.value if reply.passed else reply.original.model_copy(update={"content": reply.text})
-    shown = show_reply(reply)
-    return "\n\n".join(part for part in (shown, run.news()) if part) if isinstance(shown, str) else shown
 
 
 def _refuse(**args: Any) -> str:

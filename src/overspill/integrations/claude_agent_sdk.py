@@ -1,4 +1,8 @@
-"""The Claude Agent SDK: `ClaudeAgentOptions(**overspill_options(mcp_servers={…}))`."""
+"""The Claude Agent SDK: `ClaudeAgentOptions(**overspill_options(mcp_servers={…}))`.
+
+Longer than other adapters, because results come two ways: tools of servers in this process run through Overspill, and those of
+Claude Code itself and of other servers are replaced by a hook. Only hooks know whose call it is.
+"""
 # pyright: basic, reportMissingImports=false
 
 from __future__ import annotations
@@ -152,7 +156,7 @@ class _Adapter:
             return await handler(context, params.model_copy(update={"arguments": dict(own)}) if args else params)
         try:
             run, said = await self._find_run(session, context), partial(self._read_messages, session)
-            return write_result(await run.call(params.name, args, tool, id=id, messages=said), run.news())
+            return write_result(await run.call(params.name, args, tool, id=id, messages=said), run.news)
         finally:
             self._forget(id)
 
@@ -162,7 +166,7 @@ class _Adapter:
             return CallToolResult.model_validate({"content": [text_block(_NOBODY)], "isError": True})
         try:
             run = await self._find_run(session, context)
-            return write_result(await run.invoke(params.name, params.arguments or {}, id=id), run.news())
+            return write_result(await run.invoke(params.name, params.arguments or {}, id=id), run.news)
         finally:
             self._forget(id)
 

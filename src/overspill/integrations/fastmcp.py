@@ -77,7 +77,7 @@ class OverspillMiddleware(ToolInjectionMiddleware):
         connection = None if server._is_modern_protocol() else server.session._connection.exit_stack
         run = await self._runs.find((find_loop(), client, connection), client, connection)
         reply = await run.call(name, args, tool)
-        return await _to_result(reply, run.news(), context)
+        return await _to_result(reply, run.news, context)
 
 
 class _RetrievalTool(Tool):
@@ -115,10 +115,12 @@ def _to_output(result: Any) -> Output:
     return Output(list(result.content), is_error=result.is_error, original=(result,))
 
 
-async def _to_result(reply: Reply, news: str, context: Any) -> Any:
-    more = [TextContent(type="text", text=news)] if news else []
-    if reply.passed:
-        (result,) = reply.value
+async def _to_result(reply: Reply, news: Callable[[], str], context: Any) -> Any:
+    (result,) = reply.value if reply.passed else (None,)
+    if reply.passed and not isinstance(result, ToolResult):  # then there is no place for news, and they wait
+        return result
+    more = [TextContent(type="text", text=told)] if (told := news()) else []
+    if result is not None:
         return result.model_copy(update={"content": [*result.content, *more]}) if more else result
     content = [TextContent(**block) if isinstance(block, dict) else block for block in reply.content]
     structured, meta = None, None

@@ -3,32 +3,35 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Annotated, Any, NotRequired
-from weakref import WeakValueDictionary
 
 from overspill.integrations.missing import MissingFramework
 from overspill.integrations.old_results import Lines, compact, compact_sync
+from overspill.integrations.open_runs import ResumableRuns
 from overspill.integrations.options import GivenBudget, GivenSession, Options
 from overspill.integrations.sessions import Run, Sessions
 from overspill.settings import Settings
-from overspill.types import Output, Reply
+from overspill.types import Output
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ToolCallRequest
     from langchain.agents.middleware.types import PrivateStateAttr
-    from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+    from langchain_core.messages import AIMessage, HumanMessage
     from langchain_core.tools import StructuredTool
     from langchain_core.utils.function_calling import convert_to_openai_tool
     from langgraph.channels.untracked_value import UntrackedValue
-    from langgraph.types import Command
 except ModuleNotFoundError as error:
     raise MissingFramework("langchain", "langchain>=1.0") from error
 
-from overspill.integrations.conversations.langchain import read_conversation, replace_results
+from overspill.integrations.conversations.langchain import (
+    read_conversation,
+    read_result,
+    read_said,
+    replace_results,
+    write_result,
+)
 
 _MAX_RESUMED_RUNS = 1_000  # that have not ended, or failed
 
@@ -57,23 +60,14 @@ class OverspillMiddleware(AgentMiddleware):
     ) -> None:
         super().__init__()
         self._sessions = Sessions(Options("langchain", settings, session, budget, compact))
-        self._begun: WeakValueDictionary[str, Run] = WeakValueDictionary()
-        self._resumed: OrderedDict[str, Run] = OrderedDict()
+        self._runs = ResumableRuns(self._sessions, _MAX_RESUMED_RUNS)
         self.tools = [
             StructuredTool(name=tool["name"], description=tool["description"], args_schema=tool["parameters"], func=_refuse)
             for tool in self._sessions.define_tools()
         ]
 
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any]:
-        """LangGraph does not say when a run fails or is interrupted, so the next run of the thread ends it."""
-        thread = _thread_of(runtime)
-        for earlier in (self._begun.pop(thread, None), self._resumed.pop(thread, None)):
-            if earlier is not None:
-                earlier.drop()
-        run = self._sessions.begin_run(thread)
-        if thread:
-            self._begun[thread] = run
-        return {"overspill_run": run}
+        return {"overspill_run": self._runs.begin(_thread_of(runtime))}
 
     async def abefore_agent(self, state: Any, runtime: Any) -> dict[str, Any]:
         return self.before_agent(state, runtime)
@@ -102,19 +96,19 @@ class OverspillMiddleware(AgentMiddleware):
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
         def tool(**args: Any) -> Output:
-            return _to_output(handler(_with_arguments(request, args)), call["id"])
+            return read_result(handler(_with_arguments(request, args)), call["id"])
 
         run, call = self._find_run(request.state, request.runtime), request.tool_call
-        said = partial(_read_messages, request.state)
-        return _to_message(run.call_sync(call["name"], call["args"], tool, id=call["id"] or "", messages=said), call)
+        said = partial(read_said, request.state["messages"])
+        return write_result(run.call_sync(call["name"], call["args"], tool, id=call["id"] or "", messages=said), call)
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Any]]) -> Any:
         async def tool(**args: Any) -> Output:
-            return _to_output(await handler(_with_arguments(request, args)), call["id"])
+            return read_result(await handler(_with_arguments(request, args)), call["id"])
 
         run, call = self._find_run(request.state, request.runtime), request.tool_call
-        said = partial(_read_messages, request.state)
-        return _to_message(await run.call(call["name"], call["args"], tool, id=call["id"] or "", messages=said), call)
+        said = partial(read_said, request.state["messages"])
+        return write_result(await run.call(call["name"], call["args"], tool, id=call["id"] or "", messages=said), call)
 
     def _ask(self, request: ModelRequest) -> ModelRequest:
         """Shows the model other schemas, if it is to say what it is looking for."""
@@ -132,23 +126,10 @@ class OverspillMiddleware(AgentMiddleware):
 
     def _find_run(self, state: Any, runtime: Any) -> Run:
         """A run that LangGraph resumed after an interrupt begins here."""
-        if (run := state.get("overspill_run")) is not None:
-            return run
-        if not (thread := _thread_of(runtime)):
-            return self._sessions.begin_run()
-        if thread not in self._resumed:
-            interrupted = self._begun.pop(thread, None)
-            if interrupted is not None and not interrupted.is_here:
-                interrupted.drop()
-                interrupted = None
-            self._resumed[thread] = interrupted or self._sessions.begin_run(thread)
-        self._resumed.move_to_end(thread)
-        if len(self._resumed) > _MAX_RESUMED_RUNS:
-            self._resumed.popitem(last=False)[1].drop()  # its session closes, and opens again if it was not over
-        return self._resumed[thread]
+        return state.get("overspill_run") or self._runs.resume(_thread_of(runtime))
 
     def _end(self, state: Any, runtime: Any) -> Run:
-        return state.get("overspill_run") or self._resumed.pop(_thread_of(runtime), None) or self._sessions.begin_run()
+        return state.get("overspill_run") or self._runs.end(_thread_of(runtime))
 
 
 def _refuse(**args: Any) -> str:
@@ -179,42 +160,6 @@ def _add_notice(request: ModelRequest, run: Run) -> ModelRequest:
     return request.override(messages=[*request.messages, HumanMessage(notice)]) if notice else request
 
 
-def _read_messages(state: Any) -> list[dict[str, Any]]:
-    return [{"role": message.type, "content": message.content} for message in state["messages"][-20:]]
-
-
 def _with_arguments(request: ToolCallRequest, args: dict[str, Any]) -> ToolCallRequest:
     """The request itself if no stored output was filled in: copying it takes longer than all else here."""
     return request if args == request.tool_call["args"] else request.override(tool_call={**request.tool_call, "args": args})
-
-
-def _find_message(result: Any, id: str | None) -> ToolMessage | None:
-    """The answer in a tool's result. A tool may return it inside a command that updates the state as well."""
-    if isinstance(result, Command) and isinstance(result.update, dict):
-        answers = [each for each in result.update.get("messages", ()) if isinstance(each, ToolMessage)]
-        return next((each for each in answers if each.tool_call_id == id), None)
-    return result if isinstance(result, ToolMessage) else None
-
-
-def _to_output(result: Any, id: str | None) -> Output:
-    message = _find_message(result, id)
-    content: Any = [] if message is None else message.content
-    parts: Sequence[Any] = [content] if isinstance(content, str) else content
-    blocks = [{"type": "text", "text": part} if isinstance(part, str) else part for part in parts]
-    return Output(blocks, is_error=message is not None and message.status == "error", original=result)
-
-
-def _to_message(reply: Reply, call: Any) -> Any:
-    if reply.passed:
-        return reply.value
-    is_text = all(isinstance(block, dict) and block.get("type") == "text" for block in reply.content)
-    content: Any = reply.text if is_text else reply.content
-    status = "error" if reply.is_error else "success"
-    original = _find_message(reply.original, call["id"])
-    if original is None:
-        return ToolMessage(content, tool_call_id=call["id"], name=call["name"], status=status)
-    answer = original.model_copy(update={"content": content, "status": status})
-    if not isinstance(reply.original, Command):
-        return answer
-    messages = [answer if each is original else each for each in reply.original.update["messages"]]
-    return replace(reply.original, update={**reply.original.update, "messages": messages})

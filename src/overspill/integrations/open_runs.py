@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Hashable
 from contextlib import AsyncExitStack
-from weakref import WeakSet
+from weakref import WeakSet, WeakValueDictionary
 
 from overspill.integrations.sessions import Run, Sessions
 
@@ -35,3 +35,40 @@ class OpenRuns:
         self._connections.pop(key, None)
         if (run := self._runs.pop(key, None)) is not None:
             await run.close()
+
+
+class ResumableRuns:
+    """For a framework that does not say when a run fails or is interrupted, and may go on with it later: the next run of the
+    conversation ends it. At most so many that went on are open."""
+
+    def __init__(self, sessions: Sessions, limit: int) -> None:
+        self._sessions, self._limit = sessions, limit
+        self._begun: WeakValueDictionary[str, Run] = WeakValueDictionary()
+        self._resumed: OrderedDict[str, Run] = OrderedDict()
+
+    def begin(self, conversation: str) -> Run:
+        for earlier in (self._begun.pop(conversation, None), self._resumed.pop(conversation, None)):
+            if earlier is not None:
+                earlier.drop()
+        run = self._sessions.begin_run(conversation)
+        if conversation:
+            self._begun[conversation] = run
+        return run
+
+    def resume(self, conversation: str) -> Run:
+        if not conversation:
+            return self._sessions.begin_run()
+        if conversation not in self._resumed:
+            interrupted = self._begun.pop(conversation, None)
+            if interrupted is not None and not interrupted.is_here:
+                interrupted.drop()
+                interrupted = None
+            self._resumed[conversation] = interrupted or self._sessions.begin_run(conversation)
+        self._resumed.move_to_end(conversation)
+        if len(self._resumed) > self._limit:
+            self._resumed.popitem(last=False)[1].drop()  # its session closes, and opens again if it was not over
+        return self._resumed[conversation]
+
+    def end(self, conversation: str) -> Run:
+        """The run that went on. Close it."""
+        return self._resumed.pop(conversation, None) or self._sessions.begin_run()

@@ -33,6 +33,7 @@ except ImportError as error:
 
 from overspill.integrations.conversations.pydantic_ai import read_conversation, replace_results
 
+_NO_FILES = (str, dict, int, float, bool, type(None))  # Pydantic AI compares anything else with a dozen types, which takes long
 _MAX_MESSAGES = 20  # looked at to find out what the conversation is about
 
 
@@ -143,6 +144,8 @@ def _read_messages(messages: Sequence[ModelMessage]) -> list[dict[str, Any]]:
 def _to_output(result: Any) -> Output:
     """Images and other files stay in their places. Everything else counts as the text that the model would get of it."""
     value = result.return_value if isinstance(result, ToolReturn) else result
+    if type(value) in _NO_FILES:
+        return Output([_text_block(value)], original=(result,))
     items = value if isinstance(value, list | tuple) and any(map(is_multi_modal_content, value)) else [value]
     blocks = [{"type": "file", "item": item} if is_multi_modal_content(item) else _text_block(item) for item in items]
     return Output(blocks, original=(result,))

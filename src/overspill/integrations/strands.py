@@ -1,4 +1,8 @@
-"""Strands Agents: `Agent(plugins=[OverspillPlugin()])`."""
+"""Strands Agents: `Agent(plugins=[OverspillPlugin()])`.
+
+Longer than other adapters, because a tool of Strands is a generator. What it yields is passed on while it runs, until the call is
+answered.
+"""
 # pyright: basic, reportMissingImports=false
 
 from __future__ import annotations
@@ -11,7 +15,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from overspill.calls.tasks import TaskOwner
-from overspill.integrations.conversations.strands import read_conversation, read_text, replace_results
+from overspill.gate.collect import text_block
 from overspill.integrations.missing import MissingFramework
 from overspill.integrations.old_results import compact
 from overspill.integrations.options import GivenBudget, GivenSession, Options
@@ -27,6 +31,14 @@ try:
     from strands.types.tools import AgentTool
 except ModuleNotFoundError as error:
     raise MissingFramework("strands", "strands-agents>=1.62") from error
+
+from overspill.integrations.conversations.strands import (
+    read_conversation,
+    read_result,
+    read_said,
+    replace_results,
+    write_result,
+)
 
 _END = object()
 _MAX_SECS_TO_END = 1.0  # for a call that nobody waits for any more
@@ -111,7 +123,7 @@ class OverspillPlugin(Plugin):
         """Tools that your program calls itself, as `agent.tool.x()`, have no run and are left alone."""
         found = _find_run(event)
         if found is not None and event.selected_tool is not None:
-            event.selected_tool = _WrappedTool(event.selected_tool, found.run, partial(_read_messages, event.agent))
+            event.selected_tool = _WrappedTool(event.selected_tool, found.run, partial(read_said, event.agent))
 
 
 class _AgentRun:
@@ -122,12 +134,6 @@ class _AgentRun:
 
 def _find_run(event: Any) -> _AgentRun | None:
     return event.invocation_state.get("overspill_runs", {}).get(event.agent)
-
-
-def _read_messages(agent: Any) -> list[dict[str, Any]]:
-    messages = agent.messages[-20:]
-    texts = [[block["text"] for block in message["content"] if "text" in block] for message in messages]
-    return [{"role": message["role"], "content": "\n".join(text)} for message, text in zip(messages, texts, strict=True) if text]
 
 
 class _Tool(AgentTool):
@@ -163,14 +169,14 @@ class _WrappedTool(_Tool):
             last: Any = None
             async for event in self._tool.stream({**tool_use, "input": args}, invocation_state, **kwargs):
                 if isinstance(event, ToolResultEvent):
-                    return _to_output(event)
+                    return read_result(event)
                 last = event
                 if not answered:
                     events.put_nowait(event)
                 if isinstance(event, ToolInterruptEvent):
-                    return Output([_to_text("The tool stopped to ask for something.")], is_error=True)
+                    return Output([text_block("The tool stopped to ask for something.")], is_error=True)
             failure = {"status": "error", "content": [{"text": f"Tool '{tool_use['name']}' did not return a result"}]}
-            return _to_output(ToolResultEvent(last or {"toolUseId": id, **failure}))
+            return read_result(ToolResultEvent(last or {"toolUseId": id, **failure}))
 
         async def call() -> None:
             try:
@@ -188,27 +194,6 @@ class _WrappedTool(_Tool):
                 yield event
             for error in failed:
                 raise error
-            yield _to_event(answered[0], id)
+            yield write_result(answered[0], id)
         finally:
             await owner.cancel(_MAX_SECS_TO_END)
-
-
-def _to_output(event: ToolResultEvent) -> Output:
-    """Blocks that are neither text nor JSON pass as what they are."""
-    blocks: list[dict[str, Any]] = []
-    for block in event.tool_result["content"]:
-        text = read_text(block)
-        blocks.append({"type": "strands", "block": block} if text is None else _to_text(text))
-    return Output(blocks, is_error=event.tool_result["status"] == "error", original=event)
-
-
-def _to_text(text: str) -> dict[str, Any]:
-    return {"type": "text", "text": text}
-
-
-def _to_event(reply: Reply, id: str) -> ToolResultEvent:
-    if reply.passed:
-        return reply.value
-    content = [block["block"] if block["type"] == "strands" else {"text": block["text"]} for block in reply.content]
-    result = {"toolUseId": id, "status": "error" if reply.is_error else "success", "content": content}
-    return ToolResultEvent(result if reply.original is None else {**reply.original.tool_result, **result})

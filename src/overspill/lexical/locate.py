@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Sequence
 from functools import lru_cache
 from heapq import nlargest
 from itertools import chain, islice
@@ -13,9 +12,10 @@ from itertools import chain, islice
 from msgspec import Struct
 
 from overspill.lexical.kinds.kind import Traits
-from overspill.lexical.outline import Source, Span
+from overspill.lexical.outline import Source
 from overspill.lexical.query import Term
 from overspill.lexical.scan import MAX_COMMON_HITS, Finder, TermSamples
+from overspill.lexical.visible import Visible
 from overspill.lexical.weights import WEIGHTS
 
 BLOCK_BYTES = 512
@@ -43,7 +43,7 @@ class Places(Struct, frozen=True):
     """Whether counting stopped early."""
 
 
-def locate(source: Source, visible: Sequence[Span], every: tuple[Term, ...], samples: TermSamples, traits: Traits) -> Places:
+def locate(source: Source, visible: Visible, every: tuple[Term, ...], samples: TermSamples, traits: Traits) -> Places:
     """In one pass, or in two if the first finds only words that phrase the request."""
     terms, everywhere = samples.drop_common_terms(every, _MIN_BYTES_PER_HIT)
     masks, is_cut = _scan(source, visible, terms, traits, MAX_COMMON_HITS if everywhere else None)
@@ -67,15 +67,13 @@ def _union(masks: array[int]) -> int:
     return met
 
 
-def _scan(
-    source: Source, visible: Sequence[Span], terms: tuple[Term, ...], traits: Traits, most: int | None
-) -> tuple[array[int], bool]:
+def _scan(source: Source, visible: Visible, terms: tuple[Term, ...], traits: Traits, most: int | None) -> tuple[array[int], bool]:
     """Which terms each block has."""
     masks = array("Q", bytes(8 * (len(source) // BLOCK_BYTES + 1)))
     finder = Finder(terms, code=traits.is_code, raw=True)
     bits = [_bit(number) for number in range(len(terms))]
     is_markup = traits.is_markup
-    hits = (hit for span in visible for hit in finder.hits(source, *span)) if terms else ()
+    hits = visible.find(finder, source) if terms else ()
     for start, _, term, _ in islice(hits, most):
         if not (is_markup and _is_in_tag(source, start)):
             masks[start // BLOCK_BYTES] |= bits[term]

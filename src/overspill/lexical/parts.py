@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from mmap import ACCESS_COPY, mmap
 from threading import Lock
 
@@ -11,6 +10,7 @@ from overspill.lexical.cutting import COLOUR_START, Cutting
 from overspill.lexical.kinds.kind import Kind
 from overspill.lexical.outline import NO_LABEL, RESUMED, Outline, Source, Text
 from overspill.lexical.records.lines import between_characters
+from overspill.lexical.visible import Visible
 from overspill.text import pieces
 
 PART_BYTES = 16_384
@@ -40,13 +40,7 @@ class Parts:
         if kind.read or kind.traits.has_string_escapes or pieces.find(source, COLOUR_START) >= 0:
             self.fill = reading.find_filler(source)
         self._reading = self._make_reading()
-        self._hidden = kind.find_hidden(source) if kind.find_hidden else []
-
-    @property
-    def visible(self) -> list[tuple[int, int]]:
-        """What of the source a reader sees."""
-        edges = [0, *(edge for span in self._hidden for edge in span), len(self._source)]
-        return list(zip(edges[::2], edges[1::2], strict=True))
+        self.visible = Visible(len(source), kind.find_hidden(source) if kind.find_hidden else ())
 
     def _make_reading(self) -> mmap | None:
         return mmap(-1, len(self._source), access=ACCESS_COPY) if self.fill else None
@@ -105,10 +99,7 @@ class Parts:
         part = self._source[start:end]
         plain = (self._kind.read or reading.strip_colours)(part, len(part), self.fill)
         text[start:end] = bytes(plain)
-        for opened, closed in self._hidden[max(0, bisect_left(self._hidden, (start, start)) - 1) :]:
-            if opened >= end:
-                break
-            first, last = max(start, opened), max(start, min(closed, end))
+        for first, last in self.visible.list_hidden(start, end):
             text[first:last] = self.fill * (last - first)
 
     def _continues_table(self, start: int) -> bool:

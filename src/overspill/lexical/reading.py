@@ -22,17 +22,15 @@ NEVER_IN_UTF8 = (0xFF, 0xFE, 0xC0, 0xC1, *range(0xF5, 0xFE))
 _ANSI = re.compile(rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[()][A-Z0-9]|[=>78cDEHMNOZ])")
 _RED = compile_pattern(rb"\x1b\[(?:[0-9;]*;)?(?:31|91)(?:;[0-9;]*)?m")  # lets other threads run meanwhile
 
-_BLOCK = compile_pattern(rb"<(?i:!--|script\b|style\b|svg\b|noscript\b|pre\b)")
+_BLOCK_NAMES = (b"script", b"style", b"svg", b"noscript", b"pre")
+_BLOCK = compile_pattern(
+    b"<(?i:!--(?:[^<>-]*-->)?|" + b"|".join(rb"%b\b(?:[^<]*</%b[^>]{0,20}>)?" % (name, name) for name in _BLOCK_NAMES) + b")"
+)
+"""The beginning of an element, or all of one that has no other in it: most have none, and so are found in one step."""
+_NAMED_BY = {name[:2]: name for name in (b"!--", *_BLOCK_NAMES)}
 _CLOSED = {
-    name: compile_pattern(closing)
-    for name, closing in (
-        (b"!--", rb"-->"),
-        (b"script", rb"(?i:</script[^>]{0,20}>)"),
-        (b"style", rb"(?i:</style[^>]{0,20}>)"),
-        (b"svg", rb"(?i:</svg[^>]{0,20}>)"),
-        (b"noscript", rb"(?i:</noscript[^>]{0,20}>)"),
-        (b"pre", rb"(?i:</pre[^>]{0,20}>)"),
-    )
+    b"!--": compile_pattern(rb"-->"),
+    **{name: compile_pattern(rb"(?i:</%b[^>]{0,20}>)" % name) for name in _BLOCK_NAMES},
 }
 _NEAR_BYTES = 1_000
 _OPENING_TAG_BYTES = 200
@@ -118,19 +116,21 @@ def _blank_hidden(plain: bytearray, fill: bytes) -> None:
             plain[start:end] = fill * (end - start)
 
 
-def find_hidden(data: Text) -> list[tuple[int, int]]:
+def find_hidden(data: Text) -> Iterator[tuple[int, int]]:
     """Where a page has comments, scripts and styles."""
-    return [(start, end) for name, start, end in _find_blocks(data) if name != b"pre"]
+    return ((start, end) for name, start, end in _find_blocks(data) if name != b"pre")
 
 
 def _find_blocks(data: Text) -> Iterator[tuple[bytes, int, int]]:
     unclosed: set[bytes] = set()
     reached = 0
     for start, end in search_pieces(_BLOCK, data, 0, len(data)):
-        name = bytes(data[start + 1 : end]).lower()
-        if start < reached or name in unclosed or _has_facts(data, name, end):
+        if start < reached:
             continue
-        closed = _find_closing(data, name, end)
+        name = _NAMED_BY[bytes(data[start + 1 : start + 3]).lower()]
+        if name in unclosed or _has_facts(data, name, start + 1 + len(name)):
+            continue
+        closed = end if data[end - 1 : end] == b">" else _find_closing(data, name, end)
         if closed < 0:
             unclosed.add(name)
         else:
@@ -147,7 +147,10 @@ def _find_closing(data: Text, name: bytes, start: int) -> int:
 
 
 def _has_facts(data: Text, name: bytes, start: int) -> bool:
-    return name == b"script" and _FACTS in bytes(data[start : start + _OPENING_TAG_BYTES]).partition(b">")[0].lower()
+    if name != b"script":
+        return False
+    opening = bytes(data[start : start + _OPENING_TAG_BYTES]).lower()
+    return _FACTS in opening and _FACTS in opening.partition(b">")[0]
 
 
 class _StandIns(dict[bytes, bytes]):

@@ -66,7 +66,7 @@ async def test_a_run_that_is_resumed_reads_what_it_stored_and_ends(settings: Set
     await agent.ainvoke({"messages": [{"role": "user", "content": "Which order was refused?"}]}, thread)
     state = await agent.ainvoke(Command(resume="yes"), thread)
     assert NEEDLE in state["messages"][-1].text
-    assert not middleware._resumed
+    assert not middleware._runs._resumed
 
 
 async def test_the_next_run_ends_a_resumed_one_that_failed(tmp_path: Path):
@@ -80,9 +80,9 @@ async def test_the_next_run_ends_a_resumed_one_that_failed(tmp_path: Path):
     await agent.ainvoke({"messages": [{"role": "user", "content": "Go."}]}, thread)
     with pytest.raises(ConnectionError):
         await agent.ainvoke(Command(resume="yes"), thread)
-    assert len(middleware._resumed) == 1
+    assert len(middleware._runs._resumed) == 1
     await agent.ainvoke({"messages": [{"role": "user", "content": "Again."}]}, thread)
-    assert not middleware._resumed
+    assert not middleware._runs._resumed
     await until(lambda: not any(path.name.startswith("session-") for path in list_paths(tmp_path)))
 
 

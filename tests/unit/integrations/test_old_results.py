@@ -38,6 +38,17 @@ async def test_old_results_are_replaced_and_the_last_turns_are_not(tmp_path: Pat
     await run.close()
 
 
+async def test_the_next_run_of_a_conversation_replaces_them_by_the_same_lines(tmp_path: Path):
+    """Each has a session of its own, and sends the framework's whole history again."""
+    entries, lines = converse(call(0, f"first\n{LONG}"), call(1, f"second\n{LONG}")), list[object]()
+    for _ in range(2):
+        options = Options("test", Settings(storeDir=str(tmp_path)), budget=20_000, compact=0.5)
+        run = Sessions(options).begin_run("customer 7")
+        lines.append(await compact(run, lambda: entries))
+        await run.close()
+    assert lines[0] == lines[1] != {}
+
+
 async def test_an_error_stays(tmp_path: Path):
     run = begin(tmp_path, budget=20_000, compact=0.5)
     entries = converse(call(0, LONG, is_error=True), call(1, LONG))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from mcp_types import CallToolResult, TextContent, Tool
@@ -48,10 +49,12 @@ def read_result(result: Any) -> Output:
     return Output(blocks, is_error=bool(result.is_error), original=result)
 
 
-def write_result(reply: Reply, news: str = "") -> Any:
-    """`news`: which slow tools have finished meanwhile."""
-    more = [TextContent(type="text", text=news)] if news else []
-    if reply.passed and reply.original is not None:
-        is_result = more and isinstance(reply.value, CallToolResult)
-        return reply.value.model_copy(update={"content": [*reply.value.content, *more]}) if is_result else reply.value
+def write_result(reply: Reply, news: Callable[[], str]) -> Any:
+    """Also tells the model which slow tools have finished meanwhile."""
+    passed = reply.value if reply.passed and reply.original is not None else None
+    if passed is not None and not isinstance(passed, CallToolResult):  # then there is no place for news, and they wait
+        return passed
+    more = [TextContent(type="text", text=told)] if (told := news()) else []
+    if passed is not None:
+        return passed.model_copy(update={"content": [*passed.content, *more]}) if more else passed
     return CallToolResult.model_validate({"content": [*reply.content, *more], "isError": reply.is_error})

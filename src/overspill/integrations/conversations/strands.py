@@ -1,4 +1,4 @@
-"""Strands' messages."""
+"""Strands' messages and results."""
 # pyright: basic, reportMissingImports=false
 
 from __future__ import annotations
@@ -7,7 +7,11 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from strands.types._events import ToolResultEvent
+
+from overspill.gate.collect import text_block
 from overspill.integrations.old_results import Called, Entry, Lines, Result, Said
+from overspill.types import Output, Reply
 
 
 def read_conversation(messages: list[Any]) -> Iterator[Entry]:
@@ -40,3 +44,26 @@ def read_text(block: Any) -> str | None:
 
 def _to_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def read_said(agent: Any) -> list[dict[str, Any]]:
+    messages = agent.messages[-20:]
+    texts = [[block["text"] for block in message["content"] if "text" in block] for message in messages]
+    return [{"role": message["role"], "content": "\n".join(text)} for message, text in zip(messages, texts, strict=True) if text]
+
+
+def read_result(event: ToolResultEvent) -> Output:
+    """Blocks that are neither text nor JSON pass as what they are."""
+    blocks: list[dict[str, Any]] = []
+    for block in event.tool_result["content"]:
+        text = read_text(block)
+        blocks.append({"type": "strands", "block": block} if text is None else text_block(text))
+    return Output(blocks, is_error=event.tool_result["status"] == "error", original=event)
+
+
+def write_result(reply: Reply, id: str) -> ToolResultEvent:
+    if reply.passed:
+        return reply.value
+    content = [block["block"] if block["type"] == "strands" else {"text": block["text"]} for block in reply.content]
+    result = {"toolUseId": id, "status": "error" if reply.is_error else "success", "content": content}
+    return ToolResultEvent(result if reply.original is None else {**reply.original.tool_result, **result})

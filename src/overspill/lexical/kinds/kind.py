@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -81,5 +81,5 @@ class Kind(Struct, frozen=True):
     """Makes its reading, padded with the given byte. Without it, only colours are left out."""
     find_start: Callable[[bytes], int] = find_line_start
     """Where a record may begin in a stretch from the middle of the text, or -1."""
-    find_hidden: Callable[[Text], list[tuple[int, int]]] | None = None
+    find_hidden: Callable[[Text], Iterable[tuple[int, int]]] | None = None
     """Finds what a reader of it does not see."""

@@ -1,0 +1,44 @@
+"""What of a large output a reader sees, if its kind has parts that are hidden."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+
+from overspill.lexical.outline import Source, Span
+from overspill.lexical.scan import Finder, Hit
+
+_MAX_SKIMMED_BYTES = 1_500
+"""Searching so much that is hidden, and dropping what is found there, takes less time than a search on each side of it."""
+
+
+class Visible:
+    """Hidden spans are in arrays, because a page may have hundreds of thousands of scripts."""
+
+    def __init__(self, size: int, hidden: Iterable[Span]) -> None:
+        self._starts = array("q")
+        self._ends = array("q")
+        self._searched = [(0, size)]
+        for start, end in hidden:
+            self._starts.append(start)
+            self._ends.append(end)
+            if end - start > _MAX_SKIMMED_BYTES:
+                first, last = self._searched.pop()
+                self._searched += [(first, start), (end, last)]
+
+    def find(self, finder: Finder, source: Source) -> Iterator[Hit]:
+        """The hits that a reader sees."""
+        hits = (hit for span in self._searched for hit in finder.hits(source, *span))
+        return (hit for hit in hits if not self._is_hidden(hit[0])) if self._starts else hits
+
+    def _is_hidden(self, position: int) -> bool:
+        before = bisect_right(self._starts, position) - 1
+        return before >= 0 and position < self._ends[before]
+
+    def list_hidden(self, start: int, end: int) -> Iterator[Span]:
+        """What is hidden of this span, cut at its edges."""
+        for number in range(bisect_right(self._ends, start), len(self._starts)):
+            if self._starts[number] >= end:
+                return
+            yield max(start, self._starts[number]), min(self._ends[number], end)
