@@ -16,6 +16,8 @@ from overspill.lexical.repeats import move_repeats
 from overspill.lexical.weights import WEIGHTS
 
 _MAX_LEADS = 24
+_MAX_BRIEF_LEADS = 8
+"""How many of these are first shown by their names alone."""
 
 
 class Plan(Struct, frozen=True):
@@ -57,9 +59,16 @@ def plan(index: Index, query: Query, ranking: Ranking, signals: Sequence[Signal]
         answer.evidence,
         ranking.matches,
         bool(answer.rows),
-        answer.brief,
+        answer.brief if answer.rows else _list_brief(index, ranking),
         partly and (index.is_partial or len(index.outline) > MOST_ROWS),
     )
+
+
+def _list_brief(index: Index, ranking: Ranking) -> frozenset[int]:
+    """Rows that the question leads to, and the one that it names. All of them may be asked for, and each may be long."""
+    if not ranking.leads or not index.traits.has_members:
+        return frozenset()
+    return frozenset((*ranking.leads[:_MAX_BRIEF_LEADS], *ranking.best(1)))
 
 
 def _plan_scores(index: Index, query: Query, ranking: Ranking, boosts: list[Boost], rows: list[int]) -> list[Step]:

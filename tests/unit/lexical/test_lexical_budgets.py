@@ -76,10 +76,21 @@ DIFF = "".join(
     + "+rent\n-lease\n ok\n" * (number % 20)
     for number in range(40)
 )
+ISSUES = "".join(
+    f"Issue {number} (closed)\nTitle: Rent of flat {number}\n\nann, 2020-01-02T10:00:\nDoes the tenant pay rent?\n\n"
+    f"bo, 2020-01-03T10:00:\nRow-{number % 25} of the lease says so.\n\n\n"
+    for number in range(60)
+)
+TENANTS = {
+    "flats": [{**row, "tenants": [number + 1, number // 2 + 1, 200 - number]} for number, row in enumerate(ROWS)],
+    "tenants": [{"id": number, "note": "pays rent " * (number % 40), "name": f"Tenant {number}"} for number in range(1, 201)],
+}
 DOCUMENTS = {
     "module": MODULE,
     "prose": PROSE,
     "json": json.dumps({"rows": ROWS, "about": {"rent": "r " * 900}}, indent=1),
+    "joined tables": json.dumps(TENANTS),
+    "issues": ISSUES,
     "ndjson": "\n".join(map(json.dumps, ROWS)),
     "table": TABLE,
     "failing tests": FAILING,
@@ -100,6 +111,7 @@ QUESTIONS = (
     "the largest size",
     "what comes after row-17",
     "problem with read_39",
+    "which tenants has row-17",
 )
 BUDGETS = (*range(8, 120, 9), 140, 175, 220, 300, 410, 560, 800, 1_100, 1_500, 2_000)
 

@@ -150,3 +150,21 @@ def test_a_list_of_the_row_that_a_question_names_is_followed():
     tables["species"][11]["fields"]["name"] = "Muunling"
     found = select(build(render(tables)), "Which people are of the species Muunling?", max_tokens=300)
     assert all(f'"Person {number}"' in found.text for number in tables["species"][11]["fields"]["people"])
+
+
+def list_tools() -> dict[str, list[Row]]:
+    """Each row is longer than a small answer."""
+    rest = {f"remark_{n}": f"It was tried on a day of season {n} and is kept dry, away from the window." for n in range(12)}
+    parts = [{"id": n, **rest, "title": f"Part {n * 31}"} for n in range(1, 60)]
+    tools = [{"id": n, "title": f"Tool {n}", **rest, "parts": [n, n + 20, n + 35]} for n in range(1, 20)]
+    return {"parts": parts, "tools": tools}
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_all_rows_that_a_question_leads_to_are_shown_by_their_names_before_any_is_shown_whole(indent: int | None):
+    tables = list_tools()
+    tables["tools"][6]["title"] = "Grey Auger"
+    index = build(render(tables, indent))
+    found = select(index, "Which parts is Grey Auger made of?", max_tokens=250)
+    assert all(f'"Part {number * 31}"' in found.text for number in tables["tools"][6]["parts"])
+    assert "season 5" in select(index, "Which parts is Grey Auger made of?", max_tokens=2_000).text
