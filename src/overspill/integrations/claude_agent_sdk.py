@@ -8,7 +8,6 @@ Claude Code itself and of other servers are replaced by a hook. Only hooks know 
 from __future__ import annotations
 
 import copy
-import re
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -101,7 +100,7 @@ class _Adapter:
     def make_hooks(self) -> dict[str, HookMatcher]:
         """A hook costs a message each way. So each call has one: before it, to say whose it is, or after it, to replace the
         result."""
-        served = "|".join(map(re.escape, self._served))
+        served = "|".join(self._served)  # without characters that mean something in a pattern
         return {
             "UserPromptSubmit": HookMatcher(hooks=[self.note_prompt]),
             "PreToolUse": HookMatcher(f"^(?:{served})", [self.note_call]),

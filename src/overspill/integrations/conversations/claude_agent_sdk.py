@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -15,8 +14,9 @@ from overspill.types import Output, Reply
 
 
 def name_prefix(server: str) -> str:
-    """What Claude Code puts before the names of a server's tools."""
-    return f"mcp__{re.sub('[^a-zA-Z0-9_-]', '_', server)}__"
+    """What Claude Code puts before the names of a server's tools: ASCII letters, digits, _ and -, and _ for all others."""
+    known = (each if each.isascii() and (each.isalnum() or each in "_-") else "_" for each in server)
+    return f"mcp__{''.join(known)}__"
 
 
 def define_tool(tool: dict[str, Any], prefix: str) -> Tool:
