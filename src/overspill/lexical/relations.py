@@ -25,7 +25,7 @@ _MAX_KEY_CHARS = 100
 _SAMPLED_ROWS = 60
 _MIN_VALUES = 3
 """How many different values a column must have to refer to a table without being named after it."""
-_MAX_KEYS = 2_000
+_MAX_KEYS = 10_000
 """A table with more keys is referred to by name only."""
 
 

@@ -168,3 +168,52 @@ def test_all_rows_that_a_question_leads_to_are_shown_by_their_names_before_any_i
     found = select(index, "Which parts is Grey Auger made of?", max_tokens=250)
     assert all(f'"Part {number * 31}"' in found.text for number in tables["tools"][6]["parts"])
     assert "season 5" in select(index, "Which parts is Grey Auger made of?", max_tokens=2_000).text
+
+
+def shop() -> dict[str, list[Row]]:
+    """Every number up to 400 is a key in four tables."""
+    return {
+        "customers": [{"customer_id": n, "mail": f"c{n}@example.org"} for n in range(1, 401)],
+        "invoices": [{"invoice_id": n, "customer_id": 1 + n * 7 % 400, "paid": n % 2 == 0} for n in range(1, 401)],
+        "invoice_lines": [{"line_id": n, "invoice_id": 1 + n // 2, "product_id": 1 + n * 3 % 60} for n in range(1, 700)],
+        "products": [
+            {"product_id": n, "label": f"Kettle model {n}x", "details": json.dumps({"text": f"so {n}\n" * 80})}
+            for n in range(1, 61)
+        ],
+    }
+
+
+@pytest.mark.parametrize("asked", ["invoice 132", "invoice no. 132", "invoice #132"])
+def test_a_number_behind_the_name_of_a_table_is_the_key_of_its_row(asked: str):
+    tables = shop()
+    customer = tables["customers"][tables["invoices"][131]["customer_id"] - 1]
+    found = select(build(render(tables)), f"What is the mail address of the customer of {asked}?", max_tokens=120)
+    assert customer["mail"] in found.text
+
+
+def test_a_number_that_begins_a_name_is_no_key():
+    tables = library()
+    tables["authors"][9]["name"] = "77 Benguela Manor"
+    tables["books"][400]["author"] = 10
+    found = select(build(render(tables)), "Which books are by the author 77 Benguela Manor?", max_tokens=300)
+    assert "Saga number 401" in found.text
+
+
+def test_rows_with_a_long_string_are_rows():
+    tables = shop()
+    wanted = {line["product_id"] for line in tables["invoice_lines"] if line["invoice_id"] == 132}
+    assert len(tables["products"][0]["details"]) > 400
+    found = select(build(render(tables)), "Which products are on invoice 132?", max_tokens=500)
+    assert wanted
+    assert all(f"Kettle model {product}x" in found.text for product in wanted)
+
+
+def test_a_column_that_the_question_names_refers_to_a_large_table():
+    tables: dict[str, list[Row]] = {
+        "people": [{"id": n, "name": f"Person {n}q"} for n in range(1, 3_000)],
+        "houses": [{"id": n, "name": f"House {n}h"} for n in range(1, 400)],
+        "house_relations": [{"house_id": n, "current_lord": 1 + n * 7 % 2_999} for n in range(1, 400)],
+    }
+    lord = tables["house_relations"][200]["current_lord"]
+    found = select(build(render(tables)), f'Which house has the current lord "Person {lord}q"?', max_tokens=300)
+    assert "House 201h" in found.text

@@ -15,7 +15,7 @@ from overspill.text.patterns import compile_pattern
 _MAX_WHOLE_BYTES = 2_000
 """A larger element is cut into records of its members."""
 _MAX_ROW_BYTES = 16_000
-"""An element of an array is a row, and is cut only if it is larger than this."""
+"""An element of an array is a row, and is cut only if it is larger than this. With a text in it, the limit above holds."""
 _MAX_DEPTH = 100
 _MIN_EMBEDDED_BYTES = 400
 """A string with escapes is cut like a separate text from this size on."""
@@ -248,8 +248,10 @@ def _end_of_plain(tree: Tree, node: int, child: int, end: int) -> int:
 
 def _is_whole(tree: Tree, node: int) -> bool:
     children = tree.children.get(node, [])
-    limit = _MAX_ROW_BYTES if tree.parents[node] in tree.arrays else _MAX_WHOLE_BYTES
-    if tree.ends[node] - tree.starts[node] > limit or any(child in tree.texts for child in children):
+    is_row, has_text = tree.parents[node] in tree.arrays, any(child in tree.texts for child in children)
+    if has_text and not is_row:
+        return False
+    if tree.ends[node] - tree.starts[node] > (_MAX_ROW_BYTES if is_row and not has_text else _MAX_WHOLE_BYTES):
         return False
     return node not in tree.arrays or len(children) < 2
 

@@ -23,7 +23,7 @@ from overspill.lexical.relations import (
     split_cell,
 )
 from overspill.lexical.signals.link import find_anchors
-from overspill.lexical.words import stem
+from overspill.lexical.words import read_lexicon, stem
 from overspill.text.patterns import compile_pattern, escape
 
 _WORD = re.compile(r"[^\W_]+")
@@ -33,6 +33,8 @@ _MAX_ROWS = 60
 """How many rows one step leads to at most, and from how many it starts."""
 _MIN_KEY_SHARE = 0.2
 """Which share of the keys of a table a column must have to refer to it without being named after it."""
+_MAX_NUMBERS = 8
+"""Of a question, that may be keys. Each is looked for in the tables that the word before it names."""
 _FAR_REFERENCES = 3
 """How far to follow references from a row if the question names nothing but that row."""
 
@@ -44,11 +46,15 @@ def boost_joined_rows(index: Index, query: Query, ranking: Ranking) -> Boost | N
 
 def find_joined_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
     """Likeliest first; empty if the question names no row, or nothing refers to it."""
-    anchors = find_anchors(index, ranking) if list_tables(index) else []
+    if not list_tables(index):
+        return []
+    words = _WORD.findall(query.text.lower())
+    named = list(_find_rows_by_key(index, words))
+    anchors = find_anchors(index, ranking, preferred=named)
     if not anchors:
         return []
     found = index.remember(read_relations)
-    relations, words = found.all, _WORD.findall(query.text.lower())
+    relations = found.all
     steps = [*found.steps, *_guess_steps(index, relations, found.steps, words)]
     own: dict[int, list[Step]] = {}
     wanted: list[int] = []
@@ -72,7 +78,21 @@ def find_joined_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
             wanted += sorted(rows, key=lambda record: -ranking.scores.get(record, 0.0))
             passed += _follow_references(index, relations, steps, goal, rows, 1)
         passed += _follow_references(index, relations, steps, start, [anchor.record], 1 if goals else _FAR_REFERENCES)
-    return list(dict.fromkeys([*wanted, *passed]))
+    return list(dict.fromkeys([*wanted, *(row.record for row in anchors if row.record in named), *passed]))
+
+
+def _find_rows_by_key(index: Index, words: list[str]) -> Iterator[int]:
+    """ "Order 132" and "order no. 132": the row of the orders with this key, whatever else has the number."""
+    numbers = [place for place, word in enumerate(words) if place and word.isdigit()]
+    for place in numbers[:_MAX_NUMBERS]:
+        before = [word for word in words[max(0, place - 2) : place] if word not in read_lexicon("keys")]
+        kind = tuple(map(stem, before[-1:]))
+        for relation in index.remember(read_relations).all if kind else ():
+            if relation.key >= 0 and kind in (relation.name, last_parts(relation.columns[relation.key])[:-1]):
+                held = _find_holding(index, relation, relation.key, [words[place]])
+                yield from (
+                    record for record, cells in read_rows(index, relation.table, held) if cells[relation.key] == words[place]
+                )
 
 
 def _find_own_references(index: Index, relations: list[Relation], own: int, words: list[str]) -> Iterator[Step]:
@@ -103,13 +123,14 @@ def _guess_steps(index: Index, relations: list[Relation], known: list[Step], wor
     linked = {(step.source, step.target) for step in known}
     for source, relation in enumerate(relations):
         for column, values in index.remember(list_codes, relation.table).items():
-            goals = small if asked.issuperset(last_parts(relation.columns[column])) else small & named
+            is_asked = asked.issuperset(last_parts(relation.columns[column]))
+            goals = small if is_asked else small & named
             targets = [goal for goal in sorted(goals) if goal != source and (source, goal) not in linked]
             if column == relation.key or (source, column) in taken or not targets:
                 continue
             keys = {goal: index.remember(list_keys, relations[goal].table, relations[goal].key) for goal in targets}
             target = max(targets, key=lambda goal: (values <= keys[goal]) * len(values) / len(keys[goal]))
-            if values <= keys[target] and len(values) >= _MIN_KEY_SHARE * len(keys[target]):
+            if values <= keys[target] and (is_asked or len(values) >= _MIN_KEY_SHARE * len(keys[target])):
                 yield Step(source, column, target, relations[target].key, is_reference=True)
                 yield Step(target, relations[target].key, source, column, is_reference=False)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from heapq import nlargest
 from itertools import islice
 
@@ -125,8 +125,11 @@ def _rows_with_column(index: Index, table: Table, column: int) -> Iterator[tuple
             yield record, cells
 
 
-def find_anchors(index: Index, ranking: Ranking, keys: set[str] | None = None) -> list[Row]:
-    """The rows that contain most of the question, or of these terms of it, not counting the names of columns."""
+def find_anchors(index: Index, ranking: Ranking, keys: set[str] | None = None, preferred: Collection[int] = ()) -> list[Row]:
+    """The rows that contain most of the question, or of these terms of it, not counting the names of columns.
+
+    If there are preferred rows among the best, only those.
+    """
     counted = {number for number, term in enumerate(ranking.terms) if keys is None or term.key in keys}
     held: dict[int, float] = {}
     for record, spots in ranking.hits.items():
@@ -138,10 +141,13 @@ def find_anchors(index: Index, ranking: Ranking, keys: set[str] | None = None) -
         if shares:
             held[record] = sum(ranking.worth[term] * share for term, share in shares.items())
     most = max(held.values(), default=0.0)
-    for share in _ANCHOR_SHARES:
-        best = sorted((record for record in held if held[record] >= share * most), key=lambda record: (-held[record], record))
-        if len(best) <= _MAX_ANCHORS:
-            break
-    else:
-        return []
+    best = [record for record in preferred if held.get(record, 0.0) >= _ANCHOR_SHARES[0] * most] or _choose_best(held, most)
     return [Row(record, table) for record in best if (table := index.outline.table_of(record))]
+
+
+def _choose_best(held: dict[int, float], most: float) -> list[int]:
+    for share in _ANCHOR_SHARES:
+        best = [record for record in held if held[record] >= share * most]
+        if len(best) <= _MAX_ANCHORS:
+            return sorted(best, key=lambda record: (-held[record], record))
+    return []
