@@ -16,8 +16,6 @@ from benchmarks.questions.scoring import render, score_set
 from benchmarks.questions.sets import SETS
 from benchmarks.questions.sources import SourceMissing, Sources
 
-MIN_QUESTIONS = 40  # of each kind
-
 
 def build(folder: Path, chosen: QuestionSet, mirror: Path | None, only: str | None) -> None:
     sources = Sources(folder / "sources", mirror)
@@ -36,8 +34,8 @@ def build(folder: Path, chosen: QuestionSet, mirror: Path | None, only: str | No
     for kind, count in sorted(counts.items()):
         sources_of_kind = {entry.question.source for entry in good if entry.question.kind == kind}
         print(f"{kind}: {count} questions ({halves[kind, 'seen']} seen), {len(sources_of_kind)} sources")
-    if short := [kind for kind, count in counts.items() if count < MIN_QUESTIONS]:
-        sys.exit(f"Fewer than {MIN_QUESTIONS} questions: {', '.join(short)}.")
+    if short := [kind for kind, count in counts.items() if count < chosen.least]:
+        sys.exit(f"Fewer than {chosen.least} questions: {', '.join(short)}.")
 
 
 def score(folder: Path, half: Half | None, budgets: list[int], with_engine: bool) -> None:

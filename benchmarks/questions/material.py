@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from benchmarks.questions.sources import Package, Repository, Sources
 from benchmarks.questions.tables import Tables
 
-Split: TypeAlias = Literal["question", "document"]
+Split: TypeAlias = Literal["question", "document", "none"]  # none: all of it is unseen
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class Listing:
     source: Repository | Package
     path: str
     is_compact: bool = False
+    inside: str = ""  # the key that the objects are below
 
 
 @dataclass(frozen=True)
@@ -65,3 +66,4 @@ class QuestionSet:
     listings: dict[str, Listing]
     manuals: dict[str, Manual]
     threads: dict[str, Threads]
+    least: int = 40  # questions of each kind

@@ -1,4 +1,4 @@
-"""The sources of the two sets: that they differ, and how those of the second set are read."""
+"""The sources of the sets: that they differ, and how those of the second and third are read."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import os
 import subprocess
 import tarfile
 import zipfile
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks.questions.conversations import ask_about, ask_issue, write_chat, write_issue
 from benchmarks.questions.kinds.attributes import find_values
 from benchmarks.questions.kinds.lists import read_listing
 from benchmarks.questions.kinds.threads import ask, without_titles
@@ -20,7 +22,7 @@ from benchmarks.questions.material import Asked, Listing, QuestionSet, Threads
 from benchmarks.questions.picks import read_picks
 from benchmarks.questions.sets import SETS
 from benchmarks.questions.sets.second.databases import read_feed, run_oracle_scripts
-from benchmarks.questions.sets.second.threads import ask_about, ask_issue, write_chat, write_issue
+from benchmarks.questions.sets.third.databases import read_publishing, read_tabbed
 from benchmarks.questions.sources import Git, Package, Repository, SourceMissing, Sources
 from benchmarks.questions.tables import read_copies, read_csv
 
@@ -61,10 +63,11 @@ def names_of(chosen: QuestionSet) -> set[str]:
 
 
 def test_the_sets_share_no_source() -> None:
-    assert not names_of(SETS["first"]) & names_of(SETS["second"])
+    for one, other in combinations(SETS.values(), 2):
+        assert not names_of(one) & names_of(other)
 
 
-@pytest.mark.parametrize("name", ["first", "second"])
+@pytest.mark.parametrize("name", list(SETS))
 def test_every_pick_names_a_source_of_its_set_and_every_source_is_picked_from(name: str) -> None:
     chosen = SETS[name]
     assert {pick["repo"] for pick in read_picks(name, "code")} == set(chosen.code_licences)
@@ -103,13 +106,17 @@ def test_a_value_beside_its_label_in_a_way_of_its_own_is_quoted(tmp_path: Path) 
     assert find_values({"label": "Award", "quotes": ["$1"]}, git, page) == ()
 
 
-def test_a_list_kept_as_an_object_loses_its_keys(tmp_path: Path) -> None:
-    packed = json.dumps({"1": {"name": "x"}, "2": {"name": "y"}}).encode()
+@pytest.mark.parametrize(
+    ("whole", "inside"),
+    [({"1": {"name": "x"}, "2": {"name": "y"}}, ""), ({"version": 1, "all": [{"name": "x"}, {"name": "y"}]}, "all")],
+)
+def test_a_list_kept_as_an_object_or_in_one_loses_its_keys(tmp_path: Path, whole: dict[str, Any], inside: str) -> None:
+    packed = json.dumps(whole).encode()
     with tarfile.open(tmp_path / "p-1.tgz", "w:gz") as archive:
         member = tarfile.TarInfo("package/all.json")
         member.size = len(packed)
         archive.addfile(member, io.BytesIO(packed))
-    listing = Listing(Package("p", "1", "MIT"), "all.json")
+    listing = Listing(Package("p", "1", "MIT"), "all.json", inside=inside)
     assert read_listing(listing, Sources(tmp_path, None)) == [{"name": "x"}, {"name": "y"}]
 
 
@@ -149,6 +156,47 @@ END;
             {"job_id": 2, "title": "Chief"},
         ]
     }
+
+
+def test_a_script_for_sql_server_becomes_tables_with_numbered_jobs() -> None:
+    script = """CREATE TABLE jobs
+(
+   job_id         smallint          IDENTITY(1,1)
+   job_desc       varchar(50)       NOT NULL
+   min_lvl        tinyint           NOT NULL,
+   max_lvl        tinyint           NOT NULL
+)
+
+CREATE TABLE titles
+(
+   title_id       tid
+
+         CONSTRAINT UPKCL_titleidind PRIMARY KEY CLUSTERED,
+   title          varchar(80)       NOT NULL,
+   price          money                 NULL
+)
+
+insert jobs values ('Editor (acting)', 10, 10)
+insert jobs values ('Clerk', 10, 20)
+insert titles values ('BU1', 'It''s
+on', $7.99)
+insert titles (title_id, title) values('BU2', 'Two')
+insert logos values ('x')
+"""
+    assert read_publishing(script, ("jobs", "titles")) == {
+        "jobs": [
+            {"job_id": 1, "job_desc": "Editor (acting)", "min_lvl": 10, "max_lvl": 10},
+            {"job_id": 2, "job_desc": "Clerk", "min_lvl": 10, "max_lvl": 20},
+        ],
+        "titles": [
+            {"title_id": "BU1", "title": "It's\non", "price": 7.99},
+            {"title_id": "BU2", "title": "Two", "price": None},
+        ],
+    }
+
+
+def test_lines_without_a_heading_are_read_with_the_columns_given() -> None:
+    assert read_tabbed("1\tLight\t\t{guid}\n", ["id", "Name", "Size", "rowguid"]) == [{"id": 1, "Name": "Light"}]
 
 
 def test_copied_rows_and_csv_are_read_as_tables() -> None:

@@ -38,7 +38,8 @@ def read_listing(listing: Listing, sources: Sources) -> list[dict[str, Any]]:
         packed = sources.read_package(listing.source, listing.path)
     else:
         packed = sources.git(listing.source).read_bytes(listing.path)
-    found: dict[str, dict[str, Any]] | list[dict[str, Any]] = json.loads(packed)
+    whole = json.loads(packed)
+    found: dict[str, dict[str, Any]] | list[dict[str, Any]] = whole[listing.inside] if listing.inside else whole
     return list(found.values()) if isinstance(found, dict) else found
 
 

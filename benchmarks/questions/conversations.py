@@ -1,0 +1,44 @@
+"""Chats in sessions with questions about them, and issues of a repository, as they are archived."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from benchmarks.questions.kinds.threads import TITLE
+from benchmarks.questions.material import Asked
+from benchmarks.questions.sources import SourceMissing
+
+
+def list_turns(chat: dict[str, Any]) -> list[dict[str, Any]]:
+    sessions = sorted((name for name in chat if re.fullmatch(r"session_\d+", name)), key=lambda name: int(name.partition("_")[2]))
+    return [turn for name in sessions for turn in chat[name]]
+
+
+def write_chat(chat: dict[str, Any]) -> str:
+    return "".join(f"[{turn['date_time']}] {turn['speaker']}: {turn['clean_text']}\n" for turn in list_turns(chat))
+
+
+def ask_about(chat: dict[str, Any], number: int) -> Asked:
+    """The answer as it is written in the turn that is given as evidence."""
+    asked: dict[str, Any] = chat["qa"][number]
+    evidence = [turn["clean_text"] for turn in list_turns(chat) if turn["dia_id"] in asked["evidence"]]
+    answer = re.compile(re.escape(str(asked["answer"]).strip(" .")), re.IGNORECASE)
+    return Asked(asked["question"], tuple(found.group() for text in evidence if (found := answer.search(text))))
+
+
+def write_issue(issue: dict[str, Any]) -> str:
+    comments = (f"{comment['author']}, {comment['createdAt'][:16]}:\n{comment['body']}\n" for comment in issue["comments"])
+    opened = f"{issue['author']}, {issue['createdAt'][:16]}:\n{issue['body']}\n"
+    return f"Issue {issue['number']} ({issue['state'].lower()})\n{TITLE}{clean_title(issue)}\n\n{opened}\n" + "\n".join(comments)
+
+
+def ask_issue(issues: list[dict[str, Any]], number: int) -> Asked:
+    for issue in issues:
+        if issue["number"] == number:
+            return Asked(clean_title(issue))
+    raise SourceMissing(f"The archive has no issue {number}.")
+
+
+def clean_title(issue: dict[str, Any]) -> str:
+    return " ".join(issue["title"].split())
