@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from benchmarks.questions.kinds.threads import TITLE
-from benchmarks.questions.material import Asked
-from benchmarks.questions.sources import SourceMissing
+from benchmarks.questions.material import Asked, Threads
+from benchmarks.questions.sources import Repository, SourceMissing, Sources
 
 
 def list_turns(chat: dict[str, Any]) -> list[dict[str, Any]]:
@@ -42,3 +44,24 @@ def ask_issue(issues: list[dict[str, Any]], number: int) -> Asked:
 
 def clean_title(issue: dict[str, Any]) -> str:
     return " ".join(issue["title"].split())
+
+
+def threads_of_chats(chats: Repository, load: Callable[[Sources, str], dict[str, Any]]) -> Threads:
+    return Threads(
+        lambda _: chats,
+        lambda sources, document: write_chat(load(sources, document)),
+        lambda sources, document, number: ask_about(load(sources, document), number),
+    )
+
+
+def threads_of_issues(repositories: Mapping[str, Repository]) -> Threads:
+    """Each with an archive of its issues."""
+
+    def load(sources: Sources, document: str) -> list[dict[str, Any]]:
+        return json.loads(sources.git(repositories[document]).read("archive.json"))["issues"]
+
+    return Threads(
+        repositories.__getitem__,
+        lambda sources, document: "\n".join(map(write_issue, load(sources, document))),
+        lambda sources, document, number: ask_issue(load(sources, document), number),
+    )

@@ -1,4 +1,4 @@
-"""When a session's events are written: those about stored outputs and jobs before somebody is told of them, others together.
+"""When a session's events are written: those about stored outputs and jobs before they are reported, others together.
 
 A store on a server may take long to answer. Its journal is written by a thread, so that the event loop runs on meanwhile.
 """

@@ -221,7 +221,7 @@ class CallService:
         return reply
 
     async def settle(self) -> None:
-        """Wait until what was recorded is written, as far as that works: before somebody is told of a stored output or a job."""
+        """Wait until what was recorded is written, or could not be. Do this before you report a stored output or a job."""
         await self._writing.settle()
 
     def refuse(self, call: ToolCall, why: str, *, is_raised: bool = False) -> Reply:

@@ -76,7 +76,7 @@ def _write_whole(target: int, data: bytes) -> None:
     while rest:
         try:
             rest = rest[os.write(target, rest) :]
-        except BlockingIOError:  # whoever shares it may have made it so
+        except BlockingIOError:  # another process that has it open may have made it non-blocking
             select.select((), (target,), ())
 
 

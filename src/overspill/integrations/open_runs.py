@@ -38,8 +38,8 @@ class OpenRuns:
 
 
 class ResumableRuns:
-    """For a framework that does not say when a run fails or is interrupted, and may go on with it later: the next run of the
-    conversation ends it. At most so many that went on are open."""
+    """For a framework that does not say when a run fails or is interrupted, and may resume it later: the next run of the
+    conversation ends it. At most `limit` runs that were left open stay so."""
 
     def __init__(self, sessions: Sessions, limit: int) -> None:
         self._sessions, self._limit = sessions, limit

@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from benchmarks.questions.conversations import ask_about, ask_issue, write_chat, write_issue
-from benchmarks.questions.material import Threads
+from benchmarks.questions.conversations import threads_of_chats, threads_of_issues
 from benchmarks.questions.sources import Repository, Sources
 
 CHATS = Repository("danny911kr/REALTALK", "b903e06a9770bf4e5fe9018c3e132889666d3b4a", "not stated")
@@ -31,19 +30,4 @@ def load_chat(sources: Sources, document: str) -> dict[str, Any]:
     return json.loads(sources.git(CHATS).read(f"data/{document}.json"))
 
 
-def load_issues(sources: Sources, document: str) -> list[dict[str, Any]]:
-    return json.loads(sources.git(ISSUES[document]).read("archive.json"))["issues"]
-
-
-THREADS = {
-    "chat": Threads(
-        lambda _: CHATS,
-        lambda sources, document: write_chat(load_chat(sources, document)),
-        lambda sources, document, number: ask_about(load_chat(sources, document), number),
-    ),
-    "issues": Threads(
-        lambda document: ISSUES[document],
-        lambda sources, document: "\n".join(map(write_issue, load_issues(sources, document))),
-        lambda sources, document, number: ask_issue(load_issues(sources, document), number),
-    ),
-}
+THREADS = {"chat": threads_of_chats(CHATS, load_chat), "issues": threads_of_issues(ISSUES)}

@@ -7,8 +7,7 @@ import json
 import zipfile
 from typing import Any
 
-from benchmarks.questions.conversations import ask_about, ask_issue, list_turns, write_chat, write_issue
-from benchmarks.questions.material import Threads
+from benchmarks.questions.conversations import list_turns, threads_of_chats, threads_of_issues
 from benchmarks.questions.sources import Repository, Sources
 
 CHATS = Repository("snap-research/locomo", "e76cdff4a04fce19090596d49862fe87a5c15aaa", "not stated")
@@ -34,19 +33,4 @@ def load_chat(sources: Sources, document: str) -> dict[str, Any]:
     return chat
 
 
-def load_issues(sources: Sources, document: str) -> list[dict[str, Any]]:
-    return json.loads(sources.git(ISSUES[document]).read("archive.json"))["issues"]
-
-
-THREADS = {
-    "conversation": Threads(
-        lambda _: CHATS,
-        lambda sources, document: write_chat(load_chat(sources, document)),
-        lambda sources, document, number: ask_about(load_chat(sources, document), number),
-    ),
-    "issues": Threads(
-        lambda document: ISSUES[document],
-        lambda sources, document: "\n".join(map(write_issue, load_issues(sources, document))),
-        lambda sources, document, number: ask_issue(load_issues(sources, document), number),
-    ),
-}
+THREADS = {"conversation": threads_of_chats(CHATS, load_chat), "issues": threads_of_issues(ISSUES)}

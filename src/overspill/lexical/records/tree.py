@@ -15,7 +15,7 @@ from overspill.text.patterns import compile_pattern
 _MAX_WHOLE_BYTES = 2_000
 """A larger element is cut into records of its members."""
 _MAX_ROW_BYTES = 16_000
-"""An element of an array is a row, and is cut only if it is larger than this. With a text in it, the limit above holds."""
+"""An element of an array is a row, and is cut only if it is larger than this, or than the above if it has a long string."""
 _MAX_DEPTH = 100
 _MIN_EMBEDDED_BYTES = 400
 """A string with escapes is cut like a separate text from this size on."""
