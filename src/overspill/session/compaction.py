@@ -74,8 +74,8 @@ class Compactor:
         mark = 0 if self._budget is None else self._budget.mark()
         found = list(_find_results(messages, _find_last_turns(messages, keep_turns)))
         if self._is_first:
-            self._is_first = False
             earlier = await anyio.to_thread.run_sync(self._find_earlier, {_hash(result.text) for result in found})
+            self._is_first = False
             self._lines |= {kept.sha256: compacted_result(kept, self._offered) for kept in earlier}
         lines = {result: self._lines[digest] for result in found if (digest := _hash(result.text)) in self._lines}
         shown = _replace(messages, lines)
