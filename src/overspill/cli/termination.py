@@ -9,6 +9,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
 
+from overspill.shell.waking import wake_on_signals
+
 _ENDING = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -27,14 +29,13 @@ def cancel_on_signal() -> Generator[None]:
     Another signal does not interrupt the clean-up. After it, one ends the process at once. Ctrl-C stays ignored where whoever
     started the command ignores it.
     """
-    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    task = asyncio.current_task()
     assert task is not None
     received: list[int] = []
 
     def cancel(number: int, _: FrameType | None) -> None:
         if not received:
             task.cancel()
-            loop.call_soon_threadsafe(lambda: None)  # wake the loop
         received.append(number)
 
     def exit_now(*_: object) -> None:
@@ -43,7 +44,8 @@ def cancel_on_signal() -> Generator[None]:
     handled = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, cancel) for number in handled}
     try:
-        yield
+        with wake_on_signals():
+            yield
     except asyncio.CancelledError:
         if not received:
             raise

@@ -6,14 +6,14 @@ import os
 import signal
 import subprocess
 from collections.abc import AsyncIterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from types import FrameType
-from typing import Any
 
 import anyio
 from anyio.abc import ByteReceiveStream, Process
 
 from overspill.errors import OverspillError
+from overspill.shell.waking import wake_on_signals
 
 MAX_BLOCK_BYTES = 1 << 18
 FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
@@ -56,7 +56,7 @@ class SignalForwarder:
     def __init__(self) -> None:
         self._pid: int | None = None
         self._waiting: list[int] = []
-        self._before: dict[int, Any] = {}
+        self._undoing = ExitStack()
 
     def forward_to(self, pid: int) -> None:
         self._pid = pid
@@ -64,15 +64,15 @@ class SignalForwarder:
             self._send(pid, self._waiting.pop(0))
 
     def __enter__(self) -> SignalForwarder:
+        self._undoing.enter_context(wake_on_signals())
         for number in FORWARDED:
             if signal.getsignal(number) != signal.SIG_IGN:
-                self._before[number] = signal.signal(number, self._forward)
+                self._undoing.callback(signal.signal, number, signal.signal(number, self._forward))
         signal.pthread_sigmask(signal.SIG_UNBLOCK, FORWARDED)
         return self
 
     def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+        self._undoing.close()
 
     def _forward(self, number: int, frame: FrameType | None) -> None:
         if self._pid is None:
