@@ -29,12 +29,15 @@ class Visible:
 
     def find(self, finder: Finder, source: Source) -> Iterator[Hit]:
         """The hits that a reader sees."""
-        hits = (hit for span in self._searched for hit in finder.hits(source, *span))
-        return (hit for hit in hits if not self._is_hidden(hit[0])) if self._starts else hits
-
-    def _is_hidden(self, position: int) -> bool:
-        before = bisect_right(self._starts, position) - 1
-        return before >= 0 and position < self._ends[before]
+        starts, ends = self._starts, self._ends
+        for span in self._searched:
+            if not starts:
+                yield from finder.hits(source, *span)
+                continue
+            for hit in finder.hits(source, *span):
+                before = bisect_right(starts, hit[0]) - 1
+                if before < 0 or hit[0] >= ends[before]:
+                    yield hit
 
     def list_hidden(self, start: int, end: int) -> Iterator[Span]:
         """What is hidden of this span, cut at its edges."""
