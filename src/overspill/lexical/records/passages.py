@@ -6,7 +6,7 @@ import re
 
 from overspill.lexical.outline import Outline, Table, Text
 from overspill.lexical.reading import TABLE_EDGE
-from overspill.lexical.records.lines import is_blank, iterate_lines, split_long
+from overspill.lexical.records.lines import is_blank, iterate_lines, skip_blank_lines, split_long
 
 _MAX_PASSAGE_BYTES = 1_000
 """A longer paragraph is cut between sentences."""
@@ -68,9 +68,12 @@ class _Section:
     def end_paragraph(self) -> None:
         self.end_table()
         if self.opened >= 0:
-            for part in split_long(self.text, self.opened, self.closed, _MAX_PASSAGE_BYTES):
-                self.outline.record(*part, self.label)
-        self.opened = -1
+            if self.closed - self.opened <= _MAX_PASSAGE_BYTES:
+                self.outline.record(self.opened, self.closed, self.label)
+            else:
+                for part in split_long(self.text, self.opened, self.closed, _MAX_PASSAGE_BYTES):
+                    self.outline.record(*part, self.label)
+            self.opened = -1
 
     def end_table(self) -> None:
         if self.header >= 0 and len(self.outline) - self.first_row >= 3:
@@ -83,7 +86,7 @@ def cut_passages(text: Text, start: int, end: int, outline: Outline, *, wrapped:
     section = _Section(text, outline)
     shouted = False
     underlines: dict[bytes, int] = {}
-    for line_start, line_end in iterate_lines(text, start, end):
+    for line_start, line_end in (iterate_lines if wrapped else skip_blank_lines)(text, start, end):
         line = text[line_start:line_end]
         # Consecutive lines in capitals are a paragraph in capitals, as in contracts, not headings.
         shouted = wrapped and _CAPITALS.match(line) is not None and (shouted or _CAPITALS.match(text, line_end, end) is not None)
@@ -113,8 +116,6 @@ def _find_underline(text: Text, start: int, end: int, limit: int) -> bytes:
 
 
 def _heading_depth(line: bytes | bytearray) -> int:
-    if found := _MARKED.match(line):
+    if b"#" in line and (found := _MARKED.match(line)):
         return len(found[1])
-    if _NUMBERED.match(line) or _CAPITALS.match(line):
-        return 6
-    return 0
+    return 6 if _NUMBERED.match(line) or _CAPITALS.match(line) else 0
