@@ -82,8 +82,7 @@ class Drafts:
         return self._adjacent[gap]
 
     def _is_blank(self, start: int, end: int) -> bool:
-        part, fill = bytes(self._index.text[start:end]), self._index.fill
-        first = (part.replace(fill, b"") if fill else part).lstrip(_BLANKS)[:1]
+        first = bytes(self._index.text[start:end]).translate(None, self._index.fill).lstrip(_BLANKS)[:1]
         # Only what is neither blank nor a letter depends on how it is rendered.
         return not first or (not first.isalnum() and not render(self._index, start, end).strip(" ,\t\r\n"))
 
