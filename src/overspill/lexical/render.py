@@ -28,7 +28,10 @@ def render(index: Index, start: int, end: int) -> str:
     """The stored text without colours, tags and escapes."""
     text = decode(bytes(index.text[start:end]).translate(None, index.fill))
     if index.traits.is_markup:
-        text = _BLANK_LINES.sub("\n", _SPACES.sub(" ", text))
+        if "  " in text or "\t" in text or "\f" in text:
+            text = _SPACES.sub(" ", text)
+        if text.count("\n") > 1:
+            text = _BLANK_LINES.sub("\n", text)
     return (_CARRIAGE.sub("", text) if "\r" in text else text).strip("\r\n")
 
 
