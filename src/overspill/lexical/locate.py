@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from heapq import nlargest
 from itertools import chain, islice
+from operator import itemgetter
 
 from msgspec import Struct
 
@@ -87,8 +88,10 @@ def _scan(source: Source, visible: Visible, terms: tuple[Term, ...], traits: Tra
     hits = visible.find(finder, source) if terms else ()
     last = -1
     for start, _, term, _ in islice(hits, most):
-        if is_markup and _is_in_tag(source, start):
-            continue
+        if is_markup:
+            opened = source.rfind(b"<", start - _MAX_TAG_BYTES if start > _MAX_TAG_BYTES else 0, start)
+            if opened >= 0 and source.find(b">", opened, start) < 0:
+                continue  # in a tag
         block = start // BLOCK_BYTES
         if block == last:
             masks[-1] |= bits[term]
@@ -97,12 +100,6 @@ def _scan(source: Source, visible: Visible, terms: tuple[Term, ...], traits: Tra
             masks.append(bits[term])
             last = block
     return _Found(blocks, masks, len(source) // BLOCK_BYTES + 1, next(iter(hits), None) is not None)
-
-
-def _is_in_tag(source: Source, position: int) -> bool:
-    first = position - _MAX_TAG_BYTES if position > _MAX_TAG_BYTES else 0
-    opened = source.rfind(b"<", first, position)
-    return opened >= 0 and source.find(b">", opened, position) < 0
 
 
 def _choose(found: _Found, terms: tuple[Term, ...]) -> Places:
@@ -119,11 +116,13 @@ def _choose(found: _Found, terms: tuple[Term, ...]) -> Places:
     def score(mask: int, beside: int) -> float:
         return value(mask) + WEIGHTS.beside_block * value(beside & ~mask)
 
-    scored = ((score(mask, beside), -block) for block, mask, beside in _list_beside(found))
+    scored = ((score(mask, beside), block) for block, mask, beside in _list_beside(found))
     few = list(islice(scored, _MAX_SORTED_BLOCKS))
     is_all = len(few) < _MAX_SORTED_BLOCKS
-    chosen = sorted(few, reverse=True)[:_MAX_BLOCKS] if is_all else nlargest(_MAX_BLOCKS, chain(few, scored))
-    best = [-block * BLOCK_BYTES for _, block in chosen]
+    # Of equal ones, both put the first in front.
+    by_score = itemgetter(0)
+    chosen = sorted(few, key=by_score, reverse=True) if is_all else nlargest(_MAX_BLOCKS, chain(few, scored), by_score)
+    best = [block * BLOCK_BYTES for _, block in chosen[:_MAX_BLOCKS]]
     wanted = telling or -1
     holding = array("q", (block for block, mask in zip(blocks, masks, strict=True) if mask & wanted))
     return Places(best, holding, found.is_cut)

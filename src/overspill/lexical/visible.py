@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 
 from overspill.lexical.outline import Source, Span
@@ -41,7 +41,6 @@ class Visible:
 
     def list_hidden(self, start: int, end: int) -> Iterator[Span]:
         """What is hidden of this span, cut at its edges."""
-        for number in range(bisect_right(self._ends, start), len(self._starts)):
-            if self._starts[number] >= end:
-                return
-            yield max(start, self._starts[number]), min(self._ends[number], end)
+        numbers = slice(bisect_right(self._ends, start), bisect_left(self._starts, end))
+        for first, last in zip(self._starts[numbers], self._ends[numbers], strict=True):
+            yield first if first > start else start, last if last < end else end
