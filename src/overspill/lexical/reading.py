@@ -39,6 +39,8 @@ _CLOSED = {
     **{name: compile_pattern(rb"(?i:</%b[^>]{0,20}>)" % name) for name in _BLOCK_NAMES},
 }
 _TAG_END = ord(">")
+_BARE_SCRIPT = b"<script>"
+"""Of a page with hundreds of thousands of scripts, most have no attributes."""
 _NEAR_BYTES = 1_000
 _OPENING_TAG_BYTES = 200
 """How far to look for the attributes of an element."""
@@ -130,12 +132,12 @@ def find_hidden(data: Text) -> Iterator[tuple[int, int]]:
 
 def _find_blocks(data: Text) -> Iterator[tuple[bytes, int, int]]:
     unclosed: set[bytes] = set()
-    reached = 0
+    reached, named_by = 0, _NAMED_BY
     for start, end in search_pieces(_BLOCK, data, 0, len(data)):
         if start < reached:
             continue
-        name = _NAMED_BY[bytes(data[start + 1 : start + 3])]
-        if name in unclosed or (name == b"script" and _has_facts(data, start + 1 + len(name))):
+        name = named_by[bytes(data[start + 1 : start + 3])]
+        if name in unclosed or (name == b"script" and data[start : start + 8] != _BARE_SCRIPT and _has_facts(data, start + 7)):
             continue
         closed = end if data[end - 1] == _TAG_END else _find_closing(data, name, end)
         if closed < 0:
@@ -154,9 +156,7 @@ def _find_closing(data: Text, name: bytes, start: int) -> int:
 
 
 def _has_facts(data: Text, start: int) -> bool:
-    """Whether a script, whose name ends at `start`, is of that type. Most of a page with many have no attributes."""
-    if data[start : start + 1] == b">":
-        return False
+    """Whether the script whose attributes begin at `start` is of that type."""
     opening = bytes(data[start : start + _OPENING_TAG_BYTES]).lower()
     return _FACTS in opening and _FACTS in opening.partition(b">")[0]
 

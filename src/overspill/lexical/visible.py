@@ -17,12 +17,12 @@ class Visible:
     """Hidden spans are in arrays, because a page may have hundreds of thousands of scripts."""
 
     def __init__(self, size: int, hidden: Iterable[Span]) -> None:
-        self._starts = array("q")
-        self._ends = array("q")
+        starts, ends = array("q"), array("q")
+        self._starts, self._ends = starts, ends
         self._searched = [(0, size)]
         for start, end in hidden:
-            self._starts.append(start)
-            self._ends.append(end)
+            starts.append(start)
+            ends.append(end)
             if end - start > _MAX_SKIMMED_BYTES:
                 first, last = self._searched.pop()
                 self._searched += [(first, start), (end, last)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from overspill.lexical.boost import Boost
 from overspill.lexical.index import Index
 from overspill.lexical.outline import Outline
@@ -27,7 +29,7 @@ def boost_context(index: Index, query: Query, ranking: Ranking) -> Boost | None:
     outline, hits, worth = index.outline, ranking.hits, ranking.worth
     near = _find_near_terms(outline, hits)
     starts, ends = outline.starts, outline.ends
-    scores = dict(ranking.scores)
+    scores, full_bytes = dict(ranking.scores), WEIGHTS.context_full_bytes
     for record, shares in near.items():
         if outline.tables and outline.table_of(record):
             continue  # the rows around one are about something else
@@ -36,7 +38,8 @@ def boost_context(index: Index, query: Query, ranking: Ranking) -> Boost | None:
         gain = 0.0
         for term, share in shares.items():
             gain += worth[term] * share
-        scores[record] = scores.get(record, 0.0) + min(1.0, WEIGHTS.context_full_bytes / (ends[record] - starts[record])) * gain
+        size = ends[record] - starts[record]
+        scores[record] = scores.get(record, 0.0) + (gain if size <= full_bytes else full_bytes / size * gain)
     if quotes := index.traits.quotes:
         for record in scores:
             if quotes.match(index.text, starts[record]):
@@ -46,7 +49,7 @@ def boost_context(index: Index, query: Query, ranking: Ranking) -> Boost | None:
 
 def _find_near_terms(outline: Outline, hits: dict[int, list[tuple[int, int, int]]]) -> dict[int, dict[int, float]]:
     """By record, how much each term around it counts."""
-    near: dict[int, dict[int, float]] = {}
+    near: dict[int, dict[int, float]] = defaultdict(dict)
     starts, ends, total = outline.starts, outline.ends, len(outline)
     for record, spots in hits.items():
         if (
@@ -61,9 +64,7 @@ def _find_near_terms(outline: Outline, hits: dict[int, list[tuple[int, int, int]
             edge = starts[after]
             if edge - end > _MAX_DISTANCE_BYTES:
                 break
-            known = near.get(after)
-            if known is None:
-                known = near[after] = {}
+            known = near[after]
             for term, place in last.items():
                 if (distance := abs(edge - place)) <= _MAX_DISTANCE_BYTES and (share := _BEFORE[distance]) > known.get(term, 0.0):
                     known[term] = share
@@ -72,9 +73,7 @@ def _find_near_terms(outline: Outline, hits: dict[int, list[tuple[int, int, int]
             edge = ends[before]
             if start - edge > _MAX_DISTANCE_BYTES:
                 break
-            known = near.get(before)
-            if known is None:
-                known = near[before] = {}
+            known = near[before]
             for term, place in first.items():
                 if (distance := abs(place - edge)) <= _MAX_DISTANCE_BYTES and (share := _AFTER[distance]) > known.get(term, 0.0):
                     known[term] = share
