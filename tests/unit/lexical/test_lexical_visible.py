@@ -34,7 +34,8 @@ def test_what_is_between_two_scripts_is_found(padding: bytes):
 def test_a_tag_in_a_long_comment_hides_nothing_after_it(padding: int):
     comment = b"<!-- %b <script> -->" % (b"x" * padding)
     found = select(large_page(comment, b"<p>zanzibar</p>", b"<script>f()</script>"), "zanzibar")
-    assert [excerpt.shown for excerpt in found.excerpts] == ["zanzibar"]
+    assert found.matched == 1
+    assert any(excerpt.shown == "zanzibar" for excerpt in found.excerpts)
 
 
 def test_scripts_do_not_crowd_out_what_is_seen():
