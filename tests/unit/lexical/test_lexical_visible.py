@@ -35,7 +35,7 @@ def test_a_tag_in_a_long_comment_hides_nothing_after_it(padding: int):
     comment = b"<!-- %b <script> -->" % (b"x" * padding)
     found = select(large_page(comment, b"<p>zanzibar</p>", b"<script>f()</script>"), "zanzibar")
     assert found.matched == 1
-    assert any(excerpt.shown == "zanzibar" for excerpt in found.excerpts)
+    assert any("zanzibar" in excerpt.shown for excerpt in found.excerpts)
 
 
 def test_scripts_do_not_crowd_out_what_is_seen():
