@@ -127,6 +127,7 @@ def _find_roles(
     own = relations[start]
     asked = {stem(word) for word in words}
     asked.update(word for key in tuple(asked) for word in read_related().get(key, ()))
+    taken = {(step.source, step.column) for step in steps if step.is_reference}
     for there in steps if own.has_few_keys else ():
         if there.source != start or there.target == start or there.is_reference:
             continue
@@ -134,7 +135,7 @@ def _find_roles(
         for column, name in enumerate(between.columns):
             parts = {part for part in last_parts(name) if part not in read_lexicon("keys")}
             values = between.values[column]
-            if column == there.other_column or not parts or not asked.issuperset(parts) or len(values) < MIN_VALUES:
+            if (there.target, column) in taken or not parts or not asked.issuperset(parts) or len(values) < MIN_VALUES:
                 continue
             is_key = column in between.gaps or is_named_as_key(name) or not all(map(str.isdigit, values))
             if is_key and values <= index.remember(list_keys, own.table, there.column):
