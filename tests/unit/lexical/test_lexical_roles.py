@@ -68,3 +68,12 @@ def test_a_number_that_another_table_has_of_a_row_is_no_role():
     shown = ask(tables, "How many rooms has House 143h?", 500)
     assert json.dumps(tables["house_relationships"][142]) in shown
     assert f'"House {tables["house_relationships"][142]["rooms"]}h"' not in shown
+
+
+def test_the_key_of_a_third_table_is_no_role_though_its_numbers_are_keys_too():
+    lines = [{"product_id": n, "order_id": 1 + n * 17 % 299, "amount": n % 5} for n in range(1, 300)]
+    products = [{"id": n, "name": f"Kettle {n}k"} for n in range(1, 300)]
+    orders = [{"id": n, "customer": f"Person {n * 7919 % 1000}p"} for n in range(1, 300)]
+    shown = ask({"products": products, "lines": lines, "orders": orders}, "Which order has Kettle 143k?")
+    assert json.dumps(orders[lines[142]["order_id"] - 1]) in shown
+    assert f'"Kettle {lines[142]["order_id"]}k"' not in shown
