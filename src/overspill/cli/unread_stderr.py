@@ -1,4 +1,4 @@
-"""A standard error that may stay unread: a client that starts the proxy with a pipe and never reads it does not hold it up."""
+"""A standard error that may stay unread: whoever starts a server with a pipe and never reads it does not hold it up."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import TextIO
 
 _MAX_WAITING_BYTES = 1024 * 1024
-_FLUSH_SECONDS = 1.0  # for a reader that is merely slow, when the proxy ends
+_FLUSH_SECONDS = 1.0  # for a reader that is merely slow, when the server ends
 _LEFT_OUT = "overspill: {count:,} bytes of messages are left out here, because nothing read them in time.\n"
 
 
@@ -26,7 +26,7 @@ class _Relay(io.RawIOBase):
         self._waiting: deque[bytes] = deque()
         self._bytes = 0
         self._left_out = 0
-        # A daemon: it may be writing to a full pipe when the proxy ends.
+        # A daemon: it may be writing to a full pipe when the server ends.
         threading.Thread(target=self._write_all, name="overspill standard error", daemon=True).start()
 
     def writable(self) -> bool:

@@ -3,9 +3,24 @@
 from __future__ import annotations
 
 import math
+import os
 import resource
+import select
 import sys
+import threading
 import time
+
+
+def end_with_reader() -> None:
+    """End when the process that reads our answer is gone: it cannot end us any more, and nobody wants the answer."""
+    threading.Thread(target=_wait_for_reader_to_go, daemon=True).start()
+
+
+def _wait_for_reader_to_go() -> None:
+    watched = select.poll()
+    watched.register(1, 0)
+    watched.poll()  # that a pipe has no reader is reported even if nothing is asked for
+    os._exit(1)
 
 
 def limit_seconds(seconds: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Literal, TypeAlias
@@ -98,7 +99,8 @@ class _Terms(dict[tuple[str, bool], Term]):
 def parse(question: str) -> Query:
     terms = _Terms()
     text = question[:_MAX_QUESTION_CHARS]
-    tokens = _TOKEN.findall(text) or text.split()
+    symbols = [token for token in (word.strip("\"'`“”()").rstrip("?.,;:") for word in text.split()) if _is_symbol(token)]
+    tokens = _TOKEN.findall(text) + symbols or text.split()
     silent = _find_silent_words(text, tokens)
     quoted = [next(group for group in found.groups() if group) for found in _QUOTED.finditer(text)]
     for phrase in quoted:
@@ -126,6 +128,11 @@ def parse(question: str) -> Query:
     )
 
 
+def _is_symbol(token: str) -> bool:
+    """Whether it is a sign such as € or ->. Punctuation is not, and stands in questions for other reasons."""
+    return not any(map(str.isalnum, token)) and any(unicodedata.category(sign) in ("Sc", "Sm", "So") for sign in token)
+
+
 def list_failure_words(question: str) -> set[str]:
     """The stems of the words that only say that something failed."""
     return {stem(word) for found in _FAILURE.finditer(question) for word in split_words(found[0])}
@@ -142,7 +149,7 @@ def _add_related(terms: _Terms) -> None:
 
 def _find_silent_words(text: str, tokens: list[str]) -> frozenset[str]:
     """Stop words to ignore: not those in capitals among other words (GET, US, NO), and none if there are only stop words."""
-    words = {word for token in tokens for word in split_words(token)}
+    words = {word for token in tokens for word in split_words(token) or [token]}
     if words <= read_lexicon("stop"):
         return frozenset()
     shouted = () if text.isupper() else (token.lower() for token in tokens if len(token) > 1 and token.isupper())

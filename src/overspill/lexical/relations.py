@@ -23,8 +23,10 @@ _NEVER_KEYS = ("", "None", "True", "False")
 _MAX_TABLES = 40
 _MAX_KEY_CHARS = 100
 _SAMPLED_ROWS = 60
-_MIN_VALUES = 3
+MIN_VALUES = 3
 """How many different values a column must have to refer to a table without being named after it."""
+_MAX_NAMES = 20
+"""Columns beside the key that rows may be referred to by."""
 _MAX_KEYS = 10_000
 """A table with more keys is referred to by name only."""
 
@@ -37,6 +39,12 @@ class Relation(Struct, frozen=True):
     columns: list[str]
     key: int
     lists: frozenset[int]
+    values: list[frozenset[str]]
+    """By column, what it has in a sample of rows."""
+    naming: frozenset[int]
+    """The columns that have something else in each of these rows."""
+    gaps: frozenset[int]
+    """The columns that have nothing in some of these rows."""
 
     @property
     def has_few_keys(self) -> bool:
@@ -77,7 +85,7 @@ def list_tables(index: Index) -> list[Table]:
 
 def read_relations(index: Index) -> Relations:
     relations = [_read_relation(index, table) for table in list_tables(index)]
-    return Relations(relations, list(_find_steps(relations)))
+    return Relations(relations, list(_find_steps(index, relations)))
 
 
 def _read_relation(index: Index, table: Table) -> Relation:
@@ -86,25 +94,47 @@ def _read_relation(index: Index, table: Table) -> Relation:
     name = stem_parts(render(index, outline.label_starts[label], outline.label_ends[label])) if label >= 0 else ()
     columns = read_columns(index, table)
     rows = [cells for _, cells in islice(read_rows(index, table), _SAMPLED_ROWS)]
-    keys = [number for number, column in enumerate(columns) if _is_named_as_key(column)]
-    unique = [number for number in keys if len({cells[number] for cells in rows} - set(_NEVER_KEYS)) == len(rows)]
-    lists = frozenset(number for number in range(len(columns)) if any(cells[number][:1] == "[" for cells in rows))
-    return Relation(table, name, columns, unique[0] if unique else -1, lists)
+    numbers = range(len(columns))
+    lists = frozenset(number for number in numbers if any(cells[number][:1] == "[" for cells in rows))
+    values = [frozenset(value for cells in rows for value in split_cell(cells[number])) for number in numbers]
+    naming = frozenset(number for number in numbers if number not in lists and len(values[number]) == len(rows))
+    key = next((number for number in numbers if number in naming and is_named_as_key(columns[number])), -1)
+    gaps = frozenset(number for number in numbers if any(cells[number] in _NEVER_KEYS for cells in rows))
+    return Relation(table, name, columns, key, lists, values, naming, gaps)
 
 
-def _is_named_as_key(column: str) -> bool:
+def is_named_as_key(column: str) -> bool:
     parts = last_parts(column)
     return bool(parts) and (parts[-1] in read_lexicon("keys") or column.lower().endswith("id"))
 
 
-def _find_steps(relations: list[Relation]) -> Iterator[Step]:
+def _find_steps(index: Index, relations: list[Relation]) -> Iterator[Step]:
     """Each reference, and its reverse."""
     for source, relation in enumerate(relations):
-        for column in range(len(relation.columns)):
+        for column, values in enumerate(relation.values):
             target = _find_target(relations, source, column)
             if target >= 0 and (target, relations[target].key) != (source, column):
-                yield Step(source, column, target, relations[target].key, is_reference=True)
-                yield Step(target, relations[target].key, source, column, is_reference=False)
+                other = _find_referred_column(index, relations[target], values)
+                yield Step(source, column, target, other, is_reference=True)
+                yield Step(target, other, source, column, is_reference=False)
+
+
+def _find_referred_column(index: Index, relation: Relation, values: frozenset[str]) -> int:
+    """The key of a relation, or another column that names its rows, if that has all of these values and the key has none."""
+    key = relation.key
+    if not relation.has_few_keys or not values or values & relation.values[key]:
+        return key
+    names = index.remember(_list_names, relation.table, (key, *sorted(relation.naming - {key})[:_MAX_NAMES]))
+    return key if values & names[key] else next((column for column, held in names.items() if values <= held), key)
+
+
+def _list_names(index: Index, table: Table, columns: tuple[int, ...]) -> dict[int, set[str]]:
+    """What these columns have, in one reading."""
+    names: dict[int, set[str]] = {column: set() for column in columns}
+    for _, cells in read_rows(index, table):
+        for column, held in names.items():
+            held.add(cells[column])
+    return names
 
 
 def _find_target(relations: list[Relation], source: int, column: int) -> int:
@@ -139,12 +169,10 @@ def list_keys(index: Index, table: Table, column: int) -> frozenset[str]:
     return frozenset(cells[column] for _, cells in read_rows(index, table))
 
 
-def list_codes(index: Index, table: Table) -> dict[int, frozenset[str]]:
+def list_codes(relation: Relation) -> dict[int, frozenset[str]]:
     """The values of the columns that have numbers alone, in a sample of rows: each may be a key of another table."""
-    rows = [cells for _, cells in islice(read_rows(index, table), _SAMPLED_ROWS)]
-    columns = range(len(read_columns(index, table)))
-    found = {column: frozenset(value for cells in rows for value in split_cell(cells[column])) for column in columns}
-    return {column: values for column, values in found.items() if len(values) >= _MIN_VALUES and all(map(str.isdigit, values))}
+    found = enumerate(relation.values)
+    return {column: values for column, values in found if len(values) >= MIN_VALUES and all(map(str.isdigit, values))}
 
 
 def list_own_references(index: Index, table: Table, key: int) -> list[OwnReference]:
@@ -154,8 +182,8 @@ def list_own_references(index: Index, table: Table, key: int) -> list[OwnReferen
     found: list[OwnReference] = []
     for column, name in enumerate(read_columns(index, table)):
         values = {value for cells in rows for value in split_cell(cells[column])}
-        if column != key and len(values) >= _MIN_VALUES and values <= keys:
-            has_end = _is_named_as_key(name) or any(cells[column] in _NEVER_KEYS for cells in rows)
+        if column != key and len(values) >= MIN_VALUES and values <= keys:
+            has_end = is_named_as_key(name) or any(cells[column] in _NEVER_KEYS for cells in rows)
             found.append(OwnReference(column, all(map(str.isdigit, values)), has_end))
     return found
 

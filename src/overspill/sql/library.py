@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -17,6 +16,7 @@ from msgspec.structs import replace
 from overspill.confined.worker import Processes, Worker
 from overspill.errors import BadRequest, MissingPackage, SessionClosed
 from overspill.sql.protocol import Database, Loaded, LoadRequest, QueryRequest, Result, rename
+from overspill.store.files.scratch import ScratchFolder
 from overspill.store.protocols import Reader
 from overspill.text.humanize import count_noun
 
@@ -80,7 +80,7 @@ class SqlLibrary:
         self._lock = RLock()
         self._loading: dict[str, Lock] = {}
         self._loaded: dict[str, Loaded] = {}
-        self._root: Path | None = None
+        self._root: ScratchFolder | None = None
         self._processes = Processes()
 
     def __enter__(self) -> SqlLibrary:
@@ -96,7 +96,7 @@ class SqlLibrary:
             root, self._root = self._root, None
             self._loaded.clear()
         if root is not None:
-            shutil.rmtree(root, ignore_errors=True)
+            root.remove()
 
     def load(self, source: Source) -> Loaded:
         """The tables in a source. Loads them if they are not loaded yet."""
@@ -215,8 +215,8 @@ class SqlLibrary:
         with self._lock:
             self._check()
             if self._root is None:
-                self._root = Path(tempfile.mkdtemp(prefix="overspill-sql-"))
-            return self._root
+                self._root = ScratchFolder("overspill-sql-")
+            return self._root.path
 
 
 def _copy(reader: Reader, target: Path) -> Path:

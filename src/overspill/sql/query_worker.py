@@ -9,6 +9,7 @@ from importlib import import_module
 
 def main() -> None:
     sys.path[:] = sys.argv[1:]
+    import_module("overspill.confined.limits").end_with_reader()
     import_module("overspill.sql.querying").main(sys.stdin.buffer, sys.stdout.buffer)
     sys.stdout.flush()
     os._exit(0)  # whatever the libraries' threads do

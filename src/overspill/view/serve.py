@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 import stat
-import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from ipaddress import ip_address
@@ -19,6 +18,7 @@ from markupsafe import escape
 from overspill.errors import SettingsError
 from overspill.record.events import Entry
 from overspill.retrieval.archive import Archive
+from overspill.store.files.scratch import ScratchFolder
 from overspill.view.application import build_application
 from overspill.view.guard import Entrance
 from overspill.view.library import Library
@@ -115,8 +115,8 @@ class Viewer(uvicorn.Server):
 @contextmanager
 def hold_start_file(link: str) -> Generator[Path]:
     """A file that only you can read, and that leads a browser to the link: what a program is started with, all users can see."""
-    with tempfile.TemporaryDirectory(prefix="overspill-view-") as folder:
-        file = Path(folder, "start.html")
+    with ScratchFolder("overspill-view-") as folder:
+        file = folder / "start.html"
         fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, stat.S_IRUSR | stat.S_IWUSR)
         with open(fd, "w", encoding="utf-8") as page:
             page.write(

@@ -59,6 +59,13 @@ def test_a_mistake_is_named(folder: Path, arguments: tuple[str, ...], said: str)
     assert "pw@" not in error
 
 
+async def wait_until_running(process: subprocess.Popen[str]) -> None:
+    assert process.stderr is not None
+    with anyio.fail_after(60):
+        while "overspill: running " not in (line := await anyio.to_thread.run_sync(process.stderr.readline)):
+            assert line
+
+
 @pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
@@ -67,11 +74,41 @@ async def test_it_runs_tools_until_it_is_told_to_stop(folder: Path, queue_url: s
     command = [sys.executable, "-c", RUN, "worker", "--tools", "my_tools", "--store", store, "--jobs", queue_url]
     with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:  # noqa: ASYNC220
         assert process.stderr is not None
+        await wait_until_running(process)
         with anyio.fail_after(60):
-            while "running echo" not in (line := await anyio.to_thread.run_sync(process.stderr.readline)):
-                assert line
             async with Session(name="team", store=open_store(store), jobs=queue_url) as session:
                 assert (await session.call("echo", {"value": "text"})).text == "text"
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
         assert "Traceback" not in process.stderr.read()
+
+
+CHATTY = """
+import sys
+from overspill.worker import WorkerTools
+
+tools = WorkerTools()
+
+@tools.register
+def chat() -> str:
+    for _ in range(200):
+        print("x" * 1000, file=sys.stderr)
+    return "said it all"
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.anyio
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_standard_error_that_nothing_reads_holds_up_no_tool(folder: Path, queue_url: str):
+    (folder / "chatty.py").write_text(CHATTY)
+    store = str(folder / "store")
+    command = [sys.executable, "-c", RUN, "worker", "--tools", "chatty", "--store", store, "--jobs", queue_url]
+    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:  # noqa: ASYNC220
+        await wait_until_running(process)
+        try:
+            with anyio.fail_after(60):
+                async with Session(name="team", store=open_store(store), jobs=queue_url) as session:
+                    assert (await session.call("chat", {})).text == "said it all"
+        finally:
+            process.kill()

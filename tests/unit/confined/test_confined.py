@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from waiting import wait_until
 
 from overspill.confined.worker import Worker
 
@@ -62,3 +66,37 @@ def test_a_worker_gets_its_work_and_nothing_of_the_environment(tmp_path: Path, m
     monkeypatch.setenv("SECRET", "yours")
     done = make_worker(tmp_path, "import os\nprint(sys.stdin.read(), os.environ.get('SECRET'))\n").run(memoryview(b"work"))
     assert (done.output, done.is_complete) == (b"work None\n", True)
+
+
+def test_a_worker_ends_when_the_process_that_started_it_is_killed(tmp_path: Path):
+    held = tmp_path / "held"
+    held.touch()
+    make_worker(
+        tmp_path,
+        f"""
+import fcntl
+limits.end_with_reader()
+held = open({str(held)!r})
+fcntl.flock(held, fcntl.LOCK_EX)
+open({str(tmp_path / "begun")!r}, "w")
+while True: pass
+""",
+    )
+    start = f"""
+from pathlib import Path
+from overspill.confined.worker import Worker
+Worker(Path({str(tmp_path / "worker.py")!r}), max_running=1, max_seconds=60).run(b"")
+"""
+    with subprocess.Popen([sys.executable, "-c", start]) as process:
+        wait_until((tmp_path / "begun").exists)
+        process.kill()
+    with held.open() as file:
+        wait_until(lambda: can_lock(file.fileno()))
+
+
+def can_lock(fd: int) -> bool:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -280,3 +280,11 @@ def test_how_to_end_something_is_no_question_about_a_failure_in_a_manual():
     options[35] = "Any command that fails will interrupt the rebase, with exit code 1, and it can go on later."
     found = select(build("\n\n".join(options).encode()), "how to abort a rebase", max_tokens=60)
     assert options[10] in found.text
+
+
+@pytest.mark.parametrize("question", ["☃", "where is ☃?", 'what is on the line with "☃"', "price of the (☃)"])
+def test_a_sign_in_a_question_is_looked_for(question: str):
+    lines = [f"line {number} of the price list, nothing special" for number in range(2000)]
+    lines[1234] = "here the ☃ stands"
+    found = select(build("\n".join(lines).encode()), question, max_tokens=100)
+    assert "here the ☃ stands" in found.text

@@ -15,6 +15,7 @@ from overspill.cli.grace import grace_option
 from overspill.cli.settings import load_settings, settings_options
 from overspill.cli.signals import run_until_signal
 from overspill.cli.stderr import inform
+from overspill.cli.unread_stderr import unread_stderr_allowed
 from overspill.errors import MissingPackage, SettingsError
 
 
@@ -69,7 +70,6 @@ def worker(
         raise SettingsError("A worker needs a store that your sessions use too. Give its URL with --store or in OVERSPILL_STORE.")
     address = parse_address(place, insecure=insecure)
     tools = load_tools(module)
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="overspill: %(message)s")
     logging.getLogger("docket").setLevel(logging.CRITICAL)  # it writes a traceback whenever its server is away; we say so
     serving = ToolWorker(
         tools, open_configured_store(settings), address, settings, WorkerOptions(max_running=max_running, grace_seconds=grace)
@@ -79,4 +79,6 @@ def worker(
     async def run(stop: anyio.Event) -> None:
         await serving.serve(stop, ready)
 
-    anyio.run(run_until_signal, run)
+    with unread_stderr_allowed():
+        logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="overspill: %(message)s")
+        anyio.run(run_until_signal, run)

@@ -12,8 +12,10 @@ from overspill.lexical.index import Index
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
 from overspill.lexical.relations import (
+    MIN_VALUES,
     Relation,
     Step,
+    is_named_as_key,
     last_parts,
     list_codes,
     list_keys,
@@ -23,7 +25,7 @@ from overspill.lexical.relations import (
     split_cell,
 )
 from overspill.lexical.signals.link import find_anchors
-from overspill.lexical.words import read_lexicon, stem
+from overspill.lexical.words import read_lexicon, read_related, stem
 from overspill.text.patterns import compile_pattern, escape
 
 _WORD = re.compile(r"[^\W_]+")
@@ -67,6 +69,10 @@ def find_joined_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
             own[start] = list(_find_own_references(index, relations, start, words))
         for step in own[start]:
             wanted += _follow(index, relations, step, [anchor.record])
+        for there, back in _find_roles(index, relations, found.steps, start, words):
+            between = _follow(index, relations, there, [anchor.record])
+            wanted += _follow(index, relations, back, between)
+            passed += between
         paths = _find_paths(steps, start)
         goals = _find_goals(relations, start, words, paths, steps)
         for goal in goals:
@@ -111,6 +117,31 @@ def _find_own_references(index: Index, relations: list[Relation], own: int, word
             yield Step(own, each.column, own, relation.key, is_reference=True)
 
 
+def _find_roles(
+    index: Index, relations: list[Relation], steps: list[Step], start: int, words: list[str]
+) -> Iterator[tuple[Step, Step]]:
+    """Ways from a table through another one and back: `relationships` has a `house_id`, and the house that is its `overlord`.
+
+    The question names the column, or has a word that means nearly the same. Numbers need a key's name, or an end.
+    """
+    own = relations[start]
+    asked = {stem(word) for word in words}
+    asked.update(word for key in tuple(asked) for word in read_related().get(key, ()))
+    taken = {(step.source, step.column) for step in steps if step.is_reference}
+    for there in steps if own.has_few_keys else ():
+        if there.source != start or there.target == start or there.is_reference:
+            continue
+        between = relations[there.target]
+        for column, name in enumerate(between.columns):
+            parts = {part for part in last_parts(name) if part not in read_lexicon("keys")}
+            values = between.values[column]
+            if (there.target, column) in taken or not parts or not asked.issuperset(parts) or len(values) < MIN_VALUES:
+                continue
+            is_key = column in between.gaps or is_named_as_key(name) or not all(map(str.isdigit, values))
+            if is_key and values <= index.remember(list_keys, own.table, there.column):
+                yield there, Step(there.target, column, start, there.column, is_reference=True)
+
+
 def _guess_steps(index: Index, relations: list[Relation], known: list[Step], words: list[str]) -> Iterator[Step]:
     """References that names do not tell: `homeworld` has nothing but keys of planets.
 
@@ -122,7 +153,7 @@ def _guess_steps(index: Index, relations: list[Relation], known: list[Step], wor
     taken = {(step.source, step.column) for step in known}
     linked = {(step.source, step.target) for step in known}
     for source, relation in enumerate(relations):
-        for column, values in index.remember(list_codes, relation.table).items():
+        for column, values in list_codes(relation).items():
             is_asked = asked.issuperset(last_parts(relation.columns[column]))
             goals = small if is_asked else small & named
             targets = [goal for goal in sorted(goals) if goal != source and (source, goal) not in linked]
