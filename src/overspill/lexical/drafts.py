@@ -82,20 +82,20 @@ class Drafts:
         return self._adjacent[gap]
 
     def _is_blank(self, start: int, end: int) -> bool:
-        part, fill = bytes(self._index.text[start:end]), self._index.fill
-        first = (part.replace(fill, b"") if fill else part).lstrip(_BLANKS)[:1]
+        first = bytes(self._index.text[start:end]).translate(None, self._index.fill).lstrip(_BLANKS)[:1]
         # Only what is neither blank nor a letter depends on how it is rendered.
         return not first or (not first.isalnum() and not render(self._index, start, end).strip(" ,\t\r\n"))
 
     def _write_excerpt(self, piece: Piece) -> Found:
-        if piece not in self._excerpts:
-            index, start, end = self._index, piece.start, piece.end
-            line = index.line_at(start)
-            place = make_locator(index, piece.record, start, line)
-            text = decode(bytes(index.source[start:end]))
-            last, score, shown = index.line_at(end - 1), round(piece.score, 3), render(index, start, end)
-            self._excerpts[piece] = Found(text, start, end, line, last, place, score, piece.trimmed, shown)
-        return self._excerpts[piece]
+        if found := self._excerpts.get(piece):
+            return found
+        index, start, end = self._index, piece.start, piece.end
+        line = index.line_at(start)
+        place = make_locator(index, piece.record, start, line)
+        text = decode(bytes(index.source[start:end]))
+        last, score, shown = index.line_at(end - 1), round(piece.score, 3), render(index, start, end)
+        found = self._excerpts[piece] = Found(text, start, end, line, last, place, score, piece.trimmed, shown)
+        return found
 
     def _tally(self, pieces: list[Piece]) -> Tally:
         """A record counts as shown even if only a part of it is."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
+from collections.abc import Iterator
 from functools import lru_cache
 from heapq import nlargest
 from itertools import chain, islice
+from operator import itemgetter
 
 from msgspec import Struct
 
@@ -43,52 +45,68 @@ class Places(Struct, frozen=True):
     """Whether counting stopped early."""
 
 
+class _Found(Struct, frozen=True):
+    """The blocks that have terms, in order, and which terms each has. Most blocks have none."""
+
+    blocks: array[int]
+    masks: array[int]
+    total: int
+    """How many blocks the text has."""
+    is_cut: bool
+
+
 def locate(source: Source, visible: Visible, every: tuple[Term, ...], samples: TermSamples, traits: Traits) -> Places:
     """In one pass, or in two if the first finds only words that phrase the request."""
     terms, everywhere = samples.drop_common_terms(every, _MIN_BYTES_PER_HIT)
-    masks, is_cut = _scan(source, visible, terms, traits, MAX_COMMON_HITS if everywhere else None)
-    met = _union(masks)
+    found = _scan(source, visible, terms, traits, MAX_COMMON_HITS if everywhere else None)
+    met = _union(found)
     if len(terms) < len(every) and not any(term.role != "wording" and met & _bit(number) for number, term in enumerate(terms)):
         left = tuple(term for term in every if term not in terms)
         rarest, _ = samples.drop_common_terms(tuple(term for term in left if term.telling) or left, _MIN_BYTES_PER_HIT)
         terms += rarest
-        masks, is_cut = _scan(source, visible, terms, traits, MAX_COMMON_HITS)
-    return _choose(masks, terms, is_cut)
+        found = _scan(source, visible, terms, traits, MAX_COMMON_HITS)
+    return _choose(found, terms)
 
 
 def _bit(number: int) -> int:
     return 1 << min(number, _BITS - 1)
 
 
-def _union(masks: array[int]) -> int:
+def _union(found: _Found) -> int:
     met = 0
-    for mask in set(masks):
+    for mask in set(found.masks):
         met |= mask
     return met
 
 
-def _scan(source: Source, visible: Visible, terms: tuple[Term, ...], traits: Traits, most: int | None) -> tuple[array[int], bool]:
+def _scan(source: Source, visible: Visible, terms: tuple[Term, ...], traits: Traits, most: int | None) -> _Found:
     """Which terms each block has."""
-    masks = array("Q", bytes(8 * (len(source) // BLOCK_BYTES + 1)))
+    blocks, masks = array("q"), array("Q")
     finder = Finder(terms, code=traits.is_code, raw=True)
     bits = [_bit(number) for number in range(len(terms))]
     is_markup = traits.is_markup
     hits = visible.find(finder, source) if terms else ()
+    last = -1
     for start, _, term, _ in islice(hits, most):
-        if not (is_markup and _is_in_tag(source, start)):
-            masks[start // BLOCK_BYTES] |= bits[term]
-    return masks, next(iter(hits), None) is not None
+        if is_markup:
+            opened = source.rfind(b"<", start - _MAX_TAG_BYTES if start > _MAX_TAG_BYTES else 0, start)
+            if opened >= 0 and source.find(b">", opened, start) < 0:
+                continue  # in a tag
+        block = start // BLOCK_BYTES
+        if block == last:
+            masks[-1] |= bits[term]
+        else:
+            blocks.append(block)
+            masks.append(bits[term])
+            last = block
+    return _Found(blocks, masks, len(source) // BLOCK_BYTES + 1, next(iter(hits), None) is not None)
 
 
-def _is_in_tag(source: Source, position: int) -> bool:
-    first = max(0, position - _MAX_TAG_BYTES)
-    return source.rfind(b"<", first, position) > source.rfind(b">", first, position)
-
-
-def _choose(masks: array[int], terms: tuple[Term, ...], is_cut: bool) -> Places:
+def _choose(found: _Found, terms: tuple[Term, ...]) -> Places:
+    blocks, masks = found.blocks, found.masks
     times = Counter(masks)
-    telling = sum({_bit(number) for number, term in enumerate(terms) if term.telling}) & _union(masks)
-    worth = [_weigh(term, number, times, len(masks)) for number, term in enumerate(terms)]
+    telling = sum({_bit(number) for number, term in enumerate(terms) if term.telling}) & _union(found)
+    worth = [_weigh(term, number, times, found.total) for number, term in enumerate(terms)]
 
     @lru_cache(_MAX_REMEMBERED_MASKS)
     def value(mask: int) -> float:
@@ -98,14 +116,27 @@ def _choose(masks: array[int], terms: tuple[Term, ...], is_cut: bool) -> Places:
     def score(mask: int, beside: int) -> float:
         return value(mask) + WEIGHTS.beside_block * value(beside & ~mask)
 
-    around = zip(masks, chain((0,), masks), chain(islice(masks, 1, None), (0,)), strict=False)
-    found = ((score(mask, before | after), -block) for block, (mask, before, after) in enumerate(around) if mask)
-    few = list(islice(found, _MAX_SORTED_BLOCKS))
+    scored = ((score(mask, beside), block) for block, mask, beside in _list_beside(found))
+    few = list(islice(scored, _MAX_SORTED_BLOCKS))
     is_all = len(few) < _MAX_SORTED_BLOCKS
-    chosen = sorted(few, reverse=True)[:_MAX_BLOCKS] if is_all else nlargest(_MAX_BLOCKS, chain(few, found))
-    best = [-block * BLOCK_BYTES for _, block in chosen]
+    # Of equal ones, both put the first in front.
+    by_score = itemgetter(0)
+    chosen = sorted(few, key=by_score, reverse=True) if is_all else nlargest(_MAX_BLOCKS, chain(few, scored), by_score)
+    best = [block * BLOCK_BYTES for _, block in chosen[:_MAX_BLOCKS]]
     wanted = telling or -1
-    return Places(best, array("q", (block for block, mask in enumerate(masks) if mask & wanted)), is_cut)
+    holding = array("q", (block for block, mask in zip(blocks, masks, strict=True) if mask & wanted))
+    return Places(best, holding, found.is_cut)
+
+
+def _list_beside(found: _Found) -> Iterator[tuple[int, int, int]]:
+    """Each block with its terms, and those of the blocks on both sides."""
+    before, before_mask = -2, 0
+    following = chain(zip(found.blocks, found.masks, strict=True), ((-2, 0),))
+    block, mask = next(following)
+    for after, after_mask in following:
+        beside = before_mask if before == block - 1 else 0
+        yield block, mask, beside | after_mask if after == block + 1 else beside
+        before, before_mask, block, mask = block, mask, after, after_mask
 
 
 def _weigh(term: Term, number: int, times: Counter[int], total: int) -> float:

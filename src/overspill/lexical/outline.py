@@ -89,7 +89,7 @@ class Outline:
 
         self.starts.extend(part.starts)
         self.ends.extend(part.ends)
-        self.under.extend(map(shift, part.under))
+        self.under.extend(map({label: shift(label) for label in set(part.under)}.__getitem__, part.under))
         self.label_starts.extend(part.label_starts)
         self.label_ends.extend(part.label_ends)
         self.label_parents.extend(map(shift, part.label_parents))

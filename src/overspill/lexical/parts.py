@@ -96,11 +96,12 @@ class Parts:
         return outline
 
     def _read(self, text: mmap, start: int, end: int) -> None:
-        part = self._source[start:end]
-        plain = (self._kind.read or reading.strip_colours)(part, len(part), self.fill)
-        text[start:end] = bytes(plain)
-        for first, last in self.visible.list_hidden(start, end):
-            text[first:last] = self.fill * (last - first)
+        part: bytes | bytearray = self._source[start:end]
+        if hidden := list(self.visible.list_hidden(start, end)):
+            part = bytearray(part)
+            for first, last in hidden:
+                part[first - start : last - start] = self.fill * (last - first)
+        text[start:end] = bytes((self._kind.read or reading.strip_colours)(part, len(part), self.fill))
 
     def _continues_table(self, start: int) -> bool:
         return b"\n\n" not in self._source[max(0, start - _LOOK_BACK_BYTES) : start].replace(b"\r", b"")

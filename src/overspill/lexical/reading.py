@@ -27,11 +27,20 @@ _BLOCK = compile_pattern(
     b"<(?i:!--(?:[^<>-]*-->)?|" + b"|".join(rb"%b\b(?:[^<]*</%b[^>]{0,20}>)?" % (name, name) for name in _BLOCK_NAMES) + b")"
 )
 """The beginning of an element, or all of one that has no other in it: most have none, and so are found in one step."""
-_NAMED_BY = {name[:2]: name for name in (b"!--", *_BLOCK_NAMES)}
+_NAMED_BY = {
+    first + second: name
+    for name in (b"!--", *_BLOCK_NAMES)
+    for first in (name[:1], name[:1].upper())
+    for second in (name[1:2], name[1:2].upper())
+}
+"""The element that begins with two letters, however they are spelt."""
 _CLOSED = {
     b"!--": compile_pattern(rb"-->"),
     **{name: compile_pattern(rb"(?i:</%b[^>]{0,20}>)" % name) for name in _BLOCK_NAMES},
 }
+_TAG_END = ord(">")
+_BARE_SCRIPT = b"<script>"
+"""Of a page with hundreds of thousands of scripts, most have no attributes."""
 _NEAR_BYTES = 1_000
 _OPENING_TAG_BYTES = 200
 """How far to look for the attributes of an element."""
@@ -46,21 +55,21 @@ _TO_SPACES = bytes.maketrans(b"\r\n\t" + _ROW_START + _ROW_END + _SOFT_BREAK, b"
 _TO_LINE_ENDS = bytes.maketrans(_KEPT_LINE_END + _ROW_START + _ROW_END + _SOFT_BREAK, b"\n" * 4)
 _CHUNK_BYTES = 1 << 20
 _MAX_REMEMBERED = 10_000
-_NEW_LINE = frozenset(
-    b"/h1 /h2 /h3 /h4 /h5 /h6 /section /article pre /pre /title /caption caption blockquote hr script /script".split()
-)
-_BREAKS = {
+TABLE_EDGE = b"\f"
+_STANDS_FOR_TAG = {
+    **dict.fromkeys((b"table", b"/table"), b"\n" + TABLE_EDGE + b"\n"),
+    **dict.fromkeys(
+        b"/h1 /h2 /h3 /h4 /h5 /h6 /section /article pre /pre /title /caption caption blockquote hr script /script".split(), b"\n"
+    ),
     **dict.fromkeys((b"tr", b"dt"), _ROW_START),
     **dict.fromkeys((b"/tr", b"/dd"), _ROW_END),
     **dict.fromkeys(b"p /p br br/ li /li /ul /ol div /div /dt dd".split(), _SOFT_BREAK),
+    **dict.fromkeys((b"/td", b"/th"), b" | "),
 }
 _MAX_ROW_BYTES = 2_000
 """Of a row's markup. In a longer one, as pages have that are laid out as tables, paragraphs are lines of their own."""
 _ROW = re.compile(b"%b[^%b%b\f\v\n]{1,%d}+%b" % (_ROW_START, _ROW_START, _ROW_END, _MAX_ROW_BYTES, _ROW_END))
 """A row of a table, or a term with what it means: one line, whatever elements are in its cells."""
-_TABLE = frozenset((b"table", b"/table"))
-TABLE_EDGE = b"\f"
-_CELL_END = frozenset((b"/td", b"/th"))
 _HEADING = {b"h1": 1, b"h2": 2, b"h3": 3, b"h4": 4, b"h5": 5, b"h6": 6}
 
 _ESCAPE = re.compile(rb"\\(?:[\"\\/bfnrt]|u[0-9a-fA-F]{4})")
@@ -123,14 +132,14 @@ def find_hidden(data: Text) -> Iterator[tuple[int, int]]:
 
 def _find_blocks(data: Text) -> Iterator[tuple[bytes, int, int]]:
     unclosed: set[bytes] = set()
-    reached = 0
+    reached, named_by = 0, _NAMED_BY
     for start, end in search_pieces(_BLOCK, data, 0, len(data)):
         if start < reached:
             continue
-        name = _NAMED_BY[bytes(data[start + 1 : start + 3]).lower()]
-        if name in unclosed or _has_facts(data, name, start + 1 + len(name)):
+        name = named_by[bytes(data[start + 1 : start + 3])]
+        if name in unclosed or (name == b"script" and data[start : start + 8] != _BARE_SCRIPT and _has_facts(data, start + 7)):
             continue
-        closed = end if data[end - 1 : end] == b">" else _find_closing(data, name, end)
+        closed = end if data[end - 1] == _TAG_END else _find_closing(data, name, end)
         if closed < 0:
             unclosed.add(name)
         else:
@@ -146,9 +155,8 @@ def _find_closing(data: Text, name: bytes, start: int) -> int:
     return -1
 
 
-def _has_facts(data: Text, name: bytes, start: int) -> bool:
-    if name != b"script":
-        return False
+def _has_facts(data: Text, start: int) -> bool:
+    """Whether the script whose attributes begin at `start` is of that type."""
     opening = bytes(data[start : start + _OPENING_TAG_BYTES]).lower()
     return _FACTS in opening and _FACTS in opening.partition(b">")[0]
 
@@ -174,17 +182,9 @@ class _StandIns(dict[bytes, bytes]):
 
 
 def _replace_tag(tag: bytes, size: int) -> bytes:
-    if tag in _TABLE:
-        return b"\n" + TABLE_EDGE + b"\n"
-    if tag in _NEW_LINE:
-        return b"\n"
-    if tag in _BREAKS:
-        return _BREAKS[tag]
-    if tag in _CELL_END:
-        return b" | "
     if depth := _HEADING.get(tag):
         return b"\n" + b"#" * min(depth, size - 2) + b" "
-    return b""
+    return _STANDS_FOR_TAG.get(tag, b"")
 
 
 def unescape(data: bytes, fill: bytes) -> bytes:

@@ -26,10 +26,12 @@ _QUESTION_CUT = "; the question is too long: not all of its words were looked fo
 
 def render(index: Index, start: int, end: int) -> str:
     """The stored text without colours, tags and escapes."""
-    part = bytes(index.text[start:end])
-    text = decode(part.replace(index.fill, b"") if index.fill else part)
+    text = decode(bytes(index.text[start:end]).translate(None, index.fill))
     if index.traits.is_markup:
-        text = _BLANK_LINES.sub("\n", _SPACES.sub(" ", text))
+        if "  " in text or "\t" in text or "\f" in text:
+            text = _SPACES.sub(" ", text)
+        if text.count("\n") > 1:
+            text = _BLANK_LINES.sub("\n", text)
     return (_CARRIAGE.sub("", text) if "\r" in text else text).strip("\r\n")
 
 
@@ -42,8 +44,11 @@ def make_locator(index: Index, record: int, start: int, line: int) -> str:
     above = outline.under[record] if record >= 0 else -1
     if above < 0 or index.traits.locator != "heading" or outline.label_ends[above] > start:
         return place
-    heading = render(index, outline.label_starts[above], outline.label_ends[above]).strip("#= \t\n")
-    return f"{place} {_on_one_line(heading, _MAX_HEADING_CHARS)}" if "|" not in heading else place
+    span = outline.label_starts[above], outline.label_ends[above]
+    if index.text.find(b"|", *span) >= 0:
+        return place  # the header of a table
+    heading = render(index, *span).strip("#= \t\n")
+    return f"{place} {_on_one_line(heading, _MAX_HEADING_CHARS)}"
 
 
 def make_pointer(index: Index, record: int) -> str:

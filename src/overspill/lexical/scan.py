@@ -109,12 +109,13 @@ class Finder:
                 spelling = known.get(spelt := bytes(text[start:end]))
                 if spelling is None:
                     spelling = known[spelt] = self._read(spelt)
-                start += spelling.offset
-                if spelling.may_be_part and _is_part_of_word(text, start, end):
+                offset, meanings, may_be_part, is_exact = spelling
+                start += offset
+                if may_be_part and _is_part_of_word(text, start, end):
                     continue
-                exactness = _measure_exactness(text, start, end) if spelling.is_exact else 1.0
-                for number, share in spelling.meanings:
-                    yield start, end, number, share * exactness if number in self._exact else share
+                exactness = _measure_exactness(text, start, end) if is_exact else 1.0
+                for number, share in meanings:
+                    yield start, end, number, share * exactness if is_exact and number in self._exact else share
 
     def _read(self, found: bytes) -> _Spelling:
         offset = 2 if found[:2] in _ESCAPES else 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from functools import cache
 
 from msgspec import Struct
 
@@ -74,18 +75,24 @@ def _fit(index: Index, ranking: Ranking, way: Plan, brief: set[int], max_tokens:
     """The longest beginning of the additions that fits, and as much of the next one."""
     filling = BudgetFill(index, ranking, way.steps, brief, Costs(index, ranking, count))
     additions, drafts = filling.additions, Drafts(index, ranking, way)
+
+    @cache
+    def write(taken: int) -> tuple[Draft, int]:
+        draft = drafts.write(additions[:taken])
+        return draft, count(draft.text)
+
     for aim in (_AIM, *_HIGHER_AIMS):
         filling.climb(aim * max_tokens)
-        if filling.is_complete or count(drafts.write(additions).text) > max_tokens:
+        if filling.is_complete or write(len(additions))[1] > max_tokens:
             break
     taken = over = len(additions)
-    while taken and (excess := count(drafts.write(additions[:taken]).text) - max_tokens) > 0:
+    while taken and (excess := write(taken)[1] - max_tokens) > 0:
         over = taken
         least = additions[taken - 1].spent - excess
         taken = min(taken - 1, bisect_right(additions, least, key=lambda addition: addition.spent))
-    while taken + 1 < over and count(drafts.write(additions[: taken + 1]).text) <= max_tokens:
+    while taken + 1 < over and write(taken + 1)[1] <= max_tokens:
         taken += 1
-    draft = drafts.write(additions[:taken]) if taken else _NOTHING
+    draft = write(taken)[0] if taken else _NOTHING
     if taken == len(additions):
         return Draft(draft.excerpts, draft.text, filling.is_complete)
     following = additions[taken]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 
 from overspill.lexical.outline import Source, Span
@@ -17,28 +17,30 @@ class Visible:
     """Hidden spans are in arrays, because a page may have hundreds of thousands of scripts."""
 
     def __init__(self, size: int, hidden: Iterable[Span]) -> None:
-        self._starts = array("q")
-        self._ends = array("q")
+        starts, ends = array("q"), array("q")
+        self._starts, self._ends = starts, ends
         self._searched = [(0, size)]
         for start, end in hidden:
-            self._starts.append(start)
-            self._ends.append(end)
+            starts.append(start)
+            ends.append(end)
             if end - start > _MAX_SKIMMED_BYTES:
                 first, last = self._searched.pop()
                 self._searched += [(first, start), (end, last)]
 
     def find(self, finder: Finder, source: Source) -> Iterator[Hit]:
         """The hits that a reader sees."""
-        hits = (hit for span in self._searched for hit in finder.hits(source, *span))
-        return (hit for hit in hits if not self._is_hidden(hit[0])) if self._starts else hits
-
-    def _is_hidden(self, position: int) -> bool:
-        before = bisect_right(self._starts, position) - 1
-        return before >= 0 and position < self._ends[before]
+        starts, ends = self._starts, self._ends
+        for span in self._searched:
+            if not starts:
+                yield from finder.hits(source, *span)
+                continue
+            for hit in finder.hits(source, *span):
+                before = bisect_right(starts, hit[0]) - 1
+                if before < 0 or hit[0] >= ends[before]:
+                    yield hit
 
     def list_hidden(self, start: int, end: int) -> Iterator[Span]:
         """What is hidden of this span, cut at its edges."""
-        for number in range(bisect_right(self._ends, start), len(self._starts)):
-            if self._starts[number] >= end:
-                return
-            yield max(start, self._starts[number]), min(self._ends[number], end)
+        numbers = slice(bisect_right(self._ends, start), bisect_left(self._starts, end))
+        for first, last in zip(self._starts[numbers], self._ends[numbers], strict=True):
+            yield first if first > start else start, last if last < end else end

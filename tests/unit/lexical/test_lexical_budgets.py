@@ -137,3 +137,15 @@ def test_a_larger_budget_shows_all_that_a_smaller_one_does(name: str, count: Cal
             if not less <= more
         ]
         assert lost == []
+
+
+def test_no_draft_is_counted_twice():
+    counted: list[str] = []
+
+    def count(text: str) -> int:
+        counted.append(text)
+        return -(-len(text) // 4)
+
+    log = make_log(5_000, "payments worker handled request", "FATAL payments worker crashed", 1_600)
+    assert select(build(log), "payments worker", max_tokens=300, count_tokens=count).excerpts
+    assert len(counted) == len(set(counted))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from overspill.lexical.records.lines import iterate_lines
+from overspill.lexical.records.lines import iterate_lines, skip_blank_lines
 from overspill.lexical.records.tree import json_tree
 from overspill.text import pieces
 
@@ -43,6 +43,15 @@ def test_long_lines_are_found_whole() -> None:
     data = b"a\n" + b"x" * (pieces.PIECE_BYTES * 2) + b"\n\nlast"
     assert [end - start for start, end in iterate_lines(data, 0, len(data))] == [2, 2 * pieces.PIECE_BYTES + 1, 1, 4]
     assert list(iterate_lines(data, 0, 2)) == [(0, 2)]
+
+
+@pytest.mark.parametrize("blank", [b"\n", b" \xff\r\n", b"\xff", b""])
+@pytest.mark.parametrize("times", [1, 3, pieces.PIECE_BYTES // 2 + 7, 2 * pieces.PIECE_BYTES])
+def test_blank_lines_are_skipped_however_many_there_are(blank: bytes, times: int) -> None:
+    data = b"one\n" + blank * times + b" two\n" + blank * times + b"\f\n" + blank * times
+    lines = [data[start:end].strip(b" \xff\r\n") for start, end in skip_blank_lines(data, 0, len(data))]
+    assert [line for line in lines if line] == [b"one", b"two", b"\f"]
+    assert len(lines) <= 4  # the last may be long and blank
 
 
 @pytest.mark.parametrize("at", [0, 5, pieces.PIECE_BYTES - 1, pieces.PIECE_BYTES, 2 * pieces.PIECE_BYTES + 7])

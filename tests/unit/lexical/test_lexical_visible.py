@@ -3,6 +3,7 @@
 import pytest
 
 from overspill.lexical.index import MAX_WHOLE_BYTES, Index, build
+from overspill.lexical.parts import PART_BYTES
 from overspill.lexical.reading import find_hidden
 from overspill.lexical.select import select
 
@@ -27,6 +28,14 @@ def test_what_is_between_two_scripts_is_found(padding: bytes):
     found = select(large_page(script, b"<b>zanzibar</b>", script), "zanzibar")
     assert found.matched == 1
     assert "zanzibar" in found.text
+
+
+@pytest.mark.parametrize("padding", [PART_BYTES, PART_BYTES + PART_BYTES // 3, PART_BYTES + 2 * PART_BYTES // 3])
+def test_a_tag_in_a_long_comment_hides_nothing_after_it(padding: int):
+    comment = b"<!-- %b <script> -->" % (b"x" * padding)
+    found = select(large_page(comment, b"<p>zanzibar</p>", b"<script>f()</script>"), "zanzibar")
+    assert found.matched == 1
+    assert any("zanzibar" in excerpt.shown for excerpt in found.excerpts)
 
 
 def test_scripts_do_not_crowd_out_what_is_seen():

@@ -13,17 +13,35 @@ _SOFT_BREAK = re.compile(rb"(?<=[.;!?:,)\]}>])\s+|\s{2,}|(?<=,)(?=\")|(?<=\|) ")
 
 _MAX_CHARACTER_BYTES = 4
 _BLANK = b" \t\r\n\f\v" + bytes(NEVER_IN_UTF8)
+_VISIBLE = re.compile(rb"[^ \t\r\n\v" + re.escape(bytes(NEVER_IN_UTF8)) + rb"]")
+"""Or a form feed."""
 
 
 def iterate_lines(text: Text, start: int, end: int) -> Iterator[tuple[int, int]]:
     """The (start, end) of every line, including its line end."""
     while start < end:
-        found = text.find(b"\n", start, min(start + pieces.PIECE_BYTES, end))
-        if found < 0:
-            found = pieces.find(text, b"\n", start + pieces.PIECE_BYTES, end)
-        following = found + 1 if found >= 0 else end
+        following = text.find(b"\n", start, stop := min(start + pieces.PIECE_BYTES, end)) + 1 or _end_long_line(text, stop, end)
         yield start, following
         start = following
+
+
+def skip_blank_lines(text: Text, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The same without blank lines, unless they are very long: the reading of a page has several for each that can be seen."""
+    while start < end:
+        stop = min(start + pieces.PIECE_BYTES, end)
+        found = _VISIBLE.search(text, start, stop)
+        visible = found.start() if found else stop
+        line_start = text.rfind(b"\n", start, visible) + 1
+        if found is None and (line_start or stop == end):
+            start = line_start if stop < end else end
+            continue
+        following = text.find(b"\n", visible, stop) + 1 or _end_long_line(text, stop, end)
+        yield line_start or start, following
+        start = following
+
+
+def _end_long_line(text: Text, start: int, end: int) -> int:
+    return pieces.find(text, b"\n", start, end) + 1 or end
 
 
 def find_line_start(window: bytes) -> int:

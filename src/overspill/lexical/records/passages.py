@@ -6,7 +6,7 @@ import re
 
 from overspill.lexical.outline import Outline, Table, Text
 from overspill.lexical.reading import TABLE_EDGE
-from overspill.lexical.records.lines import is_blank, iterate_lines, split_long
+from overspill.lexical.records.lines import is_blank, iterate_lines, skip_blank_lines, split_long
 
 _MAX_PASSAGE_BYTES = 1_000
 """A longer paragraph is cut between sentences."""
@@ -20,6 +20,8 @@ _DIVISIONS = b"|".join(
 """What documents call their numbered parts."""
 _NUMBERED = re.compile(rb"\s*(?:(?:" + _DIVISIONS + rb")\s+[\dIVXLC]+\b|\d+(?:\.\d+)*\.?\s+[A-Z])[^.]{0,80}\.?\s*$")
 _CAPITALS = re.compile(rb"[ \t]*[A-Z][A-Z0-9 ,&'/()-]{3,80}:?\s*?(?:\n|\Z)")
+_HEADING_STARTS = frozenset(b" \t\r\n\f\v0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+"""How a line begins that matches one of these two."""
 _MAX_HEADING_BYTES = 120
 _UNDERLINE = re.compile(rb"([=\-~^\"'`:.*+#<>_])\1{2,}[ \t]*\r?(?:\n|\Z)")
 _RULE = re.compile(rb"[\s|:+=-]{3,}$")
@@ -68,9 +70,12 @@ class _Section:
     def end_paragraph(self) -> None:
         self.end_table()
         if self.opened >= 0:
-            for part in split_long(self.text, self.opened, self.closed, _MAX_PASSAGE_BYTES):
-                self.outline.record(*part, self.label)
-        self.opened = -1
+            if self.closed - self.opened <= _MAX_PASSAGE_BYTES:
+                self.outline.record(self.opened, self.closed, self.label)
+            else:
+                for part in split_long(self.text, self.opened, self.closed, _MAX_PASSAGE_BYTES):
+                    self.outline.record(*part, self.label)
+            self.opened = -1
 
     def end_table(self) -> None:
         if self.header >= 0 and len(self.outline) - self.first_row >= 3:
@@ -83,7 +88,7 @@ def cut_passages(text: Text, start: int, end: int, outline: Outline, *, wrapped:
     section = _Section(text, outline)
     shouted = False
     underlines: dict[bytes, int] = {}
-    for line_start, line_end in iterate_lines(text, start, end):
+    for line_start, line_end in (iterate_lines if wrapped else skip_blank_lines)(text, start, end):
         line = text[line_start:line_end]
         # Consecutive lines in capitals are a paragraph in capitals, as in contracts, not headings.
         shouted = wrapped and _CAPITALS.match(line) is not None and (shouted or _CAPITALS.match(text, line_end, end) is not None)
@@ -113,8 +118,6 @@ def _find_underline(text: Text, start: int, end: int, limit: int) -> bytes:
 
 
 def _heading_depth(line: bytes | bytearray) -> int:
-    if found := _MARKED.match(line):
+    if b"#" in line and (found := _MARKED.match(line)):
         return len(found[1])
-    if _NUMBERED.match(line) or _CAPITALS.match(line):
-        return 6
-    return 0
+    return 6 if line[0] in _HEADING_STARTS and (_NUMBERED.match(line) or _CAPITALS.match(line)) else 0

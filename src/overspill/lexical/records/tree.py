@@ -25,8 +25,11 @@ _MAX_RUN_BYTES = 700
 _JSON = re.compile(rb"\"[^\"\\]*+(?:\\.[^\"\\]*+)*+(?:\"(\s*+:)?|(\\?\Z))|([{\[])|([}\]])", re.DOTALL)
 """An unclosed string extends to the end; otherwise every quotation mark in it would start another search."""
 _PLAIN_JSON = re.compile(rb"(?:[^\"{}\[\]]++|\"[^\"]*+\"(?!\s*+:\s*+[{\[]))*+(?:((?:\"[^\"]*+\"\s*+:\s*+)?[{\[])|([}\]]))")
+_NEXT_BRACKET = re.compile(rb"(?:[^\"{}\[\]]++|\"[^\"\\]*+(?:\\.[^\"\\]*+)*+(?:\"|\\?\Z))*+(?:([{\[])|[}\]])", re.DOTALL)
+"""What is before it, strings among them, belongs to the match: looking at each string would take three times as long."""
 _OBJECT_START = re.compile(rb"\{\s*+\"[^\"\\]*+\"\s*+:")
 _XML = re.compile(rb"(<!--|<!\[CDATA\[)|<[?!][^>]*+(?:>|\Z)|<[A-Za-z][^<>]*/>|(<[A-Za-z][^<>]*>)|(</[^<>]*>)")
+_ARRAY_START = ord("[")
 _CLOSES = {b"<!--": b"-->", b"<![CDATA[": b"]]>"}
 _ESCAPES = (b"\\n", b'\\"')
 _COLON = re.compile(rb"\s*+:")
@@ -68,7 +71,10 @@ class Tree:
         self.insides.append(inside)
         self.ends.append(-1)
         self.parents.append(parent)
-        self.children.setdefault(parent, []).append(node)
+        if siblings := self.children.get(parent):
+            siblings.append(node)
+        else:
+            self.children[parent] = [node]
         return node
 
     def close(self, node: int, end: int) -> int:
@@ -105,7 +111,7 @@ def _containers(tree: Tree, text: Text, start: int, end: int) -> int:
             node = tree.close(node, start)
         else:
             node = tree.open(found.start(1), start, node)
-            if text[start - 1 : start] == b"[":
+            if text[start - 1] == _ARRAY_START:
                 tree.arrays.add(node)
     return node
 
@@ -157,13 +163,16 @@ def find_element_start(window: bytes) -> int:
     if not first:
         return -1
     best, depth, least = first.start(), 0, 0
-    for token in _JSON.finditer(window, first.start()):
-        if token.lastindex == 3:
-            if depth < least and _OBJECT_START.match(window, token.start()):
-                best, least = token.start(), depth
-            depth += 1
-        elif token.lastindex == 4:
+    bracket = _NEXT_BRACKET.match(window, first.start())
+    while bracket:
+        end = bracket.end()
+        if bracket.lastindex is None:
             depth -= 1
+        else:
+            if depth < least and _OBJECT_START.match(window, end - 1):
+                best, least = end - 1, depth
+            depth += 1
+        bracket = _NEXT_BRACKET.match(window, end)
     return best
 
 
@@ -218,26 +227,28 @@ def cut_tree(text: Text, tree: Tree, start: int, end: int, outline: Outline, emb
     firsts: dict[int, int] = {}
     while stack:
         node, label, position, number = stack.pop()
-        children = tree.children.get(node, [])
-        child = children[number] if number < len(children) else -1
-        before = len(outline)
-        _record_plain_members(text, position, _end_of_plain(tree, node, child, end), label, outline)
-        if node in tree.arrays and len(outline) > before:
-            outline.uncounted.add(label)
-        firsts.setdefault(node, len(outline))
-        if child < 0:
-            _note_table(tree, node, firsts[node], outline)
-            continue
-        stack.append((node, label, tree.ends[child], number + 1))
-        if child in tree.texts:
-            outer, outline.base = outline.base, outline.label(tree.starts[child], tree.insides[child], label)
-            embedded(tree.insides[child], tree.ends[child] - 1)
-            outline.base = outer
-        elif _is_whole(tree, child):
-            outline.record(tree.starts[child], tree.ends[child], label)
-        else:
-            inner = outline.label(tree.starts[child], tree.insides[child], label)
-            stack.append((child, inner, tree.insides[child], 0))
+        children, is_array = tree.children.get(node, []), node in tree.arrays
+        while True:
+            child = children[number] if number < len(children) else -1
+            before = len(outline)
+            _record_plain_members(text, position, _end_of_plain(tree, node, child, end), label, outline)
+            if is_array and len(outline) > before:
+                outline.uncounted.add(label)
+            if number == 0:
+                firsts[node] = len(outline)
+            if child < 0:
+                _note_table(tree, node, firsts[node], outline)
+                break
+            first, inside, position, number = tree.starts[child], tree.insides[child], tree.ends[child], number + 1
+            if child in tree.texts:
+                outer, outline.base = outline.base, outline.label(first, inside, label)
+                embedded(inside, position - 1)
+                outline.base = outer
+            elif _is_whole(tree, child):
+                outline.record(first, position, label)
+            else:
+                stack += ((node, label, position, number), (child, outline.label(first, inside, label), inside, 0))
+                break
 
 
 def _end_of_plain(tree: Tree, node: int, child: int, end: int) -> int:
@@ -247,8 +258,8 @@ def _end_of_plain(tree: Tree, node: int, child: int, end: int) -> int:
 
 
 def _is_whole(tree: Tree, node: int) -> bool:
-    children = tree.children.get(node, [])
-    is_row, has_text = tree.parents[node] in tree.arrays, any(child in tree.texts for child in children)
+    children = tree.children.get(node, ())
+    is_row, has_text = tree.parents[node] in tree.arrays, not tree.texts.isdisjoint(children)
     if has_text and not is_row:
         return False
     if tree.ends[node] - tree.starts[node] > (_MAX_ROW_BYTES if is_row and not has_text else _MAX_WHOLE_BYTES):

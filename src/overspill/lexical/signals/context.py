@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from overspill.lexical.boost import Boost
 from overspill.lexical.index import Index
+from overspill.lexical.outline import Outline
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
 from overspill.lexical.weights import WEIGHTS
@@ -23,16 +26,20 @@ def boost_context(index: Index, query: Query, ranking: Ranking) -> Boost | None:
     """Adds to the score of each record what is around it and not in it."""
     if not index.traits.has_context:
         return None
-    near = _find_near_terms(index, ranking)
-    starts, ends, worth = index.outline.starts, index.outline.ends, ranking.worth
-    scores = dict(ranking.scores)
+    outline, hits, worth = index.outline, ranking.hits, ranking.worth
+    near = _find_near_terms(outline, hits)
+    starts, ends = outline.starts, outline.ends
+    scores, full_bytes = dict(ranking.scores), WEIGHTS.context_full_bytes
     for record, shares in near.items():
-        if index.outline.table_of(record):
+        if outline.tables and outline.table_of(record):
             continue  # the rows around one are about something else
-        for _, _, term in ranking.hits.get(record, ()):
+        for _, _, term in hits.get(record, ()):
             shares.pop(term, None)
-        gain = sum(worth[term] * share for term, share in shares.items())
-        scores[record] = scores.get(record, 0.0) + min(1.0, WEIGHTS.context_full_bytes / (ends[record] - starts[record])) * gain
+        gain = 0.0
+        for term, share in shares.items():
+            gain += worth[term] * share
+        size = ends[record] - starts[record]
+        scores[record] = scores.get(record, 0.0) + (gain if size <= full_bytes else full_bytes / size * gain)
     if quotes := index.traits.quotes:
         for record in scores:
             if quotes.match(index.text, starts[record]):
@@ -40,35 +47,34 @@ def boost_context(index: Index, query: Query, ranking: Ranking) -> Boost | None:
     return Boost(rescored=scores)
 
 
-def _find_near_terms(index: Index, ranking: Ranking) -> dict[int, dict[int, float]]:
+def _find_near_terms(outline: Outline, hits: dict[int, list[tuple[int, int, int]]]) -> dict[int, dict[int, float]]:
     """By record, how much each term around it counts."""
-    near: dict[int, dict[int, float]] = {}
-    outline = index.outline
+    near: dict[int, dict[int, float]] = defaultdict(dict)
     starts, ends, total = outline.starts, outline.ends, len(outline)
-    for record, spots in ranking.hits.items():
-        if (table := outline.table_of(record)) and table.first + _MAX_RECORDS <= record < table.last - _MAX_RECORDS:
+    for record, spots in hits.items():
+        if (
+            outline.tables
+            and (table := outline.table_of(record))
+            and table.first + _MAX_RECORDS <= record < table.last - _MAX_RECORDS
+        ):
             continue  # only rows are near enough
+        start, end = starts[record], ends[record]
         last = {term: end for _, end, term in spots}
         for after in range(record + 1, min(total, record + 1 + _MAX_RECORDS)):
-            if starts[after] - ends[record] > _MAX_DISTANCE_BYTES:
+            edge = starts[after]
+            if edge - end > _MAX_DISTANCE_BYTES:
                 break
-            _note(near, after, starts[after], last, _BEFORE)
+            known = near[after]
+            for term, place in last.items():
+                if (distance := abs(edge - place)) <= _MAX_DISTANCE_BYTES and (share := _BEFORE[distance]) > known.get(term, 0.0):
+                    known[term] = share
         first = {term: start for start, _, term in reversed(spots)}
         for before in range(record - 1, max(-1, record - 1 - _MAX_RECORDS), -1):
-            if starts[record] - ends[before] > _MAX_DISTANCE_BYTES:
+            edge = ends[before]
+            if start - edge > _MAX_DISTANCE_BYTES:
                 break
-            _note(near, before, ends[before], first, _AFTER)
+            known = near[before]
+            for term, place in first.items():
+                if (distance := abs(place - edge)) <= _MAX_DISTANCE_BYTES and (share := _AFTER[distance]) > known.get(term, 0.0):
+                    known[term] = share
     return near
-
-
-def _note(near: dict[int, dict[int, float]], record: int, edge: int, places: dict[int, int], shares: tuple[float, ...]) -> None:
-    """How much each term counts for a record with this edge."""
-    known = near.get(record)
-    if known is None:
-        known = near[record] = {}
-    for term, place in places.items():
-        distance = abs(edge - place)
-        if distance <= _MAX_DISTANCE_BYTES:
-            share = shares[distance]
-            if term not in known or known[term] < share:
-                known[term] = share
