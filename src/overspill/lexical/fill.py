@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from overspill.lexical.boost import Order, Step
+from overspill.lexical.cells import find_header
 from overspill.lexical.costs import Costs
 from overspill.lexical.index import Index
 from overspill.lexical.rank import Ranking
@@ -124,7 +125,7 @@ class BudgetFill:
                     self._shown[record], self._costs[record] = spans, cost
                     score = self._scores.get(record, score)
                     pieces = self._make_pieces(record, spans, score)
-                    self.additions.append(Addition(record, pieces, self._take_header(header, score), reached))
+                    self.additions.append(Addition(record, pieces, self._take_header(header, record, score), reached))
 
     def _cut(self, record: int, rung: float, *, brief: bool) -> tuple[list[Span], float, bool]:
         """What a rung shows of a record, never less than the rung below; what it costs; whether it is all there is to show."""
@@ -191,9 +192,10 @@ class BudgetFill:
             or outline.record_at(outline.label_starts[label]) in self._shown
         ):
             return -1, locator
-        if outline.label_ends[label] - outline.label_starts[label] > _MAX_HEADER_CHARS * 8:
+        start, end = find_header(self.index, table)
+        if end - start > _MAX_HEADER_CHARS * 8:
             return -1, locator
-        text = render(self.index, outline.label_starts[label], outline.label_ends[label])
+        text = render(self.index, start, end)
         return (label, locator + self._estimate.cost_text(text) + 1) if len(text) <= _MAX_HEADER_CHARS else (-1, locator)
 
     def _cost_locator(self, record: int) -> float:
@@ -203,8 +205,9 @@ class BudgetFill:
             self._locators[record] = self._estimate.cost_text(f"[{locator}]") + 1
         return self._locators[record]
 
-    def _take_header(self, header: int, score: float) -> Piece | None:
-        if header < 0:
+    def _take_header(self, header: int, record: int, score: float) -> Piece | None:
+        table = self.index.outline.table_of(record)
+        if header < 0 or table is None:
             return None
         self._headers.add(header)
-        return Piece(self.index.outline.label_starts[header], self.index.outline.label_ends[header], -1, score)
+        return Piece(*find_header(self.index, table), -1, score)
