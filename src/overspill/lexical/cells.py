@@ -6,12 +6,12 @@ import csv
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import takewhile
 from typing import Any, cast
 
 import msgspec
 
-from overspill.lexical.headers import MAX_HEADER_ROWS, HeaderCell, join_header_rows, read_header_row
+from overspill.lexical.grid import name_column
+from overspill.lexical.headers import MAX_HEADER_ROWS, read_header
 from overspill.lexical.index import Index
 from overspill.lexical.outline import Table
 from overspill.lexical.render import render
@@ -40,9 +40,8 @@ def _read_columns(index: Index, table: Table) -> list[str]:
     if table.cells == "json":
         step = max(1, (table.last - table.first) // _SAMPLED_ROWS)
         return list(dict.fromkeys(name for record in range(table.first, table.last, step) for name in _fields(index, record)))
-    rows = index.remember(_read_header_rows, table)
-    if rows:
-        return join_header_rows(rows)
+    if rows := index.remember(_read_header_rows, table):
+        return [name_column(rows, column) for column in range(max(map(len, rows)))]
     return _split(render(index, outline.label_starts[table.header], outline.label_ends[table.header]), table)
 
 
@@ -53,7 +52,7 @@ def find_header(index: Index, table: Table) -> tuple[int, int]:
     return start, index.outline.ends[table.first + rows - 2] if rows > 1 else end
 
 
-def _read_header_rows(index: Index, table: Table) -> list[list[HeaderCell]]:
+def _read_header_rows(index: Index, table: Table) -> list[list[str]]:
     """Empty unless a cell of the header spans several columns or rows."""
     outline = index.outline
     start, end = outline.label_starts[table.header], outline.label_ends[table.header]
@@ -61,8 +60,7 @@ def _read_header_rows(index: Index, table: Table) -> list[list[HeaderCell]]:
         return []
     spans = [(start, end)]
     spans += [(outline.starts[record], outline.ends[record]) for record in range(table.first, table.last)[: MAX_HEADER_ROWS - 1]]
-    cells = (read_header_row(bytes(index.source[start:end]), _split(render(index, start, end), table)) for start, end in spans)
-    return list(takewhile(bool, cells))
+    return read_header((bytes(index.source[start:end]), _split(render(index, start, end), table)) for start, end in spans)
 
 
 def read_rows(index: Index, table: Table, records: Sequence[int] = ()) -> Iterator[tuple[int, list[str]]]:

@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 from mmap import mmap
 from pathlib import Path
 
+from overspill.lexical.grid import Grid, name_column
 from overspill.sql.tables.table import EXTRA, MAX_TABLES, Found, RowWriter, Unreadable, make_unique
 
 _MAX_SPAN = 1_000
@@ -18,52 +19,11 @@ _RULE = re.compile(r"\s*+\|?+(?:\s*+:?+-++:?+\s*+\|)++\s*+(?::?+-++:?+\s*+)?+$")
 _CHUNK_BYTES = 1 << 20
 
 
-class _Grid:
-    """A table of a page: rows of cells, with those that span several repeated."""
-
-    def __init__(self, title: str) -> None:
-        self.title = title
-        self.rows: list[list[str]] = []
-        self.header_rows = 0
-        self.cells = 0
-        self._row: list[str] = []
-        self._is_header = True
-        self._from_above: dict[int, tuple[str, int]] = {}
-
-    def begin_row(self) -> None:
-        self._row, self._is_header = [], True
-
-    def add(self, text: str, columns: int, rows: int, *, is_header: bool) -> None:
-        self._fill_from_above()
-        for _ in range(columns):
-            if rows > 1:
-                self._from_above[len(self._row)] = (text, rows - 1)
-            self._row.append(text)
-        self.cells += columns
-        self._is_header &= is_header
-
-    def end_row(self) -> None:
-        if self._row:
-            self._fill_from_above()
-            self.header_rows += self._is_header and self.header_rows == len(self.rows)
-            self.rows.append(self._row)
-        self._row = []
-
-    def _fill_from_above(self) -> None:
-        while (above := self._from_above.get(len(self._row))) is not None:
-            text, rows = above
-            if rows > 1:
-                self._from_above[len(self._row)] = (text, rows - 1)
-            else:
-                del self._from_above[len(self._row)]
-            self._row.append(text)
-
-
 class _Page(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
-        self.done: list[_Grid] = []
-        self._open: list[_Grid] = []
+        self.done: list[Grid] = []
+        self._open: list[Grid] = []
         self._text: list[list[str]] = []
         self._cell: list[tuple[int, int, bool]] = []
         self._heading = ""
@@ -73,7 +33,7 @@ class _Page(HTMLParser):
         if tag in _HIDDEN:
             self._hidden += 1
         elif tag == "table":
-            self._open.append(_Grid(self._heading))
+            self._open.append(Grid(self._heading))
         elif tag in _HEADINGS or (tag == "caption" and self._open):
             self._text.append([])
         elif tag == "tr" and self._open:
@@ -131,20 +91,14 @@ def find_in_page(text: mmap | bytes, work: Callable[[], Path]) -> list[Found]:
     return [_write(grid, work()) for grid in grids[: MAX_TABLES + 1]]
 
 
-def _write(grid: _Grid, target: Path) -> Found:
+def _write(grid: Grid, target: Path) -> Found:
     headers = grid.rows[: max(1, grid.header_rows)]
     width = max(map(len, grid.rows))
-    names = make_unique(_name_column(headers, column) for column in range(width))
+    names = make_unique(name_column(headers, column) for column in range(width))
     writer = RowWriter(target, names)
     for number, cells in enumerate(grid.rows[len(headers) :], 1):
         writer.write(number, {name: cell or None for name, cell in zip(names, cells, strict=False)})
     return writer.finish(grid.title)
-
-
-def _name_column(headers: list[list[str]], column: int) -> str:
-    """Headers over several rows: "2023 / Revenue"."""
-    parts = [row[column] for row in headers if column < len(row) and row[column]]
-    return " ".join(dict.fromkeys(parts))
 
 
 def _read_span(value: str | None) -> int:
