@@ -15,6 +15,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import redirect_stdout
+from importlib import import_module
 from inspect import CO_COROUTINE
 from itertools import pairwise
 from pathlib import Path
@@ -118,3 +119,31 @@ def test_every_block_of_code_is_closed(page: Path) -> None:
 def test_the_way_in_is_shown_by_a_program_that_runs_as_it_is() -> None:
     (program,) = [block.text for block in blocks(ROOT / "README.md") if block.language == "python"]
     compile(program, "README.md", "exec")
+
+
+def list_imported(text: str) -> Iterator[tuple[str, str]]:
+    """The module and the name of each thing of ours that a fragment imports. It may be no whole program."""
+    for line in re.findall(r"^\s*(from overspill\S* import [\w, ]+)", text, re.MULTILINE):
+        for statement in ast.parse(line).body:
+            assert isinstance(statement, ast.ImportFrom)
+            yield from ((str(statement.module), alias.name) for alias in statement.names)
+
+
+def is_defined(module: str, name: str) -> bool:
+    if module.startswith("overspill.integrations."):  # needs its framework, so read what it defines
+        source = (ROOT / "src" / module.replace(".", "/")).with_suffix(".py").read_text(encoding="utf-8")
+        return any(getattr(node, "name", "") == name for node in ast.parse(source).body)
+    return hasattr(import_module(module), name)
+
+
+FRAGMENTS = [
+    pytest.param(block, id=f"{page.name}:{block.line}")
+    for page in PAGES
+    for block in blocks(page)
+    if block.language == "py" and any(list_imported(block.text))
+]
+
+
+@pytest.mark.parametrize("block", FRAGMENTS)
+def test_what_a_fragment_imports_is_there(block: Block):
+    assert [pair for pair in list_imported(block.text) if not is_defined(*pair)] == []
