@@ -102,6 +102,7 @@ def test_with_the_keyboard_alone_one_gets_from_the_sessions_to_a_hit(window: Win
         tab_to("Line 5,001")
         page.keyboard.press("Enter")
         page.wait_for_selector(".lines mark:has-text('payment')")
+        page.wait_for_load_state()  # scripts, which handle the keys, run after the text is there
         page.keyboard.press("w")
         assert page.locator("#content.wrapped").count() == 1
         page.keyboard.press("r")
