@@ -1,4 +1,4 @@
-"""A standard error that may stay unread: whoever starts a server with a pipe and never reads it does not hold it up."""
+"""A standard error that may stay unread: a server does not wait until whoever started it reads its messages."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import time
 
 
 def end_with_reader() -> None:
-    """End when the process that reads our answer is gone: it cannot end us any more, and nobody wants the answer."""
+    """End as soon as the process that reads our answer is gone: it can no longer stop us, and nobody needs the answer."""
     threading.Thread(target=_wait_for_reader_to_go, daemon=True).start()
 
 

@@ -129,7 +129,7 @@ def parse(question: str) -> Query:
 
 
 def _is_symbol(token: str) -> bool:
-    """Whether it is a sign such as € or ->. Punctuation is not, and stands in questions for other reasons."""
+    """Whether it is a sign such as € or ->. Punctuation does not count: questions have it for other reasons."""
     return not any(map(str.isalnum, token)) and any(unicodedata.category(sign) in ("Sc", "Sm", "So") for sign in token)
 
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def wake_on_signals() -> Generator[None]:
-    """While it is entered, the running loop wakes for every signal, so that the handler of `signal.signal` is called at once.
+    """Inside, every signal wakes the running event loop, so that a handler set with `signal.signal` is called at once.
 
     Python calls it in the main thread only. If that waits for events, and the signal reached another thread or came just before
     the wait began, it would be called at the next event, which may be far away.

@@ -10,7 +10,7 @@ from overspill.cli.termination import Interrupted, cancel_on_signal
 from overspill.shell.command import SignalForwarder
 
 def strike(ended):  # the kernel may choose any thread; Python calls the handler in the main thread
-    time.sleep(0.2)
+    time.sleep(0.2)  # the loop waits by then; nothing tells when, and a signal that comes earlier is handled too
     signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
     ended.wait(20)
 """
