@@ -17,8 +17,6 @@ def half(identity: str) -> Half:
 
 def divide(questions: Sequence[Question], split: Split) -> dict[str, Half]:
     """The half of each question by its id. Split by document, a document is in one half with all that is asked about it."""
-    if split == "none":
-        return dict.fromkeys((question.id for question in questions), "unseen")
     if split == "question":
         return {question.id: half(question.id) for question in questions}
     divided: dict[str, Half] = {}

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from benchmarks.questions.sources import Package, Repository, Sources
 from benchmarks.questions.tables import Tables
 
-Split: TypeAlias = Literal["question", "document", "none"]  # none: all of it is unseen
+Split: TypeAlias = Literal["question", "document"]
 
 
 @dataclass(frozen=True)

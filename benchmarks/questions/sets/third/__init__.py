@@ -91,4 +91,4 @@ MANUALS = {
     )
 }
 
-THIRD = QuestionSet("third", "none", LICENCES, PAGES, DATABASES, LISTINGS, MANUALS, THREADS, least=24)
+THIRD = QuestionSet("third", "document", LICENCES, PAGES, DATABASES, LISTINGS, MANUALS, THREADS, least=24)
