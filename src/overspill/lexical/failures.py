@@ -35,8 +35,10 @@ _NAME_GOES_ON = (b".", b"-", b"_", b"/")
 _NONE = (
     rb"\b(?:no|without|any|ignor\w+) (?:\w+ )?(?:errors?|failures?|failed|failing|exceptions?|problems?)\b"
     rb"|(?:^|[^\w./-])(?:0|zero) (?:\w+ )?(?:error\(s\)|(?:errors|failures|failed|failing|exceptions|problems)\b)"
-    rb"|\b(?:errors?|failures?|failed|fail)[^\w\n]{1,3}(?:0|false|none|null|no)\b"
+    rb"|\b(?:errors?|failures?|failed|fail)(?:[^\w\n]{1,3}0|[\"']?=[\"']?(?:false|none|null|no))\b"
+    rb"|\b(?:errors?|failures?|failed|fail)[^\w\n]{1,3}(?:false|none|null|no)[ \t]*(?:[,;.)\]}\"'|<\r\n]|$)"
 )
+"""What says that nothing failed. `error: none` does; `error: no space left` begins a message."""
 _STRONG_WORDS = (
     rb"\b(?:fatal|panic(?:ked)?|traceback|exceptions?|errors?|assert(?:ion)?(?:s|ed)?|fail(?:s|ed|ure|ures)?|segmentation fault"
     rb"|segfault|core dumped|abort(?:ed|ing)?|crash(?:ed)?|err!|critical|severe|killed|oom)\b"
@@ -59,9 +61,10 @@ _GAVE_UP = (
 )
 _MESSAGE = (
     rb"(?m)(?:(?:^|[ :\])])(?i:fatal error|error|fatal)(?:\[\w+\])?: \S|^E  +\S|^\S*(?:Error|Exception): \S|\bpanicked at "
-    rb"|^Traceback \(most recent|^Exception in thread|^FAILED: )"
+    rb"|^Traceback \(most recent|^Exception in thread|^FAILED: "
+    rb"|[\d\])|:] ?[\[(|]?(?:ERROR|FATAL|CRITICAL|SEVERE)\b[\])|:]? +\S)"
 )
-"""How programs begin an error message."""
+"""How programs begin an error message; the last way is the level of an event behind its time or its thread."""
 _VERDICT = (
     rb"(?m)^\W*(?:FAILED|FAIL|ERROR|not ok|\xe2\x9c\x97|\xe2\x9c\x98|\xe2\x9c\x95|\xe2\x9c\x96)[ :]\s*\S"
     rb"|\S\W+(?:FAILED|FAIL|ERROR|F|E)(?: \*+)?\s*$"

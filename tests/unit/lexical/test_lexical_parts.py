@@ -1,4 +1,4 @@
-"""The parts of the engine, each on its own: kinds, readings, records, questions, order, failures."""
+"""The parts of the engine, each on its own: kinds, readings, records, questions, order."""
 
 from __future__ import annotations
 
@@ -260,23 +260,6 @@ def test_rows_of_json_and_of_columns_are_ordered_too() -> None:
     assert _rows(odd, "largest size")[0] == '{"size": 30}'
     columns = "NAME     MEMORY   NODE\npod-a    120Mi    n1\npod-b    900Mi    n2\npod-c    64Mi     n3\n"
     assert _rows(columns, "most memory")[0] == "pod-b    900Mi    n2"
-
-
-def test_a_cause_is_read_before_the_first_sign_of_giving_up() -> None:
-    lines = [f"step {number} went well" for number in range(300)]
-    lines[100:100] = ["the valve was left open", "pump overheated", "exited with code 3", "cleaning up"]
-    selection = select(build("\n".join(lines).encode()), "why did it fail", max_tokens=120)
-    assert "the valve was left open\npump overheated\nexited with code 3" in selection.text
-    assert selection.confidence >= 0.5
-
-
-def test_errors_counted_as_none_are_no_failure() -> None:
-    index = build(b"0 errors\nno failures here\nerrors: 0\nall went well\nlibgpg-error.so loaded\nold error-prone path\n")
-    assert index.signs.failing == {}
-    assert build(b"GET /orders/0 ERROR\nthread 0 ERROR\n0 failed\n0 error(s)\n").signs.failing.keys() == {0, 1}
-    assert index.signs.first_message == []
-    assert index.signs.evidence == 0.0
-    assert index.signs.before == [5, 4, 3, 2, 1, 0]
 
 
 def test_words_of_failure_in_a_contract_are_only_words() -> None:

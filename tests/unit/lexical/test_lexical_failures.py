@@ -1,0 +1,64 @@
+"""What a log says about a failure, and what only sounds like one."""
+
+from __future__ import annotations
+
+import pytest
+
+from overspill.lexical.index import build
+from overspill.lexical.select import select
+
+
+def test_a_cause_is_read_before_the_first_sign_of_giving_up() -> None:
+    lines = [f"step {number} went well" for number in range(300)]
+    lines[100:100] = ["the valve was left open", "pump overheated", "exited with code 3", "cleaning up"]
+    selection = select(build("\n".join(lines).encode()), "why did it fail", max_tokens=120)
+    assert "the valve was left open\npump overheated\nexited with code 3" in selection.text
+    assert selection.confidence >= 0.5
+
+
+def test_errors_counted_as_none_are_no_failure() -> None:
+    index = build(b"0 errors\nno failures here\nerrors: 0\nall went well\nlibgpg-error.so loaded\nold error-prone path\n")
+    assert index.signs.failing == {}
+    assert build(b"GET /orders/0 ERROR\nthread 0 ERROR\n0 failed\n0 error(s)\n").signs.failing.keys() == {0, 1}
+    assert index.signs.first_message == []
+    assert index.signs.evidence == 0.0
+    assert index.signs.before == [5, 4, 3, 2, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("line", "fails"),
+    [
+        ("ERROR no space left on device", True),
+        ("main.c:3:1: error: no member named 'size'", True),
+        ("FAILED none of the mirrors answered", True),
+        ("error: null pointer passed to copy", True),
+        ("errors: none", False),
+        ("error: null", False),
+        ('{"error": null, "status": 200}', False),
+        ("failed: no; retried: no", False),
+        ("error=null status=200", False),
+        ("failed=0 changed=3", False),
+    ],
+)
+def test_only_a_value_of_its_own_says_that_nothing_failed(line: str, fails: bool) -> None:
+    assert bool(build(f"began\n{line}\nended\n".encode()).signs.failing) == fails
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        "{} {} no space left on device",
+        "2026-03-01T08:00:{:05} {} no space left on device",
+        "08:00:01,{:03} [{}] no space left on device",
+        "[worker-{}] {} disk: no space left on device",
+        "{} | {} | no space left on device",
+    ],
+)
+@pytest.mark.parametrize("place", [3, 2_000, 3_999])
+def test_an_event_of_a_failing_level_says_why_it_failed(event: str, place: int) -> None:
+    fine = event.replace("no space left on device", "all is well")
+    lines = [fine.format(number, "INFO") for number in range(4_000)]
+    lines[place] = event.format(place, "ERROR")
+    selection = select(build("\n".join(lines).encode()), "why did it fail", max_tokens=300)
+    assert lines[place] in selection.text
+    assert selection.confidence >= 0.5
