@@ -46,7 +46,7 @@ _STRONG_WORDS = (
 _WEAK_WORDS = (
     rb"\b(?:cannot|can't|could not|couldn't|unable|not found|no such|undefined|missing|denied|refused|time[ds]? ?out|timeout"
     rb"|invalid|unexpected|expected|expecting|mismatch|unresolved|unknown|does not|doesn't|exceed(?:ed|s)?|conflicts?|rejected"
-    rb"|unsupported|illegal|not defined|not allowed"
+    rb"|unsupported|illegal|not defined|not allowed|no space left|out of memory|giving up|gave up"
     rb"|disconnected|broken|corrupt(?:ed)?|deadlock|unreachable|unauthorized|forbidden)\b"
     rb"|\xe2\x9c\x96|\xe2\x9c\x97|\xe2\x9c\x98|\xc3\x97 "
 )
@@ -62,9 +62,10 @@ _GAVE_UP = (
 _MESSAGE = (
     rb"(?m)(?:(?:^|[ :\])])(?i:fatal error|error|fatal)(?:\[\w+\])?: \S|^E  +\S|^\S*(?:Error|Exception): \S|\bpanicked at "
     rb"|^Traceback \(most recent|^Exception in thread|^FAILED: "
-    rb"|[\d\])|:] ?[\[(|]?(?:ERROR|FATAL|CRITICAL|SEVERE)\b[\])|:]? +\S)"
+    rb"|[\d\])|:] ?[\[(|]?(?:ERROR|FATAL|CRITICAL|SEVERE)\b[\])|:]? +\S"
+    rb"|\b(?i:level|severity|levelname|lvl)[\"']?[:=] ?[\"']?(?i:error|err|fatal|critical|severe|panic|alert|emergency)\b)"
 )
-"""How programs begin an error message; the last way is the level of an event behind its time or its thread."""
+"""How programs begin an error message. The last two are levels of events: behind a time or a thread, and as a field."""
 _VERDICT = (
     rb"(?m)^\W*(?:FAILED|FAIL|ERROR|not ok|\xe2\x9c\x97|\xe2\x9c\x98|\xe2\x9c\x95|\xe2\x9c\x96)[ :]\s*\S"
     rb"|\S\W+(?:FAILED|FAIL|ERROR|F|E)(?: \*+)?\s*$"
@@ -102,7 +103,7 @@ class Signs(Struct, frozen=True):
     verdicts: list[int]
     """Records that report one failure among many results."""
     failing: dict[int, float]
-    """Records that certainly report a failure, and how strongly."""
+    """Records that certainly report a failure, and how strongly; those that may, if none certainly does."""
     scores: dict[int, float]
     """How much a record looks like the cause, 0…1."""
     evidence: float
@@ -118,13 +119,13 @@ def read_signs(index: Read) -> Signs:
     marks = (outline.record_at(end - 1) for _, end in islice(_search(index, _verdict), _MAX_SIGNS))
     verdicts = [record for record in dict.fromkeys(marks) if record >= 0]
     last = outline.record_at(gave_up[0] - 1) if gave_up else len(outline) - 1
-    own, sure = _score_wording(index)
+    own, failing = _score_wording(index)
     return Signs(
-        before=_list_backwards(last),
-        end=_list_backwards(len(outline) - 1),
+        before=list_backwards(last),
+        end=list_backwards(len(outline) - 1),
         first_message=[reporting] if reporting >= 0 else [],
         verdicts=verdicts,
-        failing={record: own[record] for record in sure},
+        failing={record: own[record] for record in failing},
         scores=_score_causes(index, own, gave_up),
         evidence=WEIGHTS.evidence_of_failure if gave_up or message or (verdicts and index.traits.is_log) else 0.0,
         gave_up=bool(gave_up),
@@ -141,8 +142,9 @@ def find_sign_places(source: Source) -> list[int]:
     spans = islice(search_pieces(_words, *whole), _MAX_SCANNED_WORDS)
     found = [(bytes(source[start:end]).lower(), start) for start, end in spans]
     spread = Counter(word for word, _ in found)
-    strong = {word for word in spread if not _is_none.fullmatch(word) and not _is_weak.fullmatch(word)}
-    rarest = nsmallest(_MAX_WORD_PLACES, ((spread[word], place) for word, place in found if word in strong))
+    meant = {word for word in spread if not _is_none.fullmatch(word)}
+    telling = {word for word in meant if not _is_weak.fullmatch(word)} or meant
+    rarest = nsmallest(_MAX_WORD_PLACES, ((spread[word], place) for word, place in found if word in telling))
     end = [max(0, len(source) - 1 - _CAUSE_REACH_BYTES)]
     return [*before, message, *end, *verdicts, *(place for _, place in rarest)]
 
@@ -157,7 +159,7 @@ def find_giving_up(data: bytes) -> int:
     return found.start() if found else -1
 
 
-def _list_backwards(last: int) -> list[int]:
+def list_backwards(last: int) -> list[int]:
     return list(range(last, max(-1, last - _MAX_STRETCH_RECORDS), -1))
 
 
@@ -173,7 +175,7 @@ def _score_causes(index: Read, own: dict[int, float], gave_up: list[int]) -> dic
 
 
 def _score_wording(index: Read) -> tuple[dict[int, float], set[int]]:
-    """How strongly each record suggests a failure, where frequent words count less; and which certainly report one."""
+    """How strongly each record suggests a failure, where frequent words count less; and which certainly report one, or may, if none does."""
     outline, text = index.outline, index.text
     found: dict[int, dict[bytes, float]] = {}
     weights: dict[bytes, float] = {}
@@ -189,13 +191,18 @@ def _score_wording(index: Read) -> tuple[dict[int, float], set[int]]:
         record: min(WEIGHTS.most_words, sum(weight / (1 + math.log10(1 + spread[word] / 10)) for word, weight in words.items()))
         for record, words in found.items()
     }
-    sure = {record for record, words in found.items() if max(words.values()) >= WEIGHTS.strong_word}
+    strongest = {record: max(words.values()) for record, words in found.items()}
+    sure = _list_at_least(strongest, WEIGHTS.strong_word)
     red = (position for span in index.spans for position in find_red(index.source, *span))
     for position in islice(red, _MAX_FAILURE_WORDS):
         if (record := outline.record_at(position)) >= 0:
             own[record] = max(own.get(record, 0.0) + WEIGHTS.red / 2, WEIGHTS.red)
             sure.add(record)
-    return own, sure
+    return own, sure or _list_at_least(strongest, WEIGHTS.weak_word)
+
+
+def _list_at_least(strongest: dict[int, float], least: float) -> set[int]:
+    return {record for record, weight in strongest.items() if weight >= least}
 
 
 def _weigh_word(word: bytes) -> float:

@@ -20,7 +20,8 @@ _NUMBER = re.compile(r"\d[\d.,:/-]*$")
 
 _FAILURE = re.compile(
     r"\b(?:fail(?:s|ed|ing|ure|ures)?|errors?|broke|broken|breaks?|crash(?:ed|es)?|exceptions?|wrong|problems?"
-    r"|root cause|panic(?:ked)?|went wrong|traceback|stack ?trace|abort(?:ed)?|fatal|unsuccessful(?:ly)?)\b",
+    r"|root cause|outages?|(?:not|isn't|doesn't|won't|stopped) work(?:ing)?|panic(?:ked)?|went wrong|traceback|stack ?trace"
+    r"|abort(?:ed)?|fatal|unsuccessful(?:ly)?)\b",
     re.IGNORECASE,
 )
 _HOW = re.compile(r"\b(?:how (?:to|do|does|can|could|should|is|are)|what (?:does|do)|when should)\b", re.IGNORECASE)

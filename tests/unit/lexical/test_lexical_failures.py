@@ -52,6 +52,8 @@ def test_only_a_value_of_its_own_says_that_nothing_failed(line: str, fails: bool
         "08:00:01,{:03} [{}] no space left on device",
         "[worker-{}] {} disk: no space left on device",
         "{} | {} | no space left on device",
+        'ts={} level={} msg="no space left on device"',
+        '{{"id": {}, "severity": "{}", "message": "no space left on device"}}',
     ],
 )
 @pytest.mark.parametrize("place", [3, 2_000, 3_999])
@@ -62,3 +64,20 @@ def test_an_event_of_a_failing_level_says_why_it_failed(event: str, place: int) 
     selection = select(build("\n".join(lines).encode()), "why did it fail", max_tokens=300)
     assert lines[place] in selection.text
     assert selection.confidence >= 0.5
+
+
+def test_what_came_before_a_report_is_shown_with_it() -> None:
+    lines = [f"Mar 01 08:00:{number % 60:02} host app[{number}]: request served" for number in range(3_000)]
+    lines[1_700:1_702] = ["Mar 01 08:28:20 host disk: replica 3 is detached", "Mar 01 08:28:20 host app[9]: ERROR journal lost"]
+    selection = select(build("\n".join(lines).encode()), "why did it fail", max_tokens=150)
+    assert "replica 3 is detached\nMar 01 08:28:20 host app[9]: ERROR journal lost" in selection.text
+
+
+@pytest.mark.parametrize("size", [3_000, 120_000])
+@pytest.mark.parametrize("question", ["why did it fail", "why is it not working?", "what caused the outage"])
+def test_what_only_may_be_a_failure_comes_nearest_if_nothing_certainly_is(size: int, question: str) -> None:
+    lines = [f"Mar 01 08:00:{number % 60:02} host app[{number}]: request served" for number in range(size)]
+    lines[size // 2] = "Mar 01 08:28:20 host app[9]: could not write the journal"
+    selection = select(build("\n".join(lines).encode()), question, max_tokens=200)
+    assert lines[size // 2] in selection.text
+    assert selection.confidence < 0.08

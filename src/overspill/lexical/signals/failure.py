@@ -7,7 +7,7 @@ from collections import Counter
 
 from overspill.lexical.boost import Boost, Order, Step, order_by_score, order_by_tier
 from overspill.lexical.confidence import measure_best_share
-from overspill.lexical.failures import Signs
+from overspill.lexical.failures import Signs, list_backwards
 from overspill.lexical.index import Index
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
@@ -20,6 +20,7 @@ _RARE_TOKENS, _RARE_SHARE = 200.0, 0.2
 _MAX_RARE_RECORDS = 3
 """A word of the question in no more records than this is what is looked for, even if the question is about a failure."""
 _VERDICTS_SHARE = 0.7
+_REPORTS_SHARE = 0.4
 _MIN_KNOWN_SHARE = 0.85
 """An event with less of what is asked shares some words with the question."""
 _NAMED_SHARE = 0.3
@@ -93,10 +94,12 @@ def _plan_failures(ranking: Ranking, signs: Signs, scores: dict[int, float]) -> 
 
 
 def _plan_causes(signs: Signs, order: Order) -> list[Step]:
-    """Where a cause is likeliest: before the first sign of giving up, at the first message, at the end."""
+    """Where a cause is likeliest: before the first sign of giving up, else before a report; at the first message, at the end."""
     top = order[0][1] if order else 1.0
+    reports = [] if signs.gave_up else [pair for pair in order if pair[0] in signs.failing]
     return [
-        Step([(record, top) for record in signs.before], _stretch_room),
+        Step(reports, lambda tokens: _REPORTS_SHARE * tokens),
+        Step([(record, top) for record in (list_backwards(reports[0][0]) if reports else signs.before)], _stretch_room),
         Step([(record, top) for record in signs.first_message]),
         Step([(record, top) for record in signs.end], lambda tokens: (tokens - _stretch_room(tokens)) / 2),
     ]
