@@ -175,7 +175,10 @@ def _score_causes(index: Read, own: dict[int, float], gave_up: list[int]) -> dic
 
 
 def _score_wording(index: Read) -> tuple[dict[int, float], set[int]]:
-    """How strongly each record suggests a failure, where frequent words count less; and which certainly report one, or may, if none does."""
+    """How strongly each record suggests a failure, where frequent words count less; and which report one.
+
+    Those that may report one count only if none certainly does.
+    """
     outline, text = index.outline, index.text
     found: dict[int, dict[bytes, float]] = {}
     weights: dict[bytes, float] = {}
