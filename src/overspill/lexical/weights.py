@@ -65,6 +65,9 @@ class Weights(Struct, frozen=True):
     section_half_bytes: int = 2_000
     """A section of this size counts half: the larger it is, the more words it has by chance."""
 
+    reply: float = 0.85
+    """The next message of a thread, as a share of the record that it may answer, and so on to those after it."""
+
     definition: float = 2.0
     """A name where it is defined, beside what it counts anywhere: the question is about what it does."""
     yes_or_no: float = 2.0

@@ -18,7 +18,13 @@ _STAMPED = re.compile(
     r"(?:\[?\d{1,4}[./-]\d{1,2}[./-]\d{1,4}, \d{1,2}:\d{2}(?::\d{2})?(?:[ \u202f][AaPp][Mm])?\]?(?: -)? )([^:\n]{1,40}): \S"
 )
 """`[06.01.2024, 16:43:00] Ann: ` and `1/6/24, 4:43 PM - Ann: `, as phones export chats."""
-_SPEAKER = re.compile(r"([^\W\d_a-z][\w.'’#-]*+(?: [^\W\d_][\w.'’-]*+| \([^()\n]{1,40}\)){0,4}): \S")
+_SPEAKER = re.compile(
+    # Programs write a time of day in brackets too, but what follows is a level or begins with a small letter.
+    r"(?:[\[(](?=[^\])\n]{0,30}\d:\d\d)[^\])\n]{4,40}[\])](?: -)? "
+    r"(?!(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL|SEVERE)\b))?+"
+    r"([^\W\d_a-z][\w.'’#-]*+(?: [^\W\d_][\w.'’-]*+| \([^()\n]{1,40}\)){0,4}): \S"
+)
+"""`Ann Lee: `, and `[4:43 pm on 6 January, 2024] Ann Lee: `."""
 _MIN_TURNS_SHARE, _MAX_INDENTED_SHARE = 0.6, 0.05
 _MIN_SPEAKERS, _MIN_TURNS_PER_SPEAKER = 2, 3
 """Names before colons are speakers if they are few and come again; else they are keys or terms."""

@@ -19,6 +19,7 @@ from overspill.lexical.signals.join import boost_joined_rows
 from overspill.lexical.signals.link import asks_for_likeness, boost_linked_rows, boost_unlike_rows
 from overspill.lexical.signals.neighbours import boost_bodies, boost_neighbours
 from overspill.lexical.signals.order import asks_for_order, boost_ordered_rows
+from overspill.lexical.signals.replies import boost_replies
 from overspill.lexical.signals.section import boost_sections
 from overspill.lexical.signals.verdict import boost_yes_or_no
 from overspill.lexical.signals.windows import boost_windows
@@ -36,6 +37,7 @@ SIGNALS: tuple[Signal, ...] = (
     boost_context,
     boost_sections,
     boost_windows,
+    boost_replies,
     boost_definitions,
     boost_yes_or_no,
     boost_counts,
