@@ -65,7 +65,7 @@ class Weights(Struct, frozen=True):
     section_half_bytes: int = 2_000
     """A section of this size counts half: the larger it is, the more words it has by chance."""
 
-    reply: float = 0.85
+    reply: float = 0.9
     """The next message of a thread, as a share of the record that it may answer, and so on to those after it."""
 
     definition: float = 2.0

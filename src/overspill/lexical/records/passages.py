@@ -22,6 +22,9 @@ _NUMBERED = re.compile(rb"\s*(?:(?:" + _DIVISIONS + rb")\s+[\dIVXLC]+\b|\d+(?:\.
 _CAPITALS = re.compile(rb"[ \t]*[A-Z][A-Z0-9 ,&'/()-]{3,80}:?\s*?(?:\n|\Z)")
 _HEADING_STARTS = frozenset(b" \t\r\n\f\v0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 """How a line begins that matches one of these two."""
+_ANCHOR = re.compile(rb"[ \t]*\.\. _[^`\n]{1,100}:\s*$")
+_ANCHOR_DEPTH = 7
+"""`.. _name:` names what is below it, for links, where there may be no heading; a heading ends it."""
 _MAX_HEADING_BYTES = 120
 _UNDERLINE = re.compile(rb"([=\-~^\"'`:.*+#<>_])\1{2,}[ \t]*\r?(?:\n|\Z)")
 _RULE = re.compile(rb"[\s|:+=-]{3,}$")
@@ -120,4 +123,6 @@ def _find_underline(text: Text, start: int, end: int, limit: int) -> bytes:
 def _heading_depth(line: bytes | bytearray) -> int:
     if b"#" in line and (found := _MARKED.match(line)):
         return len(found[1])
+    if b".. _" in line and _ANCHOR.match(line):
+        return _ANCHOR_DEPTH
     return 6 if line[0] in _HEADING_STARTS and (_NUMBERED.match(line) or _CAPITALS.match(line)) else 0
