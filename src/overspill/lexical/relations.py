@@ -23,6 +23,8 @@ _NEVER_KEYS = ("", "None", "True", "False")
 _MAX_TABLES = 40
 _MAX_KEY_CHARS = 100
 _SAMPLED_ROWS = 60
+_MIN_RUN_CHARS = (3, 2)
+"""How short the name of a table may be that a word begins with, and what is left of the word."""
 MIN_VALUES = 3
 """How many different values a column must have to refer to a table without being named after it."""
 _MAX_NAMES = 20
@@ -37,6 +39,8 @@ class Relation(Struct, frozen=True):
     table: Table
     name: tuple[str, ...]
     columns: list[str]
+    words: list[tuple[str, ...]]
+    """By column, the words of its own name."""
     key: int
     lists: frozenset[int]
     values: list[frozenset[str]]
@@ -84,15 +88,22 @@ def list_tables(index: Index) -> list[Table]:
 
 
 def read_relations(index: Index) -> Relations:
-    relations = [_read_relation(index, table) for table in list_tables(index)]
+    tables = list_tables(index)
+    names = [stem_parts(_read_name(index, table)) for table in tables]
+    known = frozenset(name[0] for name in names if len(name) == 1)
+    relations = [_read_relation(index, table, known) for table in tables]
     return Relations(relations, list(_find_steps(index, relations)))
 
 
-def _read_relation(index: Index, table: Table) -> Relation:
+def _read_name(index: Index, table: Table) -> str:
     outline = index.outline
     label = outline.under[table.first]
-    name = stem_parts(render(index, outline.label_starts[label], outline.label_ends[label])) if label >= 0 else ()
-    columns = read_columns(index, table)
+    return render(index, outline.label_starts[label], outline.label_ends[label]) if label >= 0 else ""
+
+
+def _read_relation(index: Index, table: Table, known: frozenset[str]) -> Relation:
+    name, columns = stem_parts(_read_name(index, table), known), read_columns(index, table)
+    words = [last_parts(column, known) for column in columns]
     rows = [cells for _, cells in islice(read_rows(index, table), _SAMPLED_ROWS)]
     numbers = range(len(columns))
     lists = frozenset(number for number in numbers if any(cells[number][:1] == "[" for cells in rows))
@@ -100,7 +111,7 @@ def _read_relation(index: Index, table: Table) -> Relation:
     naming = frozenset(number for number in numbers if number not in lists and len(values[number]) == len(rows))
     key = next((number for number in numbers if number in naming and is_named_as_key(columns[number])), -1)
     gaps = frozenset(number for number in numbers if any(cells[number] in _NEVER_KEYS for cells in rows))
-    return Relation(table, name, columns, key, lists, values, naming, gaps)
+    return Relation(table, name, columns, words, key, lists, values, naming, gaps)
 
 
 def is_named_as_key(column: str) -> bool:
@@ -139,7 +150,7 @@ def _list_names(index: Index, table: Table, columns: tuple[int, ...]) -> dict[in
 
 def _find_target(relations: list[Relation], source: int, column: int) -> int:
     """The relation that a column refers to, by their names; -1 for none."""
-    words = last_parts(relations[source].columns[column])
+    words = relations[source].words[column]
     fits = [_measure_fit(words, relation) if relation.key >= 0 else 0 for relation in relations]
     best = max(range(len(relations)), key=fits.__getitem__)
     if fits[best]:
@@ -154,7 +165,7 @@ def _find_target(relations: list[Relation], source: int, column: int) -> int:
 
 def _measure_fit(words: tuple[str, ...], relation: Relation) -> int:
     """`country_code` refers to the `code` of a country, `author` and `author_id` to an author, `born_city_id` to a city."""
-    key, name = last_parts(relation.columns[relation.key]), relation.name
+    key, name = relation.words[relation.key], relation.name
     if not words or not key:
         return 0
     is_key = words[-1] in read_lexicon("keys")
@@ -194,12 +205,21 @@ def split_cell(cell: str) -> list[str]:
     return [member for member in members if member not in _NEVER_KEYS and len(member) <= _MAX_KEY_CHARS]
 
 
-def last_parts(column: str) -> tuple[str, ...]:
+def last_parts(column: str, known: frozenset[str] = frozenset()) -> tuple[str, ...]:
     """The words of a column's own name, and of the object that it is in if it is only called `id`."""
     above, _, name = column.rpartition(".")
-    return stem_parts(above.rpartition(".")[2] + "." + name if name.lower() in read_lexicon("keys") else name)
+    return stem_parts(above.rpartition(".")[2] + "." + name if name.lower() in read_lexicon("keys") else name, known)
 
 
 @lru_cache(maxsize=4_096)
-def stem_parts(name: str) -> tuple[str, ...]:
-    return tuple(stem(part) for part in split_subwords(name))
+def stem_parts(name: str, known: frozenset[str] = frozenset()) -> tuple[str, ...]:
+    """The stems of its words. One that begins with the name of a table is two: `countrycode` is the code of a country."""
+    return tuple(stem(part) for word in split_subwords(name) for part in _split_run(word, known))
+
+
+def _split_run(word: str, known: frozenset[str]) -> tuple[str, ...]:
+    if known and stem(word) not in known:
+        for at in range(min(len(word), _MAX_KEY_CHARS) - _MIN_RUN_CHARS[1], _MIN_RUN_CHARS[0] - 1, -1):
+            if stem(word[:at]) in known:
+                return word[:at], word[at:]
+    return (word,)

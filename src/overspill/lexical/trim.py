@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 from overspill.lexical.index import Index
@@ -66,16 +67,26 @@ def _list_telling_members(index: Index, ranking: Ranking, record: int, members: 
     met = {ranking.terms[term].key for term, (is_key, *_) in best.items() if not is_key}
     keys = {number: _split_key(index.text, member) for number, member in enumerate(members) if member.depth == 1}
     asked = [number for number, parts in keys.items() if any(stem(part) in ranking.asked - met for part in parts)]
-    held = {*_list_naming(members, keys), *asked, *(number for *_, number in best.values())}
+    naming = _list_naming(members, keys)
+    inside = (inner for number in naming for inner in _list_inside(index.text, members, number))
+    held = {*naming, *inside, *asked, *(number for *_, number in best.values())}
     return join_spans([(members[number].start, members[number].end) for number in held])
 
 
 def _list_naming(members: list[Member], keys: dict[int, list[str]]) -> list[int]:
-    """The members that say which record this is: its first identifier and its names, or else the first member."""
+    """The members that say which record this is: its first identifier and its names, or else the first short member."""
     short = {number: parts[-1] for number, parts in keys.items() if parts and members[number].is_short}
     names = [number for number, last in short.items() if last.endswith(_NAMES)][:_MAX_NAMES]
     identifier = next(([number] for number, last in short.items() if last in _IDENTIFIERS), list[int]())
-    return [*identifier, *names] or [0]
+    return [*identifier, *names] or [next(iter(short), 0)]
+
+
+def _list_inside(text: Text, members: list[Member], number: int) -> Iterator[int]:
+    """The first members of the object that a member holds: a name may have several forms, as in `{"name": {"common": …}}`."""
+    if text[members[number].end - 1 : members[number].end] == b"{":
+        inside = takewhile(lambda inner: members[inner].depth > members[number].depth, range(number + 1, len(members)))
+        plain = (inner for inner in inside if members[inner].depth == members[number].depth + 1 and members[inner].is_short)
+        yield from islice(plain, _MAX_NAMES)
 
 
 def _split_key(text: Text, member: Member) -> list[str]:

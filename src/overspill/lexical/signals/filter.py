@@ -16,8 +16,9 @@ _MAX_VALUE_BYTES = 80
 """A longer value is a description, which mentions much that is not so."""
 _MAX_ROWS = 60
 _ROW = re.compile(rb"\{")
-_KEY_BEFORE = re.compile(rb"\"([^\"\\]{1,60})\"\s{0,4}:\s{0,4}\"?\Z")
+_KEY_BEFORE = re.compile(rb"\"([^\"\\]{1,60})\"\s{0,4}:\s{0,4}\"?(-?)\Z")
 _AFTER_NUMBER = re.compile(rb"\s{0,40}[,}\]\"]| ")
+_NEGATIVE = re.compile(r"(?<![^\s(\"'=<>])[-\u2212](\d[\d.]*)")
 _KEY_AFTER = re.compile(rb"\"\s{0,4}:")
 
 
@@ -25,15 +26,17 @@ def boost_filtered_rows(index: Index, query: Query, ranking: Ranking) -> Boost |
     if not query.listing or not index.traits.has_members or ranking.leads:
         return None
     met: dict[int, float] = {}
+    negative = frozenset(_NEGATIVE.findall(query.text))
     for record, spots in ranking.hits.items():
         if _ROW.match(index.text, index.outline.starts[record]):
-            met[record] = _score(index.text, ranking, spots)
+            met[record] = _score(index.text, ranking, spots, negative)
     most = max(met.values(), default=0.0)
     rows = sorted((record for record in met if met[record] >= WEIGHTS.filtered * most), key=lambda record: (-met[record], record))
-    return Boost(rows=rows[:_MAX_ROWS], brief=frozenset(rows)) if most and len(rows) <= _MAX_ROWS else None
+    # As leads too, so that an order ("the first", "the largest") is looked for among them and not among all rows.
+    return Boost(leads=rows, rows=rows, brief=frozenset(rows)) if most and len(rows) <= _MAX_ROWS else None
 
 
-def _score(text: Text, ranking: Ranking, spots: list[tuple[int, int, int]]) -> float:
+def _score(text: Text, ranking: Ranking, spots: list[tuple[int, int, int]], negative: frozenset[str]) -> float:
     """The worth of the terms that are values of fields, by the share of the value that they make up."""
     shares: dict[int, float] = {}
     values: dict[tuple[int, int], dict[int, int]] = {}
@@ -41,7 +44,8 @@ def _score(text: Text, ranking: Ranking, spots: list[tuple[int, int, int]]) -> f
         if ranking.terms[term].role == "wording":
             continue
         if bytes(text[start:end]).replace(b".", b"").isdigit():
-            shares[term] = max(shares.get(term, 0.0), _measure_number(text, start, end, ranking.asked))
+            is_negative = ranking.terms[term].key in negative
+            shares[term] = max(shares.get(term, 0.0), _measure_number(text, start, end, ranking.asked, is_negative=is_negative))
         elif value := _find_value(text, start, end):
             values.setdefault(value, {})[term] = end - start
     for (start, end), terms in values.items():
@@ -51,10 +55,10 @@ def _score(text: Text, ranking: Ranking, spots: list[tuple[int, int, int]]) -> f
     return sum(ranking.worth[term] * share for term, share in shares.items())
 
 
-def _measure_number(text: Text, start: int, end: int, asked: frozenset[str]) -> float:
-    """Whether a number is all of a value, of a field that the question names."""
+def _measure_number(text: Text, start: int, end: int, asked: frozenset[str], *, is_negative: bool) -> float:
+    """Whether a number is all of a value, of a field that the question names. A question may say in words that it is negative."""
     key = _KEY_BEFORE.search(text[max(0, start - _MAX_VALUE_BYTES) : start])
-    if not key or not _AFTER_NUMBER.match(text, end):
+    if not key or not _AFTER_NUMBER.match(text, end) or (is_negative and not key[2]):
         return 0.0
     names = {stem(part) for part in split_subwords(key[1].decode("utf-8", "replace"))}
     return 1.0 if names & asked else WEIGHTS.unnamed_number

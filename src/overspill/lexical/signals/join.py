@@ -152,11 +152,14 @@ def _guess_steps(index: Index, relations: list[Relation], known: list[Step], wor
     small = {number for number, each in enumerate(relations) if each.has_few_keys}
     taken = {(step.source, step.column) for step in known}
     linked = {(step.source, step.target) for step in known}
+    referring = {(step.source, step.target) for step in known if step.is_reference}
     for source, relation in enumerate(relations):
         for column, values in list_codes(relation).items():
             is_asked = asked.issuperset(last_parts(relation.columns[column]))
             goals = small if is_asked else small & named
-            targets = [goal for goal in sorted(goals) if goal != source and (source, goal) not in linked]
+            # A town refers to its country, and yet the capital of a country may be a town.
+            taken_goals = {source, *(goal for start, goal in (referring if is_asked else linked) if start == source)}
+            targets = sorted(goals - taken_goals)
             if column == relation.key or (source, column) in taken or not targets:
                 continue
             keys = {goal: index.remember(list_keys, relations[goal].table, relations[goal].key) for goal in targets}
@@ -237,7 +240,7 @@ def _find_holding(index: Index, relation: Relation, column: int, values: Iterabl
     opening = rb"\[(?:[^{}:]*?\W)??" if column in relation.lists else rb'"?'
     outline = index.outline
     first, last = relation.table.first, relation.table.last
-    pattern = compile_pattern(rb'"%b"\s*:\s*%b(?:%b)(?:\W|$)' % (name, opening, spelt))
+    pattern = compile_pattern(rb'[".]%b"\s*:\s*%b(?:%b)(?:\W|$)' % (name, opening, spelt))
     spots = pattern.finditer(index.text, outline.starts[first], outline.ends[last - 1])
     found = dict.fromkeys(outline.record_at(spot.start()) for spot in islice(spots, _MAX_ROWS * _MAX_ROWS))
     return [record for record in found if first <= record < last] or [first]
