@@ -81,6 +81,8 @@ class Weights(Struct, frozen=True):
     """What is below a matching heading: just after it."""
     heading: float = 0.8
     """Of the best score: a heading with less shares a word with the question, and what is below it may be about others."""
+    fact: float = 0.06
+    """A label with its value on a page, of the best score: after all that matches, as the question may have other words."""
     asked_side: float = 0.95
     """The record after one, if the question says "after"."""
     other_side: float = 0.6

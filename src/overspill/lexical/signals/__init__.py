@@ -13,6 +13,7 @@ from overspill.lexical.signals.context import boost_context
 from overspill.lexical.signals.count import boost_counts
 from overspill.lexical.signals.definition import boost_definitions
 from overspill.lexical.signals.expansion import boost_related_words
+from overspill.lexical.signals.facts import boost_facts
 from overspill.lexical.signals.failure import boost_failures
 from overspill.lexical.signals.filter import boost_filtered_rows
 from overspill.lexical.signals.join import boost_joined_rows
@@ -42,6 +43,7 @@ SIGNALS: tuple[Signal, ...] = (
     boost_yes_or_no,
     boost_counts,
     boost_failures,
+    boost_facts,
     boost_bodies,
     boost_neighbours,
     boost_unlike_rows,
