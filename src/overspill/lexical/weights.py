@@ -83,6 +83,8 @@ class Weights(Struct, frozen=True):
     """Of the best score: a heading with less shares a word with the question, and what is below it may be about others."""
     fact: float = 0.06
     """A label with its value on a page, of the best score: after all that matches, as the question may have other words."""
+    fact_in_other_words: float = 0.5
+    """The same, if a word of the question is nowhere on the page."""
     asked_side: float = 0.95
     """The record after one, if the question says "after"."""
     other_side: float = 0.6
