@@ -25,6 +25,8 @@ _MAX_KEY_CHARS = 100
 _SAMPLED_ROWS = 60
 _MIN_RUN_CHARS = (3, 2)
 """How short the name of a table may be that a word begins with, and what is left of the word."""
+_MAX_RUN_CHARS = 40
+"""A longer word is not split: each of its beginnings would have to be tried."""
 MIN_VALUES = 3
 """How many different values a column must have to refer to a table without being named after it."""
 _MAX_NAMES = 20
@@ -218,8 +220,9 @@ def stem_parts(name: str, known: frozenset[str] = frozenset()) -> tuple[str, ...
 
 
 def _split_run(word: str, known: frozenset[str]) -> tuple[str, ...]:
-    if known and stem(word) not in known:
-        for at in range(min(len(word), _MAX_KEY_CHARS) - _MIN_RUN_CHARS[1], _MIN_RUN_CHARS[0] - 1, -1):
+    least, rest = _MIN_RUN_CHARS
+    if len(word) <= _MAX_RUN_CHARS and any(word.startswith(name[:least]) for name in known) and stem(word) not in known:
+        for at in range(len(word) - rest, least - 1, -1):
             if stem(word[:at]) in known:
                 return word[:at], word[at:]
     return (word,)
