@@ -274,7 +274,7 @@ def _list_last_lines(sample: OutputSample, index: Index) -> Iterator[list[str]]:
 
 def _suggest(sample: OutputSample, index: Index, failed: int, levels: Counter[str]) -> list[NextStep]:
     """`failed`: an event, or -1."""
-    severe = [level for level in _SEVERE if level in levels]
+    severe = [level if index.text.find(level.encode()) >= 0 else level.lower() for level in _SEVERE if level in levels]
     search = NextStep("grep", "|".join(severe) or "(?i)error|fail", "every failure, with its time")
     place = sample.locate(index.outline.starts[failed]) if failed >= 0 else ""
     if not place.startswith("L"):

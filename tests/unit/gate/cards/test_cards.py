@@ -106,6 +106,13 @@ def test_a_service_log_has_times_levels_and_messages():
     assert steps("\n".join(lines)) == [("lines", "671-711"), ("grep", "ERROR")]
 
 
+def test_a_search_for_failures_spells_the_level_as_the_log_does():
+    events = [f'ts=2026-03-01T08:00:{number % 60:02} level=info msg="request {number} served"' for number in range(300)]
+    events[200] = 'ts=2026-03-01T08:28:20 level=error msg="no space left"'
+    assert ("grep", "error") in steps("\n".join(events))
+    assert ("grep", "ERROR") in steps("\n".join(events).replace("level=error", "level=ERROR"))
+
+
 def test_a_build_log_has_its_verdict_first_then_what_failed():
     made = [f"[{number}/900] Compiling module_{number}.c" for number in range(900)]
     text = "\n".join(
