@@ -39,11 +39,6 @@ def test_split_by_document_a_document_is_in_one_half_and_the_halves_of_a_kind_ar
         assert abs(sizes["seen"] - sizes["unseen"]) <= 1
 
 
-def test_without_a_split_all_of_a_set_is_unseen() -> None:
-    questions = [ask("lists", f"docs/{doc}", number) for doc in range(4) for number in range(3)]
-    assert divide(questions, "none") == {question.id: "unseen" for question in questions}
-
-
 def test_code_of_one_repository_is_in_one_half_whatever_the_commit() -> None:
     questions = [ask("code", f"docs/{name}-{commit}", 0, name) for name in ("a/b", "c/d") for commit in range(4)]
     divided = divide(questions, "document")

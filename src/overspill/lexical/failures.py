@@ -61,11 +61,14 @@ _GAVE_UP = (
 )
 _MESSAGE = (
     rb"(?m)(?:(?:^|[ :\])])(?i:fatal error|error|fatal)(?:\[\w+\])?: \S|^E  +\S|^\S*(?:Error|Exception): \S|\bpanicked at "
-    rb"|^Traceback \(most recent|^Exception in thread|^FAILED: "
-    rb"|[\d\])|:] ?[\[(|]?(?:ERROR|FATAL|CRITICAL|SEVERE)\b[\])|:]? +\S"
-    rb"|\b(?i:level|severity|levelname|lvl)[\"']?[:=] ?[\"']?(?i:error|err|fatal|critical|severe|panic|alert|emergency)\b)"
+    rb"|^Traceback \(most recent|^Exception in thread|^FAILED: )"
 )
-"""How programs begin an error message. The last two are levels of events: behind a time or a thread, and as a field."""
+"""How programs begin an error message."""
+_LEVEL = (
+    rb"[\d\])|:] ?[\[(|]?(?:ERROR|FATAL|CRITICAL|SEVERE)\b[\])|:]? +\S"
+    rb"|\b(?i:level|severity|levelname|lvl)[\"']?[:=] ?[\"']?(?i:error|err|fatal|critical|severe|panic|alert|emergency)\b"
+)
+"""The level of an event that reports a failure: behind a time or a thread, or as a field."""
 _VERDICT = (
     rb"(?m)^\W*(?:FAILED|FAIL|ERROR|not ok|\xe2\x9c\x97|\xe2\x9c\x98|\xe2\x9c\x95|\xe2\x9c\x96)[ :]\s*\S"
     rb"|\S\W+(?:FAILED|FAIL|ERROR|F|E)(?: \*+)?\s*$"
@@ -73,7 +76,7 @@ _VERDICT = (
 """How test runners mark a failed test."""
 
 
-_words, _gave_up, _message, _verdict = map(compile_pattern, (_WORDS, _GAVE_UP, _MESSAGE, _VERDICT))
+_words, _gave_up, _message, _level, _verdict = map(compile_pattern, (_WORDS, _GAVE_UP, _MESSAGE, _LEVEL, _VERDICT))
 
 
 class Read(Protocol):
@@ -110,6 +113,11 @@ class Signs(Struct, frozen=True):
     gave_up: bool
     """Whether a program says that it gave up."""
 
+    @property
+    def is_told(self) -> bool:
+        """Whether a program says so itself. Services report failures by the level of events, and go on."""
+        return bool(self.gave_up or self.first_message or self.verdicts)
+
 
 def read_signs(index: Read) -> Signs:
     outline = index.outline
@@ -120,6 +128,7 @@ def read_signs(index: Read) -> Signs:
     verdicts = [record for record in dict.fromkeys(marks) if record >= 0]
     last = outline.record_at(gave_up[0] - 1) if gave_up else len(outline) - 1
     own, failing = _score_wording(index)
+    is_reported = gave_up or message or (verdicts and index.traits.is_log) or next(_search(index, _level), None)
     return Signs(
         before=list_backwards(last),
         end=list_backwards(len(outline) - 1),
@@ -127,7 +136,7 @@ def read_signs(index: Read) -> Signs:
         verdicts=verdicts,
         failing={record: own[record] for record in failing},
         scores=_score_causes(index, own, gave_up),
-        evidence=WEIGHTS.evidence_of_failure if gave_up or message or (verdicts and index.traits.is_log) else 0.0,
+        evidence=WEIGHTS.evidence_of_failure if is_reported else 0.0,
         gave_up=bool(gave_up),
     )
 
@@ -137,7 +146,7 @@ def find_sign_places(source: Source) -> list[int]:
     whole = (source, 0, len(source))
     gave_up = next((end for _, end in search_pieces(_gave_up, *whole)), len(source))
     before = [max(0, gave_up - 1 - distance) for distance in range(0, _CAUSE_REACH_BYTES, _CAUSE_REACH_BYTES // 2)]
-    message = next((start for start, _ in search_pieces(_message, *whole)), 0)
+    messages = [next((start for start, _ in search_pieces(pattern, *whole)), 0) for pattern in (_message, _level)]
     verdicts = [start for start, _ in islice(search_pieces(_verdict, *whole), _MAX_VERDICT_PLACES)]
     spans = islice(search_pieces(_words, *whole), _MAX_SCANNED_WORDS)
     found = [(bytes(source[start:end]).lower(), start) for start, end in spans]
@@ -146,7 +155,7 @@ def find_sign_places(source: Source) -> list[int]:
     telling = {word for word in meant if not _is_weak.fullmatch(word)} or meant
     rarest = nsmallest(_MAX_WORD_PLACES, ((spread[word], place) for word, place in found if word in telling))
     end = [max(0, len(source) - 1 - _CAUSE_REACH_BYTES)]
-    return [*before, message, *end, *verdicts, *(place for _, place in rarest)]
+    return [*before, *messages, *end, *verdicts, *(place for _, place in rarest)]
 
 
 def _search(index: Read, pattern: Pattern) -> Iterator[Span]:

@@ -50,7 +50,7 @@ def _add_failure(index: Index, query: Query, ranking: Ranking) -> Boost | None:
     if not index.traits.is_log or query.listing or query.how or not ranking.terms or _has_known_number(ranking):
         return None
     # Signs last: reading them takes as long as the search.
-    if measure_best_share(index, ranking) >= _MIN_KNOWN_SHARE or not index.signs.evidence:
+    if measure_best_share(index, ranking) >= _MIN_KNOWN_SHARE or not index.signs.is_told:
         return None
     named = Step(order_by_score(ranking.scores), lambda tokens: _NAMED_SHARE * tokens)
     order = order_by_score(_score_blame(ranking, index.signs))
