@@ -6,6 +6,7 @@ matter.
 
 from __future__ import annotations
 
+import math
 import time
 from threading import Lock
 
@@ -29,7 +30,7 @@ class Run:
         self._key = f"runs/{self.id}"
         self._mutex = Lock()
         self._date = 0.0
-        self._renewed = 0.0
+        self._renewed = math.inf
         self._written = 0.0
         self._renew()
         self.lease.start_renewing(self._renew_again)
@@ -46,7 +47,6 @@ class Run:
         """Note whether the lease has run out, and return how often that has happened."""
         with self._mutex:
             if _elapsed() - self._renewed > self.lease.seconds:
-                self.lapses += 1
                 self._renew()
             return self.lapses
 
@@ -56,10 +56,11 @@ class Run:
             pass
 
     def _renew(self) -> None:
-        """Called with the mutex held."""
+        """Called with the mutex held. The lease may run out while the service is slow to take the sign of life."""
         started = _elapsed()
         self._bucket.put(self._key)
         written = _elapsed()
+        self.lapses += written - self._renewed > self.lease.seconds
         found = self._bucket.find(self._key)
         self._date, self._written = (found.modified if found else time.time()), written
         self._renewed = started
@@ -68,7 +69,5 @@ class Run:
         with self._mutex:
             if not self.lease.is_usable:
                 return False
-            if _elapsed() - self._renewed > self.lease.seconds:
-                self.lapses += 1
             self._renew()
             return True
