@@ -19,6 +19,7 @@ pytest.importorskip("obstore")
 
 from overspill.store.objects import journal, removal
 from overspill.store.objects.bucket import Bucket
+from overspill.store.objects.run import Run
 from overspill.store.objects.store import ObjectStore
 from overspill.store.protocols import KeepLimits
 
@@ -167,6 +168,20 @@ def test_a_write_that_arrives_after_another_worker_took_the_session_is_not_ackno
         relay.pass_on()
         with pytest.raises(StoreError, match="can no longer write"):
             late.result(60)
+
+
+def test_a_lease_that_runs_out_while_its_renewal_is_under_way_has_run_out(s3_server, s3_url, monkeypatch):
+    relay = Relay(socket.AF_INET, ("127.0.0.1", s3_server))
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{relay.port}")
+    run = Run(Bucket(s3_url), lease_seconds=1)
+    relay.hang()
+    time.sleep(1.2)  # the renewal begins after a third of a second, so that it takes less than the time of the lease
+    relay.pass_on()
+    try:
+        assert run.check_lease() >= 1
+    finally:
+        run.lease.end()
+        run.wait_for_renewal()
 
 
 @pytest.mark.promise("nobody-elses")
