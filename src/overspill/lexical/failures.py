@@ -115,7 +115,7 @@ class Signs(Struct, frozen=True):
 
     @property
     def is_told(self) -> bool:
-        """Whether a program says so itself. Services report failures by the level of events, and go on."""
+        """Whether a program says outright that it failed. A level alone does not: services log an error and go on."""
         return bool(self.gave_up or self.first_message or self.verdicts)
 
 

@@ -42,7 +42,7 @@ class Relation(Struct, frozen=True):
     name: tuple[str, ...]
     columns: list[str]
     words: list[tuple[str, ...]]
-    """By column, the words of its own name."""
+    """For each column, the words of its own name."""
     key: int
     lists: frozenset[int]
     values: list[frozenset[str]]

@@ -18,7 +18,7 @@ _LINK, _MAX_LINKS = b"<a ", 1
 _MAX_FACT_CHARS, _MAX_FACT_BYTES = 160, 1_500
 """Of what a reader sees, and with its markup."""
 _MAX_RECORDS = 5_000
-"""A page with more is no page about one thing."""
+"""A page with more records is not about one thing."""
 
 
 def boost_facts(index: Index, query: Query, ranking: Ranking) -> Boost | None:

@@ -12,7 +12,7 @@ from overspill.lexical.rank import Ranking
 from overspill.lexical.weights import WEIGHTS
 
 _ANSWERED_RECORDS = 10
-"""How many of the best records may be what somebody answered."""
+"""Replies are looked for after this many of the best records."""
 _MAX_REPLIES = 3
 _MAX_DISTANCE_RECORDS = 200
 """Further on in a long thread, messages answer others."""
