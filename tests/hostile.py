@@ -123,6 +123,10 @@ DOCUMENTS: dict[str, Document] = {
     "turns": _lines("[10:00] <alpha#> it failed and beta did too\n"),
     "turns that never end": _of("alpha failed ", start="[10:00] <ann> no\n[10:01] <bob> yes\n[10:02] <ann> "),
     "turns of speakers": _lines("Ann Low: the alpha failed at last, and nobody saw it\nBob Hay: beta did not fail for once\n"),
+    "minutes": _lines(
+        "== Alpha and beta # ==\n\nAnn Low: the alpha failed, and nobody saw it\n\nBob Hay: beta did not fail for once\n\n"
+        "Ann Low: it will fail soon enough, and then we shall see\n\n=== Conclusion ===\n\nalpha and beta stay as they are\n\n"
+    ),
     "messages": _lines(
         "Ann Low, 2010-01-05 02:02:\nalpha # failed\n\nBob Hay, 2010-01-05 05:37:\n> alpha # failed\nbeta did\n\n"
     ),
@@ -131,6 +135,11 @@ DOCUMENTS: dict[str, Document] = {
     "messages of quotations": _of(
         "> " * 40 + "alpha\nno\n", start="Ann Low, 2010-01-05 02:02:\nalpha failed\n\nso it did\n\n" * 4
     ),
+    "posts": _lines(
+        "Ann Low, 2010-01-05 02:02:\n<p>alpha # failed</p><p>so it did</p>\n\nBob Hay, 2010-01-05 05:37:\n<br>beta did<br>\n\n"
+    ),
+    "posts of tags": _of("<p><br>", start="Ann Low, 2010-01-05 02:02:\n<p>alpha failed</p>\n\n<p>so it did</p>\n\n" * 4),
+    "posts of tags never closed": _of("<p ", start="Ann Low, 2010-01-05 02:02:\n<p>alpha failed</p>\n\n<p>so it did</p>\n\n" * 4),
     "underlined headings": _lines("Alpha # of the beta\n-------------------\n\n", start="# One\n\n# Two\n\n"),
     "tables that refer to each other": _lines(
         '{"id": #, "name": "alpha #", "alpha_id": #, "alphas": [1, 2, #]}, ',

@@ -26,6 +26,7 @@ class Listing:
     path: str
     is_compact: bool = False
     inside: str = ""  # the key that the objects are below
+    is_lines: bool = False  # an object a line, in the file and in the document
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ def build(sources: Sources, chosen: QuestionSet) -> list[Entry]:
     picks = read_picks(chosen.name, "lists")
     for name, listing in chosen.listings.items():
         objects = read_listing(listing, sources)
-        text = json.dumps(objects, ensure_ascii=False, indent=None if listing.is_compact else 2)
+        text = render(listing, objects)
         for number, pick in enumerate(pick for pick in picks if pick["list"] == name):
             entries += [Entry(question, text) for question in ask(name, listing, pick, number, objects)]
     return entries
@@ -38,9 +38,17 @@ def read_listing(listing: Listing, sources: Sources) -> list[dict[str, Any]]:
         packed = sources.read_package(listing.source, listing.path)
     else:
         packed = sources.git(listing.source).read_bytes(listing.path)
+    if listing.is_lines:
+        return [json.loads(line) for line in packed.splitlines() if line.strip()]
     whole = json.loads(packed)
     found: dict[str, dict[str, Any]] | list[dict[str, Any]] = whole[listing.inside] if listing.inside else whole
     return list(found.values()) if isinstance(found, dict) else found
+
+
+def render(listing: Listing, objects: list[dict[str, Any]]) -> str:
+    if listing.is_lines:
+        return "".join(json.dumps(thing, ensure_ascii=False) + "\n" for thing in objects)
+    return json.dumps(objects, ensure_ascii=False, indent=None if listing.is_compact else 2)
 
 
 def get(thing: Any, path: str) -> str | None:
@@ -72,6 +80,8 @@ def combine(objects: list[dict[str, Any]], where: list[str], answer: str) -> dic
 
 def ask(name: str, listing: Listing, pick: dict[str, Any], number: int, objects: list[dict[str, Any]]) -> list[Question]:
     groups = combine(objects, pick["where"], pick["answer"])
+    if pick.get("distinct"):  # objects of one name would make one answer of two
+        groups = {values: names for values, names in groups.items() if len(set(names)) == len(names)}
     chosen = sorted(groups, key=lambda values: hashlib.sha256(f"{name}{number}{values}".encode()).digest())[: pick["take"]]
     return [
         Question(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from benchmarks.questions.sets.fifth import FIFTH
 from benchmarks.questions.sets.first import FIRST
+from benchmarks.questions.sets.fourth import FOURTH
 from benchmarks.questions.sets.second import SECOND
 from benchmarks.questions.sets.third import THIRD
 
-SETS = {chosen.name: chosen for chosen in (FIRST, SECOND, THIRD)}
+SETS = {chosen.name: chosen for chosen in (FIRST, SECOND, THIRD, FOURTH, FIFTH)}

@@ -6,6 +6,7 @@ import csv
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Any, cast
 
 import msgspec
@@ -21,7 +22,15 @@ MOST_ROWS = 200_000
 """Rows of a table that are compared with each other at most."""
 _SAMPLED_ROWS = 50
 """Rows to read to find out which fields rows have: not every row has all of them."""
+MAX_COLUMNS = 500
+"""Of rows of JSON, which may have any number of different fields. Each row is as long as there are columns."""
+_MAX_REMEMBERED_BYTES = 12 << 20
+"""Memory for the rows of JSON that were read. Several steps of a question read the same ones."""
+_CELL_BYTES = 64
+"""What a cell takes besides its text."""
 _MAX_FIELD_DEPTH = 3
+MEMBER_KEY = "@key"
+"""The name of the column for the names of rows that are members of an object instead of a list."""
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
 _WIDE_GAP = re.compile(r"\s{2,}")
 _WORD = re.compile(r"[^\W_]+")
@@ -39,7 +48,8 @@ def _read_columns(index: Index, table: Table) -> list[str]:
     outline = index.outline
     if table.cells == "json":
         step = max(1, (table.last - table.first) // _SAMPLED_ROWS)
-        return list(dict.fromkeys(name for record in range(table.first, table.last, step) for name in _fields(index, record)))
+        names = (name for record in range(table.first, table.last, step) for name in read_fields(index, record))
+        return list(islice(dict.fromkeys(names), MAX_COLUMNS))
     if rows := index.remember(_read_header_rows, table):
         return [name_column(rows, column) for column in range(max(map(len, rows)))]
     return _split(render(index, outline.label_starts[table.header], outline.label_ends[table.header]), table)
@@ -64,15 +74,37 @@ def _read_header_rows(index: Index, table: Table) -> list[list[str]]:
 
 
 def read_rows(index: Index, table: Table, records: Sequence[int] = ()) -> Iterator[tuple[int, list[str]]]:
-    """The cells of these records, or of all."""
+    """The cells of these records, or of all. They are remembered, so they must not be changed."""
     names = read_columns(index, table)
+    remembered = index.remember(_RememberedRows)
     for record in records or range(table.first, table.last):
         if table.cells == "json":
-            fields = _fields(index, record)
-            yield record, [fields.get(name, "") for name in names]
+            yield record, remembered.read(index, record, names, is_chosen=bool(records))
         else:
             text = render(index, index.outline.starts[record], index.outline.ends[record])
             yield record, text.split(maxsplit=len(names) - 1) if table.cells == "words" else _split(text, table)
+
+
+class _RememberedRows:
+    """The cells of rows of JSON that were read, as many as there is room for."""
+
+    def __init__(self, _: Index) -> None:
+        self._rows: dict[int, list[str]] = {}
+        self._left = _MAX_REMEMBERED_BYTES
+
+    def read(self, index: Index, record: int, names: list[str], *, is_chosen: bool) -> list[str]:
+        """`is_chosen` is false where all rows of a table are read, which does not displace those that a question is about."""
+        if (known := self._rows.get(record)) is not None:
+            return known
+        fields = read_fields(index, record)
+        cells = [fields.get(name, "") for name in names]
+        taken = index.outline.ends[record] - index.outline.starts[record] + _CELL_BYTES * len(cells)
+        if is_chosen and self._left < taken <= _MAX_REMEMBERED_BYTES:
+            self._rows, self._left = {}, _MAX_REMEMBERED_BYTES
+        if taken <= self._left:
+            self._rows[record] = cells
+            self._left -= taken
+        return cells
 
 
 def find_column(names: list[str], words: Sequence[str]) -> int | None:
@@ -81,10 +113,10 @@ def find_column(names: list[str], words: Sequence[str]) -> int | None:
     stems = [stem(word) for word in words if word not in read_lexicon("stop") and len(word) > 1]
 
     def naming(number: int) -> int:
-        return sum(any(_same_word(word, part) for part in known[number]) for word in stems)
+        return sum(any(is_same_word(word, part) for part in known[number]) for word in stems)
 
     for word in stems:
-        if named := [number for number, parts in enumerate(known) if any(_same_word(word, part) for part in parts)]:
+        if named := [number for number, parts in enumerate(known) if any(is_same_word(word, part) for part in parts)]:
             return max(named, key=naming)
     return None
 
@@ -97,7 +129,7 @@ def _stem_name(name: str) -> frozenset[str]:
 _remember_stems = lru_cache(maxsize=4_096)(_stem_name)
 
 
-def _same_word(one: str, other: str) -> bool:
+def is_same_word(one: str, other: str) -> bool:
     """Whether these are forms of one word, or one abbreviates the other: memory, mem."""
     if one == other:
         return True
@@ -106,14 +138,19 @@ def _same_word(one: str, other: str) -> bool:
     return len(one) >= 3 and other.startswith(one) and len(other) - len(one) <= max(3, len(one) // 2)
 
 
-def _fields(index: Index, record: int) -> dict[str, str]:
+def read_fields(index: Index, record: int) -> dict[str, str]:
     raw = bytes(index.text[index.outline.starts[record] : index.outline.ends[record]])
     raw = raw.replace(index.fill, b"") if index.fill else raw
+    is_member = raw[:1] == b'"'
     try:
-        fields = _OBJECT.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        fields = _OBJECT.decode(b"{%b}" % raw if is_member else raw)
+        if not is_member:
+            return dict(_flat(fields, ""))
+        # A row of an object, whose name is its key.
+        name, row = next(iter(fields.items()))
+        return {MEMBER_KEY: name, **dict(_flat(cast("dict[str, Any]", row), ""))} if isinstance(row, dict) else {}
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {}
-    return dict(_flat(fields, ""))
 
 
 def _flat(fields: dict[str, Any], above: str, depth: int = 0) -> Iterator[tuple[str, str]]:
@@ -121,8 +158,28 @@ def _flat(fields: dict[str, Any], above: str, depth: int = 0) -> Iterator[tuple[
     for key, field in fields.items():
         if depth < _MAX_FIELD_DEPTH and isinstance(field, dict):
             yield from _flat(cast("dict[str, Any]", field), f"{above}{key}.", depth + 1)
+        elif members := _merge_members(field):
+            yield from ((f"{above}{key}.{name}", str(held)) for name, held in members.items())
         else:
             yield above + key, str(cast(object, field))
+
+
+def _merge_members(field: object) -> dict[str, list[object]]:
+    """What the objects of a list have, by name: the lines of an order have products. Empty if it is another list."""
+    merged: dict[str, list[object]] = {}
+    for member in cast("list[object]", field) if isinstance(field, list) else ():
+        for name, held in _list_fields(cast("dict[str, object]", member)) if isinstance(member, dict) else ():
+            merged.setdefault(name, []).append(held)
+    return merged
+
+
+def _list_fields(member: dict[str, object]) -> Iterator[tuple[str, object]]:
+    """Those of an object inside a member are its own, as in rows."""
+    for name, held in member.items():
+        if isinstance(held, dict) and held:
+            yield from ((f"{name}.{key}", each) for key, each in cast("dict[str, object]", held).items())
+        else:
+            yield name, cast(object, held)
 
 
 def _split(text: str, table: Table) -> list[str]:

@@ -36,6 +36,8 @@ class Plan(Struct, frozen=True):
 
 
 def plan(index: Index, query: Query, ranking: Ranking, signals: Sequence[Signal]) -> Plan:
+    if query.listing and index.traits.has_topics and index.traits.is_running_text:
+        query = replace(query, listing=False)  # what is said in a thread is no list, and replies need not match
     boosts: list[Boost] = []
     for signal in signals:
         if boost := signal(index, query, ranking):

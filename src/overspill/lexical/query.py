@@ -16,6 +16,8 @@ from overspill.lexical.words import read_lexicon, read_related, split_subwords, 
 _QUOTED = re.compile(r"\"([^\"]{2,200})\"|“([^”]{2,200})”|`([^`]{2,200})`|(?<!\w)'([^']{2,200})'(?!\w)")
 _TOKEN = re.compile(r"[^\W_][\w./:@#+~-]*[^\W_]|[^\W_]")
 _IDENTIFIER = re.compile(r"\D*+\d.*[./_:@+-]|[^._/:@+-]*+[._/:@+-].*\d|.*(?:[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z]|_|\w/\w|\w\.\w|::)")
+_CONTRACTED = re.compile(r"\b(?:[a-z]{2,6}n['’]t)\b", re.IGNORECASE)
+"""`isn't`, `won't`: little words in one. Their halves are other words."""
 _NUMBER = re.compile(r"\d[\d.,:/-]*$")
 
 _FAILURE = re.compile(
@@ -101,7 +103,7 @@ def parse(question: str) -> Query:
     terms = _Terms()
     text = question[:_MAX_QUESTION_CHARS]
     symbols = [token for token in (word.strip("\"'`“”()").rstrip("?.,;:") for word in text.split()) if _is_symbol(token)]
-    tokens = _TOKEN.findall(text) + symbols or text.split()
+    tokens = _TOKEN.findall(_CONTRACTED.sub(" ", text)) + symbols or text.split()
     silent = _find_silent_words(text, tokens)
     quoted = [next(group for group in found.groups() if group) for found in _QUOTED.finditer(text)]
     for phrase in quoted:
@@ -153,8 +155,11 @@ def _find_silent_words(text: str, tokens: list[str]) -> frozenset[str]:
     words = {word for token in tokens for word in split_words(token) or [token]}
     if words <= read_lexicon("stop"):
         return frozenset()
+    known = read_lexicon("stop")
+    if len(words & (foreign := read_lexicon("foreign"))) > len(words & known) and not words <= known | foreign:
+        known |= foreign
     shouted = () if text.isupper() else (token.lower() for token in tokens if len(token) > 1 and token.isupper())
-    return read_lexicon("stop").difference(shouted)
+    return known.difference(shouted)
 
 
 def _add_token(token: str, weight: float, silent: frozenset[str], add: Callable[[Term], None]) -> None:

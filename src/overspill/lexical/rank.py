@@ -16,7 +16,9 @@ from overspill.lexical.outline import Outline, Text
 from overspill.lexical.query import Query, Term
 from overspill.lexical.scan import MAX_COMMON_HITS, Finder
 from overspill.lexical.score import Scorer
+from overspill.lexical.subject import find_subject
 from overspill.lexical.weights import WEIGHTS
+from overspill.lexical.words import read_task_stems
 
 _MAX_PHRASE_GAP_BYTES = 8
 """Two terms further apart do not make a phrase."""
@@ -96,7 +98,8 @@ class Ranking(Struct):
 
 def rank(index: Index, query: Query) -> Ranking:
     outline = index.outline
-    terms, hits = _find_terms(index, query.terms)
+    every = _drop_task_words(query.terms) if index.traits.is_code else query.terms
+    terms, hits = _find_terms(index, every)
     labels, found, total = hits.labels, hits.found, hits.seen
     extents = outline.extents
     direct: Counter[int] = Counter(term for counts in found.values() for term in counts)
@@ -106,6 +109,11 @@ def rank(index: Index, query: Query) -> Ranking:
     present = {number for number, term in enumerate(terms) if term.telling and direct[number]} or set(direct)
     asked = {number for number in present if direct[number] < total or total <= _MAX_FEW_RECORDS} or present
     worth, most = _weigh_terms(terms, [min(total, direct[number]) for number in range(len(terms))], total, asked)
+    subject = index.remember(find_subject)
+    if subject.issuperset(term.key for term in query.terms if term.telling):
+        subject = frozenset[str]()  # nothing else is asked
+    worth = [each * (WEIGHTS.subject if term.key in subject else 1) for each, term in zip(worth, terms, strict=True)]
+    pairs = frozenset(pair for pair in query.pairs if not subject.issuperset(pair))
     mean = _mean_bytes(outline, total)
     literal = {number for number, term in enumerate(terms) if term.literal}
     scores: dict[int, float] = {}
@@ -113,11 +121,11 @@ def rank(index: Index, query: Query) -> Ranking:
     scorer = Scorer(outline, labels, worth, literal, mean)
     for record in candidates:
         scores[record] = scorer.score(record, found.get(record, {}))
-    for record, gain in _score_phrases(hits.records, terms, query.pairs, total).items():
+    for record, gain in _score_phrases(hits.records, terms, pairs, total).items():
         scores[record] += gain
-    uncounted = asked != present or any(term.telling for term in {*query.terms}.difference(terms))
+    uncounted = asked != present or any(term.telling for term in {*every}.difference(terms))
     everywhere = total > _MAX_FEW_RECORDS and bool(direct) and min(direct.values()) >= total
-    named = frozenset(term.key for term in query.terms if term.telling)
+    named = frozenset(term.key for term in every if term.telling)
     more = total < len(outline) or index.has_more
     return Ranking(scores, hits.records, terms, worth, labels, matches, more, everywhere, uncounted, query.cut, named, most)
 
@@ -133,13 +141,20 @@ def score_wording(index: Index, ranking: Ranking, terms: tuple[Term, ...]) -> di
         for term in marks:
             holding[term] += extents[label]
     worth = [
-        min(term.weight * _idf(total, min(total, holding[number])), term.weight * ranking.most_worth)
+        min(term.weight * idf(total, min(total, holding[number])), term.weight * ranking.most_worth)
         for number, term in enumerate(terms)
     ]
     mean = _mean_bytes(outline, total)
     candidates = set(hits.found).union(*_keep_small(_records_under(outline, hits.labels, extents)))
     scorer = Scorer(outline, hits.labels, worth, set(), mean)
     return {record: scorer.score(record, hits.found.get(record, {})) for record in candidates}
+
+
+def _drop_task_words(terms: tuple[Term, ...]) -> tuple[Term, ...]:
+    """Without words for what is to be done, if there are others: code that has to be fixed does not say so."""
+    task = read_task_stems()
+    left = tuple(term for term in terms if term.literal or task.isdisjoint((term.key, term.instead_of)))
+    return left if any(term.telling for term in left) else terms
 
 
 def _mean_bytes(outline: Outline, total: int) -> float:
@@ -215,7 +230,7 @@ def _weigh_terms(terms: tuple[Term, ...], holding: list[int], total: int, asked:
     A word that means the same as one that is nowhere stands in for it.
     """
     absent = {term.key for term, times in zip(terms, holding, strict=True) if term.telling and not times}
-    worth = [term.weight * _idf(total, holding[number]) for number, term in enumerate(terms)]
+    worth = [term.weight * idf(total, holding[number]) for number, term in enumerate(terms)]
     most = max((worth[number] for number in asked), default=0.0)
     return [
         each if term.telling or not times or term.instead_of in absent else min(each, term.weight * most)
@@ -223,7 +238,7 @@ def _weigh_terms(terms: tuple[Term, ...], holding: list[int], total: int, asked:
     ], most
 
 
-def _idf(total: int, holding: int) -> float:
+def idf(total: int, holding: int) -> float:
     return math.log(1 + (total - holding + 0.5) / (holding + 0.5))
 
 
@@ -265,5 +280,5 @@ def _score_phrases(
             if (first, second) in wanted and (start == later or 0 <= later - end <= _MAX_PHRASE_GAP_BYTES):
                 held.setdefault(record, set()).add((first, second))
     spread = Counter(pair for phrases in held.values() for pair in phrases)
-    worth = {pair: WEIGHTS.phrase * _idf(total, times) for pair, times in spread.items()}
+    worth = {pair: WEIGHTS.phrase * idf(total, times) for pair, times in spread.items()}
     return {record: sum(worth[pair] for pair in phrases) for record, phrases in held.items()}

@@ -50,9 +50,10 @@ _ENTITY = rb"&(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});
 _MARKUP = re.compile(rb"(</?[a-zA-Z][^<>]*+>|" + _ENTITY + rb"(?:[A-Za-z0-9\x80-\xf4]++|" + _ENTITY + rb")*+)")
 """A tag, or an entity with the rest of its word, so that no padding comes between its letters."""
 _KEPT_LINE_END = b"\v"
-_ROW_START, _ROW_END, _SOFT_BREAK = b"\x1c", b"\x1d", b"\x1e"
-_TO_SPACES = bytes.maketrans(b"\r\n\t" + _ROW_START + _ROW_END + _SOFT_BREAK, b" " * 6)
-_TO_LINE_ENDS = bytes.maketrans(_KEPT_LINE_END + _ROW_START + _ROW_END + _SOFT_BREAK, b"\n" * 4)
+_ROW_START, _ROW_END, _SOFT_BREAK, _LABEL_START = b"\x1c", b"\x1d", b"\x1e", b"\x1f"
+_BREAKS = _ROW_START + _ROW_END + _SOFT_BREAK + _LABEL_START
+_TO_SPACES = bytes.maketrans(b"\r\n\t" + _BREAKS, b" " * 7)
+_TO_LINE_ENDS = bytes.maketrans(_KEPT_LINE_END + _BREAKS, b"\n" * 5)
 _CHUNK_BYTES = 1 << 20
 _MAX_REMEMBERED = 10_000
 TABLE_EDGE = b"\f"
@@ -65,11 +66,20 @@ _STANDS_FOR_TAG = {
     **dict.fromkeys((b"/tr", b"/dd"), _ROW_END),
     **dict.fromkeys(b"p /p br br/ li /li /ul /ol div /div /dt dd".split(), _SOFT_BREAK),
     **dict.fromkeys((b"/td", b"/th"), b" | "),
+    b"/label": b" ",
 }
 _MAX_ROW_BYTES = 2_000
 """Of a row's markup. In a longer one, as pages have that are laid out as tables, paragraphs are lines of their own."""
 _ROW = re.compile(b"%b[^%b%b\f\v\n]{1,%d}+%b" % (_ROW_START, _ROW_START, _ROW_END, _MAX_ROW_BYTES, _ROW_END))
 """A row of a table, or a term with what it means: one line, whatever elements are in its cells."""
+_NOTHING = rb"[ %b]*+" % bytes(NEVER_IN_UTF8)
+_LABEL = re.compile(rb"(%b[^\x1c-\x1f\f\v\n]{1,200}+)%b(%b)%b?" % (_LABEL_START, _SOFT_BREAK, _NOTHING, _SOFT_BREAK))
+"""A label in its own element, up to the start of its value, which is in the next element or beside it."""
+_LABEL_TAG = re.compile(rb"<(?:div|p|li)\s[^<>]{0,200}?class\s?=\s?[\"']?([^<>\"']{3,200})", re.IGNORECASE)
+_LABEL_CLASS = re.compile(
+    rb"(?:^|[\s_-]|(?<=[a-z])(?=[A-Z]))(?i:label|lbl|title|key|term|caption|heading|header|name|property|attribute)(?=\s|$)"
+)
+"""Pages without <dt> and <th> call the elements of labels so: `field__label`, `dataTitle`."""
 _HEADING = {b"h1": 1, b"h2": 2, b"h3": 3, b"h4": 4, b"h5": 5, b"h6": 6}
 
 _ESCAPE = re.compile(rb"\\(?:[\"\\/bfnrt]|u[0-9a-fA-F]{4})")
@@ -107,13 +117,17 @@ def strip_tags(data: Text, size: int, fill: bytes) -> bytearray:
         end = pieces.find(plain, b">", start + _CHUNK_BYTES) + 1 or size
         parts = _MARKUP.split(bytes(plain[start:end]).translate(_TO_SPACES))
         parts[1::2] = map(stands_for.__getitem__, parts[1::2])
-        plain[start:end] = _ROW.sub(_join_cells, b"".join(parts)).translate(_TO_LINE_ENDS)
+        plain[start:end] = _LABEL.sub(_join_value, _ROW.sub(_join_cells, b"".join(parts))).translate(_TO_LINE_ENDS)
         start = end
     return plain
 
 
 def _join_cells(row: re.Match[bytes]) -> bytes:
-    return row[0].replace(_SOFT_BREAK, b" ")
+    return row[0].replace(_SOFT_BREAK, b" ").replace(_LABEL_START, b" ")
+
+
+def _join_value(label: re.Match[bytes]) -> bytes:
+    return b"%b|%b" % (label[1], label[2].ljust(label.end() - label.start(2)))
 
 
 def _blank_hidden(plain: bytearray, fill: bytes) -> None:
@@ -175,10 +189,16 @@ class _StandIns(dict[bytes, bytes]):
             stand_in = plain.ljust(size, self.fill) if len(plain) <= size else markup
         else:
             name = markup[1:-1].split(None, 1)[0].lower()
-            stand_in = _replace_tag(name, size).ljust(size, self.fill)
+            stand_in = (_LABEL_START if _begins_label(markup) else _replace_tag(name, size)).ljust(size, self.fill)
         if len(self) < _MAX_REMEMBERED:
             self[markup] = stand_in
         return stand_in
+
+
+def _begins_label(tag: bytes) -> bool:
+    """Whether the element is named after what it holds, as in `class="field__label"`."""
+    found = _LABEL_TAG.match(tag)
+    return found is not None and _LABEL_CLASS.search(found[1]) is not None
 
 
 def _replace_tag(tag: bytes, size: int) -> bytes:

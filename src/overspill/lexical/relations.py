@@ -6,11 +6,11 @@ Nothing here depends on the question, so an index reads it once.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
 from functools import lru_cache
-from itertools import islice
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from overspill.lexical.cells import read_columns, read_rows
 from overspill.lexical.index import Index
@@ -21,16 +21,22 @@ from overspill.lexical.words import read_lexicon, split_subwords, stem
 _MEMBERS = re.compile(r"[^\s\[\]{},'\"]+")
 _NEVER_KEYS = ("", "None", "True", "False")
 _MAX_TABLES = 40
+_MAX_COLUMNS = 300
+"""A table with more is no relation: its rows have different fields, or their fields are data."""
 _MAX_KEY_CHARS = 100
 _SAMPLED_ROWS = 60
 _MIN_RUN_CHARS = (3, 2)
 """How short the name of a table may be that a word begins with, and what is left of the word."""
 _MAX_RUN_CHARS = 40
 """A longer word is not split: each of its beginnings would have to be tried."""
+MAX_LINK_COLUMNS = 4
+"""A table with no more than these may only link others: both ends, and a type, a weight or a date."""
 MIN_VALUES = 3
 """How many different values a column must have to refer to a table without being named after it."""
-_MAX_NAMES = 20
-"""Columns beside the key that rows may be referred to by."""
+_MAX_OWN_KEYS = 3
+"""How many columns of a table are tried as what its rows refer to each other by."""
+_MIN_OWN_SHARE = 0.9
+"""The share of a column's words that must be keys of its own table. Some may refer to rows that are missing."""
 _MAX_KEYS = 10_000
 """A table with more keys is referred to by name only."""
 
@@ -53,8 +59,12 @@ class Relation(Struct, frozen=True):
     """The columns that have nothing in some of these rows."""
 
     @property
+    def has_few_rows(self) -> bool:
+        return self.table.last - self.table.first <= _MAX_KEYS
+
+    @property
     def has_few_keys(self) -> bool:
-        return self.key >= 0 and self.table.last - self.table.first <= _MAX_KEYS
+        return self.key >= 0 and self.has_few_rows
 
 
 class Step(Struct, frozen=True):
@@ -65,6 +75,12 @@ class Step(Struct, frozen=True):
     target: int
     other_column: int
     is_reference: bool
+    prefix: str = ""
+    """What references have before the key, as in `urn:uuid:…` and `Patient/…`."""
+
+    def read_there(self, value: str) -> str:
+        """What a cell of `other_column` has for this value of `column`."""
+        return value.removeprefix(self.prefix) if self.is_reference else self.prefix + value
 
 
 class OwnReference(Struct, frozen=True):
@@ -76,25 +92,37 @@ class OwnReference(Struct, frozen=True):
     """Whether it is named as a key, or some row has none: a head has no manager."""
 
 
-class Relations(Struct, frozen=True):
-    """Those of a document, and the steps that the names of their columns tell."""
-
-    all: list[Relation]
-    steps: list[Step]
-
-
 def list_tables(index: Index) -> list[Table]:
     """Those that may refer to each other; none if there are too many."""
     tables = [table for table in index.outline.tables if table.cells == "json"]
-    return tables if len(tables) <= _MAX_TABLES else []
+    return [table for table in tables if len(read_columns(index, table)) <= _MAX_COLUMNS] if len(tables) <= _MAX_TABLES else []
 
 
-def read_relations(index: Index) -> Relations:
+def read_relations(index: Index) -> list[Relation]:
     tables = list_tables(index)
     names = [stem_parts(_read_name(index, table)) for table in tables]
     known = frozenset(name[0] for name in names if len(name) == 1)
     relations = [_read_relation(index, table, known) for table in tables]
-    return Relations(relations, list(_find_steps(index, relations)))
+    shared = Counter(words for relation in relations for words in set(relation.words))
+    return [relation if relation.key >= 0 else _take_other_key(index, relation, shared) for relation in relations]
+
+
+def _take_other_key(index: Index, relation: Relation, shared: Counter[tuple[str, ...]]) -> Relation:
+    """With the first column as its key that names its rows and that other tables have too: the `isbn` of books and loans. Or
+    one that another column of the table refers to: the `login` of people, and of whom they report to."""
+    key = next((number for number in sorted(relation.naming) if shared[relation.words[number]] > 1), -1)
+    worded = [number for number, values in enumerate(relation.values) if len(values) >= MIN_VALUES and _are_words(values)]
+    naming = tuple(number for number in worded if number in relation.naming)[:_MAX_OWN_KEYS]
+    if key < 0 and naming and len(worded) > 1 and relation.has_few_rows:
+        for number, keys in list_names(index, relation.table, naming).items():
+            others = (relation.values[other] for other in worded if other != number)
+            if any(len(values & keys) >= _MIN_OWN_SHARE * len(values) for values in others):
+                return replace(relation, key=number)
+    return replace(relation, key=key)
+
+
+def _are_words(values: frozenset[str]) -> bool:
+    return not any(map(str.isdigit, values))
 
 
 def _read_name(index: Index, table: Table) -> str:
@@ -106,7 +134,7 @@ def _read_name(index: Index, table: Table) -> str:
 def _read_relation(index: Index, table: Table, known: frozenset[str]) -> Relation:
     name, columns = stem_parts(_read_name(index, table), known), read_columns(index, table)
     words = [last_parts(column, known) for column in columns]
-    rows = [cells for _, cells in islice(read_rows(index, table), _SAMPLED_ROWS)]
+    rows = [cells for _, cells in read_rows(index, table, _sample(table))]
     numbers = range(len(columns))
     lists = frozenset(number for number in numbers if any(cells[number][:1] == "[" for cells in rows))
     values = [frozenset(value for cells in rows for value in split_cell(cells[number])) for number in numbers]
@@ -116,70 +144,28 @@ def _read_relation(index: Index, table: Table, known: frozenset[str]) -> Relatio
     return Relation(table, name, columns, words, key, lists, values, naming, gaps)
 
 
+def _sample(table: Table) -> list[int]:
+    """The first rows, and others from all of the table: it may be sorted by what its rows refer to."""
+    first = range(table.first, min(table.last, table.first + _SAMPLED_ROWS))
+    return [*first, *range(first.stop, table.last, max(1, (table.last - first.stop) // _SAMPLED_ROWS))]
+
+
 def is_named_as_key(column: str) -> bool:
     parts = last_parts(column)
     return bool(parts) and (parts[-1] in read_lexicon("keys") or column.lower().endswith("id"))
 
 
-def _find_steps(index: Index, relations: list[Relation]) -> Iterator[Step]:
-    """Each reference, and its reverse."""
-    for source, relation in enumerate(relations):
-        for column, values in enumerate(relation.values):
-            target = _find_target(relations, source, column)
-            if target >= 0 and (target, relations[target].key) != (source, column):
-                other = _find_referred_column(index, relations[target], values)
-                yield Step(source, column, target, other, is_reference=True)
-                yield Step(target, other, source, column, is_reference=False)
+def list_keys(index: Index, table: Table, column: int) -> frozenset[str]:
+    return frozenset(cells[column] for _, cells in read_rows(index, table))
 
 
-def _find_referred_column(index: Index, relation: Relation, values: frozenset[str]) -> int:
-    """The key of a relation, or another column that names its rows, if that has all of these values and the key has none."""
-    key = relation.key
-    if not relation.has_few_keys or not values or values & relation.values[key]:
-        return key
-    names = index.remember(_list_names, relation.table, (key, *sorted(relation.naming - {key})[:_MAX_NAMES]))
-    return key if values & names[key] else next((column for column, held in names.items() if values <= held), key)
-
-
-def _list_names(index: Index, table: Table, columns: tuple[int, ...]) -> dict[int, set[str]]:
+def list_names(index: Index, table: Table, columns: tuple[int, ...]) -> dict[int, set[str]]:
     """What these columns have, in one reading."""
     names: dict[int, set[str]] = {column: set() for column in columns}
     for _, cells in read_rows(index, table):
         for column, held in names.items():
             held.add(cells[column])
     return names
-
-
-def _find_target(relations: list[Relation], source: int, column: int) -> int:
-    """The relation that a column refers to, by their names; -1 for none."""
-    words = relations[source].words[column]
-    fits = [_measure_fit(words, relation) if relation.key >= 0 else 0 for relation in relations]
-    best = max(range(len(relations)), key=fits.__getitem__)
-    if fits[best]:
-        return best
-    # Another name, but there is nothing else that it could mean.
-    others = [number for number, relation in enumerate(relations) if relation.key >= 0 and number != source]
-    is_reference = column in relations[source].lists or (
-        words and words[-1] in read_lexicon("keys") and column != relations[source].key
-    )
-    return others[0] if len(others) == 1 and is_reference else -1
-
-
-def _measure_fit(words: tuple[str, ...], relation: Relation) -> int:
-    """`country_code` refers to the `code` of a country, `author` and `author_id` to an author, `born_city_id` to a city."""
-    key, name = relation.words[relation.key], relation.name
-    if not words or not key:
-        return 0
-    is_key = words[-1] in read_lexicon("keys")
-    if name and (words == name or (is_key and words[:-1] == name)):
-        return 3
-    if words == key and any(word not in read_lexicon("keys") for word in key):
-        return 2
-    return int(is_key and len(words) > 1 and bool(name) and words[-2] == name[-1])
-
-
-def list_keys(index: Index, table: Table, column: int) -> frozenset[str]:
-    return frozenset(cells[column] for _, cells in read_rows(index, table))
 
 
 def list_codes(relation: Relation) -> dict[int, frozenset[str]]:
@@ -195,9 +181,11 @@ def list_own_references(index: Index, table: Table, key: int) -> list[OwnReferen
     found: list[OwnReference] = []
     for column, name in enumerate(read_columns(index, table)):
         values = {value for cells in rows for value in split_cell(cells[column])}
-        if column != key and len(values) >= MIN_VALUES and values <= keys:
+        is_number = all(map(str.isdigit, values))
+        least = len(values) if is_number else _MIN_OWN_SHARE * len(values)
+        if column != key and len(values) >= MIN_VALUES and len(values & keys) >= least:
             has_end = is_named_as_key(name) or any(cells[column] in _NEVER_KEYS for cells in rows)
-            found.append(OwnReference(column, all(map(str.isdigit, values)), has_end))
+            found.append(OwnReference(column, is_number, has_end))
     return found
 
 

@@ -40,6 +40,7 @@ _LAST_ASCII = b"\x7f"
 _MAX_CHARACTER_BYTES = 4
 _MAX_SHORT_ESCAPE = 0xFFFF
 _ESCAPED_LETTER = re.compile(r"\\u([0-9a-fA-F]{4})")
+_MIN_PART_CHARS = 5
 _EDGES = tuple(bytes((byte,)) for byte in b"\"'` \t\r\n|,;:.()[]{}<>=")
 _JOINTS = (b".", b"-", b"+", b",", b"_")
 
@@ -76,6 +77,7 @@ class Finder:
         self._literals = {term.key: number for number, term in enumerate(terms) if term.literal}
         self._signs = [key for key in self._stems if len(key) == 1 and is_unspaced(key)]
         self._exact = frozenset(self._literals.values())
+        self._is_code = code
         self._known: dict[bytes, _Spelling] = {}
         self._pattern = compile_pattern(self._spell(), max_memory=_MATCHER_MEMORY)
 
@@ -84,7 +86,7 @@ class Finder:
         prefixes = sorted({*map(_prefix, self._stems), *self._keywords}, key=len, reverse=True)
         parts: list[str] = []
         if literals:
-            parts.append("(?i:" + "|".join(_add_boundaries(key, self._raw) for key in literals) + ")")
+            parts.append("(?i:" + "|".join(self._spell_literal(key) for key in literals) + ")")
         if prefixes:
             raw, letters = self._raw, _RAW_LETTERS if self._raw else _LETTERS
             plain = [_escape(key, raw) for key in prefixes if key[0].isascii()]
@@ -102,6 +104,12 @@ class Finder:
                 parts.append("[a-z0-9](?:" + "|".join(humps) + ")[a-z]*")
         return "|".join(parts).encode("latin-1")
 
+    def _spell_literal(self, key: str) -> str:
+        """In code, a name may be part of a longer one: `io_uring` in `io_uring_enter`, `StreamFlush` in `pStreamFlush`."""
+        if self._is_code and len(key) >= _MIN_PART_CHARS and key[0].isalpha() and key[-1].isalpha() and key.isascii():
+            return "(?:_{0,4}|[a-z0-9])" + _escape(key, self._raw)
+        return _add_boundaries(key, self._raw)
+
     def hits(self, text: Text, start: int, end: int) -> Iterator[Hit]:
         known = self._known
         for piece in iterate_pieces(text, start, end):
@@ -115,16 +123,28 @@ class Finder:
                     continue
                 exactness = _measure_exactness(text, start, end) if is_exact else 1.0
                 for number, share in meanings:
-                    yield start, end, number, share * exactness if is_exact and number in self._exact else share
+                    if not is_exact or number not in self._exact:
+                        yield start, end, number, share
+                    elif exactness:
+                        yield start, end, number, share * exactness
 
     def _read(self, found: bytes) -> _Spelling:
         offset = 2 if found[:2] in _ESCAPES else 0
         if self._raw and (colour := _COLOUR.match(found, offset)):
             offset = colour.end()
+        if self._is_code:
+            offset = self._skip_to_name(found, offset)
         word = found[offset:]
         meanings = self._meanings(word)
         may_be_part = word[-1:].isdigit() or word[:1] > _LAST_ASCII
         return _Spelling(offset, meanings, may_be_part, any(number in self._exact for number, _ in meanings))
+
+    def _skip_to_name(self, found: bytes, offset: int) -> int:
+        """Where a literal begins that is part of a longer name."""
+        for start in (len(found) - len(found[offset:].lstrip(b"_")), offset + 1):
+            if start > offset and decode(found[start:]).lower() in self._literals:
+                return start
+        return offset
 
     def _meanings(self, spelling: bytes) -> tuple[tuple[int, float], ...]:
         word = _spell_out(decode(spelling)) if self._raw and _ESCAPED.search(spelling) else decode(spelling)
@@ -153,9 +173,16 @@ class Finder:
 def _measure_exactness(text: Text, start: int, end: int) -> float:
     """How exactly a spelling matches: 3 hardly in 66.3, nor 1.2 in 1.2.3; 2.0 mostly in ^2.0."""
     before, after = text[max(0, start - 2) : start], text[end : end + 2]
+    if _continues(before[-1:], text[start : start + 1]) or _continues(text[end - 1 : end], after[:1]):
+        return 0.0
     if (after[:1] in _JOINTS and after[1:].isalnum()) or (before[1:] in _JOINTS and before[:1].isalnum()):
         return WEIGHTS.within_identifier
     return 1.0 if (not before or before[-1:] in _EDGES) and (not after or after[:1] in _EDGES) else WEIGHTS.attached
+
+
+def _continues(one: bytes | bytearray, other: bytes | bytearray) -> bool:
+    """Whether two letters are of one word, not on both sides of a hump."""
+    return one.isalpha() and other.isalpha() and not (one.islower() and other.isupper())
 
 
 def _is_part_of_word(text: Text, start: int, end: int) -> bool:

@@ -58,7 +58,9 @@ def select(
     way = plan(index, asked, found, signals)
     ranking = way.ranking
     brief = way.matches if asked.listing and not way.ordered and index.traits.has_telling_lines else set(way.brief)
-    draft = _fit(index, ranking, way, brief, max_tokens, count) if way.matches or way.evidence else _NOTHING
+    # Of a page that has no word of the question, its facts are shown; of a log, only what is asked for.
+    has_any = bool(way.matches or way.evidence) or (index.traits.is_markup and any(step.order for step in way.steps))
+    draft = _fit(index, ranking, way, brief, max_tokens, count) if has_any else _NOTHING
     excerpts, text, is_complete = draft.excerpts, draft.text, draft.is_complete
     if not excerpts:
         messages = describe_none_fits(least, max_tokens) if way.matches else describe_nothing_found(index, query, cut=ranking.cut)

@@ -12,6 +12,7 @@ from overspill.lexical.index import Index
 from overspill.lexical.outline import Text
 from overspill.lexical.rank import Ranking
 from overspill.lexical.records.lines import iterate_lines, split_long
+from overspill.lexical.siblings import find_naming_field
 from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import split_subwords, stem
 
@@ -19,11 +20,13 @@ _PIECE_BYTES = 160
 """Size of the pieces that trimming keeps or drops; smaller if not even two of them fit."""
 _MAX_PIECES = 200
 _TOKEN = re.compile(rb"\"(?:[^\"\\]++|\\.)*+\"?|[{}\[\],]", re.DOTALL)
+_WORDS = re.compile(rb"\"\s{0,9}+:\s{0,9}+\"[^\"\\]*?[^\W\d_]")
 _KEY = re.compile(rb"\s*+\"([^\"\\]{1,60})\"\s*+:")
 _NAMES = ("name", "title", "label")
 """How the keys of members end that say what a record is called."""
-_IDENTIFIERS = frozenset({"id", "identifier", "key", "slug", "index"})
+_IDENTIFIERS = frozenset({"id", "identifier", "key", "slug", "index", "sku", "uuid", "code"})
 _MAX_NAMES = 3
+_INNER_DEPTH = 2
 
 Span = tuple[int, int]
 
@@ -34,6 +37,8 @@ class Member(NamedTuple):
     start: int
     end: int
     depth: int
+    is_whole: bool = True
+    """Whether it is not a piece of a longer one."""
 
     @property
     def is_short(self) -> bool:
@@ -62,23 +67,39 @@ def _list_telling_members(index: Index, ranking: Ranking, record: int, members: 
             number = bisect_right(members, position, key=lambda member: member.start) - 1
             member = members[number]
             key = _KEY.match(index.text, member.start)
-            place = (key is not None and end <= key.end(), not member.is_short, member.depth, number)
+            place = (key is not None and end <= key.end(), not (member.is_short and member.is_whole), member.depth, number)
             best[term] = min(place, best.get(term, place))
+    if any(not is_key and not is_mention for is_key, is_mention, *_ in best.values()):
+        best = {term: place for term, place in best.items() if not place[1]}
     met = {ranking.terms[term].key for term, (is_key, *_) in best.items() if not is_key}
     keys = {number: _split_key(index.text, member) for number, member in enumerate(members) if member.depth == 1}
     asked = [number for number, parts in keys.items() if any(stem(part) in ranking.asked - met for part in parts)]
-    naming = _list_naming(members, keys)
+    naming = _list_naming(index, record, members, keys)
     inside = (inner for number in naming for inner in _list_inside(index.text, members, number))
     held = {*naming, *inside, *asked, *(number for *_, number in best.values())}
     return join_spans([(members[number].start, members[number].end) for number in held])
 
 
-def _list_naming(members: list[Member], keys: dict[int, list[str]]) -> list[int]:
+def _list_naming(index: Index, record: int, members: list[Member], keys: dict[int, list[str]]) -> list[int]:
     """The members that say which record this is: its first identifier and its names, or else the first short member."""
-    short = {number: parts[-1] for number, parts in keys.items() if parts and members[number].is_short}
-    names = [number for number, last in short.items() if last.endswith(_NAMES)][:_MAX_NAMES]
-    identifier = next(([number] for number, last in short.items() if last in _IDENTIFIERS), list[int]())
+    text = index.text
+    short = {number: parts for number, parts in keys.items() if parts and members[number].is_short and members[number].is_whole}
+    names = [number for number, parts in short.items() if parts[-1].endswith(_NAMES)][:_MAX_NAMES]
+    names = names or list(islice(_list_inner_names(text, members), 1))
+    identifier = next(([number] for number, parts in short.items() if _IDENTIFIERS & {parts[0], parts[-1]}), list[int]())
+    if not names and (field := find_naming_field(index, record)):
+        names = [number for number in short if (key := _KEY.match(text, members[number].start)) and key[1] == field.encode()]
+    # Whatever it is called in another language, a name is mostly the first word after the identifier.
+    names = names or [number for number in short if number not in identifier and _WORDS.search(text, *members[number][:2])][:1]
     return [*identifier, *names] or [next(iter(short), 0)]
+
+
+def _list_inner_names(text: Text, members: list[Member]) -> Iterator[int]:
+    """Members of objects inside the record that name it, as in `{"metadata": {"name": …}}`."""
+    inner = (number for number, member in enumerate(members) if member.depth == _INNER_DEPTH and member.is_short)
+    named = [(number, parts) for number in inner if (parts := _split_key(text, members[number])) and parts[-1] in _NAMES]
+    # `name` before `generateName`
+    return (number for number, _ in sorted(named, key=lambda pair: len(pair[1])))
 
 
 def _list_inside(text: Text, members: list[Member], number: int) -> Iterator[int]:
@@ -104,9 +125,13 @@ def split_members(text: Text, start: int, end: int) -> list[Member]:
             continue
         depth += (token in (b"{", b"[")) - (token in (b"}", b"]"))
         if token in (b",", b"{", b"["):
-            members += [Member(*part, outer) for part in split_long(text, opened, found.end(), _PIECE_BYTES)]
+            members += _split_member(text, opened, found.end(), outer)
             opened, outer = found.end(), depth
-    return [*members, *(Member(*part, outer) for part in split_long(text, opened, end, _PIECE_BYTES))]
+    return [*members, *_split_member(text, opened, end, outer)]
+
+
+def _split_member(text: Text, start: int, end: int, depth: int) -> Iterator[Member]:
+    return (Member(*part, depth, part == (start, end)) for part in split_long(text, start, end, _PIECE_BYTES))
 
 
 def trim(index: Index, ranking: Ranking, record: int, allowed: float, cost: Callable[[Span], float]) -> list[Span]:

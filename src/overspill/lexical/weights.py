@@ -65,13 +65,26 @@ class Weights(Struct, frozen=True):
     section_half_bytes: int = 2_000
     """A section of this size counts half: the larger it is, the more words it has by chance."""
 
+    near_result: float = 0.4
+    """A word of a search result, for those near it in the same file."""
+    near_half_lines: float = 40.0
+    """The distance between two results at which it counts half."""
     reply: float = 0.9
     """The next message of a thread, as a share of the record that it may answer, and so on to those after it."""
 
+    first_reply: float = 0.6
+    """The place of a thread whose first reply this is, beside its own place by words."""
+
     definition: float = 2.0
     """A name where it is defined, beside what it counts anywhere: the question is about what it does."""
+    scope: float = 2.0
+    """A record of the file that the question names first, as often as it counts."""
+    aside: float = 0.5
+    """A record of a test or of documentation, if something has to be changed."""
     yes_or_no: float = 2.0
     """A passage that begins with yes or no, if the question asks for that, beside how rare such passages are."""
+    yes_or_no_share: float = 0.2
+    """The share of the best score from which on it gains all of that: with less, it says no to something else."""
 
     fusion: float = 10.0
     """How slowly the place of a record stops counting where two rankings are fused: at this place, it counts half."""
@@ -81,10 +94,24 @@ class Weights(Struct, frozen=True):
     """What is below a matching heading: just after it."""
     heading: float = 0.8
     """Of the best score: a heading with less shares a word with the question, and what is below it may be about others."""
+    subject: float = 0.3
+    """A word that is in the title of a page: all of the page is about it."""
     fact: float = 0.06
     """A label with its value on a page, of the best score: after all that matches, as the question may have other words."""
+    fitting_fact: float = 0.6
+    """The same, with a value of the sort that is asked for: a number or a time."""
     fact_in_other_words: float = 0.5
-    """The same, if a word of the question is nowhere on the page."""
+    """A label with its value, if a word of the question is nowhere on the page."""
+    fitting_fact_in_other_words: float = 0.9
+    """The same, with a value of the sort that is asked for."""
+    fact_about_subject: float = 1.2
+    """A label with its value, if nothing but words of the page's title were found of the question."""
+    fitting_fact_about_subject: float = 1.3
+    """The same, with a value of the sort that is asked for."""
+    sheet_fact: float = 0.5
+    """Among facts that stand together: one with such a value, or with a word of the question in its label."""
+    remark: float = 0.95
+    """A short record with such a value, of what a label with its value counts."""
     asked_side: float = 0.95
     """The record after one, if the question says "after"."""
     other_side: float = 0.6

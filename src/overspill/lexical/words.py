@@ -16,7 +16,24 @@ _CYRILLIC = re.compile(r"[\u0400-\u052f]")
 _SUBWORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\dA-Za-z_]+|\d+")
 
 
-Lexicon: TypeAlias = Literal["stop", "wording", "high", "low", "first", "last", "time", "speed", "runs", "keys", "verdict"]
+Lexicon: TypeAlias = Literal[
+    "stop",
+    "foreign",
+    "wording",
+    "high",
+    "low",
+    "first",
+    "last",
+    "time",
+    "speed",
+    "runs",
+    "keys",
+    "verdict",
+    "task",
+    "ending",
+    "source",
+    "aside",
+]
 """The lists of words in `lexicon/`."""
 
 
@@ -50,6 +67,11 @@ def read_related() -> dict[str, tuple[str, ...]]:
         for one in stems:
             groups.setdefault(one, {}).update({other: None for other in stems if other != one})
     return {one: tuple(others) for one, others in groups.items()}
+
+
+@cache
+def read_task_stems() -> frozenset[str]:
+    return frozenset(map(stem, read_lexicon("task")))
 
 
 def split_words(text: str) -> list[str]:

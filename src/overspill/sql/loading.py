@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import itertools
 import mmap
 import signal
@@ -61,7 +62,7 @@ def load(request: LoadRequest) -> Loaded:
     try:
         found = limit_tables(_find(kind.traits.layout, source, text, work))
         return Loaded(kind.name, _write(request, found)) if found else Loaded(kind.name)
-    except (duckdb.Error, msgspec.DecodeError, RecursionError, Unreadable) as error:
+    except (csv.Error, duckdb.Error, msgspec.DecodeError, RecursionError, Unreadable) as error:
         return Loaded(kind.name, failed=str(error).splitlines()[0][:_MAX_ERROR_CHARS])
 
 

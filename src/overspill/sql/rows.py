@@ -12,9 +12,10 @@ from xml.parsers import expat
 import msgspec
 
 from overspill.errors import BadRequest
+from overspill.lexical.kinds.delimited import Dialect
 from overspill.reading.query.pointer import split_pointer
 from overspill.sql.tables.commits import split_commits
-from overspill.sql.tables.delimited import MAX_FIELD_CHARS, MAX_SHORT_BYTES, SAMPLE_BYTES, find_short_mark, read_dialect
+from overspill.sql.tables.delimited import MAX_FIELD_CHARS, MAX_SHORT_BYTES, SAMPLE_BYTES, find_short_dialect, read_heading
 from overspill.sql.tables.kind import find_kind
 from overspill.sql.tables.logs import split_events
 
@@ -38,7 +39,7 @@ def find_row(text: Text, row: int | str) -> Span:
         return _find_value(text, row)
     match find_kind(text).traits.layout:
         case "rows":
-            return _find_record(text, row, "")
+            return _find_record(text, row)
         case "elements":
             return _find_element(text, row)
         case "page":
@@ -47,8 +48,8 @@ def find_row(text: Text, row: int | str) -> Span:
             return _find_lines(text, row, lambda lines: next((event.count("\n") + 1 for _, event in split_events(lines)), 1))
         case "commits":
             return _find_lines(text, row, lambda lines: next((len(commit) for _, commit in split_commits(lines)), 1))
-        case _ if not _RULE.search(text) and (mark := find_short_mark(bytes(text[: MAX_SHORT_BYTES + 1]))):
-            return _find_record(text, row, mark)
+        case _ if not _RULE.search(text) and (dialect := find_short_dialect(bytes(text[: MAX_SHORT_BYTES + 1]))):
+            return _find_record(text, row, dialect)
         case _:
             return _find_lines(text, row, lambda _: 1)
 
@@ -97,15 +98,15 @@ def _skip_to_value(text: Text, position: int) -> int:
     return found.end() if found else position
 
 
-def _find_record(text: Text, row: int, mark: str) -> Span:
+def _find_record(text: Text, row: int, dialect: Dialect | None = None) -> Span:
     csv.field_size_limit(MAX_FIELD_CHARS)
-    mark, _, has_header = read_dialect(bytes(text[:SAMPLE_BYTES]), mark)
+    heading = read_heading(bytes(text[:SAMPLE_BYTES]), dialect)
     lines = _Lines(text)
-    rows = csv.reader((line.replace("\0", "") for line in lines), delimiter=mark)
-    start, number = 0, -int(has_header)
+    rows = csv.reader((line.replace("\0", "") for line in lines), delimiter=heading.mark)
+    start, number = 0, -int(heading.has_names)
     try:
-        for cells in rows:
-            number += bool(cells)  # blank lines are no rows
+        for place, cells in enumerate(rows):
+            number += bool(cells) and place >= heading.first  # blank lines are no rows
             if number == row > 0 and cells:
                 return start, start + len(bytes(text[start : lines.position]).rstrip(b"\r\n"))
             start = lines.position

@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 from msgspec import Struct
 
-from overspill.lexical.kinds.delimited import find_delimiter
+from overspill.lexical.kinds.delimited import Dialect, find_dialect
 from overspill.lexical.kinds.kind import Layout
 from overspill.text.encoding import decode
 from overspill.text.humanize import escape_invisible, shorten
@@ -133,8 +133,8 @@ def _read_rows(data: bytes, *, is_whole: bool) -> Iterator[tuple[str, ...]]:
     lines = decode(data).splitlines()
     if not is_whole:
         lines = lines[:-1]
-    separator = find_delimiter(lines[:MAX_ROWS]) or ","
-    rows = csv.reader((line.replace("\0", "") for line in lines), delimiter=separator)
+    mark = (find_dialect(lines[:MAX_ROWS]) or Dialect(",")).mark
+    rows = csv.reader((line.replace("\0", "") for line in lines), delimiter=mark)
     try:
         for row, _ in zip(rows, range(MAX_ROWS), strict=False):
             yield tuple(shorten(cell, MAX_CELL_CHARS) for cell in row[:MAX_COLUMNS])

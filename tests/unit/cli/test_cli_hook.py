@@ -197,7 +197,7 @@ def test_twenty_hooks_at_once_store_twenty_outputs(agent: Agent):
     running = [agent.start("hook", "claude-code") for _ in range(20)]
     names = set[str]()
     for number, process in enumerate(running):
-        out, _ = process.communicate(json.dumps(bash(f"{number} {LARGE}")).encode(), timeout=60)
+        out, _ = process.communicate(json.dumps(bash(f"{number} {LARGE}")).encode(), timeout=300)
         names.add(find_name(json.loads(out)["hookSpecificOutput"]["updatedToolOutput"]["stdout"]))
     assert len(names) == 20
     assert {agent.read("claude-code", name).split()[0] for name in sorted(names)[:3]} <= {str(number) for number in range(20)}

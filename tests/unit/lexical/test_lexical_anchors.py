@@ -27,3 +27,23 @@ def test_a_heading_ends_an_anchor_and_a_link_is_none() -> None:
     headings = [text[start:end].split("\n")[0] for start, end in zip(outline.label_starts, outline.label_ends, strict=True)]
     assert headings == [".. _pump:", "The pump"]
     assert outline.label_parents[1] == -1
+
+
+def test_a_comment_in_an_example_is_no_heading() -> None:
+    examples = (
+        "```sh\n# restart it afterwards\npump restart\n```\n\n",
+        "  ~~~\n  # restart it afterwards\n  ~~~\n\n",
+        "As in::\n\n    # restart it afterwards\n\n",
+        ">>> # restart it afterwards\n>>> pump.restart()\n\n",
+    )
+    for example in examples:
+        text = f"# Pumps\n\n{REMARK}{example}It must run dry first.\n\n## Hoses\n\n{REMARK}"
+        outline = build(text.encode()).outline
+        headings = [text[start:end].strip() for start, end in zip(outline.label_starts, outline.label_ends, strict=True)]
+        assert headings == ["# Pumps", "## Hoses"]
+
+
+def test_a_fence_that_is_not_closed_hides_no_headings() -> None:
+    text = f"# Pumps\n\n{REMARK}```\n\n{REMARK * 40}# Hoses\n\n{REMARK}"
+    outline = build(text.encode()).outline
+    assert len(outline.label_starts) == 2

@@ -8,6 +8,7 @@ from overspill.lexical.index import build
 from overspill.lexical.select import select
 from overspill.lexical.signals import SIGNALS
 from overspill.lexical.signals.replies import boost_replies
+from overspill.lexical.signals.threads import boost_threads
 
 REMARKS = (
     "The oven is warm",
@@ -51,7 +52,7 @@ def test_a_reply_that_shares_no_word_with_the_question_is_shown_after_what_it_an
     index, question = build("".join(issues).encode()), "May one oil the pump?"
     assert index.kind == "messages"
     assert "harm the seals" in select(index, question, max_tokens=200).text
-    others = tuple(signal for signal in SIGNALS if signal is not boost_replies)
+    others = tuple(signal for signal in SIGNALS if signal not in (boost_replies, boost_threads))
     assert "harm the seals" not in select(index, question, max_tokens=200, signals=others).text
 
 

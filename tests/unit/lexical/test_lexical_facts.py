@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import string
+
+import pytest
+
 from overspill.lexical.index import build
 from overspill.lexical.select import select
 
@@ -29,3 +33,115 @@ def test_a_label_with_several_links_leads_elsewhere() -> None:
     )
     page = PAGE.replace("<table>", f"<table>{links}</table><table>")
     assert "2007" not in select(build(page.encode()), "How heavy is the lamp Aurora?", max_tokens=2_000).text
+
+
+def test_facts_are_shown_if_no_word_of_the_question_is_on_the_page() -> None:
+    found = select(build(PAGE.encode()), "Which colour has it got?", max_tokens=150)
+    assert "ochre" in found.text
+    assert "no record matched by its words" in found.text
+    assert found.confidence < 0.3
+
+
+def test_a_label_with_a_form_of_a_word_of_the_question_comes_before_others() -> None:
+    rows = "".join(f"<tr><td>Detail {number}</td><td>value {number}</td></tr>" for number in range(60))
+    page = PAGE.replace("<table>", f"<table>{rows}<tr><td>Gesamtgewicht</td><td>4,2 kg</td></tr></table><table>")
+    assert "4,2 kg" in select(build(page.encode()), "Welches Gewicht hat die Lamp?", max_tokens=100).text
+
+
+def test_little_words_of_other_languages_are_ignored_in_their_languages_alone() -> None:
+    prose = "".join(f"<p>Das ist die Lampe, die in der Halle {number} auf dem Tisch war.</p>" for number in range(40))
+    page = f"<html><body>{prose}<table><tr><td>Masse</td><td>4,2 kg</td></tr></table></body></html>"
+    assert "4,2 kg" in select(build(page.encode()), "Wie schwer ist die denn?", max_tokens=100).text
+    assert "the die was cast" in select(build(b"one\n\nthe die was cast\n\nthree"), "Where is the die?", max_tokens=100).text
+
+
+SPECIFICATIONS = "".join(
+    f"<li>{label}: {value}</li>"
+    for label, value in (("Hue", "ochre"), ("Maker", "Orla"), ("Stem", "1.40 m"), ("Launch", "3 May 2019"), ("Home", "Bergen"))
+)
+REVIEWS = "".join(
+    f"<p>I like the Orchid Tern, says reader {number}, and so does my cat, every evening.</p>" for number in range(40)
+)
+PRODUCT = f"<html><title>Orchid Tern - shop</title><body>{REVIEWS}<ul>{SPECIFICATIONS}</ul></body></html>"
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("How tall is the Orchid Tern?", "1.40 m"),
+        ("Wie hoch ist die Orchid Tern?", "1.40 m"),
+        ("Since when can one buy the Orchid Tern?", "3 May 2019"),
+        ("什么时候 Orchid Tern", "3 May 2019"),
+    ],
+)
+def test_a_value_of_the_sort_that_is_asked_for_comes_before_others(question: str, value: str) -> None:
+    traits = "".join(f"<li>Trait {letter}: as it was made {letter}</li>" for letter in string.ascii_letters)
+    page = PRODUCT.replace("<ul>", f"<p>The Orchid Tern has a stem, and one can buy it anywhere.</p><ul>{traits}")
+    assert value in select(build(page.encode()), question, max_tokens=200).text
+
+
+def test_words_of_the_title_find_less_than_others() -> None:
+    page = PRODUCT.replace("</ul>", "</ul><p>Its shade was woven by the shepherd Odd.</p>")
+    assert "shepherd Odd" in select(build(page.encode()), "Who wove the shade of the Orchid Tern?", max_tokens=100).text
+
+
+def test_if_only_words_of_the_title_are_found_facts_come_first() -> None:
+    text = select(build(PRODUCT.encode()), "Orchid Tern colour?", max_tokens=100).text
+    assert "Hue: ochre" in text
+
+
+def test_a_question_about_the_title_alone_is_answered_by_what_has_it() -> None:
+    page = "<html><title>Orchid Tern</title><body><p>Orchid Tern is a lamp.</p><p>Hue: ochre</p></body></html>"
+    assert "is a lamp" in select(build(page.encode()), "Orchid Tern", max_tokens=60).text
+
+
+def test_a_short_text_with_the_value_is_shown_though_it_has_no_label() -> None:
+    page = PRODUCT.replace("<ul>", "<p>4,120 marks</p><ul>")
+    assert "4,120 marks" in select(build(page.encode()), "How many people rated the Orchid Tern?", max_tokens=200).text
+
+
+def test_the_label_of_a_field_is_kept_apart_from_its_value() -> None:
+    row = "<tr><td><label>Gross</label><span>12.50</span></td><td><label>Levy</label><span>0.75</span></td></tr>"
+    page = PRODUCT.replace("<ul>", f"<table>{row}</table><ul>")
+    assert "Levy 0.75" in select(build(page.encode()), "How much of the Orchid Tern is tax?", max_tokens=200).text
+
+
+_REPORT = "".join(f"<p>The barge lay at pier {number} while its crew waited for the tide.</p>" for number in range(40))
+
+
+def _make_sheet(facts: dict[str, str], form: str) -> str:
+    return "".join(form.format(label, value) for label, value in facts.items())
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "<tr><td>{}</td><td>{}</td></tr>",
+        '<div class="row"><div class="field__label">{}</div>\n <div class="field__item">{}</div></div>',
+        "<div class='dataTitle'>{}</div><div>{}</div>",
+        '<p class="spec-name"><b>{}</b></p> <p>{}</p>',
+        '<div class="key">{}</div>\n{}<br>',
+    ],
+)
+def test_facts_that_stand_together_are_shown_beside_long_text_in_the_words_of_the_question(form: str) -> None:
+    sheet = _make_sheet({"Proprietor": "Holm Brothers", "Yard": "Kelso Docks", "Tonnage": "120 t", "Flag": "Norway"}, form)
+    page = f"<html><body><h1>Inquiry</h1>{_REPORT}{sheet}</body></html>"
+    shown = select(build(page.encode()), "Whom did the barge belong to?", max_tokens=250).text
+    assert "Holm Brothers" in shown
+    assert "pier" in shown
+
+
+def test_a_list_of_times_or_of_one_value_again_and_again_is_no_sheet() -> None:
+    times = "".join(f"<p>18:{minute} The bell rings</p>" for minute in range(10, 50))
+    same = "".join(f"<tr><td>Committee {number}</td><td>Referral</td></tr>" for number in range(40))
+    page = f"<html><body>{_REPORT}{times}<table>{same}</table></body></html>"
+    shown = select(build(page.encode()), "Whom did the barge belong to?", max_tokens=250).text
+    assert "Referral" not in shown
+    assert "bell" not in shown
+
+
+def test_an_option_of_a_form_is_no_fact() -> None:
+    options = "".join(f"<div><input type=checkbox><label>Shelf {year}</label></div>" for year in range(2000, 2030))
+    page = f"<html><body>{_REPORT}<form>{options}</form><p>Launched: 1957</p></body></html>"
+    shown = select(build(page.encode()), "When did the barge come to the pier?", max_tokens=150).text
+    assert "Shelf" not in shown

@@ -14,7 +14,7 @@ from overspill.lexical.index import build
 from overspill.lexical.kinds import KINDS
 from overspill.lexical.kinds.kind import Kind
 
-SHARED = {"kind", "sample"}
+SHARED = {"kind", "sample", "source"}
 SOURCE = Path(kinds.__file__).parents[1]
 
 
@@ -52,3 +52,30 @@ def test_the_rule_of_a_markdown_table_is_not_a_row():
     index = build(table.encode())
     assert index.kind == "prose"
     assert [(found.last - found.first, found.cells) for found in index.outline.tables] == [(200, "pipes")]
+
+
+def test_a_manual_with_many_fenced_examples_is_prose():
+    examples = ["```js", "import { paint } from 'paint';", "const wall = paint('red');", "export default wall;", "```", ""]
+    page = ["## Couleurs vives", "", "Cette page explique comment choisir la couleur d'un mur.", "", *examples]
+    assert build("\n".join(page * 40).encode()).kind == "prose"
+
+
+def test_an_answer_that_is_one_long_example_stays_code():
+    lines = [f"def paint_{number}(wall):\n    return mix(wall, {number})\n" for number in range(80)]
+    text = "Here they are:\n\n```python\n" + "\n".join(lines) + "```\n\n```sh\nimport paint\n```\n"
+    assert build(text.encode()).kind == "code"
+
+
+def test_a_manual_with_underlined_titles_and_many_examples_is_prose():
+    example = [".. code-block:: yaml", "", *(f"    {room}:\n      heated" for room in ("hall", "attic", "cellar", "porch")), ""]
+    page = [
+        "Reading a sensor",
+        "----------------",
+        "",
+        "The sensor is read once a minute.",
+        "",
+        "Add this to the file:",
+        "",
+        *example,
+    ]
+    assert build("\n".join(page * 40).encode()).kind == "prose"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -46,3 +47,16 @@ def test_a_field_whose_name_has_a_word_that_is_no_value_is_shown():
     found = select(build(list_ships("name").encode()), f"{QUESTION} Give their rigging.", max_tokens=200)
     for number in (7, 37, 67, 97):
         assert f'"kind {number}"' in found.text
+
+
+def test_a_row_is_shown_with_the_name_that_an_object_inside_it_has() -> None:
+    rows = [
+        {
+            "kind": "Unit",
+            "metadata": {"labels": {"tier": "back" * 9}, "name": f"unit-{number:03}", "zone": "north" if number % 9 else "south"},
+            "spec": {"parts": [{"title": f"part {part}", "text": "word " * 40} for part in range(6)]},
+        }
+        for number in range(60)
+    ]
+    text = select(build(json.dumps(rows, indent=2).encode()), "Which units are in the zone south?", max_tokens=500).text
+    assert {f"unit-{number:03}" for number in range(0, 60, 9)} <= set(re.findall(r"unit-\d+", text))

@@ -303,3 +303,28 @@ def test_of_more_rows_than_are_compared_the_last_line_tells() -> None:
     assert listed.text.endswith("; only the first 200,000 rows compared)")
     few = select(build(b"name,weight\n" + rows[:2_000]), "the highest weight", max_tokens=100)
     assert "compared" not in few.text
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        "Ships of the north\n",
+        "Ships of the north\n\nAs of May, June\n",
+        "Ships of the north,,,\n,built,,people\n",
+        "  \nShips of the north\n \t\n",
+    ],
+)
+def test_a_title_above_the_header_is_no_header(above: str) -> None:
+    index = build((above + SHIPS).encode())
+    assert index.kind == "csv"
+    assert select(index, "ship with the largest crew", max_tokens=40).text.splitlines()[1:3] == [
+        "Ship,Year,Country,Crew",
+        "Aurora,1999,Norway,120",
+    ]
+    assert "Ships of the north" in select(index, "where are the ships of the north", max_tokens=100).text
+
+
+def test_the_first_row_is_the_header_though_most_of_its_names_are_empty() -> None:
+    index = build(("Ship,,,\n" + SHIPS.partition("\n")[2]).encode())
+    (table,) = index.outline.tables
+    assert (table.first, table.last, len(index.outline)) == (0, 7, 7)

@@ -58,3 +58,13 @@ def test_the_turn_of_a_chat_that_says_no_is_shown() -> None:
     question = "Is there a driver for that card in the kernel?"
     assert "needs something else" in select(index, question, max_tokens=120).text
     assert "needs something else" not in select(index, question, max_tokens=120, signals=OTHERS).text
+
+
+def test_a_no_to_something_else_is_not_shown_first() -> None:
+    no = [f"No shelf of hall {number} is painted before the winter.\n\n" for number in range(3)]
+    asked = "The lift runs on Sundays if the porter is there.\n\n"
+    halls = [f"Hall {number} has a porter and a lift, which are described on the plan below.\n\n" for number in range(60)]
+    index = build("".join([*halls[:30], *no, asked, *halls[30:]]).encode())
+    shown = select(index, "Does the lift run on Sundays?", max_tokens=40).text
+    assert "on Sundays if the porter" in shown
+    assert "No shelf" not in shown

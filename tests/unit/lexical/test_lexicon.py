@@ -71,3 +71,11 @@ def test_a_wheel_has_the_lists(tmp_path: Path) -> None:
     with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
         packed = {Path(name).name for name in wheel.namelist() if name.startswith("overspill/lexical/lexicon/")}
     assert packed == {entry.name for entry in FOLDER.iterdir()}
+
+
+def test_the_halves_of_a_contraction_are_not_words_of_the_question() -> None:
+    assert {term.key for term in parse("Why won't my pump start, and why doesn’t it stop?").terms if term.telling} == {
+        "pump",
+        "start",
+        "stop",
+    }

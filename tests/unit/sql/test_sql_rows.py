@@ -15,6 +15,7 @@ from overspill.store.readers import BytesReader
 ORDERS = [{"id": n, "note": f'a "note" {{[{n}' + "\n" * (n % 2), "tags": ["x", n]} for n in range(30)]
 LOG = "".join(f"2026-11-16 12:00:{n:02} ERROR order {n} failed\n  at line {n}\n  at main\n" for n in range(30))
 CSV = "id,note\n" + "".join(f'{n},"two\nlines, {n}"\n' + "\n" * (n == 3) for n in range(30))
+TITLED = "id,note,other\n" + "".join(f"{n},a,b\n" for n in range(30))
 XML = "<all>" + "".join(f'<order id="{n}" note="a > b"><item>{n}</item></order>\n' for n in range(30)) + "</all>"
 EMPTY_XML = "<all>" + "".join(f'<order id="{n}" note="a > b"/>' for n in range(30)) + "</all>"
 COLUMNS = "NAME      STATUS    AGE\n" + "".join(f"pod-{n:<6}Running   {n}d\n" for n in range(30))
@@ -27,6 +28,9 @@ CASES: dict[str, tuple[str, str, str]] = {
     "lines of JSON": ("".join(json.dumps(order) + "\n" for order in ORDERS), "id = 17", json.dumps(ORDERS[17])),
     "CSV": (CSV, "id = 17", '17,"two\nlines, 17"'),
     "CSV without a header": (CSV.partition("\n")[2], "column1 = 0", '0,"two\nlines, 0"'),
+    "CSV below a title": ('All notes\n\n"as of\ntoday"\n' + TITLED, "id = 17", "17,a,b"),
+    "CSV below a line of spaces": ("All notes\n   \n" + TITLED, "id = 17", "17,a,b"),
+    "CSV below half-empty rows": ("All notes,,\n,first,\n" + TITLED, "id = 29", "29,a,b"),
     "two rows": ("id,note\n0,a\n1,b\n", "id = 1", "1,b"),
     "a table in Markdown": ("# T\n\n| id | note |\n|---|---|\n| 1 | x |\n| 2 | y |\n", "id = 2", "| 2 | y |"),
     "a log": (LOG, "message LIKE 'order 17 %'", LOG.splitlines(keepends=True)[51] + "  at line 17\n  at main"),

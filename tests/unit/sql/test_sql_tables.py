@@ -147,10 +147,24 @@ def test_several_tables_of_a_page_are_named_by_their_captions() -> None:
 def test_ragged_rows_are_kept_and_reported() -> None:
     rows, notes = ask("SELECT * FROM output", "id,name\n1,a\n2,b,c\n3\n", "csv")
     assert rows == [[1, 1, "a", None], [2, 2, "b", "c"], [3, 3, None, None]]
-    assert notes == ('output: 2 rows have more or fewer cells than the header; more are in "_extra".',)
+    assert notes == ('output: 2 rows with more or fewer cells than the header; more are in "_extra".',)
 
 
 @pytest.mark.slow
+def test_rows_above_the_header_are_left_out_and_reported() -> None:
+    text = "Orders of March, all regions\n\nid,city,total\n" + "".join(f"{n},Leeds,{n}.50\n" for n in range(9))
+    assert load(text)["output"] == (9, {"_row": "BIGINT", "id": "BIGINT", "city": "VARCHAR", "total": "DOUBLE"})
+    rows, notes = ask("SELECT _row, id, total FROM output WHERE id = 4", text)
+    assert rows == [[5, 4, 4.5]]
+    assert notes == ("output: 1 row above the header left out.",)
+
+
+def test_a_line_end_of_an_old_computer_ends_a_row() -> None:
+    rows = "".join(f"{n},Leeds,{n}.50\r" for n in range(9))
+    assert load("id,city,total\r" + rows, "csv")["output"][0] == 9
+    assert load("All\rorders\nid,city,total\n" + rows.replace("\r", "\n"), "csv")["output"][0] == 9
+
+
 @pytest.mark.parametrize(
     ("text", "names"),
     [

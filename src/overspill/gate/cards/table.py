@@ -57,6 +57,8 @@ class ReadTable(Struct, frozen=True):
     uneven: int = 0
     """How many of them have another number of cells than the header."""
     is_json: bool = False
+    above: Sequence[str] = ()
+    """What is above the header of an output that is one table, such as a title."""
 
 
 def read_engine_tables(index: Index) -> list[ReadTable]:
@@ -79,10 +81,14 @@ def _read_table(index: Index, table: Table) -> ReadTable:
         uneven += len(cells) != len(names)
         for number, column in enumerate(columns):
             column.append(cells[number] if number < len(cells) else None)
+    examples = _read_lines(index, range(table.first, min(table.last, table.first + _MAX_EXAMPLES)))
+    above = _read_lines(index, range(table.first)) if table.cells == "delimited" and index.outline.tables[0] == table else []
+    return ReadTable("", table.last - table.first, names, columns, examples, len(records), uneven, above=above)
+
+
+def _read_lines(index: Index, records: range) -> list[str]:
     starts, ends = index.outline.starts, index.outline.ends
-    shown = range(table.first, min(table.last, table.first + _MAX_EXAMPLES))
-    examples = [" ".join(render(index, starts[row], ends[row]).split("\n")) for row in shown]
-    return ReadTable("", table.last - table.first, names, columns, examples, len(records), uneven)
+    return [" ".join(render(index, starts[record], ends[record]).split("\n")) for record in records]
 
 
 def _strip_edge(cells: list[str], table: Table) -> list[str]:
@@ -139,7 +145,9 @@ def _describe_table(table: ReadTable, rank: int, *, is_only: bool, is_whole: boo
     rows = [indent(row) for row in table.examples]
     if is_only:
         columns = Section(title, [f"- {each}" for each in described], len(table.names), len(described), rank=rank + 2)
-        return [columns, Section("rows from the first on", rows, table.rows, 2, rank=rank + 1)]
+        above = Section("above its header", [indent(line) for line in table.above], len(table.above), 2, rank=rank + 3)
+        rest = [columns, Section("rows from the first on", rows, table.rows, 2, rank=rank + 1)]
+        return [above, *rest] if table.above else rest
     more = len(table.names) - _MAX_COLUMNS_ON_LINE
     line = "; ".join([*described[:_MAX_COLUMNS_ON_LINE], *([f"{more:,} more"] if more > 0 else ())])
     return [Section(f"{title}: {line}. Its rows", rows, table.rows, 3, rank=rank + 1)]

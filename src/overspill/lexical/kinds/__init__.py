@@ -13,8 +13,10 @@ from overspill.lexical.kinds.kind import Kind
 from overspill.lexical.kinds.log import LOG
 from overspill.lexical.kinds.matches import MATCHES
 from overspill.lexical.kinds.messages import MESSAGES
+from overspill.lexical.kinds.minutes import MINUTES
 from overspill.lexical.kinds.prose import PROSE
 from overspill.lexical.kinds.sample import Sample
+from overspill.lexical.kinds.tagged import TAGGED
 from overspill.lexical.kinds.turns import TURNS
 from overspill.lexical.kinds.xml import XML
 from overspill.lexical.outline import Text
@@ -27,7 +29,9 @@ KINDS: tuple[Kind, ...] = (
     HISTORY,
     DIFF,
     CSV,
+    MINUTES,
     TURNS,
+    TAGGED,
     MESSAGES,
     LOG,
     MATCHES,

@@ -3,37 +3,18 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Traits
 from overspill.lexical.kinds.sample import Sample
+from overspill.lexical.kinds.source import BANNER, is_source
 from overspill.lexical.outline import Outline, Text
 from overspill.lexical.records.lines import find_first, is_blank, iterate_lines, split_long
 
 _MAX_BLOCK_BYTES = 900
 _CLOSING = (b")", b"]", b"}")
-_CODE = re.compile(
-    r"\s*+(?:(?:async |export |default |public |private |protected |static |final |abstract |pub(?:\(\w+\))? |unsafe |override )*"
-    r"(?:def|class|import|from|function|const|let|var|package|func|fn|use|return|if|else|elif|for|while|try|except|catch|with|struct|impl|enum"
-    r"|trait|interface|type|namespace|using|void|int|bool|string|case|switch|match|public|private|static|resource|variable|module|provider)\b"
-    r"|#include|@\w+|\}|//|/\*|\*)|.*[;{]\s*+$|\s++[\w.\"\[\]]++\s*+(?:=|\+=|:=)\s|\s++[\w.]++\("
-)
 _YAML = re.compile(r"\s*+(?:- )?[\w./\"'-]++:(?:\s|$)|\s*+- \S|\s*+#|---$")
-_DEFINITION = re.compile(
-    r"\s*+(?:(?:async|export|default|public|private|protected|static|final|abstract|pub|unsafe|override|inline) )*"
-    r"(?:def|class|func|fn|function|struct|impl|trait|interface|enum|module|namespace|package|import|from|require|include|#include|use|using)"
-    r"\b(?! (?:the|a|an|this|of|it)\b)[^.?!]*+(?:[.?!]\S[^.?!]*+)*+$"
-)
-"""A line that only source code has: it defines or imports something, and is no sentence."""
 _MIN_YAML_SHARE = 0.7
-_MIN_DEFINITION_SHARE, _MIN_CODE_SHARE_WITH_DEFINITIONS = 0.05, 0.3
-_MIN_CODE_SHARE, _MIN_CODE_SHARE_AMONG_WORDS = 0.45, 0.65
-
-
-def _is_code(sample: Sample) -> bool:
-    least = _MIN_CODE_SHARE_AMONG_WORDS if sample.is_wordy else _MIN_CODE_SHARE
-    if sample.share(_DEFINITION.match) > _MIN_DEFINITION_SHARE:
-        least = _MIN_CODE_SHARE_WITH_DEFINITIONS
-    return sample.share(_CODE.match) > least
 
 
 def _is_description(sample: Sample) -> bool:
@@ -44,7 +25,19 @@ def cut_blocks(text: Text, start: int, end: int, outline: Outline, cut_embedded:
     """A line and everything indented under it is a block. A block that is too large becomes a label above smaller ones."""
     lines = [(a, b, _indent(text[a:b])) for a, b in iterate_lines(text, start, end) if not is_blank(text[a:b])]
     spans = _find_block_ends(lines)
-    stack = [(0, len(lines), -1)]
+    banners = [number for number, (a, b, indent) in enumerate(lines) if not indent and BANNER.match(text, a, b)]
+    for first, last in pairwise((-1, *banners, len(lines))):
+        label = -1
+        if first >= 0:
+            label = outline.label(*lines[first][:2])
+            outline.record(*lines[first][:2], label)
+        _cut_file(text, lines, spans, (first + 1, last, label), outline)
+
+
+def _cut_file(
+    text: Text, lines: list[tuple[int, int, int]], spans: list[int], file: tuple[int, int, int], outline: Outline
+) -> None:
+    stack = [file]
     while stack:
         first, last, label = stack.pop()
         pending = first
@@ -99,7 +92,7 @@ def _record_lines(text: Text, lines: list[tuple[int, int, int]], label: int, out
 
 CODE = Kind(
     "code",
-    _is_code,
+    is_source,
     cut_blocks,
     Traits(is_code=True, has_definitions=True, has_topics=True, has_telling_lines=True, memory_per_byte=9, layout="definitions"),
 )

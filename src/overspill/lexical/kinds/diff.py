@@ -14,13 +14,17 @@ _MAX_HUNK_BYTES = 1_500
 _FILE = re.compile(rb"diff --git |Index: |--- \S")
 _HUNK = re.compile(rb"@@ ")
 _DIFF = re.compile(r"(?:diff --git |@@ -\d|--- \S|\+\+\+ \S|Index: )")
+_SURE_MARK = re.compile(r"diff --git |@@ -\d|\+\+\+ \S")
+"""What only a diff has: comments of some languages begin with dashes."""
 _MIN_CHANGED_SHARE = 0.7
 
 
 def _is_diff(sample: Sample) -> bool:
     lines = sample.lines
     marks = sum(bool(_DIFF.match(line)) for line in lines)
-    return marks >= 2 and sum(line[:1] in "+- @" for line in lines) > _MIN_CHANGED_SHARE * len(lines)
+    if marks < 2 or not any(map(_SURE_MARK.match, lines)):
+        return False
+    return sum(line[:1] in "+- @" for line in lines) > _MIN_CHANGED_SHARE * len(lines)
 
 
 def cut_hunks(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Traits
+from overspill.lexical.kinds.matches import are_matches
+from overspill.lexical.kinds.messages import are_messages
 from overspill.lexical.kinds.sample import Sample
+from overspill.lexical.kinds.source import has_definitions
 from overspill.lexical.outline import Outline, Text
 from overspill.lexical.reading import find_hidden, strip_tags
 from overspill.lexical.records.lines import find_first
@@ -22,7 +25,11 @@ def _is_html(sample: Sample) -> bool:
     head = sample.head
     if head.lstrip()[:5] == _XML_START and b"<html" not in head[:_HEAD_BYTES]:
         return False
-    return _DOCTYPE.match(head) is not None or len(_TAG.findall(head)) * _MAX_BYTES_PER_TAG > len(head) > 0
+    if _DOCTYPE.match(head):
+        return True
+    if not head.lstrip().startswith(b"<") and (are_matches(sample) or has_definitions(sample) or are_messages(sample)):
+        return False  # of tags in comments, strings and messages
+    return len(_TAG.findall(head)) * _MAX_BYTES_PER_TAG > len(head) > 0
 
 
 def _cut(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:

@@ -54,6 +54,10 @@ class Traits(Struct, frozen=True):
     """Whether the records around one that contains what is asked may tell the answer, as the next turn of a conversation."""
     has_topics: bool = False
     """Whether everything below a label, as in a thread or a function, is about one thing."""
+    has_replies: bool = False
+    """Whether labels are messages, in threads, so that one answers another."""
+    has_headings: bool = False
+    """Whether its labels are headings, which say what is below them, and may be named together with those above."""
     quotes: re.Pattern[bytes] | None = None
     """How a record begins that repeats what another says."""
     is_markup: bool = False

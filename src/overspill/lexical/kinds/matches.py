@@ -17,7 +17,7 @@ MATCH = re.compile(
 _MIN_SHARE = 0.6
 
 
-def _are_matches(sample: Sample) -> bool:
+def are_matches(sample: Sample) -> bool:
     return sample.share(MATCH.match) > _MIN_SHARE
 
 
@@ -27,4 +27,4 @@ def _cut_lines(text: Text, start: int, end: int, outline: Outline, cut_embedded:
             record_event(text, line_start, line_end, outline)
 
 
-MATCHES = Kind("matches", _are_matches, _cut_lines, Traits(is_code=True, has_telling_lines=True, layout="results"))
+MATCHES = Kind("matches", are_matches, _cut_lines, Traits(is_code=True, has_telling_lines=True, layout="results"))

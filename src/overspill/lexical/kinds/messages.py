@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Traits
 from overspill.lexical.kinds.sample import Sample
@@ -24,17 +25,20 @@ _THREAD = re.compile(
     re.IGNORECASE,
 )
 """How a thread begins: `Thread: Slow queries`, or `Issue 12 (closed)` and `Title: Slow queries`."""
+_NUMBERED = re.compile(rb"(?:#{1,6} |={2,6} ?)?(?:[A-Z][A-Z0-9]{1,9}-|[#!])\d{1,10}(?: {0,2}[\[(][^\])\n]{1,40}[\])])?:?[ =]*$")
+"""How a tracker begins an issue: `#12 (closed)`, or `ABC-12`. It is one only if a message or a title follows."""
 _QUOTED = re.compile(rb"[>|]")
 _MIN_MESSAGES = 3
 _MAX_MESSAGES_SHARE = 0.5
 """If more lines begin a message, these are the entries of a log."""
 _MAX_HEADING_BYTES = 400
 """Of all lines at the beginning of a thread."""
+_MAX_LINES_BELOW_NUMBER = 4
 _MIN_HEADERS = 3
 """Lines of a header that follow each other begin a message."""
 
 
-def _are_messages(sample: Sample) -> bool:
+def are_messages(sample: Sample) -> bool:
     lines = [line.encode("utf-8", "replace") for line in sample.lines]
     messages, headers = 0, 0
     for line in lines:
@@ -92,7 +96,7 @@ def _cut_messages(text: Text, start: int, end: int, outline: Outline, cut_embedd
         is_quoted = _QUOTED.match(line) is not None
         if is_blank(line) or is_blank(line.lstrip(b">| ")):
             archive.end_paragraph()
-        elif (archive.opened < 0 or is_heading) and _THREAD.match(line):
+        elif (archive.opened < 0 or is_heading) and (_THREAD.match(line) or _begins_issue(text, line_start, line_end, end)):
             archive.begin_thread(line_start, line_end)
             is_heading = True
             continue
@@ -107,9 +111,20 @@ def _cut_messages(text: Text, start: int, end: int, outline: Outline, cut_embedd
     archive.end_paragraph()
 
 
+def _begins_issue(text: Text, start: int, end: int, limit: int) -> bool:
+    """Whether a line is a number above the title or the first message of an issue."""
+    if not _NUMBERED.match(text, start, end):
+        return False
+    for line_start, line_end in islice(iterate_lines(text, end, limit), _MAX_LINES_BELOW_NUMBER):
+        line = text[line_start:line_end]
+        if not is_blank(line):
+            return bool(_THREAD.match(line) or _SIGNED.match(line) or _HEADER.match(line))
+    return False
+
+
 MESSAGES = Kind(
     "messages",
-    _are_messages,
+    are_messages,
     _cut_messages,
-    Traits(is_running_text=True, has_context=True, has_topics=True, quotes=_QUOTED, memory_per_byte=2),
+    Traits(is_running_text=True, has_context=True, has_topics=True, has_replies=True, quotes=_QUOTED, memory_per_byte=2),
 )

@@ -21,6 +21,10 @@ _WITHIN = re.compile(r"[a-z,]\s*+$")
 _GOES_ON = re.compile(r"\(?[a-z]+")
 _MIN_WRAPPED_CHARS = 40
 _MAX_ALIKE = 2
+_FENCE = re.compile(r"\s{0,3}(?:```|~~~)(\s*+\w)?")
+_MIN_FENCES = 4
+_MIN_UNFENCED_SHARE = 0.25
+"""With less outside of fenced examples, the text is what is fenced."""
 _MIN_PROSE_WORD_SHARE = 0.68
 """Share of plain words among the tokens: contracts and articles have 0.7 to 0.95, logs below 0.65."""
 
@@ -51,6 +55,20 @@ class Sample:
         return [line[:_MAX_LINE_CHARS] for line in self.whole_lines]
 
     @cached_property
+    def unfenced(self) -> list[str]:
+        """The same without the fenced examples of a manual in Markdown."""
+        if sum(_FENCE.match(line) is not None for line in self.lines) < _MIN_FENCES:
+            return self.lines
+        outside, is_inside = list[str](), False
+        for line in self.lines:
+            fence = _FENCE.match(line)
+            if fence is None and not is_inside:
+                outside.append(line)
+            elif fence is not None:  # one that names a language always opens an example: its end may be in no sample
+                is_inside = bool(fence[1]) or not is_inside
+        return outside if len(outside) >= _MIN_UNFENCED_SHARE * len(self.lines) else self.lines
+
+    @cached_property
     def is_wordy(self) -> bool:
         tokens = [token for line in self.lines for token in line.split()]
         return sum(_WORD.match(token) is not None for token in tokens) / max(1, len(tokens)) >= _MIN_PROSE_WORD_SHARE
@@ -68,9 +86,10 @@ class Sample:
         )
         return min(openings.total(), _MAX_ALIKE * len(openings)) / max(1, len(self.lines))
 
-    def share(self, match: Callable[[str], object]) -> float:
-        """The share of lines that match."""
-        return sum(match(line) is not None for line in self.lines) / max(1, len(self.lines))
+    def share(self, match: Callable[[str], object], lines: list[str] | None = None) -> float:
+        """The share of lines that match: of all, unless told of which."""
+        among = self.lines if lines is None else lines
+        return sum(match(line) is not None for line in among) / max(1, len(among))
 
     def _read(self, start: int) -> bytes:
         """Without the filler bytes of a reading."""

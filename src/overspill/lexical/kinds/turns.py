@@ -10,7 +10,7 @@ from overspill.lexical.kinds.sample import Sample
 from overspill.lexical.outline import Outline, Text
 from overspill.lexical.records.lines import is_blank, iterate_lines, split_long
 
-_MAX_TURN_BYTES = 500
+MAX_TURN_BYTES = 500
 """A longer turn is cut between sentences: a speech answers a question with a few of them."""
 _NICK = re.compile(r"(?:\W{0,2}(?:\d{4}-\d\d-\d\d[ T])?\d{1,2}:\d{2}(?::\d{2})?\W{0,3} ?)?<[^<>\s]{1,40}> ")
 """`[12:18] <nick> `, as chat clients write it."""
@@ -18,7 +18,7 @@ _STAMPED = re.compile(
     r"(?:\[?\d{1,4}[./-]\d{1,2}[./-]\d{1,4}, \d{1,2}:\d{2}(?::\d{2})?(?:[ \u202f][AaPp][Mm])?\]?(?: -)? )([^:\n]{1,40}): \S"
 )
 """`[06.01.2024, 16:43:00] Ann: ` and `1/6/24, 4:43 PM - Ann: `, as phones export chats."""
-_SPEAKER = re.compile(
+SPEAKER = re.compile(
     # Programs write a time of day in brackets too, but what follows is a level or begins with a small letter.
     r"(?:[\[(](?=[^\])\n]{0,30}\d:\d\d)[^\])\n]{4,40}[\])](?: -)? "
     r"(?!(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL|SEVERE)\b))?+"
@@ -36,14 +36,23 @@ def _are_turns(sample: Sample) -> bool:
     lines = sample.lines
     if sample.share(_NICK.match) > _MIN_TURNS_SHARE:
         return True
-    names = Counter(found[1] for line in lines if (found := _STAMPED.match(line) or _SPEAKER.match(line)))
+    names = count_speakers(sample)
     return (
         sample.is_wordy
         and names.total() > _MIN_TURNS_SHARE * len(lines)
-        and _MIN_SPEAKERS <= len(names) <= names.total() / _MIN_TURNS_PER_SPEAKER
+        and has_recurring_speakers(names)
         and sum(line[:1].isspace() for line in lines) <= _MAX_INDENTED_SHARE * len(lines)
         and sum(map(len, lines)) >= _MIN_TURN_CHARS * len(lines)
     )
+
+
+def count_speakers(sample: Sample) -> Counter[str]:
+    """How many lines begin with each name and a colon."""
+    return Counter(found[1] for line in sample.lines if (found := _STAMPED.match(line) or SPEAKER.match(line)))
+
+
+def has_recurring_speakers(names: Counter[str]) -> bool:
+    return _MIN_SPEAKERS <= len(names) <= names.total() / _MIN_TURNS_PER_SPEAKER
 
 
 def _cut_turns(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
@@ -59,7 +68,7 @@ def _cut_turns(text: Text, start: int, end: int, outline: Outline, cut_embedded:
 
 
 def _record(text: Text, start: int, end: int, outline: Outline) -> None:
-    for part in split_long(text, start, end, _MAX_TURN_BYTES):
+    for part in split_long(text, start, end, MAX_TURN_BYTES):
         outline.record(*part)
 
 

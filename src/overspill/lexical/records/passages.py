@@ -12,6 +12,11 @@ _MAX_PASSAGE_BYTES = 1_000
 """A longer paragraph is cut between sentences."""
 
 _MARKED = re.compile(rb"[^\w#]{0,8}(#{1,6})\s+\S")
+_MARKED_LINE = re.compile(rb" {0,3}(?:> ){0,3}(#{1,6})\s+\S")
+"""The same in a text that is not a page: further to the right, it is a comment in an example."""
+_FENCE = re.compile(rb"[ \t]{0,12}(?:```|~~~)")
+_MAX_FENCED_BYTES = 16_384
+"""A fence that is not closed within this is none."""
 _DIVISIONS = b"|".join(
     spelt
     for name in b"Part Book Volume Title Chapter Article Section Clause Schedule Appendix Annex Exhibit".split()
@@ -91,19 +96,26 @@ def cut_passages(text: Text, start: int, end: int, outline: Outline, *, wrapped:
     section = _Section(text, outline)
     shouted = False
     underlines: dict[bytes, int] = {}
+    fenced = start
     for line_start, line_end in (iterate_lines if wrapped else skip_blank_lines)(text, start, end):
         line = text[line_start:line_end]
+        if wrapped and line_start >= fenced and (fence := _FENCE.match(line)):
+            fenced = _find_fence_end(text, line_end, bytes(fence[0]))
         # Consecutive lines in capitals are a paragraph in capitals, as in contracts, not headings.
         shouted = wrapped and _CAPITALS.match(line) is not None and (shouted or _CAPITALS.match(text, line_end, end) is not None)
         if is_blank(line):
             if wrapped or TABLE_EDGE in line:
                 section.end_paragraph()
+        elif line_start < fenced:
+            if section.header >= 0:
+                section.end_paragraph()
+            section.line(line_start, line_end)
         elif wrapped and section.opened < 0 and _UNDERLINE.match(line):
             continue  # above a heading, or between sections
         elif line.count(b"|") >= 2:
             if b"--" not in line or not _RULE.match(line):
                 section.row(line_start, line_end)
-        elif not shouted and (depth := _heading_depth(line)):
+        elif not shouted and (depth := _heading_depth(line, wrapped=wrapped)):
             section.heading(line_start, line_end, depth)
         elif wrapped and section.opened < 0 and (underline := _find_underline(text, line_start, line_end, end)):
             section.heading(line_start, line_end, underlines.setdefault(underline, len(underlines) + 1))
@@ -120,8 +132,14 @@ def _find_underline(text: Text, start: int, end: int, limit: int) -> bytes:
     return bytes(found[1]) if found and found.end() - found.start() >= (end - start) // 2 else b""
 
 
-def _heading_depth(line: bytes | bytearray) -> int:
-    if b"#" in line and (found := _MARKED.match(line)):
+def _find_fence_end(text: Text, after: int, fence: bytes) -> int:
+    """Where a block of code ends that is fenced off, or 0."""
+    closing = text.find(b"\n" + fence, after - 1, after + _MAX_FENCED_BYTES)
+    return closing + 1 + len(fence)
+
+
+def _heading_depth(line: bytes | bytearray, *, wrapped: bool) -> int:
+    if b"#" in line and (found := (_MARKED_LINE if wrapped else _MARKED).match(line)):
         return len(found[1])
     if b".. _" in line and _ANCHOR.match(line):
         return _ANCHOR_DEPTH

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from overspill.lexical.outline import Outline, Table, Text
-from overspill.lexical.reading import NEVER_IN_UTF8
-from overspill.lexical.records.lines import split_long
+from overspill.lexical.records.members import CONTENT, begin_alike, record_plain_members
 from overspill.text import pieces
 from overspill.text.patterns import compile_pattern
 
@@ -16,11 +15,12 @@ _MAX_WHOLE_BYTES = 2_000
 """A larger element is cut into records of its members."""
 _MAX_ROW_BYTES = 16_000
 """An element of an array is a row, and is cut only if it is larger than this, or than the above if it has a long string."""
+_MIN_ROWS = 3
+_MAX_COMPARED = 20
+"""Members of an object, to see whether they are rows."""
 _MAX_DEPTH = 100
 _MIN_EMBEDDED_BYTES = 400
 """A string with escapes is cut like a separate text from this size on."""
-_MAX_RUN_BYTES = 700
-"""Plain members are grouped up to this size."""
 
 _JSON = re.compile(rb"\"[^\"\\]*+(?:\\.[^\"\\]*+)*+(?:\"(\s*+:)?|(\\?\Z))|([{\[])|([}\]])", re.DOTALL)
 """An unclosed string extends to the end; otherwise every quotation mark in it would start another search."""
@@ -39,11 +39,6 @@ _PIECE_BYTES = 1 << 20
 """How much one call looks through. It keeps other threads waiting, for about ten milliseconds."""
 _NOT_AROUND_COLON = re.compile(rb"[^\"\s:]")
 """A piece ends with one of these, so that it contains what follows each of its keys."""
-_FILL = re.escape(bytes(NEVER_IN_UTF8))
-_MEMBER = re.compile(rb",[\s" + _FILL + rb"]*(?=\")|>\s*(?=<)")
-_LONG_MEMBER = compile_pattern(rb",[\s\v" + _FILL + rb"]*\"|>[\s\v]*<")
-"""The same, for long texts: it lets other threads run, but each match takes longer."""
-_CONTENT = re.compile(rb"[^\s,{}\[\]" + _FILL + rb"]")
 
 
 class Tree:
@@ -231,20 +226,20 @@ def cut_tree(text: Text, tree: Tree, start: int, end: int, outline: Outline, emb
         while True:
             child = children[number] if number < len(children) else -1
             before = len(outline)
-            _record_plain_members(text, position, _end_of_plain(tree, node, child, end), label, outline)
+            record_plain_members(text, position, _end_of_plain(tree, node, child, end), label, outline)
             if is_array and len(outline) > before:
                 outline.uncounted.add(label)
             if number == 0:
                 firsts[node] = len(outline)
             if child < 0:
-                _note_table(tree, node, firsts[node], outline)
+                _note_table(text, tree, node, firsts[node], outline)
                 break
             first, inside, position, number = tree.starts[child], tree.insides[child], tree.ends[child], number + 1
             if child in tree.texts:
                 outer, outline.base = outline.base, outline.label(first, inside, label)
                 embedded(inside, position - 1)
                 outline.base = outer
-            elif _is_whole(tree, child):
+            elif _is_whole(text, tree, child):
                 outline.record(first, position, label)
             else:
                 stack += ((node, label, position, number), (child, outline.label(first, inside, label), inside, 0))
@@ -257,42 +252,26 @@ def _end_of_plain(tree: Tree, node: int, child: int, end: int) -> int:
     return tree.ends[node] if node >= 0 else end
 
 
-def _is_whole(tree: Tree, node: int) -> bool:
+def _is_whole(text: Text, tree: Tree, node: int) -> bool:
     children = tree.children.get(node, ())
     is_row, has_text = tree.parents[node] in tree.arrays, not tree.texts.isdisjoint(children)
     if has_text and not is_row:
         return False
     if tree.ends[node] - tree.starts[node] > (_MAX_ROW_BYTES if is_row and not has_text else _MAX_WHOLE_BYTES):
         return False
-    return node not in tree.arrays or len(children) < 2
+    return len(children) < 2 if node in tree.arrays else is_row or not _holds_rows(text, tree, node)
 
 
-def _note_table(tree: Tree, node: int, first: int, outline: Outline) -> None:
-    """An array, or a text of documents, is a table if each element became one record; its rows name their fields."""
+def _note_table(text: Text, tree: Tree, node: int, first: int, outline: Outline) -> None:
+    """An array, a text of documents or an object of rows is a table if each element became one record."""
     rows = len(tree.children.get(node, ()))
-    if (node < 0 or node in tree.arrays) and rows >= 3 and len(outline) - first == rows:
+    if rows >= _MIN_ROWS and len(outline) - first == rows and (node < 0 or node in tree.arrays or _holds_rows(text, tree, node)):
         outline.tables.append(Table(first, first + rows, -1, "json"))
 
 
-def _record_plain_members(text: Text, start: int, end: int, label: int, outline: Outline) -> None:
-    """Records members that are not containers: strings, numbers, text between tags."""
-    if not _CONTENT.search(text, start, end):
-        return
-    run = start
-    for position in _member_ends(text, start, end):
-        if position - run > _MAX_RUN_BYTES:
-            _split(text, run, position, label, outline)
-            run = position
-    _split(text, run, end, label, outline)
-
-
-def _member_ends(text: Text, start: int, end: int) -> Iterator[int]:
-    if end - start <= _PIECE_BYTES:
-        return (member.end() for member in _MEMBER.finditer(text, start, end))
-    return (member.end() - 1 for member in _LONG_MEMBER.finditer(text, start, end))
-
-
-def _split(text: Text, start: int, end: int, label: int, outline: Outline) -> None:
-    for part in split_long(text, start, end, _MAX_WHOLE_BYTES // 2):
-        if _CONTENT.search(text, *part):
-            outline.record(*part, label)
+def _holds_rows(text: Text, tree: Tree, node: int) -> bool:
+    """Whether an object has nothing but rows, by their keys."""
+    members = tree.children.get(node, [])
+    if len(members) < _MIN_ROWS or CONTENT.search(text, tree.insides[node], tree.starts[members[0]]):
+        return False
+    return tree.arrays.isdisjoint(members) and begin_alike(text, [tree.insides[member] for member in members[:_MAX_COMPARED]])

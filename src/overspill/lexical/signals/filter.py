@@ -5,17 +5,25 @@ from __future__ import annotations
 import re
 
 from overspill.lexical.boost import Boost
+from overspill.lexical.cells import read_rows
+from overspill.lexical.conditions import list_bounds, read_conditions
+from overspill.lexical.equalities import find_equal_rows
 from overspill.lexical.index import Index
+from overspill.lexical.named import count_said_cells
 from overspill.lexical.outline import Text
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
+from overspill.lexical.siblings import find_list, find_longest_list
 from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import split_subwords, stem
 
 _MAX_VALUE_BYTES = 80
 """A longer value is a description, which mentions much that is not so."""
 _MAX_ROWS = 60
+_MIN_CONDITIONS = 2
+"""With fewer, a question that does not ask for a list is about one thing."""
 _ROW = re.compile(rb"\{")
+_WHICH = re.compile(r"\b(?:which|what|welche|quel|cuál|qué)", re.IGNORECASE)
 _KEY_BEFORE = re.compile(rb"\"([^\"\\]{1,60})\"\s{0,4}:\s{0,4}\"?(-?)\Z")
 _AFTER_NUMBER = re.compile(rb"\s{0,40}[,}\]\"]| ")
 _NEGATIVE = re.compile(r"(?<![^\s(\"'=<>])[-\u2212](\d[\d.]*)")
@@ -23,17 +31,53 @@ _KEY_AFTER = re.compile(rb"\"\s{0,4}:")
 
 
 def boost_filtered_rows(index: Index, query: Query, ranking: Ranking) -> Boost | None:
-    if not query.listing or not index.traits.has_members or ranking.leads:
+    if not index.traits.has_members or ranking.leads:
+        return None
+    bounds = list_bounds(query.text)
+    equal, conditions = _find_equal(index, query) if query.listing or _WHICH.search(query.text) else ([], 0)
+    if not (query.listing or bounds or conditions >= _MIN_CONDITIONS):
         return None
     met: dict[int, float] = {}
     negative = frozenset(_NEGATIVE.findall(query.text))
+    ignored = {number for number, term in enumerate(ranking.terms) if term.role == "wording" or term.key in bounds}
     for record, spots in ranking.hits.items():
         if _ROW.match(index.text, index.outline.starts[record]):
-            met[record] = _score(index.text, ranking, spots, negative)
-    most = max(met.values(), default=0.0)
-    rows = sorted((record for record in met if met[record] >= WEIGHTS.filtered * most), key=lambda record: (-met[record], record))
+            met[record] = _score(index.text, ranking, [spot for spot in spots if spot[2] not in ignored], negative)
+    if (only := _find_meeting(index, query, met)) is not None:
+        met = {record: met.get(record, 0.0) for record in only}
+    rows = _list_best(met)
+    if equal := _list_best({record: met.get(record, 0.0) for record in equal}):
+        rows = list(dict.fromkeys((*equal, *rows)))
+    if not rows or not (only or equal or any(met.values())):
+        return None
+    said = count_said_cells(index, query, ranking, rows)
+    rows.sort(key=lambda record: (record not in equal, -said.get(record, 0), -met.get(record, 0.0), record))
     # As leads too, so that an order ("the first", "the largest") is looked for among them and not among all rows.
-    return Boost(leads=rows, rows=rows, brief=frozenset(rows)) if most and len(rows) <= _MAX_ROWS else None
+    return Boost(leads=rows, rows=rows, brief=frozenset(rows))
+
+
+def _list_best(met: dict[int, float]) -> list[int]:
+    """The rows that meet about as much as any other, unless they are too many to be asked for."""
+    most = max(met.values(), default=0.0)
+    rows = [record for record in met if met[record] >= WEIGHTS.filtered * most]
+    return rows if len(rows) <= _MAX_ROWS else []
+
+
+def _find_meeting(index: Index, query: Query, met: dict[int, float]) -> list[int] | None:
+    """The rows that meet the conditions that words alone do not tell; None if there are no such conditions, or no such rows."""
+    best = max(met, key=met.__getitem__, default=-1)
+    rows = find_list(index, best) if best >= 0 else find_longest_list(index)
+    tests = read_conditions(index, rows, query.text) if rows else []
+    if not rows or not tests:
+        return None
+    read = read_rows(index, rows.table, rows.records)
+    return [record for record, cells in read if all(test(cells) for test in tests)] or None
+
+
+def _find_equal(index: Index, query: Query) -> tuple[list[int], int]:
+    """The rows whose fields have what the question says next to their names, and how many it says."""
+    rows = find_longest_list(index)
+    return find_equal_rows(index, rows, query.text) if rows else ([], 0)
 
 
 def _score(text: Text, ranking: Ranking, spots: list[tuple[int, int, int]], negative: frozenset[str]) -> float:
@@ -41,8 +85,6 @@ def _score(text: Text, ranking: Ranking, spots: list[tuple[int, int, int]], nega
     shares: dict[int, float] = {}
     values: dict[tuple[int, int], dict[int, int]] = {}
     for start, end, term in spots:
-        if ranking.terms[term].role == "wording":
-            continue
         if bytes(text[start:end]).replace(b".", b"").isdigit():
             is_negative = ranking.terms[term].key in negative
             shares[term] = max(shares.get(term, 0.0), _measure_number(text, start, end, ranking.asked, is_negative=is_negative))

@@ -3,40 +3,45 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from itertools import islice
 
 from overspill.lexical.boost import Boost
 from overspill.lexical.cells import find_column, read_rows
+from overspill.lexical.following import MAX_ROWS, find_holding, follow, follow_references
+from overspill.lexical.guessing import guess_steps
 from overspill.lexical.index import Index
+from overspill.lexical.named import Row, find_named_rows
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
+from overspill.lexical.references import read_references
 from overspill.lexical.relations import (
+    MAX_LINK_COLUMNS,
     MIN_VALUES,
     Relation,
     Step,
     is_named_as_key,
     last_parts,
-    list_codes,
     list_keys,
     list_own_references,
     list_tables,
     read_relations,
-    split_cell,
 )
 from overspill.lexical.signals.link import find_anchors
 from overspill.lexical.words import read_lexicon, read_related, stem
-from overspill.text.patterns import compile_pattern, escape
 
 _WORD = re.compile(r"[^\W_]+")
 _MAX_STEPS = 4
 """How many references apart the rows of a question may be."""
-_MAX_ROWS = 60
-"""How many rows one step leads to at most, and from how many it starts."""
-_MIN_KEY_SHARE = 0.2
-"""Which share of the keys of a table a column must have to refer to it without being named after it."""
+_MAX_COMMON_ROWS = 2_000
+"""The same, if only those that another row leads to as well are kept."""
+_MAX_CHAIN_WORDS = 60
+"""Words of a question that are read for a relative of a relative."""
 _MAX_NUMBERS = 8
 """Of a question, that may be keys. Each is looked for in the tables that the word before it names."""
+_MAX_GUESSED = 120
+"""References and their reverses that only a question tells."""
 _FAR_REFERENCES = 3
 """How far to follow references from a row if the question names nothing but that row."""
 
@@ -51,40 +56,120 @@ def find_joined_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
     if not list_tables(index):
         return []
     words = _WORD.findall(query.text.lower())
-    named = list(_find_rows_by_key(index, words))
-    anchors = find_anchors(index, ranking, preferred=named)
-    if not anchors:
-        return []
-    found = index.remember(read_relations)
-    relations = found.all
-    steps = [*found.steps, *_guess_steps(index, relations, found.steps, words)]
-    own: dict[int, list[Step]] = {}
-    wanted: list[int] = []
-    passed: list[int] = []
-    for anchor in anchors:
-        start = next((number for number, relation in enumerate(relations) if relation.table is anchor.table), -1)
+    by_key = list(_find_rows_by_key(index, words))
+    groups = [[row] for row in find_anchors(index, ranking, preferred=by_key)] if by_key else []
+    groups = groups or find_named_rows(index, query, ranking) or [find_anchors(index, ranking)]
+    found = index.remember(read_references)
+    steps = [*found.steps, *islice(guess_steps(index, found.relations, found.steps, words), _MAX_GUESSED)]
+    joins = _Joins(index, ranking, found.relations, steps, found.steps, words)
+    for group in groups:
+        for anchor in group:
+            joins.start_from(anchor)
+    together = _find_rows_of_both(index, joins, groups) if len(groups) > 1 else []
+    return list(dict.fromkeys([*together, *joins.wanted, *(row for row in by_key if row in joins.anchors), *joins.passed]))
+
+
+class _Joins:
+    """The rows that belong to those that a question names: what it asks for, and what is on the way."""
+
+    def __init__(
+        self, index: Index, ranking: Ranking, relations: list[Relation], steps: list[Step], known: list[Step], words: list[str]
+    ) -> None:
+        self.index, self.ranking, self.relations, self.steps, self.known, self.words = (
+            index,
+            ranking,
+            relations,
+            steps,
+            known,
+            words,
+        )
+        self.numbers = {relation.table.first: number for number, relation in enumerate(relations)}
+        self.own: dict[int, list[tuple[Step, bool]]] = {}
+        self.anchors: list[int] = []
+        self.wanted: list[int] = []
+        self.passed: list[int] = []
+
+    def start_from(self, anchor: Row) -> None:
+        index, relations, steps, words = self.index, self.relations, self.steps, self.words
+        start = self.numbers.get(anchor.table.first, -1)
         if start < 0:
-            continue
-        if start not in own:
-            own[start] = list(_find_own_references(index, relations, start, words))
-        for step in own[start]:
-            wanted += _follow(index, relations, step, [anchor.record])
-        for there, back in _find_roles(index, relations, found.steps, start, words):
-            between = _follow(index, relations, there, [anchor.record])
-            wanted += _follow(index, relations, back, between)
-            passed += between
+            return
+        self.anchors.append(anchor.record)
+        if start not in self.own:
+            self.own[start] = list(_find_own_references(index, relations, start, words))
+        related: list[int] = []
+        self.wanted += self._follow_chain(start, anchor)
+        for step, is_asked in self.own[start]:
+            rows = follow(index, relations, step, [anchor.record])
+            if is_asked:
+                self.wanted += rows
+            else:
+                related += rows
+        for there, back in _find_roles(index, relations, self.known, start, words):
+            between = follow(index, relations, there, [anchor.record])
+            self.wanted += follow(index, relations, back, between)
+            self.passed += between
         paths = _find_paths(steps, start)
         goals = _find_goals(relations, start, words, paths, steps)
         for goal in goals:
             rows = [anchor.record]
             for step in paths[goal]:
-                alike = [each for each in steps if (each.source, each.target) == (step.source, step.target)]
-                rows = list(dict.fromkeys(row for each in alike for row in _follow(index, relations, each, rows)))
-                passed += rows
-            wanted += sorted(rows, key=lambda record: -ranking.scores.get(record, 0.0))
-            passed += _follow_references(index, relations, steps, goal, rows, 1)
-        passed += _follow_references(index, relations, steps, start, [anchor.record], 1 if goals else _FAR_REFERENCES)
-    return list(dict.fromkeys([*wanted, *(row.record for row in anchors if row.record in named), *passed]))
+                alike = _list_alike(relations, steps, step, words)
+                rows = list(dict.fromkeys(row for each in alike for row in follow(index, relations, each, rows)))
+                self.passed += rows
+            self.wanted += sorted(rows, key=lambda record: -self.ranking.scores.get(record, 0.0))
+            self.passed += follow_references(index, relations, steps, goal, rows, 1)
+            self.passed += self._follow_links(goal, rows)
+        if len(relations) > 1:
+            self.passed += related
+        self.passed += follow_references(index, relations, steps, start, [anchor.record], 1 if goals else _FAR_REFERENCES)
+
+    def _follow_links(self, goal: int, rows: list[int]) -> list[int]:
+        """What narrow tables link these rows to, if the question names a column of it: the address where a crime happened."""
+        found: list[int] = []
+        for there in self.known:
+            if there.source != goal or there.is_reference or len(self.relations[there.target].columns) > MAX_LINK_COLUMNS:
+                continue
+            between = list[int]()
+            for on in self.known:
+                is_on = on.is_reference and on.source == there.target and on.column != there.other_column
+                if is_on and find_column(self.relations[on.target].columns, self.words) is not None:
+                    between = between or follow(self.index, self.relations, there, rows)
+                    found += follow(self.index, self.relations, on, between)
+        return found
+
+    def _follow_chain(self, start: int, anchor: Row) -> list[int]:
+        """ "The mother of the father of X": what the last of these columns refers to, and so on to the first."""
+        own = [step for step, _ in self.own[start] if step.is_reference]
+        names = [self.relations[start].columns[step.column] for step in own]
+        asked = [place for word in self.words[:_MAX_CHAIN_WORDS] if (place := find_column(names, [word])) is not None]
+        rows, passed = [anchor.record], list[list[int]]()
+        for place in reversed(asked) if 1 < len(asked) <= _MAX_STEPS else ():
+            rows = follow(self.index, self.relations, own[place], rows)
+            passed.append(rows)
+        return [row for reached in reversed(passed) for row in reached] if rows else []
+
+
+def _list_alike(relations: list[Relation], steps: list[Step], step: Step, words: list[str]) -> list[Step]:
+    """The steps between the same two relations; only those by a column that the question names, if there are some."""
+    alike = [each for each in steps if (each.source, each.target) == (step.source, step.target)]
+    columns = relations[step.source].columns
+    named = [each for each in alike if each.is_reference and find_column([columns[each.column]], words) is not None]
+    return named or alike
+
+
+def _find_rows_of_both(index: Index, joins: _Joins, groups: list[list[Row]]) -> list[int]:
+    """The rows that refer to two of the things that a question names: the price of a product in a shop."""
+    times: Counter[int] = Counter()
+    for group in groups:
+        reached: set[int] = set()
+        for anchor in group:
+            start = joins.numbers.get(anchor.table.first, -1)
+            for step in joins.steps:
+                if step.source == start and not step.is_reference:
+                    reached.update(follow(index, joins.relations, step, [anchor.record], _MAX_COMMON_ROWS))
+        times.update(reached)
+    return [record for record, many in times.most_common(MAX_ROWS) if many > 1]
 
 
 def _find_rows_by_key(index: Index, words: list[str]) -> Iterator[int]:
@@ -93,28 +178,28 @@ def _find_rows_by_key(index: Index, words: list[str]) -> Iterator[int]:
     for place in numbers[:_MAX_NUMBERS]:
         before = [word for word in words[max(0, place - 2) : place] if word not in read_lexicon("keys")]
         kind = tuple(map(stem, before[-1:]))
-        for relation in index.remember(read_relations).all if kind else ():
+        for relation in index.remember(read_relations) if kind else ():
             if relation.key >= 0 and kind in (relation.name, last_parts(relation.columns[relation.key])[:-1]):
-                held = _find_holding(index, relation, relation.key, [words[place]])
+                held = find_holding(index, relation, relation.key, [words[place]])
                 yield from (
                     record for record, cells in read_rows(index, relation.table, held) if cells[relation.key] == words[place]
                 )
 
 
-def _find_own_references(index: Index, relations: list[Relation], own: int, words: list[str]) -> Iterator[Step]:
-    """References to rows of the same table.
+def _find_own_references(index: Index, relations: list[Relation], own: int, words: list[str]) -> Iterator[tuple[Step, bool]]:
+    """References to rows of the same table and their reverse, and whether they are asked for.
 
     The question names the column or, for words, the table. Numbers need a key's name, or an end: a head has no manager.
     """
     relation = relations[own]
-    is_named = find_column([" ".join(relation.name)], words) is not None
-    asked = {column for column, name in enumerate(relation.columns) if find_column([name], words) is not None}
-    if not relation.has_few_keys or not (is_named or asked - {relation.key}):
+    if not relation.has_few_keys:
         return
+    is_named = find_column([" ".join(relation.name)], words) is not None
     for each in index.remember(list_own_references, relation.table, relation.key):
-        is_asked = each.column in asked
-        if (is_named or is_asked) and (not each.is_number or (is_asked and each.has_end)):
-            yield Step(own, each.column, own, relation.key, is_reference=True)
+        is_asked = find_column([relation.columns[each.column]], words) is not None
+        if not each.is_number or (is_asked and each.has_end):
+            yield Step(own, each.column, own, relation.key, is_reference=True), is_named or is_asked
+            yield Step(own, relation.key, own, each.column, is_reference=False), False
 
 
 def _find_roles(
@@ -142,33 +227,6 @@ def _find_roles(
                 yield there, Step(there.target, column, start, there.column, is_reference=True)
 
 
-def _guess_steps(index: Index, relations: list[Relation], known: list[Step], words: list[str]) -> Iterator[Step]:
-    """References that names do not tell: `homeworld` has nothing but keys of planets.
-
-    Any small number may be a key, so the question must name the column or the table that it leads to.
-    """
-    asked = {stem(word) for word in words}
-    named = {number for number, each in enumerate(relations) if find_column([" ".join(each.name)], words) is not None}
-    small = {number for number, each in enumerate(relations) if each.has_few_keys}
-    taken = {(step.source, step.column) for step in known}
-    linked = {(step.source, step.target) for step in known}
-    referring = {(step.source, step.target) for step in known if step.is_reference}
-    for source, relation in enumerate(relations):
-        for column, values in list_codes(relation).items():
-            is_asked = asked.issuperset(last_parts(relation.columns[column]))
-            goals = small if is_asked else small & named
-            # A town refers to its country, and yet the capital of a country may be a town.
-            taken_goals = {source, *(goal for start, goal in (referring if is_asked else linked) if start == source)}
-            targets = sorted(goals - taken_goals)
-            if column == relation.key or (source, column) in taken or not targets:
-                continue
-            keys = {goal: index.remember(list_keys, relations[goal].table, relations[goal].key) for goal in targets}
-            target = max(targets, key=lambda goal: (values <= keys[goal]) * len(values) / len(keys[goal]))
-            if values <= keys[target] and (is_asked or len(values) >= _MIN_KEY_SHARE * len(keys[target])):
-                yield Step(source, column, target, relations[target].key, is_reference=True)
-                yield Step(target, relations[target].key, source, column, is_reference=False)
-
-
 def _find_paths(steps: list[Step], start: int) -> dict[int, list[Step]]:
     """The shortest way to each relation that can be reached."""
     paths: dict[int, list[Step]] = {start: []}
@@ -193,54 +251,11 @@ def _find_goals(
     exact = [number for number in named if len(relations[number].name) == 1]
     if named:
         return [*exact, *(number for number in named if number not in exact)]
+    alike = {other for word in foreign for other in read_related().get(stem(word), ())}
+    if meant := [number for number in others if relations[number].name and alike.issuperset(relations[number].name)]:
+        return meant
     columns = relations[start].columns
     referring = [step for step in steps if step.source == start and step.is_reference]
     if referred := [step.target for step in referring if find_column([columns[step.column]], words) is not None]:
         return list(dict.fromkeys(referred))
     return [number for number in others if find_column(relations[number].columns, foreign) is not None]
-
-
-def _follow_references(
-    index: Index, relations: list[Relation], steps: list[Step], start: int, rows: list[int], depth: int
-) -> list[int]:
-    """What rows refer to, and what those refer to."""
-    found: list[int] = []
-    current = {start: rows}
-    for _ in range(depth):
-        following: dict[int, list[int]] = {}
-        for step in steps:
-            if step.is_reference and step.source in current and (depth == 1 or step.column not in relations[step.source].lists):
-                following.setdefault(step.target, []).extend(_follow(index, relations, step, current[step.source]))
-        found += [record for records in following.values() for record in records]
-        current = following
-    return found
-
-
-def _follow(index: Index, relations: list[Relation], step: Step, rows: list[int]) -> list[int]:
-    source, target = relations[step.source], relations[step.target]
-    values = {
-        value
-        for _, cells in read_rows(index, source.table, rows[:_MAX_ROWS] or [source.table.first])
-        for value in split_cell(cells[step.column])
-    }
-    if not rows or not values or len(values) > _MAX_ROWS:
-        return []
-    found = [
-        record
-        for record, cells in read_rows(index, target.table, _find_holding(index, target, step.other_column, values))
-        if not values.isdisjoint(split_cell(cells[step.other_column]))
-    ]
-    return [record for record in found[:_MAX_ROWS] if record not in rows]
-
-
-def _find_holding(index: Index, relation: Relation, column: int, values: Iterable[str]) -> list[int]:
-    """The rows that seem to have one of these values in a column, found without reading the others."""
-    name = escape(relation.columns[column].rsplit(".", 1)[-1].encode("utf-8", "replace"))
-    spelt = b"|".join(escape(value.encode("utf-8", "replace")) for value in sorted(values))
-    opening = rb"\[(?:[^{}:]*?\W)??" if column in relation.lists else rb'"?'
-    outline = index.outline
-    first, last = relation.table.first, relation.table.last
-    pattern = compile_pattern(rb'[".]%b"\s*:\s*%b(?:%b)(?:\W|$)' % (name, opening, spelt))
-    spots = pattern.finditer(index.text, outline.starts[first], outline.ends[last - 1])
-    found = dict.fromkeys(outline.record_at(spot.start()) for spot in islice(spots, _MAX_ROWS * _MAX_ROWS))
-    return [record for record in found if first <= record < last] or [first]

@@ -8,11 +8,10 @@ from collections.abc import Collection, Iterator
 from heapq import nlargest
 from itertools import islice
 
-from msgspec import Struct
-
 from overspill.lexical.boost import Boost
 from overspill.lexical.cells import MOST_ROWS, find_column, read_columns, read_rows
 from overspill.lexical.index import Index
+from overspill.lexical.named import Row
 from overspill.lexical.outline import Table
 from overspill.lexical.query import Query, parse
 from overspill.lexical.rank import Ranking
@@ -32,11 +31,6 @@ _MAX_COMPARED_TABLES = 2
 _SAMPLED_ROWS = 1_000
 _MAX_CELL_CHARS = 100
 _MAX_UNLIKE_ROWS = 24
-
-
-class Row(Struct, frozen=True):
-    record: int
-    table: Table
 
 
 def asks_for_likeness(query: Query) -> bool:

@@ -20,7 +20,7 @@ _MAX_DISTANCE_RECORDS = 200
 
 def boost_replies(index: Index, query: Query, ranking: Ranking) -> Boost | None:
     """Puts the beginnings of the next messages of a thread after the record that they may answer."""
-    if not (index.traits.has_topics and index.traits.is_running_text):
+    if not index.traits.has_replies:
         return None
     scores = dict(ranking.scores)
     for record in ranking.best(_ANSWERED_RECORDS):

@@ -39,7 +39,11 @@ def boost_yes_or_no(index: Index, query: Query, ranking: Ranking) -> Boost | Non
     if not saying:
         return None
     gain = WEIGHTS.yes_or_no * math.log(1 + len(ranking.scores) / len(saying))
-    return Boost(rescored=ranking.scores | {record: ranking.scores[record] + gain for record in saying})
+    enough = WEIGHTS.yes_or_no_share * max(ranking.scores.values())
+    own = {record: ranking.scores[record] for record in saying}
+    return Boost(
+        rescored=ranking.scores | {record: score + gain * min(1.0, score / enough) for record, score in own.items() if enough}
+    )
 
 
 @cache

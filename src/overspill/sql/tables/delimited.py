@@ -4,70 +4,106 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
-from overspill.lexical.kinds.delimited import find_delimiter
+from overspill.lexical.kinds.delimited import NUMBER, Dialect, find_dialect, is_blank_row
 from overspill.sql.tables.table import EXTRA, Found, RowWriter, make_unique, quote, quote_name
+from overspill.text.humanize import count_noun
 
 SAMPLE_BYTES = 256_000
 MAX_SHORT_BYTES = 4_096
 MAX_FIELD_CHARS = 1 << 26
-_NUMBER = re.compile(r"\s*[-+]?[\d.,]*\d\s*%?$")
+
+
+class Heading(NamedTuple):
+    """The first row of a table, below `above` rows and `blank` ones, and whether it names the columns."""
+
+    mark: str
+    cells: list[str]
+    has_names: bool
+    above: int
+    blank: int
+
+    @property
+    def first(self) -> int:
+        """How many rows come before it."""
+        return self.above + self.blank
+
+    @property
+    def note(self) -> str:
+        return f"{count_noun(self.above, 'row')} above the header left out." if self.above else ""
 
 
 def find_few_rows(source: Path, work: Callable[[], Path]) -> list[Found]:
     """In a text that is too short to be recognised as a table. Whoever asks for a table expects one."""
     with source.open("rb") as file:
-        mark = find_short_mark(file.read(MAX_SHORT_BYTES + 1))
-    return find_delimited(source, work, mark) if mark else []
+        dialect = find_short_dialect(file.read(MAX_SHORT_BYTES + 1))
+    return find_delimited(source, work, dialect) if dialect else []
 
 
-def find_short_mark(text: bytes) -> str:
-    """The delimiter of such a text; empty if it is longer, or has none."""
+def find_short_dialect(text: bytes) -> Dialect | None:
+    """Of such a text; None if it is longer, or has no rows."""
     lines = [line for line in text.decode("utf-8-sig", "replace").splitlines() if line.strip()]
-    return find_delimiter([*lines, ""], min_rows=2) if len(text) <= MAX_SHORT_BYTES else ""
+    return find_dialect([*lines, ""], min_rows=2) if len(text) <= MAX_SHORT_BYTES else None
 
 
-def read_dialect(sample: bytes, mark: str = "") -> tuple[str, list[str], bool]:
-    """The delimiter, the cells of the first row, and whether it is a header."""
+def read_heading(sample: bytes, dialect: Dialect | None = None) -> Heading:
     text = sample[:SAMPLE_BYTES].decode("utf-8-sig", "replace")
-    mark = mark or find_delimiter([line for line in text.splitlines() if line.strip()]) or ","
-    header: list[str] = next(csv.reader(io.StringIO(text), delimiter=mark), list[str]())
-    return mark, header, not any(map(_NUMBER.match, header))
+    lines = list(io.StringIO(text, newline=None))
+    dialect = dialect or find_dialect([line.rstrip("\n") for line in lines if line.strip()]) or Dialect(",")
+    csv.field_size_limit(MAX_FIELD_CHARS)
+    cells, number, blank = list[str](), 0, 0
+    for row in csv.reader(lines, delimiter=dialect.mark):
+        is_blank = is_blank_row(row)
+        if not is_blank and number == dialect.above:
+            cells = row
+            break
+        number, blank = number + (not is_blank), blank + is_blank
+    return Heading(dialect.mark, cells, not any(map(NUMBER.match, cells)), dialect.above, blank)
 
 
-def find_delimited(source: Path, work: Callable[[], Path], mark: str = "") -> list[Found]:
+def find_delimited(source: Path, work: Callable[[], Path], dialect: Dialect | None = None) -> list[Found]:
     with source.open("rb") as file:
-        mark, header, has_header = read_dialect(file.read(SAMPLE_BYTES), mark)
-    names = make_unique(header if has_header else [""] * len(header))
+        sample = file.read(SAMPLE_BYTES)
+    heading = read_heading(sample, dialect)
+    names = make_unique(heading.cells if heading.has_names else [""] * len(heading.cells))
+    if b"\n" in sample and b"\r" in sample.replace(b"\r\n", b""):
+        return [_read_row_by_row(source, heading, names, work())]  # DuckDB finds no rows if lines end in several ways
     columns = ", ".join(f"{quote(name)}: 'VARCHAR'" for name in names)
     reader = (
-        f"read_csv({quote(str(source))}, auto_detect=false, delim={quote(mark)}, quote='\"', escape='\"', "
-        f"header={str(has_header).lower()}, columns={{{columns}}}, allow_quoted_nulls=false)"
+        f"read_csv({quote(str(source))}, auto_detect=false, delim={quote(heading.mark)}, quote='\"', escape='\"', "
+        f"skip={heading.first}, header={str(heading.has_names).lower()}, "
+        f"columns={{{columns}}}, allow_quoted_nulls=false)"
     )
     # DuckDB refuses rows with more or fewer cells than the header. It is many times faster where there are none.
-    return [Found(reader, "rowid + 1", otherwise=lambda: _read_row_by_row(source, mark, names, work(), has_header=has_header))]
+    return [Found(reader, "rowid + 1", note=heading.note, otherwise=lambda: _read_row_by_row(source, heading, names, work()))]
 
 
-def _read_row_by_row(source: Path, mark: str, names: list[str], target: Path, *, has_header: bool) -> Found:
+def _read_row_by_row(source: Path, heading: Heading, names: list[str], target: Path) -> Found:
     csv.field_size_limit(MAX_FIELD_CHARS)
     writer = RowWriter(target, names)
     ragged = bad = 0
     with source.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        rows = _rows(csv.reader((line.replace("\0", "") for line in file), delimiter=mark))
-        for number, cells in enumerate((row for row in rows if row != []), int(not has_header)):  # blank lines are no rows
+        rows = _rows(csv.reader((line.replace("\0", "") for line in file), delimiter=heading.mark))
+        table = (row for row in islice(rows, heading.first, None) if row != [])  # blank lines are no rows
+        for number, cells in enumerate(table, 1 - heading.has_names):
             bad += cells is None
-            if number == 0 or cells is None:
+            if number < 1 or cells is None:
                 continue
             ragged += len(cells) != len(names)
             row: dict[str, str | None] = {name: cell or None for name, cell in zip(names, cells, strict=False)}
             if len(cells) > len(names):
-                row[EXTRA] = mark.join(cells[len(names) :])
+                row[EXTRA] = heading.mark.join(cells[len(names) :])
             writer.write(number, row)
-    note = f"{ragged:,} rows have more or fewer cells than the header; more are in {quote_name(EXTRA)}." if ragged else ""
-    return writer.finish(bad_rows=bad, note=note)
+    uneven = (
+        f"{count_noun(ragged, 'row')} with more or fewer cells than the header; more are in {quote_name(EXTRA)}."
+        if ragged
+        else ""
+    )
+    return writer.finish(bad_rows=bad, note=" ".join(filter(None, (heading.note, uneven))))
 
 
 def _rows(reader: Iterator[list[str]]) -> Iterator[list[str] | None]:

@@ -1,0 +1,164 @@
+"""Conditions of a question about a list: more than 20, before March, archived, without a licence, of the type "lamp"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+from msgspec import Struct
+
+from overspill.lexical.cells import find_column, read_columns, read_rows
+from overspill.lexical.index import Index
+from overspill.lexical.measures import are_measures, find_scale, measure
+from overspill.lexical.siblings import RowList, find_list
+from overspill.lexical.words import read_related, split_subwords, stem
+
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
+_DATE = rf"\d{{4}}-\d\d(?:-\d\d)?|{_MONTH} (?:\d{{1,2}},? )?\d{{4}}|\d{{1,2}}\.? {_MONTH} \d{{4}}"
+_VALUE = rf"(?:[$€£¥] ?)?({_DATE}|-?\d[\d,.]*)"
+_OVER = (
+    "more than|greater than|higher than|larger than|longer than|over|above|exceeding|after|later than|newer than"
+    "|mehr als|über|plus de|más de"
+)
+_LEAST = "at least|no less than|not less than|a minimum of|since|mindestens|au moins|al menos"
+_UNDER = (
+    "less than|fewer than|lower than|smaller than|shorter than|cheaper than|below|under|before|earlier than|older than"
+    "|weniger als|unter|moins de|menos de"
+)
+_MOST = "at most|no more than|not more than|up to|a maximum of|until|höchstens|au plus|como máximo"
+_COMPARED = re.compile(rf"\b(?:({_OVER})|({_LEAST})|({_UNDER})|({_MOST})) (?:the year )?{_VALUE}", re.IGNORECASE)
+_BETWEEN = re.compile(rf"\b(?:between|zwischen|entre) {_VALUE} (?:and|und|et|y) {_VALUE}", re.IGNORECASE)
+_OR_SIDE = re.compile(
+    rf"\b{_VALUE} (?:\w{{1,20}} )?or "
+    r"(?:(more|higher|later|newer|over|longer)|(?:less|fewer|lower|earlier|older|under|shorter))\b",
+    re.IGNORECASE,
+)
+_CLAUSE_END = re.compile(r"[,;?!]|\.\s|\.$|\b(?:and|or|but|und|oder|et|ou|y|o)\b", re.IGNORECASE)
+_ABSENT = re.compile(r"\b(?:without|no|missing|lacks?|lacking|ohne|sans|sin) (?:an? |any |the )?([^\W\d_]{2,40})", re.IGNORECASE)
+_NEGATED = re.compile(r"(?:\bnot|n't|\bnon|\bno longer|\bwithout|\bnever|\bno)\b[ -](?:\w{1,12} )?$", re.IGNORECASE)
+_WORD = re.compile(r"[^\W_]+")
+_YES, _NO = frozenset({"true", "yes", "y", "t", "1"}), frozenset({"false", "no", "n", "f", "0"})
+_NOTHING = ("", "None", "[]", "{}")
+_FLAG_WORDS = ("is", "has", "flag", "can")
+_SAMPLED_ROWS = 200
+_MAX_CONDITIONS = 6
+_MAX_CLAUSE_CHARS, _MAX_NEGATION_CHARS = 200, 30
+
+Test = Callable[[list[str]], bool]
+
+
+class _Bounds(Struct, frozen=True):
+    """Between which values something has to be, and what the question says around them."""
+
+    low: str
+    high: str
+    is_open: bool
+    """Whether the bound itself is outside."""
+    words: list[str]
+
+
+class Column(Struct, frozen=True):
+    name: str
+    cells: list[str]
+    """Of a sample of rows."""
+
+    @property
+    def is_flag(self) -> bool:
+        filled = {cell.lower() for cell in self.cells if cell not in _NOTHING}
+        return len(filled) == 2 and bool(filled & _YES) and bool(filled & _NO)
+
+
+def read_conditions(index: Index, rows: RowList, question: str) -> list[Test]:
+    """What the cells of a row have to meet, besides containing words of the question."""
+    columns = index.remember(_read_sample, rows.records[0])
+    found = [*_find_comparisons(question, columns), *_find_flags(question, columns), *_find_gaps(question, columns)]
+    return found[:_MAX_CONDITIONS]
+
+
+def list_bounds(question: str) -> frozenset[str]:
+    """The keys of the terms that only say between what something has to be."""
+    bounds = [bound for found in islice(_find_bounds(question), _MAX_CONDITIONS) for bound in (found.low, found.high)]
+    return frozenset(part.lower() for bound in bounds for part in (bound, *_WORD.findall(bound)))
+
+
+def blank_comparisons(question: str) -> str:
+    """The question without its bounds: "fewer than 3" asks for no order."""
+    for pattern in (_BETWEEN, _COMPARED, _OR_SIDE):
+        question = pattern.sub(" ", question)
+    return question
+
+
+def _read_sample(index: Index, record: int) -> list[Column]:
+    """Of the list that a record is in."""
+    if not (rows := find_list(index, record)):
+        return []
+    sample = [cells for _, cells in read_rows(index, rows.table, rows.records[:_SAMPLED_ROWS])]
+    return [Column(name, [cells[number] for cells in sample]) for number, name in enumerate(read_columns(index, rows.table))]
+
+
+def _find_comparisons(question: str, columns: list[Column]) -> Iterator[Test]:
+    measured = [column.name if not column.is_flag and are_measures(column.cells) else "" for column in columns]
+    for bounds in islice(_find_bounds(question), _MAX_CONDITIONS):
+        related = [other for word in bounds.words for other in (word, *read_related().get(stem(word), ()))]
+        number = find_column(measured, related)
+        if number is not None:
+            scale = find_scale(columns[number].cells)
+            low, high = measure(bounds.low, scale), measure(bounds.high, scale)
+            if low is not None or high is not None:
+                yield _compare(number, scale == "date", low, high, is_open=bounds.is_open)
+
+
+def _compare(column: int, is_date: bool, low: float | None, high: float | None, *, is_open: bool) -> Test:
+    def test(cells: list[str]) -> bool:
+        value = measure(cells[column], "date" if is_date else "number")
+        if value is None:
+            return False
+        if is_open:
+            return (low is None or value > low) and (high is None or value < high)
+        return (low is None or value >= low) and (high is None or value <= high)
+
+    return test
+
+
+def _find_bounds(question: str) -> Iterator[_Bounds]:
+    for found in _BETWEEN.finditer(question):
+        yield _Bounds(found[1], found[2], False, _list_around(question, *found.span()))
+    for found in _COMPARED.finditer(question):
+        is_low, is_open = bool(found[1] or found[2]), bool(found[1] or found[3])
+        yield _Bounds(found[5] if is_low else "", "" if is_low else found[5], is_open, _list_around(question, *found.span()))
+    for found in _OR_SIDE.finditer(question):
+        bound = found[1]
+        yield _Bounds(
+            bound if found[2] else "", "" if found[2] else bound, False, _list_around(question, found.start(), found.end(1))
+        )
+
+
+def _list_around(question: str, start: int, end: int) -> list[str]:
+    """The words around a bound, the nearest first, up to the end of the clause."""
+    before = _CLAUSE_END.split(question[max(0, start - _MAX_CLAUSE_CHARS) : start])[-1]
+    following = _CLAUSE_END.split(question[end : end + _MAX_CLAUSE_CHARS], maxsplit=1)[0]
+    near, far = _WORD.findall(following.lower()), _WORD.findall(before.lower())[::-1]
+    return [word for pair in zip([*near, *[""] * len(far)], [*far, *[""] * len(near)], strict=True) for word in pair if word]
+
+
+def _find_flags(question: str, columns: list[Column]) -> Iterator[Test]:
+    """ "Archived" asks for rows whose `archived` is true, "not archived" for the others."""
+    words = [(stem(found[0].lower()), found.start()) for found in _WORD.finditer(question)]
+    for number, column in enumerate(columns):
+        parts = [stem(part) for part in split_subwords(column.name.rpartition(".")[2]) if part not in _FLAG_WORDS]
+        spots = [start for word, start in words if parts and word == parts[0]]
+        if spots and column.is_flag and {word for word, _ in words}.issuperset(parts):
+            yield _have(number, _NO if _NEGATED.search(question[max(0, spots[0] - _MAX_NEGATION_CHARS) : spots[0]]) else _YES)
+
+
+def _find_gaps(question: str, columns: list[Column]) -> Iterator[Test]:
+    """ "Without a licence" asks for rows that have nothing there."""
+    partly = [column.name if not column.is_flag and any(cell in _NOTHING for cell in column.cells) else "" for column in columns]
+    for found in islice(_ABSENT.finditer(question), _MAX_CONDITIONS):
+        if (number := find_column(partly, [found[1].lower()])) is not None:
+            yield _have(number, frozenset(map(str.lower, _NOTHING)))
+
+
+def _have(column: int, accepted: frozenset[str]) -> Test:
+    return lambda cells: cells[column].lower() in accepted

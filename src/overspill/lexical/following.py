@@ -1,0 +1,62 @@
+"""Follows references from rows of one table to those of another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+
+from overspill.lexical.cells import MEMBER_KEY, read_rows
+from overspill.lexical.index import Index
+from overspill.lexical.relations import Relation, Step, split_cell
+from overspill.text.patterns import compile_pattern, escape
+
+MAX_ROWS = 60
+"""How many rows one step leads to at most, and from how many it starts."""
+
+
+def follow_references(
+    index: Index, relations: list[Relation], steps: list[Step], start: int, rows: list[int], depth: int
+) -> list[int]:
+    """What rows refer to, and what those refer to."""
+    found: list[int] = []
+    current = {start: rows}
+    for _ in range(depth):
+        following: dict[int, list[int]] = {}
+        for step in steps:
+            if step.is_reference and step.source in current and (depth == 1 or step.column not in relations[step.source].lists):
+                following.setdefault(step.target, []).extend(follow(index, relations, step, current[step.source]))
+        found += [record for records in following.values() for record in records]
+        current = following
+    return found
+
+
+def follow(index: Index, relations: list[Relation], step: Step, rows: list[int], most: int = MAX_ROWS) -> list[int]:
+    source, target = relations[step.source], relations[step.target]
+    values = {
+        step.read_there(value)
+        for _, cells in read_rows(index, source.table, rows[:MAX_ROWS] or [source.table.first])
+        for value in split_cell(cells[step.column])
+    }
+    if not rows or not values or len(values) > MAX_ROWS:
+        return []
+    found = [
+        record
+        for record, cells in read_rows(index, target.table, find_holding(index, target, step.other_column, values))
+        if not values.isdisjoint(split_cell(cells[step.other_column]))
+    ]
+    return [record for record in found[:most] if record not in rows]
+
+
+def find_holding(index: Index, relation: Relation, column: int, values: Iterable[str]) -> list[int]:
+    """The rows that seem to have one of these values in a column, found without reading the others."""
+    name = escape(relation.columns[column].rsplit(".", 1)[-1].encode("utf-8", "replace"))
+    spelt = b"|".join(escape(value.encode("utf-8", "replace")) for value in sorted(values))
+    opening = rb'(?:\[(?:[^{}:]*?\W)??|"?)' if column in relation.lists else rb'"?'
+    outline = index.outline
+    first, last = relation.table.first, relation.table.last
+    is_member = relation.columns[column] == MEMBER_KEY
+    spelling = rb'"(?:%b)"\s*:\s*\{' % spelt if is_member else rb'[".]%b"\s*:\s*%b(?:%b)(?:\W|$)' % (name, opening, spelt)
+    pattern = compile_pattern(spelling)
+    spots = pattern.finditer(index.text, outline.starts[first], outline.ends[last - 1])
+    found = dict.fromkeys(outline.record_at(spot.start()) for spot in islice(spots, MAX_ROWS * MAX_ROWS))
+    return [record for record in found if first <= record < last] or [first]

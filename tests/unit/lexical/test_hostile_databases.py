@@ -1,0 +1,40 @@
+"""Databases whose tables are made to lead everywhere: a question about them still takes time in proportion to their size."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from linear import is_linear
+
+from overspill.lexical.index import build
+from overspill.lexical.select import select
+
+pytestmark = pytest.mark.slow
+
+
+def refer_by_many_columns(columns: int) -> bytes:
+    teams = [{"id": number, "name": f"Alpha {number}"} for number in range(30)]
+    games = [{"id": game} | {f"a{column}_team": game * column % 30 for column in range(columns)} for game in range(200)]
+    return json.dumps({"team": teams, "games": games}).encode()
+
+
+def name_each_column_once(columns: int) -> bytes:
+    teams = [{"name": f"Alpha {team}"} | {f"k{team}_{column}": f"v{column}" for column in range(columns)} for team in range(125)]
+    return json.dumps({"team": teams, "other": [{"id": number, "name": f"n{number}"} for number in range(5)]}).encode()
+
+
+@pytest.mark.parametrize(
+    ("make", "columns", "question"),
+    [
+        (refer_by_many_columns, 40, "Which games did Alpha 3 play against Alpha 4?"),
+        (name_each_column_once, 200, "What is k5_3 of Alpha 3?"),
+    ],
+)
+def test_tables_of_many_columns_are_followed_in_bounded_time(make: Callable[[int], bytes], columns: int, question: str) -> None:
+    def work(size: int) -> Callable[[], object]:
+        document = make(size)
+        return lambda: select(build(document), question)
+
+    assert is_linear(work, columns, quick=2.5, hopeless=20.0)

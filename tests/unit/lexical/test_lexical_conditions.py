@@ -1,0 +1,89 @@
+"""Conditions of questions about lists of objects that are not words of their rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from linear import is_linear
+
+from overspill.lexical.index import build
+from overspill.lexical.select import select
+
+Row = dict[str, Any]
+CLAYS = ("terracotta", "porcelain", "stoneware")
+POTS: list[Row] = [
+    {
+        "ref": n,
+        "title": f"Pot {n}j",
+        "clay": CLAYS[n * 7919 // 13 % 3],
+        "price": 20 + n * 41 % 397,
+        "glazed": n * 31 // 7 % 4 == 0,
+        "fired": f"20{10 + n % 14}-{1 + n % 12:02}-{1 + n % 28:02}",
+        "maker": None if n % 11 == 0 else f"Maker{n % 30}",
+        "shape": {"litres": n % 50},
+        "note": "made by hand and dried in the sun for a week " * 2,
+    }
+    for n in range(300)
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "meets"),
+    [
+        ("Which porcelain pots cost more than 390?", lambda pot: pot["clay"] == "porcelain" and pot["price"] > 390),
+        ("Which stoneware pots have at most 1 litres?", lambda pot: pot["clay"] == "stoneware" and pot["shape"]["litres"] <= 1),
+        (
+            "Which terracotta pots have a price between 101 and 108?",
+            lambda pot: pot["clay"] == "terracotta" and 101 <= pot["price"] <= 108,
+        ),
+        (
+            "Which porcelain pots were fired after August 2023?",
+            lambda pot: pot["clay"] == "porcelain" and pot["fired"] > "2023-09",
+        ),
+        (
+            "Which glazed porcelain pots cost less than 40?",
+            lambda pot: pot["clay"] == "porcelain" and pot["glazed"] and pot["price"] < 40,
+        ),
+        (
+            "Which stoneware pots that are not glazed cost 30 or less?",
+            lambda pot: pot["clay"] == "stoneware" and not pot["glazed"] and pot["price"] <= 30,
+        ),
+        (
+            "Which porcelain pots without a maker cost over 300?",
+            lambda pot: pot["clay"] == "porcelain" and pot["maker"] is None and pot["price"] > 300,
+        ),
+    ],
+)
+def test_only_rows_that_meet_a_condition_are_listed(question: str, meets: Callable[[Row], bool]):
+    asked = [f'"{pot["title"]}"' for pot in POTS if meets(pot)]
+    text = select(build(json.dumps(POTS).encode()), question, max_tokens=500).text
+    assert 1 <= len(asked) <= 9
+    assert all(title in text for title in asked)
+
+
+def test_rows_with_all_of_a_value_come_before_those_with_a_part_of_it():
+    meals: list[Row] = [
+        {"id": f"m{n}x", "kind": ("Beef", "Beef and Kale", "Kale and Beef")[n % 3], "area": f"Area{n % 9}", "text": "stir " * 40}
+        for n in range(270)
+    ]
+    asked = [meal["id"] for meal in meals if meal["kind"] == "Beef" and meal["area"] == "Area3"]
+    text = select(build(json.dumps(meals).encode()), 'Which meals from Area3 have the kind "Beef"?', max_tokens=1_200).text
+    assert asked
+    assert all(f'"{each}"' in text for each in asked)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("document", [b"The road plan was voted on. " * 100, json.dumps(POTS).encode()])
+def test_a_question_of_very_many_conditions_is_read_in_linear_time(document: bytes) -> None:
+    index = build(document)
+    assert is_linear(lambda size: lambda: select(index, "price over 5 " * (size // 13)), 4_000, quick=2.0, hopeless=15.0)
+
+
+def test_a_row_that_is_nested_too_deeply_is_left_out() -> None:
+    deep = (
+        b'{"items": [{"id": 1, "x": ' + b"[" * 3_000 + b"]" * 3_000 + b'}, {"id": 2, "name": "ash"}, {"id": 3, "name": "oak"}]}'
+    )
+    assert "ash" in select(build(deep), "which items are named ash?").text
