@@ -59,7 +59,7 @@ async def test_200_megabytes_returned_in_the_background_are_kept_and_leave_memor
     size = 200_000_000 // len(line) * len(line)
 
     with anyio.fail_after(100):
-        async with Session(Settings(storeDir=str(tmp_path), retention="session", asyncTimeoutSecs=0.02)) as session:
+        async with Session(Settings(storeDir=str(tmp_path), retention="session")) as session:
             await session.call("warm", {}, lambda: line * 20_000)
             before = resident()
             id = await session.start("huge", {}, lambda: line * (size // len(line)))

@@ -22,19 +22,11 @@ from overspill.store.files.store import FileStore
 from overspill.store.keeping import KeepGuard
 from overspill.store.memory import MemoryStore
 from overspill.store.protocols import Expired, KeepLimits
+from tests.looks import count_looks
 
 PATIENCE = 60
 DAY = 86_400
 WEEK = KeepLimits(7, 1 << 30)
-opened = 0
-
-
-def count_opens(event: str, _: tuple[object, ...]) -> None:
-    global opened
-    opened += event in ("open", "os.listdir")
-
-
-sys.addaudithook(count_opens)
 
 
 def keep(root: Path, name: str = "", days_ago: float = 0) -> Path:
@@ -70,14 +62,16 @@ LOOKS: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("look", LOOKS)
-def test_looking_at_four_times_as_many_sessions_opens_four_times_as_many_files(tmp_path: Path, look: str):
+def test_looking_at_four_times_as_many_sessions_opens_four_times_as_many_files(
+    tmp_path: Path, look: str, monkeypatch: pytest.MonkeyPatch
+):
     def cost(count: int) -> int:
         root = tmp_path / str(count)
         for number in range(count):
             keep(root, f"session {number}")
-        before = opened
+        looks = count_looks(monkeypatch)
         LOOKS[look](root)
-        return opened - before
+        return looks.count
 
     few, many = cost(10), cost(40)
     assert 0 < many < 5 * few
