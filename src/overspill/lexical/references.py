@@ -89,6 +89,9 @@ def _find_steps(index: Index, relations: list[Relation]) -> Iterator[Step]:
                 target, other = _find_holder(index, relations, source, bare)
                 if target >= 0:
                     yield Step(source, column, target, other, is_reference=True, prefix=prefix)
+            elif target < 0:
+                for place in _find_several_holders(index, relations, source, relation.values[column]):
+                    yield Step(source, column, *place, is_reference=True)
 
 
 def _find_target(index: Index, relations: list[Relation], source: int, column: int) -> tuple[int, int]:
@@ -137,6 +140,19 @@ def _find_holder(index: Index, relations: list[Relation], source: int, values: f
     times = Counter(place for value in values for place in named.get(value, ()) if place[0] != source)
     place, most = max(times.items(), key=lambda pair: (pair[1], -pair[0][0], -pair[0][1]), default=((-1, -1), 0))
     return place if most >= _MIN_UNNAMED_SHARE * len(values) else (-1, -1)
+
+
+def _find_several_holders(
+    index: Index, relations: list[Relation], source: int, values: frozenset[str]
+) -> list[tuple[int, int]]:
+    """The keys of other relations that have these words together, each of them in one alone: an owner is a person or a firm."""
+    if len(values) < MIN_VALUES or not all(map(_LETTER.search, values)):
+        return []
+    named = index.remember(_index_names)
+    keys = {(number, relation.key) for number, relation in enumerate(relations) if number != source}
+    places = [keys.intersection(named.get(value, ())) for value in values]
+    sure = [place for held in places if len(held) == 1 for place in held]
+    return sorted(set(sure)) if len(sure) >= _MIN_UNNAMED_SHARE * len(values) else []
 
 
 def _find_prefix(values: frozenset[str]) -> str:

@@ -108,13 +108,17 @@ def read_relations(index: Index) -> list[Relation]:
 
 
 def _take_other_key(index: Index, relation: Relation, shared: Counter[tuple[str, ...]]) -> Relation:
-    """With the first column as its key that names its rows and that other tables have too: the `isbn` of books and loans. Or
-    one that another column of the table refers to: the `login` of people, and of whom they report to."""
-    key = next((number for number in sorted(relation.naming) if shared[relation.words[number]] > 1), -1)
+    """With the first column as its key that names its rows and is called like the table, or that other tables have too: the
+    `isbn` of books and loans. Or one that another column of the table refers to: the `login` of people, and of whom they
+    report to."""
+    naming = sorted(relation.naming)
+    key = next((number for number in naming if relation.words[number] == relation.name != ()), -1)
+    if key < 0:
+        key = next((number for number in naming if shared[relation.words[number]] > 1), -1)
     worded = [number for number, values in enumerate(relation.values) if len(values) >= MIN_VALUES and _are_words(values)]
-    naming = tuple(number for number in worded if number in relation.naming)[:_MAX_OWN_KEYS]
-    if key < 0 and naming and len(worded) > 1 and relation.has_few_rows:
-        for number, keys in list_names(index, relation.table, naming).items():
+    tried = tuple(number for number in worded if number in relation.naming)[:_MAX_OWN_KEYS]
+    if key < 0 and tried and len(worded) > 1 and relation.has_few_rows:
+        for number, keys in list_names(index, relation.table, tried).items():
             others = (relation.values[other] for other in worded if other != number)
             if any(len(values & keys) >= _MIN_OWN_SHARE * len(values) for values in others):
                 return replace(relation, key=number)

@@ -14,7 +14,10 @@ from overspill.text.patterns import compile_pattern
 _MAX_WHOLE_BYTES = 2_000
 """A larger element is cut into records of its members."""
 _MAX_ROW_BYTES = 16_000
-"""An element of an array is a row, and is cut only if it is larger than this, or than the above if it has a long string."""
+"""An element of an array is a row, and is cut only if it is larger than this, or than the above if it has a long string and
+many others of the array are as large."""
+_MAX_LARGE_SHARE = 0.5
+"""With more large elements, an array is a list of texts."""
 _MIN_ROWS = 3
 _MAX_COMPARED = 20
 """Members of an object, to see whether they are rows."""
@@ -52,6 +55,7 @@ class Tree:
         self.children: dict[int, list[int]] = {}
         self.arrays: set[int] = set()
         self.texts: set[int] = set()
+        self._lists_of_texts: dict[int, bool] = {}
         self.depth = 0
         self.unopened = 0
 
@@ -82,6 +86,15 @@ class Tree:
         self.depth -= 1
         self.ends[node] = end
         return self.parents[node]
+
+
+    def is_list_of_texts(self, node: int) -> bool:
+        """Whether many elements of an array are too large to be read whole."""
+        if node not in self._lists_of_texts:
+            elements = self.children[node]
+            large = sum(self.ends[element] - self.starts[element] > _MAX_WHOLE_BYTES for element in elements)
+            self._lists_of_texts[node] = large > _MAX_LARGE_SHARE * len(elements)
+        return self._lists_of_texts[node]
 
 
 def json_tree(text: Text, start: int, end: int) -> Tree:
@@ -257,7 +270,8 @@ def _is_whole(text: Text, tree: Tree, node: int) -> bool:
     is_row, has_text = tree.parents[node] in tree.arrays, not tree.texts.isdisjoint(children)
     if has_text and not is_row:
         return False
-    if tree.ends[node] - tree.starts[node] > (_MAX_ROW_BYTES if is_row and not has_text else _MAX_WHOLE_BYTES):
+    is_short = is_row and not (has_text and tree.is_list_of_texts(tree.parents[node]))
+    if tree.ends[node] - tree.starts[node] > (_MAX_ROW_BYTES if is_short else _MAX_WHOLE_BYTES):
         return False
     return len(children) < 2 if node in tree.arrays else is_row or not _holds_rows(text, tree, node)
 
