@@ -7,9 +7,10 @@ from itertools import combinations
 
 from overspill.lexical.cells import find_column, read_rows
 from overspill.lexical.crosslinks import find_holding, split_codes
+from overspill.lexical.edges import read_ends
 from overspill.lexical.index import Index
 from overspill.lexical.relations import Relation, Step, last_parts
-from overspill.lexical.words import read_lexicon, stem, word_set
+from overspill.lexical.words import read_lexicon, stem
 
 _MAX_SHOWN = 40
 _MAX_BETWEEN = 8
@@ -19,9 +20,6 @@ _STEPS = 2
 _ANY = frozenset(map(stem, ("name", "title", "type", "number", "date")))
 """Parts of the names of columns that every table has."""
 _NAMED, _REFERRED, _COLUMN = 4, 4, 1
-_FROM = frozenset(map(stem, word_set("from source origin departure start sender seller home white")))
-_TO = frozenset(map(stem, word_set("to into destination dest target arrival end receiver recipient buyer away black")))
-"""Words for the two ends of what leads from one thing to another: before a name in a question, or in the name of a column."""
 
 
 def find_asked_rows(
@@ -102,8 +100,9 @@ def measure_direction(words: list[str], references: list[tuple[str, int, frozens
     for column, _, said in references:
         before = stem(words[min(said) - 1]) if said and min(said) > 0 else ""
         parts = set(last_parts(column))
-        if before in _FROM or before in _TO:
-            same, other = (_FROM, _TO) if before in _FROM else (_TO, _FROM)
+        first, last = read_ends()
+        if before in first or before in last:
+            same, other = (first, last) if before in first else (last, first)
             signs += bool(parts & same) - bool(parts & other)
     ordered = sorted((column, min(said)) for _, column, said in references if said)
     return signs, sum(one[1] < two[1] for one, two in combinations(ordered[:_MAX_BETWEEN], 2) if one[0] != two[0])

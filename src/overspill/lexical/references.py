@@ -142,9 +142,7 @@ def _find_holder(index: Index, relations: list[Relation], source: int, values: f
     return place if most >= _MIN_UNNAMED_SHARE * len(values) else (-1, -1)
 
 
-def _find_several_holders(
-    index: Index, relations: list[Relation], source: int, values: frozenset[str]
-) -> list[tuple[int, int]]:
+def _find_several_holders(index: Index, relations: list[Relation], source: int, values: frozenset[str]) -> list[tuple[int, int]]:
     """The keys of other relations that have these words together, each of them in one alone: an owner is a person or a firm."""
     if len(values) < MIN_VALUES or not all(map(_LETTER.search, values)):
         return []

@@ -19,6 +19,8 @@ _SUBWORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\dA-Za-z_]+|\d+")
 Lexicon: TypeAlias = Literal[
     "stop",
     "foreign",
+    "from",
+    "to",
     "wording",
     "high",
     "low",

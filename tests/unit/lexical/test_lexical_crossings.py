@@ -130,3 +130,18 @@ def test_long_lists_of_keys_take_little_time_and_memory() -> None:
     towns = [{"town": f"Town {n}t", "mayor": f"mayor {n}y"} for n in range(20)]
     index = build(json.dumps({"members": members, "clubs": clubs, "towns": towns}).encode())
     assert "mayor 1y" in select(index, "Who is the mayor of Club 1c with member 7m?", max_tokens=500).text
+
+
+def test_what_is_asked_may_be_three_references_from_what_is_named() -> None:
+    books = [{"id": n, "title": f"{_TOWNS[n % 16]} {_LINES[n % 10]} Nights"} for n in range(1, 80)]
+    editions = [{"id": 500 + n, "book_id": n, "pages": 90 + n} for n in range(1, 80)]
+    printings = [{"id": 2000 + n, "edition_id": 500 + n, "paper": "cream"} for n in range(1, 80)]
+    regions = [{"id": n, "region": name} for n, name in enumerate(("Nordland", "Westerland", "Ostmark"), 1)]
+    sales = [
+        {"region_id": region["id"], "printing_id": printing["id"], "amount": 10_000 * region["id"] + printing["id"]}
+        for printing in printings
+        for region in regions
+    ]
+    tables = {"book": books, "edition": editions, "printing": printings, "region": regions, "sales": sales}
+    text = select(build(json.dumps(tables).encode()), f'How many of "{books[40]["title"]}" went to Ostmark?', max_tokens=200).text
+    assert str(30_000 + 2041) in text

@@ -72,3 +72,35 @@ def test_a_relative_of_a_relative_is_found():
     father = next(each for each in people if each["handle"] == mother["father"])
     answer = ask(database, f"Who was the father of the mother of {people[80]['title']}?", 300)
     assert father["title"] in answer
+
+
+def test_a_word_may_refer_to_rows_of_several_tables():
+    people = [{"id": f"person--{number:04x}", "name": f"{GIVEN[number % 10]} {FAMILY[number % 7]}"} for number in range(70)]
+    firms = [{"id": f"firm--{number:04x}", "name": f"Harbour {number} Works"} for number in range(20)]
+    boats = [{"id": f"boat--{number:04x}", "name": f"Heron {number}"} for number in range(90)]
+    ends = [(boat, (people + firms)[number * 7 % 90]) for number, boat in enumerate(boats)]
+    deals = [{"source_ref": owner["id"], "kind": "bought", "target_ref": boat["id"]} for boat, owner in ends]
+    database = {"people": people, "firms": firms, "boats": boats, "deals": deals}
+    for boat, owner in ends[5], ends[11]:
+        assert f'"{boat["name"]}"' in ask(database, f"Which boat does {owner['name']} have?")
+
+
+def make_payments() -> dict[str, list[dict[str, Any]]]:
+    """The keys of both tables are numbers from one on, and accounts are called by none of their columns."""
+    clerks = [{"clerk": number, "name": f"{GIVEN[number % 10]} {FAMILY[number % 7]}"} for number in range(1, 60)]
+    accounts = [{"account": number, "owner": f"Owner {number}q"} for number in range(1, 300)]
+    payments = [
+        {"id": 7000 + number, "clerk": 1 + number % 59, "from": 1 + number * 7 % 299, "to": 1 + number * 3 % 298}
+        for number in range(400)
+    ]
+    return {"clerks": clerks, "accounts": accounts, "payments": payments}
+
+
+def test_both_ends_of_a_way_refer_to_the_one_table_that_has_their_numbers():
+    payments = make_payments()
+    asked = payments["payments"][123]
+    assert f"Owner {asked['to']}q" in ask(payments, f"To which account did payment {asked['id']} go?")
+    paid = {f"Owner {each['to']}q" for each in payments["payments"] if each["from"] == 40}
+    text = ask(payments, "To which accounts did Owner 40q pay?", 300)
+    assert len(paid) == 2
+    assert all(owner in text for owner in paid)

@@ -98,3 +98,11 @@ def test_rows_that_refer_to_a_row_of_their_own_table_are_shown():
     text = ask({"guilds": guilds, "crafts": crafts}, "Which guilds are below Guild 11h?", 300)
     assert below
     assert all(label in text for label in below)
+
+
+def test_rows_of_which_some_have_a_long_text_stay_a_table():
+    wells = [{"id": 5000 - 13 * n, "title": f"Well {n}v", "report": "Dug by hand.\nDry."} for n in range(1, 60)]
+    for well in wells[::4]:
+        well["report"] = "The water was tested.\n" * 150
+    visits = [{"well_id": 5000 - 13 * n, "inspector": f"Inspector {n * 7 % 59}h"} for n in range(1, 60)]
+    assert f"Inspector {42 * 7 % 59}h" in ask({"wells": wells, "visits": visits}, "Who is the inspector of Well 42v?", 200)

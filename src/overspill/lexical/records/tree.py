@@ -87,7 +87,6 @@ class Tree:
         self.ends[node] = end
         return self.parents[node]
 
-
     def is_list_of_texts(self, node: int) -> bool:
         """Whether many elements of an array are too large to be read whole."""
         if node not in self._lists_of_texts:

@@ -24,6 +24,8 @@ from overspill.lexical.signals.join import find_joined_rows
 _MAX_FOLLOWED = 60
 """Rows that are referred to, of one table."""
 _MAX_CROSSINGS = 60
+_FURTHER = 2
+"""How many references further to go, from the rows that refer to what is named."""
 _NEARLY, _MORE = 0.99, 1.01
 _MIN_SHARE = 0.5
 """Rows with less of what the best one says are not what others refer to."""
@@ -73,10 +75,16 @@ class _Crossings:
         self.reached = {record: Reach(saying.said) for record, saying in sayings.items()}
         self._spread({record: saying.naming for record, saying in sayings.items() if saying.naming})
         self.near = {record: reach.words for record, reach in self.reached.items()}
-        worths = {record: question.measure(self.near[record]) for record, reach in self.reached.items() if reach.by}
+        for _ in range(_FURTHER):
+            self._spread(self._list_best())
+
+    def _list_best(self) -> dict[int, Words]:
+        """What the rows say that refer to others, of those that say most."""
+        words = {record: reach.words for record, reach in self.reached.items() if reach.by}
+        worths = {record: self.question.measure(said) for record, said in words.items()}
         least = _MIN_SHARE * max(worths.values(), default=0.0)
-        best = sorted((record for record in worths if worths[record] >= least), key=lambda record: (-worths[record], record))
-        self._spread({record: self.near[record] for record in best})
+        best = (record for record in worths if worths[record] >= least)
+        return {record: words[record] for record in sorted(best, key=lambda record: (-worths[record], record))}
 
     def is_named(self, record: int) -> bool:
         """Whether the question says which row of its table it means. What several rows have describes what is asked for."""

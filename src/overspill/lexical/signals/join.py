@@ -212,7 +212,7 @@ def _find_roles(
     own = relations[start]
     asked = {stem(word) for word in words}
     asked.update(word for key in tuple(asked) for word in read_related().get(key, ()))
-    taken = {(step.source, step.column) for step in steps if step.is_reference}
+    taken = {(step.source, step.column): step for step in steps if step.is_reference}
     for there in steps if own.has_few_keys else ():
         if there.source != start or there.target == start or there.is_reference:
             continue
@@ -220,7 +220,11 @@ def _find_roles(
         for column, name in enumerate(between.columns):
             parts = {part for part in last_parts(name) if part not in read_lexicon("keys")}
             values = between.values[column]
-            if (there.target, column) in taken or not parts or not asked.issuperset(parts) or len(values) < MIN_VALUES:
+            if not parts or not asked.issuperset(parts) or len(values) < MIN_VALUES or column == there.other_column:
+                continue
+            if back := taken.get((there.target, column)):
+                if back.target == start:
+                    yield there, back
                 continue
             is_key = column in between.gaps or is_named_as_key(name) or not all(map(str.isdigit, values))
             if is_key and values <= index.remember(list_keys, own.table, there.column):
