@@ -6,6 +6,7 @@ from benchmarks.questions.sets.fifth import FIFTH
 from benchmarks.questions.sets.first import FIRST
 from benchmarks.questions.sets.fourth import FOURTH
 from benchmarks.questions.sets.second import SECOND
+from benchmarks.questions.sets.sixth import SIXTH
 from benchmarks.questions.sets.third import THIRD
 
-SETS = {chosen.name: chosen for chosen in (FIRST, SECOND, THIRD, FOURTH, FIFTH)}
+SETS = {chosen.name: chosen for chosen in (FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH)}
