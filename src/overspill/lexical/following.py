@@ -17,13 +17,13 @@ MAX_ROWS = 60
 def follow_references(
     index: Index, relations: list[Relation], steps: list[Step], start: int, rows: list[int], depth: int
 ) -> list[int]:
-    """What rows refer to, and what those refer to."""
+    """What rows refer to, and what those refer to. Lists are followed from these rows alone: they lead to many."""
     found: list[int] = []
     current = {start: rows}
-    for _ in range(depth):
+    for number in range(depth):
         following: dict[int, list[int]] = {}
         for step in steps:
-            if step.is_reference and step.source in current and (depth == 1 or step.column not in relations[step.source].lists):
+            if step.is_reference and step.source in current and (number == 0 or step.column not in relations[step.source].lists):
                 following.setdefault(step.target, []).extend(follow(index, relations, step, current[step.source]))
         found += [record for records in following.values() for record in records]
         current = following
@@ -51,7 +51,7 @@ def find_holding(index: Index, relation: Relation, column: int, values: Iterable
     """The rows that seem to have one of these values in a column, found without reading the others."""
     name = escape(relation.columns[column].rsplit(".", 1)[-1].encode("utf-8", "replace"))
     spelt = b"|".join(escape(value.encode("utf-8", "replace")) for value in sorted(values))
-    opening = rb'(?:\[(?:[^{}:]*?\W)??|"?)' if column in relation.lists else rb'"?'
+    opening = rb'(?:\[(?:[^{}\[\]]*?\W)??|"?)' if column in relation.lists else rb'"?'
     outline = index.outline
     first, last = relation.table.first, relation.table.last
     is_member = relation.columns[column] == MEMBER_KEY

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import islice, takewhile
+from itertools import islice
 
 from msgspec import Struct
 
@@ -22,9 +22,10 @@ _MAX_NAMES = 20
 """Columns beside the key that rows may be referred to by."""
 _MIN_SHARE = 0.5
 """A column named after a table has at least this share of its values there, or else another table of that name is meant."""
+_NAMES = (("name",), ("titl",))
 _FIT_BY_LAST_WORD = 1
 """`home_team` may refer to a team, if it has keys of teams."""
-_MIN_NAME_CHARS, _MAX_ENDING_CHARS = 4, 2
+_MIN_NAME_CHARS, _MAX_ENDING_CHARS = 3, 2
 """How long the name of a table must be, and how much longer its plural may be."""
 _MIN_UNNAMED_SHARE = 0.9
 """The same for a column that is not named after the table that it refers to."""
@@ -98,6 +99,8 @@ def _find_target(index: Index, relations: list[Relation], source: int, column: i
     """The relation that a column refers to, and which of its columns; -1 for none."""
     words, values = relations[source].words[column], relations[source].values[column]
     core = _strip_key_words(words)
+    if column == relations[source].key and (core in _NAMES or core == relations[source].name != ()):
+        return -1, -1  # it is the key of its own table
     fits: list[_Fit] = []
     for number, relation in enumerate(relations):
         name = _measure_fit(words, core, relation) if relation.key >= 0 else 0
@@ -118,7 +121,10 @@ def _find_target(index: Index, relations: list[Relation], source: int, column: i
     is_reference = column in relations[source].lists or (
         words and words[-1] in read_lexicon("keys") and column != relations[source].key
     )
-    return (others[0], relations[others[0]].key) if len(others) == 1 and is_reference else (-1, -1)
+    if len(others) != 1 or not is_reference:
+        return -1, -1
+    other, share = _find_referred_column(index, relations[others[0]], values)
+    return (others[0], other) if share else (-1, -1)
 
 
 def _find_referred_column(index: Index, relation: Relation, values: frozenset[str]) -> tuple[int, float]:
@@ -154,13 +160,10 @@ def _find_several_holders(index: Index, relations: list[Relation], source: int, 
 
 
 def _find_prefix(values: frozenset[str]) -> str:
-    """What all of these begin with, up to the last sign that may end the name of a table or of a scheme."""
-    if len(values) < MIN_VALUES:
-        return ""
-    # What the first and the last of them in order have in common, those between have too.
-    both = takewhile(lambda pair: pair[0] == pair[1], zip(min(values), max(values), strict=False))
-    common = "".join(sign for sign, _ in both)
-    return common[: max(map(common.rfind, ":/#")) + 1]
+    """What nearly all of these begin with, up to the last sign that may end the name of a table or of a scheme."""
+    begins = Counter(value[: max(map(value.rfind, ":/#")) + 1] for value in values)
+    prefix, many = max(begins.items(), key=lambda pair: (pair[1], pair[0]), default=("", 0))
+    return prefix if len(values) >= MIN_VALUES and many >= _MIN_UNNAMED_SHARE * len(values) else ""
 
 
 def _index_names(index: Index) -> dict[str, list[tuple[int, int]]]:
@@ -189,11 +192,9 @@ def _measure_fit(words: tuple[str, ...], core: tuple[str, ...], relation: Relati
 
 
 def _strip_key_words(words: tuple[str, ...]) -> tuple[str, ...]:
-    """What a key is the key of, whichever comes first: `customer_id`, `fk_customer`, `codigoCliente`."""
-    keys = read_lexicon("keys")
-    first = next((place for place, word in enumerate(words) if word not in keys), len(words))
-    last = next((place for place in range(len(words), first, -1) if words[place - 1] not in keys), first)
-    return words[first:last]
+    """What a key is the key of, whichever comes first: `customer_id`, `fk_customer`, `codigoCliente`, `customer2`."""
+    named = [place for place, word in enumerate(words) if word not in read_lexicon("keys") and not word.isdigit()]
+    return words[named[0] : named[-1] + 1] if named else ()
 
 
 def _are_same_name(one: tuple[str, ...], other: tuple[str, ...]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from heapq import nlargest
 from itertools import islice
 
 from overspill.lexical.boost import Boost
@@ -42,6 +43,8 @@ _MAX_NUMBERS = 8
 """Of a question, that may be keys. Each is looked for in the tables that the word before it names."""
 _MAX_GUESSED = 120
 """References and their reverses that only a question tells."""
+_MAX_REFERRING = 5
+"""Rows of each table that refer to such a row."""
 _FAR_REFERENCES = 3
 """How far to follow references from a row if the question names nothing but that row."""
 
@@ -123,6 +126,20 @@ class _Joins:
         if len(relations) > 1:
             self.passed += related
         self.passed += follow_references(index, relations, steps, start, [anchor.record], 1 if goals else _FAR_REFERENCES)
+        if not goals:
+            self.passed += self._find_referring(start, anchor)
+
+    def _find_referring(self, start: int, anchor: Row) -> list[int]:
+        """Some of the rows of each table that refer to this one, and what else they refer to: the question may call them by
+        other names."""
+        found, others = list[int](), list[int]()
+        for step in self.known:
+            if step.source == start and not step.is_reference:
+                rows = follow(self.index, self.relations, step, [anchor.record])
+                best = nlargest(_MAX_REFERRING, rows, key=lambda record: self.ranking.scores.get(record, 0.0))
+                found += best
+                others += follow_references(self.index, self.relations, self.known, step.target, best, 1)
+        return [*found, *(record for record in others if record != anchor.record)]
 
     def _follow_links(self, goal: int, rows: list[int]) -> list[int]:
         """What narrow tables link these rows to, if the question names a column of it: the address where a crime happened."""
