@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from heapq import nlargest
 
 from msgspec import Struct
@@ -68,17 +67,11 @@ def find_named_rows(index: Index, query: Query, ranking: Ranking) -> list[list[R
             break
         likely = [row for row in rows if row.measure(taken) >= _NEARLY * most]
         best = [row for row in likely if not row.words.isdisjoint(likely[0].words)]
-        few = best if len(best) <= _MAX_NAMED else _keep_rare(best)
+        few = best if len(best) <= _MAX_NAMED else [row for row in best if row.is_naming]
         if 0 < len(few) <= _MAX_NAMED:
             groups.append([named.row for named in few])
         taken.update(*(row.words for row in best))
     return groups
-
-
-def _keep_rare(rows: list[_NamedRow]) -> list[_NamedRow]:
-    """Those with a cell that no other row has, or else the only one of its table: others refer to it by its name."""
-    times = Counter(row.row.table.first for row in rows)
-    return [row for row in rows if row.is_naming] or [row for row in rows if times[row.row.table.first] == 1]
 
 
 def count_said_cells(index: Index, query: Query, ranking: Ranking, records: list[int]) -> dict[int, int]:
