@@ -80,6 +80,8 @@ class Query(Struct, frozen=True):
     """Whether it has only stop words, which are used because there are no others."""
     cut: bool = False
     """Whether some of its words are not used."""
+    other: str = ""
+    """Words in parentheses at its end: what the text may have instead of its own."""
     pairs: frozenset[tuple[str, str]] = frozenset()
     """Keys of terms that follow each other in the question, ignoring stop words."""
 
@@ -101,7 +103,7 @@ class _Terms(dict[tuple[str, bool], Term]):
 
 def parse(question: str) -> Query:
     terms = _Terms()
-    text = question[:_MAX_QUESTION_CHARS]
+    text, other = _split_other_words(question[:_MAX_QUESTION_CHARS])
     symbols = [token for token in (word.strip("\"'`“”()").rstrip("?.,;:") for word in text.split()) if _is_symbol(token)]
     tokens = _TOKEN.findall(_CONTRACTED.sub(" ", text)) + symbols or text.split()
     silent = _find_silent_words(text, tokens)
@@ -115,9 +117,13 @@ def parse(question: str) -> Query:
     for numbers in _COUNTED.findall(text):
         terms.pop((max(numbers), True), None)
     words = [word for token in tokens for word in split_words(token) if word not in silent]
-    _add_related(terms)
+    for token in _TOKEN.findall(other):
+        _add_token(token, WEIGHTS.other_word, read_lexicon("stop"), terms.add)
+    if not other:
+        _add_related(terms)
     return Query(
         text=text,
+        other=other,
         terms=tuple(terms.values()),
         failure=_FAILURE.search(_QUOTED.sub(" ", text)) is not None,
         how=_HOW.search(text) is not None,
@@ -126,9 +132,16 @@ def parse(question: str) -> Query:
         before=_BEFORE.search(text) is not None,
         counting=_COUNTING.search(text) is not None,
         vague=not silent and len(tokens) > 1,
-        cut=terms.cut or len(text) < len(question),
+        cut=terms.cut or len(question) > _MAX_QUESTION_CHARS,
         pairs=frozenset((stem(first), stem(second)) for first, second in pairwise(words) if first != second),
     )
+
+
+def _split_other_words(question: str) -> tuple[str, str]:
+    """A question, and the other words that it gives in parentheses: "How do I undo it? (revert, reset, roll back)"."""
+    asked, _, inside = question.rstrip(" \t\n.?!").rpartition(" (")
+    is_list = inside.endswith(")") and inside.count(")") == 1 and any(sign in inside for sign in ",;")
+    return (asked, inside[:-1]) if is_list and asked.strip() else (question, "")
 
 
 def _is_symbol(token: str) -> bool:

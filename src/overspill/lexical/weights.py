@@ -20,6 +20,8 @@ class Weights(Struct, frozen=True):
     """A word that asks ("show", "list"): the answer need not have it."""
     synonym: float = 0.35
     """A word that means nearly the same as one of the question."""
+    other_word: float = 0.7
+    """A word that the question gives in parentheses, in case the text has it instead."""
     related: float = 0.3
     """A word that the best passages share: the question does not have it."""
 

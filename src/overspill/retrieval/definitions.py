@@ -42,6 +42,9 @@ class _Extraction(_Args, frozen=True):
             "e.g. session-<uuid>/<file-uuid>; provided in the tool-result message)",
         ),
     ]
+
+
+class DocumentToolOutput(_Extraction, frozen=True):
     extract: Annotated[
         str,
         Meta(
@@ -50,9 +53,6 @@ class _Extraction(_Args, frozen=True):
             "(be specific, include keys/fields/sections if known).",
         ),
     ]
-
-
-class DocumentToolOutput(_Extraction, frozen=True):
     mode: Annotated[
         DocumentMode,
         Meta(
@@ -63,6 +63,14 @@ class DocumentToolOutput(_Extraction, frozen=True):
 
 
 class ToolOutput(_Extraction, frozen=True):
+    extract: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            description="what you need from the tool output (with keys/fields/sections if known), then in parentheses other "
+            "words that the text may use for it, separated by commas",
+        ),
+    ]
     mode: Annotated[
         ExtractMode,
         Meta(
@@ -90,7 +98,13 @@ class GetToolOutput(_Args, frozen=True, rename={"from_": "from"}):
             "query=JSON pointer or JMESPath; sql=SELECT over table `output`: count, sum, group, join"
         ),
     ]
-    query: Annotated[str | None, Meta(description="what to extract, the JSON expression or the SQL")] = None
+    query: Annotated[
+        str | None,
+        Meta(
+            description="what to extract, then in parentheses other words that the text may use for it; or the JSON expression; "
+            "or the SQL"
+        ),
+    ] = None
     slice: Annotated[Slice | None, Meta(description="start and length, or anchor, or lines")] = None
     pattern: Annotated[str | None, Meta(description="RE2 regular expression")] = None
     context: Annotated[int, Meta(description="lines around each match")] = 2

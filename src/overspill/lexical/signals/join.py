@@ -58,13 +58,13 @@ def find_joined_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
     """Likeliest first; empty if the question names no row, or nothing refers to it."""
     if not list_tables(index):
         return []
-    words = _WORD.findall(query.text.lower())
+    words, other = (_WORD.findall(text.lower()) for text in (query.text, query.other))
     by_key = list(_find_rows_by_key(index, words))
     groups = [[row] for row in find_anchors(index, ranking, preferred=by_key)] if by_key else []
     groups = groups or find_named_rows(index, query, ranking) or [find_anchors(index, ranking)]
     found = index.remember(read_references)
     steps = [*found.steps, *islice(guess_steps(index, found.relations, found.steps, words), _MAX_GUESSED)]
-    joins = _Joins(index, ranking, found.relations, steps, found.steps, words)
+    joins = _Joins(index, ranking, found.relations, steps, found.steps, words, other)
     for group in groups:
         for anchor in group:
             joins.start_from(anchor)
@@ -76,16 +76,17 @@ class _Joins:
     """The rows that belong to those that a question names: what it asks for, and what is on the way."""
 
     def __init__(
-        self, index: Index, ranking: Ranking, relations: list[Relation], steps: list[Step], known: list[Step], words: list[str]
+        self,
+        index: Index,
+        ranking: Ranking,
+        relations: list[Relation],
+        steps: list[Step],
+        known: list[Step],
+        words: list[str],
+        other: list[str],
     ) -> None:
-        self.index, self.ranking, self.relations, self.steps, self.known, self.words = (
-            index,
-            ranking,
-            relations,
-            steps,
-            known,
-            words,
-        )
+        self.index, self.ranking, self.relations = index, ranking, relations
+        self.steps, self.known, self.words, self.other = steps, known, words, other
         self.numbers = {relation.table.first: number for number, relation in enumerate(relations)}
         self.own: dict[int, list[tuple[Step, bool]]] = {}
         self.anchors: list[int] = []
@@ -113,7 +114,7 @@ class _Joins:
             self.wanted += follow(index, relations, back, between)
             self.passed += between
         paths = _find_paths(steps, start)
-        goals = _find_goals(relations, start, words, paths, steps)
+        goals = _find_goals(relations, start, words, paths, steps) or _find_goals(relations, start, self.other, paths, steps)
         for goal in goals:
             rows = [anchor.record]
             for step in paths[goal]:
