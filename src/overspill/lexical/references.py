@@ -15,7 +15,7 @@ from msgspec import Struct
 from overspill.lexical.edges import find_linked_columns
 from overspill.lexical.index import Index
 from overspill.lexical.relations import MIN_VALUES, Relation, Step, list_names, read_relations
-from overspill.lexical.words import read_lexicon
+from overspill.lexical.words import read_lexicon, read_related
 
 _LETTER = re.compile(r"[^\W\d_]")
 _MAX_NAMES = 20
@@ -24,7 +24,7 @@ _MIN_SHARE = 0.5
 """A column named after a table has at least this share of its values there, or else another table of that name is meant."""
 _NAMES = (("name",), ("titl",))
 _FIT_BY_LAST_WORD = 1
-"""`home_team` may refer to a team, if it has keys of teams."""
+"""`home_team` may refer to a team, and `employer_id` to a company, if they have keys of those."""
 _MIN_NAME_CHARS, _MAX_ENDING_CHARS = 3, 2
 """How long the name of a table must be, and how much longer its plural may be."""
 _MIN_UNNAMED_SHARE = 0.9
@@ -186,8 +186,10 @@ def _measure_fit(words: tuple[str, ...], core: tuple[str, ...], relation: Relati
         return 4
     if words == key and any(word not in read_lexicon("keys") for word in key):
         return 3
-    if not core or not name or not _are_same_name(core[-1:], name[-1:]):
+    if not core or not name:
         return 0
+    if not _are_same_name(core[-1:], name[-1:]):
+        return _FIT_BY_LAST_WORD if name[-1] in read_related().get(core[-1], ()) else 0
     return 2 if len(core) < len(words) else _FIT_BY_LAST_WORD
 
 

@@ -68,5 +68,7 @@ def test_other_words_name_the_table_that_is_asked_for():
     crates = [{"id": 900 + n, "person_id": 7 * n, "fruit": f"Pear {n * 3}z"} for n in range(1, 90)]
     trips = [{"id": 700 + n, "person_id": 7 * n, "goal": f"Town {n * 5}x"} for n in range(1, 90)]
     tables = build(json.dumps({"people": people, "trips": trips, "crates": crates}).encode())
-    assert "Pear 126z" not in select(tables, "What is in the basket of Mira Holt?", max_tokens=65).text
-    assert "Pear 126z" in select(tables, "What is in the basket of Mira Holt? (crate, box)", max_tokens=65).text
+    assert "Town 210x" in select(tables, "What is in the basket of Mira Holt?", max_tokens=500).text
+    text = select(tables, "What is in the basket of Mira Holt? (crate, box)", max_tokens=500).text
+    assert "Pear 126z" in text
+    assert "Town" not in text

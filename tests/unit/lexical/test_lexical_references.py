@@ -106,3 +106,32 @@ def test_rows_of_which_some_have_a_long_text_stay_a_table():
         well["report"] = "The water was tested.\n" * 150
     visits = [{"well_id": 5000 - 13 * n, "inspector": f"Inspector {n * 7 % 59}h"} for n in range(1, 60)]
     assert f"Inspector {42 * 7 % 59}h" in ask({"wells": wells, "visits": visits}, "Who is the inspector of Well 42v?", 200)
+
+
+def test_a_reference_may_have_another_word_for_the_table_if_it_has_its_keys():
+    people = [{"id": 11 * n, "name": f"Resident {n}k"} for n in range(1, 90)]
+    firms = [{"id": 4 + 11 * n, "title": f"Firm {n}m"} for n in range(1, 60)]
+    contracts = [{"no": f"C{n}", "person_id": 11 * n, "employer_id": 4 + 11 * (1 + n * 3 % 59)} for n in range(1, 90)]
+    text = ask({"people": people, "companies": firms, "contracts": contracts}, "For which company does Resident 61k work?", 200)
+    assert f"Firm {1 + 61 * 3 % 59}m" in text
+
+
+def test_numbered_columns_refer_to_the_same_table():
+    nodes = [{"name": 7 * n, "place": f"Knot {n}k"} for n in range(1, 90)]
+    ropes = [{"name": n, "node0": 7 * n, "node1": 7 * (1 + n * 5 % 89), "label": f"Rope {n}r"} for n in range(1, 90)]
+    text = ask({"nodes": nodes, "ropes": ropes}, 'Which two knots does the rope "Rope 33r" tie?', 200)
+    assert "Knot 33k" in text
+    assert f"Knot {1 + 33 * 5 % 89}k" in text
+
+
+def test_references_by_address_are_followed_though_some_are_missing():
+    base = "https://example.org/api"
+    people = [{"id": f"p{n:03}", "name": f"Resident {n}k"} for n in range(1, 60)]
+    towns = [
+        {"id": f"t{n:03}", "name": f"Town {n}x", "folk": [f"{base}/people/p{n * m:03}" for m in (1, 2)]} for n in range(1, 30)
+    ]
+    for town in towns[::15]:
+        town["folk"] = ["TODO"]
+    text = ask({"people": people, "towns": towns}, "Who lives in Town 21x? Give the names.", 200)
+    assert "Resident 21k" in text
+    assert "Resident 42k" in text
