@@ -114,7 +114,7 @@ class _Joins:
             self.wanted += follow(index, relations, back, between)
             self.passed += between
         paths = _find_paths(steps, start)
-        goals = _find_goals(relations, start, words, paths, steps) or _find_goals(relations, start, self.other, paths, steps)
+        goals = _find_goals(relations, start, words, self.other, paths, steps)
         for goal in goals:
             rows = [anchor.record]
             for step in paths[goal]:
@@ -263,21 +263,23 @@ def _find_paths(steps: list[Step], start: int) -> dict[int, list[Step]]:
 
 
 def _find_goals(
-    relations: list[Relation], start: int, words: list[str], paths: dict[int, list[Step]], steps: list[Step]
+    relations: list[Relation], start: int, words: list[str], other: list[str], paths: dict[int, list[Step]], steps: list[Step]
 ) -> list[int]:
-    """The relations that the question names, or a column that refers to them, or else one of their columns; the nearest first."""
+    """The relations that the question names, itself or in other words, or a column that refers to them, or else one of their
+    columns; the nearest first."""
     own = [*relations[start].columns, " ".join(relations[start].name)]
-    foreign = [word for word in words if find_column(own, [word]) is None]
     others = [number for number in paths if number != start]
-    named = [number for number in others if find_column([" ".join(relations[number].name)], foreign) is not None]
-    exact = [number for number in named if len(relations[number].name) == 1]
-    if named:
-        return [*exact, *(number for number in named if number not in exact)]
-    alike = {other for word in foreign for other in read_related().get(stem(word), ())}
-    if meant := [number for number in others if relations[number].name and alike.issuperset(relations[number].name)]:
-        return meant
+    for foreign in ([word for word in each if find_column(own, [word]) is None] for each in (words, other)):
+        named = [number for number in others if find_column([" ".join(relations[number].name)], foreign) is not None]
+        exact = [number for number in named if len(relations[number].name) == 1]
+        if named:
+            return [*exact, *(number for number in named if number not in exact)]
+        alike = {each for word in foreign for each in read_related().get(stem(word), ())}
+        if meant := [number for number in others if relations[number].name and alike.issuperset(relations[number].name)]:
+            return meant
     columns = relations[start].columns
     referring = [step for step in steps if step.source == start and step.is_reference]
     if referred := [step.target for step in referring if find_column([columns[step.column]], words) is not None]:
         return list(dict.fromkeys(referred))
+    foreign = [word for word in words if find_column(own, [word]) is None]
     return [number for number in others if find_column(relations[number].columns, foreign) is not None]
