@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.questions.checks import drop_bad
 from benchmarks.questions.halves import divide
 from benchmarks.questions.kinds import BUILDERS
 from benchmarks.questions.material import QuestionSet
+from benchmarks.questions.picks import WITH_QUERIES, read_queries
 from benchmarks.questions.question import Entry, Half, read_set, write_set
 from benchmarks.questions.scoring import render, score_set
 from benchmarks.questions.sets import SETS
@@ -38,10 +40,16 @@ def build(folder: Path, chosen: QuestionSet, mirror: Path | None, only: str | No
         sys.exit(f"Fewer than {chosen.least} questions: {', '.join(short)}.")
 
 
-def score(folder: Path, half: Half | None, budgets: list[int], with_engine: bool) -> None:
+def score(folder: Path, half: Half | None, queries: str | None, budgets: list[int], with_engine: bool) -> None:
     if not (folder / "questions.jsonl").is_file():
         sys.exit(f"No question set in {folder}. Build one: python -m benchmarks.questions build {folder}")
-    print(render(score_set(folder, read_set(folder, half), budgets, with_engine)))
+    questions = read_set(folder, half)
+    if queries:
+        written = read_queries(queries)
+        questions = [replace(each, question=written[each.id]) for each in questions if each.id in written]
+    if not questions:
+        sys.exit(f"No question of {folder} is asked.")
+    print(render(score_set(folder, questions, budgets, with_engine)))
 
 
 def parse_budgets(text: str) -> list[int]:
@@ -62,6 +70,12 @@ def main() -> None:
     scoring = commands.add_parser("score", help="recall of extract and of SQLite FTS5")
     scoring.add_argument("folder", type=Path)
     scoring.add_argument("--half", choices=["seen", "unseen"])
+    scoring.add_argument(
+        "--queries",
+        choices=WITH_QUERIES,
+        metavar="SET",
+        help="ask with what a model wrote for these questions of SET, not in their own words",
+    )
     scoring.add_argument("--budgets", type=parse_budgets, default=[500, 2000])
     scoring.add_argument("--no-engine", action="store_true", help="FTS5 alone")
     given = parser.parse_args()
@@ -69,7 +83,7 @@ def main() -> None:
         if given.command == "build":
             build(given.folder, SETS[given.set], given.mirror, given.only)
         else:
-            score(given.folder, given.half, given.budgets, not given.no_engine)
+            score(given.folder, given.half, given.queries, given.budgets, not given.no_engine)
     except SourceMissing as missing:
         sys.exit(str(missing))
 

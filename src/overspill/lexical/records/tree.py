@@ -15,10 +15,11 @@ _MAX_WHOLE_BYTES = 2_000
 """A larger element is cut into records of its members."""
 _MAX_ROW_BYTES = 16_000
 """An element of an array is a row, and is cut only if it is larger than this, or than the above if it has a long string and
-many others of the array are as large."""
+the array is a list of texts."""
 _MAX_LARGE_SHARE = 0.5
 """With more large elements, an array is a list of texts."""
 _MIN_ROWS = 3
+_MIN_TABLES = 2
 _MAX_COMPARED = 20
 """Members of an object, to see whether they are rows."""
 _MAX_DEPTH = 100
@@ -88,11 +89,12 @@ class Tree:
         return self.parents[node]
 
     def is_list_of_texts(self, node: int) -> bool:
-        """Whether many elements of an array are too large to be read whole."""
+        """Whether many elements of an array are too large to be read whole, or it stands alone, as a list of messages does."""
         if node not in self._lists_of_texts:
-            elements = self.children[node]
+            elements, beside = self.children[node], self.children[self.parents[node]]
             large = sum(self.ends[element] - self.starts[element] > _MAX_WHOLE_BYTES for element in elements)
-            self._lists_of_texts[node] = large > _MAX_LARGE_SHARE * len(elements)
+            tables = sum(each in self.arrays and len(self.children.get(each, ())) >= _MIN_ROWS for each in beside)
+            self._lists_of_texts[node] = tables < _MIN_TABLES or large > _MAX_LARGE_SHARE * len(elements)
         return self._lists_of_texts[node]
 
 
