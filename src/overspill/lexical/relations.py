@@ -33,8 +33,8 @@ MAX_LINK_COLUMNS = 4
 """A table with no more than these may only link others: both ends, and a type, a weight or a date."""
 MIN_VALUES = 3
 """How many different values a column must have to refer to a table without being named after it."""
-_MIN_NAMING_SHARE = 0.95
-"""How many of the sampled rows must have something else in a column that names them. A row may be there twice."""
+_MIN_KEY_SHARE = 0.95
+"""How many of the sampled rows must have something else in a column that is called a key. A row may be there twice."""
 _MAX_OWN_KEYS = 3
 """How many columns of a table are tried as what its rows refer to each other by."""
 _MIN_OWN_SHARE = 0.9
@@ -56,7 +56,7 @@ class Relation(Struct, frozen=True):
     values: list[frozenset[str]]
     """By column, what it has in a sample of rows."""
     naming: frozenset[int]
-    """The columns that have something else in nearly each of these rows."""
+    """The columns that have something else in each of these rows."""
     gaps: frozenset[int]
     """The columns that have nothing in some of these rows."""
 
@@ -144,9 +144,10 @@ def _read_relation(index: Index, table: Table, known: frozenset[str]) -> Relatio
     numbers = range(len(columns))
     lists = frozenset(number for number in numbers if any(cells[number][:1] == "[" for cells in rows))
     values = [frozenset(value for cells in rows for value in split_cell(cells[number])) for number in numbers]
-    least = _MIN_NAMING_SHARE * len(rows)
-    naming = frozenset(number for number in numbers if number not in lists and len(values[number]) >= least)
-    key = next((number for number in numbers if number in naming and is_named_as_key(columns[number])), -1)
+    keyed = {number for number in numbers if is_named_as_key(columns[number])}
+    least = [(_MIN_KEY_SHARE if number in keyed else 1) * len(rows) for number in numbers]
+    naming = frozenset(number for number in numbers if number not in lists and len(values[number]) >= least[number])
+    key = next((number for number in numbers if number in naming and number in keyed), -1)
     gaps = frozenset(number for number in numbers if any(cells[number] in _NEVER_KEYS for cells in rows))
     return Relation(table, name, columns, words, key, lists, values, naming, gaps)
 
