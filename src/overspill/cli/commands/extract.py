@@ -53,6 +53,7 @@ def extract(
     kubectl logs web-0 | overspill extract "every failed request with its id"
     overspill extract "the integrity hash of version 1.3.0" registry.json --json
     overspill extract "where the retry limit is set" src docs
+    overspill extract "how to undo a release (roll back, revert)" docs
 
     A file may be compressed (gzip, bzip2, xz, Zstandard), in another encoding than UTF-8, or a PDF. Of a folder, every file that
     is not hidden is searched. Of several files, those that answer best come first, and together they have --max-tokens.
