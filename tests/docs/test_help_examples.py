@@ -61,7 +61,10 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     Path("orders.json").write_text(json.dumps([{"status": "open", "user_id": 1}, {"status": "paid", "user_id": 2}]))
     Path("orders.csv").write_text("id,user_id\n1,2\n2,1\n3,1\n")
     Path("users.ndjson").write_text('{"id": 1, "name": "Ann"}\n{"id": 2, "name": "Ben"}\n')
-    for folder, text in (("src", "RETRY_LIMIT = 7  # the retry limit is set here\n"), ("docs", "The limit is documented.\n")):
+    for folder, text in (
+        ("src", "RETRY_LIMIT = 7  # the retry limit is set here\n"),
+        ("docs", "The limit is documented.\nRoll back a release.\n"),
+    ):
         Path(folder).mkdir()
         Path(folder, "limits.txt").write_text(text)
     shutil.copytree(ROOT / "examples", "examples")
