@@ -106,7 +106,8 @@ def parse(question: str) -> Query:
     text, other = _split_other_words(question[:_MAX_QUESTION_CHARS])
     symbols = [token for token in (word.strip("\"'`“”()").rstrip("?.,;:") for word in text.split()) if _is_symbol(token)]
     tokens = _TOKEN.findall(_CONTRACTED.sub(" ", text)) + symbols or text.split()
-    silent = _find_silent_words(text, tokens)
+    others = _TOKEN.findall(other)
+    silent = _find_silent_words(text, [*tokens, *others])
     quoted = [next(group for group in found.groups() if group) for found in _QUOTED.finditer(text)]
     for phrase in quoted:
         said = frozenset[str]() if read_lexicon("stop").issuperset(split_words(phrase)) else silent
@@ -117,8 +118,8 @@ def parse(question: str) -> Query:
     for numbers in _COUNTED.findall(text):
         terms.pop((max(numbers), True), None)
     words = [word for token in tokens for word in split_words(token) if word not in silent]
-    for token in _TOKEN.findall(other):
-        _add_token(token, WEIGHTS.other_word, read_lexicon("stop"), terms.add)
+    for token in others:
+        _add_token(token, WEIGHTS.other_word, silent, terms.add)
     if not other:
         _add_related(terms)
     return Query(

@@ -63,6 +63,12 @@ def test_other_words_do_not_change_what_sort_of_question_it_is():
     assert not any((query.listing, query.failure, query.before, query.after, query.counting))
 
 
+def test_other_words_make_a_question_of_little_words_clear():
+    query = parse("What is it about? (roll back, revert)")
+    assert not query.vague
+    assert {term.key for term in query.terms} == {"roll", "back", "revert"}
+
+
 def test_other_words_name_the_table_that_is_asked_for():
     people = [{"id": 7 * n, "name": "Mira Holt" if n == 42 else f"Resident {n}k"} for n in range(1, 90)]
     crates = [{"id": 900 + n, "person_id": 7 * n, "fruit": f"Pear {n * 3}z"} for n in range(1, 90)]

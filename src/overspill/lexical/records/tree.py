@@ -57,6 +57,7 @@ class Tree:
         self.arrays: set[int] = set()
         self.texts: set[int] = set()
         self._lists_of_texts: dict[int, bool] = {}
+        self._databases: dict[int, bool] = {}
         self.depth = 0
         self.unopened = 0
 
@@ -91,11 +92,18 @@ class Tree:
     def is_list_of_texts(self, node: int) -> bool:
         """Whether many elements of an array are too large to be read whole, or it stands alone, as a list of messages does."""
         if node not in self._lists_of_texts:
-            elements, beside = self.children[node], self.children[self.parents[node]]
+            elements = self.children[node]
             large = sum(self.ends[element] - self.starts[element] > _MAX_WHOLE_BYTES for element in elements)
-            tables = sum(each in self.arrays and len(self.children.get(each, ())) >= _MIN_ROWS for each in beside)
-            self._lists_of_texts[node] = tables < _MIN_TABLES or large > _MAX_LARGE_SHARE * len(elements)
+            is_large = large > _MAX_LARGE_SHARE * len(elements)
+            self._lists_of_texts[node] = is_large or not self._is_database(self.parents[node])
         return self._lists_of_texts[node]
+
+    def _is_database(self, node: int) -> bool:
+        """Whether an object has several arrays with rows."""
+        if node not in self._databases:
+            arrays = (each for each in self.children[node] if each in self.arrays)
+            self._databases[node] = sum(len(self.children.get(each, ())) >= _MIN_ROWS for each in arrays) >= _MIN_TABLES
+        return self._databases[node]
 
 
 def json_tree(text: Text, start: int, end: int) -> Tree:
