@@ -47,8 +47,8 @@ def score(folder: Path, half: Half | None, queries: str | None, budgets: list[in
     if queries:
         written = read_queries(queries)
         questions = [replace(each, question=written[each.id]) for each in questions if each.id in written]
-    if not questions:
-        sys.exit(f"No question of {folder} is asked.")
+        if not questions:
+            sys.exit(f"None of the questions in {folder} has a query in the {queries} set.")
     print(render(score_set(folder, questions, budgets, with_engine)))
 
 
