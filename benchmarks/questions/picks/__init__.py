@@ -14,7 +14,10 @@ from benchmarks.questions.question import Kind
 
 
 def read_picks(set_name: str, kind: Kind) -> list[dict[str, Any]]:
+    """None of a kind that the set does not have."""
     path = Path(__file__).parent / set_name / f"{kind}.jsonl"
+    if not path.is_file():
+        return []
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
