@@ -120,6 +120,7 @@ def parse(question: str) -> Query:
     words = [word for token in tokens for word in split_words(token) if word not in silent]
     for token in others:
         _add_token(token, WEIGHTS.other_word, silent, terms.add)
+    _add_joined(tokens, terms)
     if not other:
         _add_related(terms)
     return Query(
@@ -162,6 +163,14 @@ def _add_related(terms: _Terms) -> None:
         for key in () if term.literal else read_related().get(term.key, ()):
             if (key, False) not in terms:
                 terms.add(Term(key, WEIGHTS.synonym, role="wording", instead_of=term.key))
+
+
+def _add_joined(tokens: list[str], terms: _Terms) -> None:
+    """A word with a hyphen may be one word elsewhere: e-mail, email."""
+    for token in tokens:
+        first, hyphen, last = token.lower().partition("-")
+        if hyphen and first.isalpha() and last.isalpha() and (stem(last), False) in terms:
+            terms.add(Term(stem(first + last), WEIGHTS.resemblance, role="wording", instead_of=stem(last)))
 
 
 def _find_silent_words(text: str, tokens: list[str]) -> frozenset[str]:

@@ -79,7 +79,8 @@ class Ranking(Struct):
     cut: bool
     """Whether words were ignored because there are too many."""
     asked: frozenset[str] = frozenset()
-    """The keys of all terms that the question asks for, also of those that occur nearly everywhere."""
+    """The keys of all terms that the question asks for, in its own words or in similar ones, also if they occur nearly
+    everywhere."""
     most_worth: float = 0.0
     """The worth of the rarest term that is asked for and found."""
     leads: list[int] = []
@@ -125,7 +126,7 @@ def rank(index: Index, query: Query) -> Ranking:
         scores[record] += gain
     uncounted = asked != present or any(term.telling for term in {*every}.difference(terms))
     everywhere = total > _MAX_FEW_RECORDS and bool(direct) and min(direct.values()) >= total
-    named = frozenset(term.key for term in every if term.telling)
+    named = frozenset(term.key for term in every if term.telling or term.instead_of)
     more = total < len(outline) or index.has_more
     return Ranking(scores, hits.records, terms, worth, labels, matches, more, everywhere, uncounted, query.cut, named, most)
 

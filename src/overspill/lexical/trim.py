@@ -19,6 +19,7 @@ from overspill.lexical.words import split_subwords, stem
 _PIECE_BYTES = 160
 """Size of the pieces that trimming keeps or drops; smaller if not even two of them fit."""
 _MAX_PIECES = 200
+_MIN_MEMBERS = 2
 _TOKEN = re.compile(rb"\"(?:[^\"\\]++|\\.)*+\"?|[{}\[\],]", re.DOTALL)
 _WORDS = re.compile(rb"\"\s{0,9}+:\s{0,9}+\"[^\"\\]*?[^\W\d_]")
 _KEY = re.compile(rb"\s*+\"([^\"\\]{1,60})\"\s*+:")
@@ -137,8 +138,11 @@ def _split_member(text: Text, start: int, end: int, depth: int) -> Iterator[Memb
 def trim(index: Index, ranking: Ranking, record: int, allowed: float, cost: Callable[[Span], float]) -> list[Span]:
     """The beginning of a record and the pieces that contain its terms, joined if adjacent."""
     size = min(_PIECE_BYTES, int(2 * allowed))
-    parts = list(split_long(index.text, index.outline.starts[record], index.outline.ends[record], size))
+    parts = _split_record(index, index.outline.starts[record], index.outline.ends[record], size)
     worths = _weigh_parts(ranking, record, parts)
+    if index.traits.has_members:
+        asked = _find_asked_parts(index, ranking, record, parts)
+        worths = [worth + WEIGHTS.asked_field * ranking.most_worth * (number in asked) for number, worth in enumerate(worths)]
     best_first = sorted(range(len(parts)), key=lambda number: (-worths[number], number))
     taken: set[int] = set()
     for number in list(dict.fromkeys((best_first[0], 0, *best_first)))[:_MAX_PIECES]:
@@ -147,6 +151,28 @@ def trim(index: Index, ranking: Ranking, record: int, allowed: float, cost: Call
             taken.add(number)
             allowed -= price
     return join_spans([parts[number] for number in taken])
+
+
+def _split_record(index: Index, start: int, end: int, size: int) -> list[Span]:
+    """Pieces of about this size. Those of an object end between its members, so that no value is without its key."""
+    members = split_members(index.text, start, end) if index.traits.has_members else []
+    if len(members) < _MIN_MEMBERS:
+        return list(split_long(index.text, start, end, size))
+    parts = [(members[0].start, members[0].end)]
+    for member in members[1:]:
+        first, last = parts[-1]
+        if member.end - first <= size:
+            parts[-1] = (first, member.end)
+        else:
+            parts.append((last, member.end))
+    return parts
+
+
+def _find_asked_parts(index: Index, ranking: Ranking, record: int, parts: list[Span]) -> set[int]:
+    """Those with a field that the question names, also if nearly every record has it."""
+    members = split_members(index.text, index.outline.starts[record], index.outline.ends[record])
+    named = (member for member in members if any(stem(part) in ranking.asked for part in _split_key(index.text, member)))
+    return {bisect_right(parts, member.start, key=lambda part: part[0]) - 1 for member in named}
 
 
 def _weigh_parts(ranking: Ranking, record: int, parts: list[Span]) -> list[float]:

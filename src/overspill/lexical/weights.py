@@ -48,6 +48,8 @@ class Weights(Struct, frozen=True):
     """Two words that follow each other as in the question, beside what they count alone."""
     beside_block: float = 0.5
     """A word in the next block of a large text: it may be in the same record."""
+    asked_field: float = 1.0
+    """A field that the question names, in a record that is shortened: what the rarest word is worth."""
     beside_piece: float = 0.5
     """Words in the next piece of a record that is shortened: a sentence may extend into it."""
 

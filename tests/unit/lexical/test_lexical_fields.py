@@ -10,6 +10,7 @@ from overspill.lexical.select import select
 
 Row = dict[str, Any]
 LONG = {f"detail{n}": "nothing in particular " * 6 for n in range(12)}
+LONG_TOO = {f"detail{n}": "nothing in particular " * 6 for n in range(12, 24)}
 
 
 def ask(document: object, question: str, max_tokens: int = 500, indent: int | None = None) -> str:
@@ -76,3 +77,28 @@ def test_a_column_that_the_question_names_is_followed_beside_another_reference_b
     towns = [{"id": n, "title": f"Town {n}", "landcode": f"L{n // 9:02}"} for n in range(600)]
     text = ask({"land": lands, "town": towns}, "What is the capital of Land 31x?", 300)
     assert f'"Town {31 * 9 + 5}"' in text
+
+
+def keepers() -> dict[str, list[Row]]:
+    """Each has an address among much else, and lamps refer to some of them by a number."""
+    people = [
+        {"id": 40 + n, "name": f"Keeper {n}v", **LONG, "email": f"u{n}@x.example", "after": "x" * 90, **LONG_TOO}
+        for n in range(60)
+    ]
+    lamps = [{"title": f"Lamp {n}q", "keeper_id": 40 + n * 7 % 60} for n in range(60)]
+    return {"keepers": people, "lamps": lamps}
+
+
+def test_the_field_that_is_asked_for_stays_if_a_row_is_shortened_though_all_rows_have_it():
+    tables = keepers()
+    tables["keepers"][51] |= {"detail2": "watches on dark winter nights", "detail20": "lights and mends and paints"}
+    question = "Who lights, cleans, mends, paints and watches Lamp 33q on dark winter nights? Give the e-mail address."
+    text = ask(tables, question, 200, indent=2)
+    assert "u51@x.example" in text
+
+
+def test_a_row_is_shortened_between_its_fields():
+    text = ask(keepers(), "Which detail3 and detail17 has Keeper 21v?", 150, indent=2)
+    assert "[…]" in text
+    lines = [line.strip() for line in text.splitlines()]
+    assert not [line for line in lines if line.startswith('"') and line.endswith(":")]
