@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations
 
 from overspill.lexical.cells import find_column, read_rows
-from overspill.lexical.crosslinks import find_holding, split_codes
+from overspill.lexical.crosslinks import split_codes
 from overspill.lexical.edges import read_ends
+from overspill.lexical.following import find_holding
 from overspill.lexical.index import Index
 from overspill.lexical.relations import Relation, Step, last_parts
 from overspill.lexical.words import read_lexicon, stem
@@ -86,7 +87,7 @@ def _follow(index: Index, relations: list[Relation], step: Step, rows: list[int]
         for record, cells in read_rows(index, relations[step.source].table, rows)
     }
     wanted = {value for codes in values.values() for value in codes}
-    held = find_holding(index, target, step.other_column, wanted) if wanted else []
+    held = find_holding(index, target, step.other_column, wanted, with_codes=True) if wanted else []
     named: dict[str, list[int]] = {}
     for record, cells in read_rows(index, target.table, held) if held else ():
         named.setdefault(cells[step.other_column], []).append(record)

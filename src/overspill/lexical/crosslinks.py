@@ -8,23 +8,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterator
 
-from overspill.lexical.cells import MEMBER_KEY, read_rows
+from overspill.lexical.cells import read_rows
 from overspill.lexical.index import Index
 from overspill.lexical.references import limit_references, read_references
 from overspill.lexical.relations import MIN_VALUES, Relation, Step, is_named_as_key, split_cell
-from overspill.text.patterns import compile_pattern, escape
 
 _SEPARATOR = re.compile(r"[\s,;|/]+")
 _MAX_CODES = 12
 """Of a cell with several, such as `"DH1 DH2"`."""
 _MAX_CODE_CHARS = 40
-_MAX_VALUES = 200
-"""Values that are looked for at once: a list may have any number of members."""
-_MAX_SPOTS = 4_000
-"""Places where a value is found, for each column."""
 _MAX_ROWS = 12_000
 """Rows of all tables together whose names are kept."""
 _MAX_NAMES = 12
@@ -144,16 +138,3 @@ def _find_keys(names: _Names, relations: list[Relation], source: int, column: in
     elif not full:
         full = _choose(times, len(values))
     return sorted(full, key=names.sizes.__getitem__)[:_MAX_TARGETS]
-
-
-def find_holding(index: Index, relation: Relation, column: int, values: Iterable[str]) -> list[int]:
-    """The rows that have one of these values in a column, found without reading all others."""
-    name = escape(relation.columns[column].rsplit(".", 1)[-1].encode("utf-8", "replace"))
-    spelt = b"|".join(escape(value.encode("utf-8", "replace")) for value in sorted(values)[:_MAX_VALUES])
-    opening = rb'(?:\[(?:[^{}:]*?\W)??|"?)' if column in relation.lists else rb'"?(?:[^"{}]{0,40}?[\s,;|/])??'
-    is_member = relation.columns[column] == MEMBER_KEY
-    spelling = rb'"(?:%b)"\s*:\s*\{' % spelt if is_member else rb'[".]%b"\s*:\s*%b(?:%b)(?:\W|$)' % (name, opening, spelt)
-    outline, table = index.outline, relation.table
-    spots = compile_pattern(spelling).finditer(index.text, outline.starts[table.first], outline.ends[table.last - 1])
-    found = dict.fromkeys(outline.record_at(spot.start()) for spot in islice(spots, _MAX_SPOTS))
-    return [record for record in found if table.first <= record < table.last]

@@ -12,6 +12,10 @@ from overspill.text.patterns import compile_pattern, escape
 
 MAX_ROWS = 60
 """How many rows one step leads to at most, and from how many it starts."""
+_MAX_VALUES = 200
+"""How many values are looked for at once. A list may have any number of members."""
+_MAX_SPOTS = 4_000
+"""Places where a value is found, for each column."""
 
 
 def follow_references(
@@ -39,24 +43,27 @@ def follow(index: Index, relations: list[Relation], step: Step, rows: list[int],
     }
     if not rows or not values or len(values) > MAX_ROWS:
         return []
+    held = find_holding(index, target, step.other_column, values)
     found = [
         record
-        for record, cells in read_rows(index, target.table, find_holding(index, target, step.other_column, values))
+        for record, cells in (read_rows(index, target.table, held) if held else ())
         if not values.isdisjoint(split_cell(cells[step.other_column]))
     ]
     return [record for record in found[:most] if record not in rows]
 
 
-def find_holding(index: Index, relation: Relation, column: int, values: Iterable[str]) -> list[int]:
-    """The rows that seem to have one of these values in a column, found without reading the others."""
+def find_holding(index: Index, relation: Relation, column: int, values: Iterable[str], *, with_codes: bool = False) -> list[int]:
+    """The rows that seem to have one of these values in a column, found without reading the others.
+
+    `with_codes`: also those that have it among several codes in one cell, such as `"DH1 DH2"`.
+    """
     name = escape(relation.columns[column].rsplit(".", 1)[-1].encode("utf-8", "replace"))
-    spelt = b"|".join(escape(value.encode("utf-8", "replace")) for value in sorted(values))
-    opening = rb'(?:\[(?:[^{}\[\]]*?\W)??|"?)' if column in relation.lists else rb'"?'
-    outline = index.outline
-    first, last = relation.table.first, relation.table.last
+    spelt = b"|".join(escape(value.encode("utf-8", "replace")) for value in sorted(values)[:_MAX_VALUES])
+    alone = rb'"?(?:[^"{}]{0,40}?[\s,;|/])??' if with_codes else rb'"?'
+    opening = rb'(?:\[(?:[^{}\[\]]*?\W)??|"?)' if column in relation.lists else alone
     is_member = relation.columns[column] == MEMBER_KEY
     spelling = rb'"(?:%b)"\s*:\s*\{' % spelt if is_member else rb'[".]%b"\s*:\s*%b(?:%b)(?:\W|$)' % (name, opening, spelt)
-    pattern = compile_pattern(spelling)
-    spots = pattern.finditer(index.text, outline.starts[first], outline.ends[last - 1])
-    found = dict.fromkeys(outline.record_at(spot.start()) for spot in islice(spots, MAX_ROWS * MAX_ROWS))
-    return [record for record in found if first <= record < last] or [first]
+    outline, table = index.outline, relation.table
+    spots = compile_pattern(spelling).finditer(index.text, outline.starts[table.first], outline.ends[table.last - 1])
+    found = dict.fromkeys(outline.record_at(spot.start()) for spot in islice(spots, _MAX_SPOTS))
+    return [record for record in found if table.first <= record < table.last]

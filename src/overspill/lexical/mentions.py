@@ -18,7 +18,7 @@ from overspill.lexical.relations import Relation, is_named_as_key
 from overspill.lexical.words import read_lexicon, stem
 
 _WORD = re.compile(r"[^\W_]+")
-_MEMBER = re.compile(r"'([^']*)'")
+LIST_MEMBER = re.compile(r"'([^']*)'")
 _DAY = re.compile(r"(\d{4}-\d\d-\d\d)[T ]\d")
 _MAX_WORDS, MAX_NAME_WORDS = 200, 40
 _MAX_CELL_CHARS = 200
@@ -70,7 +70,7 @@ class Question:
         if not 0 < len(cell) <= _MAX_CELL_CHARS:
             return []
         if cell[0] == "[":
-            return [place for member in _MEMBER.findall(cell) for place in self._find_words(member)]
+            return [place for member in LIST_MEMBER.findall(cell) for place in self._find_words(member)]
         return self._find_words(cell) or self._find_words(_turn(cell))
 
     def _find_words(self, text: str) -> list[Place]:

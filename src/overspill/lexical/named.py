@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from heapq import nlargest
 
 from msgspec import Struct
 
 from overspill.lexical.cells import read_columns, read_rows
 from overspill.lexical.index import Index
-from overspill.lexical.mentions import MAX_NAME_WORDS, STOP_WORTH, Place, Question
+from overspill.lexical.mentions import LIST_MEMBER, MAX_NAME_WORDS, STOP_WORTH, Place, Question
 from overspill.lexical.outline import Table
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
@@ -17,7 +16,6 @@ from overspill.lexical.relations import Relation, read_relations
 from overspill.lexical.siblings import find_list
 from overspill.lexical.words import stem
 
-_MEMBER = re.compile(r"'([^']*)'")
 _MAX_LIST_CHARS = 2_000
 _MAX_CANDIDATES = 400
 _MAX_NAMED = 6
@@ -85,7 +83,7 @@ def count_said_cells(index: Index, query: Query, ranking: Ranking, records: list
     for record, cells in read_rows(index, rows.table, rows.keep(records)):
         places: dict[Place, bool] = {}
         for column, cell in zip(columns, cells, strict=True):
-            members = [cell] if cell[:1] != "[" else _MEMBER.findall(cell[:_MAX_LIST_CHARS])
+            members = [cell] if cell[:1] != "[" else LIST_MEMBER.findall(cell[:_MAX_LIST_CHARS])
             if not cell.isdigit() or question.is_asked(column):
                 places.update((place, False) for member in members for place in question.find(member))
         counts[record] = _NamedRow(Row(record, rows.table), places, question).names

@@ -33,6 +33,6 @@ def _is_place(words: list[str], place: int) -> bool:
 
 
 def is_rank(column: str) -> bool:
-    """Whether a column has final places. `gridPosition` has not: it says where somebody started."""
+    """Whether a column gives final ranks. `gridPosition` does not: it says where somebody started."""
     parts = frozenset(last_parts(column))
     return not parts.isdisjoint(_RANKS) and parts <= _RANKS | _BESIDE

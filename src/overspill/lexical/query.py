@@ -81,7 +81,7 @@ class Query(Struct, frozen=True):
     cut: bool = False
     """Whether some of its words are not used."""
     other: str = ""
-    """Words in parentheses at its end: what the text may have instead of its own."""
+    """The words in parentheses at its end, which the text may use instead of the question's own."""
     pairs: frozenset[tuple[str, str]] = frozenset()
     """Keys of terms that follow each other in the question, ignoring stop words."""
 

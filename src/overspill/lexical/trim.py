@@ -19,7 +19,6 @@ from overspill.lexical.words import split_subwords, stem
 _PIECE_BYTES = 160
 """Size of the pieces that trimming keeps or drops; smaller if not even two of them fit."""
 _MAX_PIECES = 200
-_MIN_MEMBERS = 2
 _TOKEN = re.compile(rb"\"(?:[^\"\\]++|\\.)*+\"?|[{}\[\],]", re.DOTALL)
 _WORDS = re.compile(rb"\"\s{0,9}+:\s{0,9}+\"[^\"\\]*?[^\W\d_]")
 _KEY = re.compile(rb"\s*+\"([^\"\\]{1,60})\"\s*+:")
@@ -138,11 +137,12 @@ def _split_member(text: Text, start: int, end: int, depth: int) -> Iterator[Memb
 def trim(index: Index, ranking: Ranking, record: int, allowed: float, cost: Callable[[Span], float]) -> list[Span]:
     """The beginning of a record and the pieces that contain its terms, joined if adjacent."""
     size = min(_PIECE_BYTES, int(2 * allowed))
-    parts = _split_record(index, index.outline.starts[record], index.outline.ends[record], size)
+    start, end = index.outline.starts[record], index.outline.ends[record]
+    members = split_members(index.text, start, end) if index.traits.has_members else []
+    parts = _join_members(members, size) if len(members) > 1 else list(split_long(index.text, start, end, size))
     worths = _weigh_parts(ranking, record, parts)
-    if index.traits.has_members:
-        asked = _find_asked_parts(index, ranking, record, parts)
-        worths = [worth + WEIGHTS.asked_field * ranking.most_worth * (number in asked) for number, worth in enumerate(worths)]
+    for number in _find_asked_parts(index.text, ranking, members, parts):
+        worths[number] += WEIGHTS.asked_field * ranking.most_worth
     best_first = sorted(range(len(parts)), key=lambda number: (-worths[number], number))
     taken: set[int] = set()
     for number in list(dict.fromkeys((best_first[0], 0, *best_first)))[:_MAX_PIECES]:
@@ -153,11 +153,8 @@ def trim(index: Index, ranking: Ranking, record: int, allowed: float, cost: Call
     return join_spans([parts[number] for number in taken])
 
 
-def _split_record(index: Index, start: int, end: int, size: int) -> list[Span]:
-    """Pieces of about this size. Those of an object end between its members, so that no value is without its key."""
-    members = split_members(index.text, start, end) if index.traits.has_members else []
-    if len(members) < _MIN_MEMBERS:
-        return list(split_long(index.text, start, end, size))
+def _join_members(members: list[Member], size: int) -> list[Span]:
+    """Pieces of about this size that end between members, so that no value is without its key."""
     parts = [(members[0].start, members[0].end)]
     for member in members[1:]:
         first, last = parts[-1]
@@ -168,10 +165,9 @@ def _split_record(index: Index, start: int, end: int, size: int) -> list[Span]:
     return parts
 
 
-def _find_asked_parts(index: Index, ranking: Ranking, record: int, parts: list[Span]) -> set[int]:
+def _find_asked_parts(text: Text, ranking: Ranking, members: list[Member], parts: list[Span]) -> set[int]:
     """Those with a field that the question names, also if nearly every record has it."""
-    members = split_members(index.text, index.outline.starts[record], index.outline.ends[record])
-    named = (member for member in members if any(stem(part) in ranking.asked for part in _split_key(index.text, member)))
+    named = (member for member in members if any(stem(part) in ranking.asked for part in _split_key(text, member)))
     return {bisect_right(parts, member.start, key=lambda part: part[0]) - 1 for member in named}
 
 

@@ -13,7 +13,7 @@ _MAX_PASSAGE_BYTES = 1_000
 
 _MARKED = re.compile(rb"[^\w#]{0,8}(#{1,6})\s+\S")
 _MARKED_LINE = re.compile(rb" {0,3}(?:> ){0,3}(#{1,6})\s+\S")
-"""The same in a text that is not a page: further to the right, it is a comment in an example."""
+"""The same in plain text. A line that is indented further is a comment in an example."""
 _FENCE = re.compile(rb"[ \t]{0,12}(?:```|~~~)")
 _MAX_FENCED_BYTES = 16_384
 """A fence that is not closed within this is none."""

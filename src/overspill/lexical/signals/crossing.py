@@ -12,7 +12,8 @@ from msgspec import Struct
 from overspill.lexical.asked import find_asked_rows, measure_direction
 from overspill.lexical.boost import Boost
 from overspill.lexical.cells import find_column, read_rows
-from overspill.lexical.crosslinks import find_holding, read_crosslinks, split_codes
+from overspill.lexical.crosslinks import read_crosslinks, split_codes
+from overspill.lexical.following import find_holding
 from overspill.lexical.index import Index
 from overspill.lexical.mentions import Question, Saying, Words, find_sayings
 from overspill.lexical.query import Query
@@ -172,7 +173,7 @@ class _Crossings:
                 if cells[step.other_column]:
                     named.setdefault(step.prefix + cells[step.other_column], []).append(target)
             source = self.relations[step.source]
-            held = find_holding(self.index, source, step.column, named) if named else []
+            held = find_holding(self.index, source, step.column, named, with_codes=True) if named else []
             for record, cells in read_rows(self.index, source.table, held) if held else ():
                 for target in (target for value in split_codes(cells[step.column]) for target in named.get(value, ())):
                     if target != record:

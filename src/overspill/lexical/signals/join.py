@@ -199,9 +199,8 @@ def _find_rows_by_key(index: Index, words: list[str]) -> Iterator[int]:
         for relation in index.remember(read_relations) if kind else ():
             if relation.key >= 0 and kind in (relation.name, last_parts(relation.columns[relation.key])[:-1]):
                 held = find_holding(index, relation, relation.key, [words[place]])
-                yield from (
-                    record for record, cells in read_rows(index, relation.table, held) if cells[relation.key] == words[place]
-                )
+                rows = read_rows(index, relation.table, held) if held else ()
+                yield from (record for record, cells in rows if cells[relation.key] == words[place])
 
 
 def _find_own_references(index: Index, relations: list[Relation], own: int, words: list[str]) -> Iterator[tuple[Step, bool]]:
