@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -44,6 +45,6 @@ def test_an_adapter_without_its_framework_says_what_is_missing(framework: str):
 @pytest.mark.parametrize("framework", CANNOT)
 def test_the_suite_passes(framework: str):
     run = subprocess.run([ROOT / "scripts/framework", framework], capture_output=True, text=True, timeout=1_800, check=False)
-    if run.returncode == NO_ENVIRONMENT:
+    if run.returncode == NO_ENVIRONMENT and "CI" not in os.environ:
         pytest.skip(f"{framework} could not be installed: {run.stderr.strip()[-500:]}")
     assert run.returncode == 0, run.stdout[-20_000:] + run.stderr[-2_000:]
