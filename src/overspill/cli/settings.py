@@ -13,6 +13,7 @@ from overspill.cli.stderr import warn
 from overspill.errors import SettingsError
 from overspill.settings import PRESETS, Layer, Loaded, load
 from overspill.settings.files import file_layers, parse_yaml
+from overspill.text.urls import mask_password
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _STORE = "overspill.store"
@@ -87,7 +88,8 @@ def parse_assignments(assignments: Sequence[str], option: str) -> dict[str, Any]
     for assignment in assignments:
         key, equals, text = assignment.partition("=")
         if not equals:
-            raise SettingsError(f"{option} {assignment} has no value. Write {option} {assignment}=VALUE.")
+            shown = mask_password(assignment)
+            raise SettingsError(f"{option} {shown} has no value. Write {option} {shown}=VALUE.")
         *sections, last = key.split(".")
         target = values
         for section in sections:
