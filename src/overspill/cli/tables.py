@@ -12,7 +12,7 @@ from rich.text import Text
 from overspill.cli import layout
 from overspill.cli.consoles import console
 from overspill.cli.terminal import on_terminal
-from overspill.text.humanize import escape_invisible
+from overspill.text.humanize import escape_invisible, escape_line
 
 _MAX_ROWS_OF_RICH = 100  # Rich takes a millisecond for each
 
@@ -45,4 +45,4 @@ def print_facts(title: str, facts: Sequence[tuple[str, str]]) -> None:
 
 def _print_plain(rows: Sequence[Sequence[str]]) -> None:
     for row in rows:
-        click.echo("\t".join(escape_invisible(cell).replace("\t", "\\t").replace("\n", "\\n") for cell in row))
+        click.echo("\t".join(escape_line(cell).replace("\t", "\\t") for cell in row))
