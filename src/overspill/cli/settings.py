@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import click
+from click.core import ParameterSource
 
 from overspill.cli.stderr import warn
 from overspill.errors import SettingsError
@@ -17,6 +18,7 @@ from overspill.text.urls import mask_password
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _STORE = "overspill.store"
+_STORE_VARIABLE = "OVERSPILL_STORE"
 _NO_HOME = "HOME is not set, and the system does not know your home directory. Set HOME."
 
 
@@ -27,7 +29,7 @@ def _note_store(context: click.Context, _: click.Parameter, url: str | None) -> 
 store_option = click.option(
     "--store",
     metavar="URL",
-    envvar="OVERSPILL_STORE",
+    envvar=_STORE_VARIABLE,
     expose_value=False,
     callback=_note_store,
     help="Store outputs there, and read them from there. Put a URL with a password into OVERSPILL_STORE instead.",
@@ -68,6 +70,9 @@ def load_settings(
     loaded = load(cli=cli, config=config, cwd=Path(), user_config_dir=user_config_dir(), usual=usual, forgiving=forgiving)
     for warning in loaded.warnings:
         warn(warning)
+    context = click.get_current_context(silent=True)
+    if context and context.get_parameter_source("store") is ParameterSource.ENVIRONMENT:
+        loaded.origins["store"] = f"environment ({_STORE_VARIABLE})"
     return loaded
 
 

@@ -70,10 +70,14 @@ def test_no_command_shows_what_is_secret_in_a_store(tmp_path: Path, command: tup
 def test_a_variable_and_an_option_set_it_and_config_shows_it_without_the_password(tmp_path: Path):
     environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "OVERSPILL_STORE": URL}
 
-    def shown(*options: str) -> str:
+    def shown(*options: str) -> dict[str, str]:
         command = [sys.executable, "-c", RUN, "config", "--json", *options]
         done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60, check=True, cwd=tmp_path)
-        return json.loads(done.stdout)["store"]["value"]
+        return json.loads(done.stdout)["store"]
 
-    assert shown() == "postgresql://me:***@db.example.com/outputs"
-    assert shown("--store", "memory:") == "memory:"
+    source = "environment (OVERSPILL_STORE)"
+    assert shown() == {"value": "postgresql://me:***@db.example.com/outputs", "from": source}
+    assert shown("--store", "memory:") == {"value": "memory:", "from": "command line"}
+    del environ["OVERSPILL_STORE"]
+    assert shown("--set", "store='memory:'") == {"value": "memory:", "from": "command line"}
+    assert shown() == {"value": None, "from": "default"}
