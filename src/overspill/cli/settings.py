@@ -92,19 +92,19 @@ def parse_assignments(assignments: Sequence[str], option: str) -> dict[str, Any]
     values: dict[str, Any] = {}
     for assignment in assignments:
         key, equals, text = assignment.partition("=")
+        shown = f"{option} {mask_password(key)}"
         if not equals:
-            shown = mask_password(assignment)
-            raise SettingsError(f"{option} {shown} has no value. Write {option} {shown}=VALUE.")
+            raise SettingsError(f"{shown} has no value. Write {shown}=VALUE.")
         *sections, last = key.split(".")
         target = values
         for section in sections:
             inner: object = target.setdefault(section, {})
             if not isinstance(inner, dict):
                 raise SettingsError(
-                    f"{option} {key} conflicts with another {option}, which sets {section} to a value. Keep one of them."
+                    f"{shown} conflicts with another {option}, which sets {section} to a value. Keep one of them."
                 )
             target = cast("dict[str, Any]", inner)
-        target[last] = parse_yaml(text, f"{option} {key}")
+        target[last] = parse_yaml(text, shown)
     return values
 
 

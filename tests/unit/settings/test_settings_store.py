@@ -58,7 +58,9 @@ def test_a_url_given_as_a_folder_is_shown_without_its_password():
     assert "s3cr3t" not in repr(Settings(store_dir=URL))
 
 
-@pytest.mark.parametrize("command", [("config", "--set", URL), ("config", "--set", f"retention={URL}"), ("doctor",)])
+@pytest.mark.parametrize(
+    "command", [("config", "--set", URL), ("config", "--set", f"{URL}?a=["), ("config", "--set", f"retention={URL}"), ("doctor",)]
+)
 def test_no_command_shows_what_is_secret_in_a_store(tmp_path: Path, command: tuple[str, ...]):
     environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "OVERSPILL_STORE": "az://container/a?sas=s3cr3t@s3cr3t"}
     line = [sys.executable, "-c", RUN, *command]
