@@ -103,7 +103,7 @@ class Stage:
         self.settings: dict[str, Any] = {"models": MODEL, "extractionModel": "builtin/lexical"}
         if server:
             self.settings["mcpServers"] = {"depot": server}
-        self.functions: dict[str, str] = {}
+        self.functions: dict[str, str | Callable[..., Any]] = {}
         self.environ: dict[str, str] = {}
 
     def write(self, name: str, frontmatter: str = "", prompt: str = "You look after parcels.") -> Path:

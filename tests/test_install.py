@@ -93,6 +93,7 @@ def test_the_proxy_runs_without_installing_on_every_python_that_is_here(empty: E
     bare = empty.run("uvx", "overspill", "proxy", "--", "cat", UV_PYTHON=PYTHONS[version])
     assert (bare.returncode, bare.stdout) == (2, "")
     assert "With uv: `uvx --from 'overspill[mcp]' overspill proxy`." in bare.stderr
+    assert "uv pip install 'overspill[mcp]' --python " in bare.stderr
 
 
 @pytest.mark.slow

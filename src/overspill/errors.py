@@ -24,7 +24,11 @@ OverspillError
 
 from __future__ import annotations
 
+import os
+import shlex
+import sys
 from collections.abc import Iterable
+from importlib.util import find_spec
 from typing import Literal, TypeAlias
 
 _PACKAGES = {
@@ -71,10 +75,19 @@ class MissingPackage(SettingsError):
     """`extra` is the extra of Overspill that installs it. `remedy` is a sentence with a quicker way, and a space."""
 
     def __init__(self, what: str, extra: Extra, remedy: str = "") -> None:
-        super().__init__(
-            f"{what} needs the package {_PACKAGES[extra]}, which is not installed or too old. {remedy}"
-            f"In a clone of Overspill: `pip install '.[{extra}]'`."
-        )
+        missing = f"{what} needs the package {_PACKAGES[extra]}, which is not installed or too old."
+        super().__init__(f"{missing} {remedy}{_say_how_to_install(extra)}")
+
+
+def _say_how_to_install(extra: Extra) -> str:
+    """For how Overspill itself was installed: as a clone, or beside other packages, by pip or by uv, which leaves pip out."""
+    *above, _, _, _ = os.path.abspath(__file__).split(os.sep)  # `src/overspill/errors.py` in a clone
+    if os.path.isfile(os.sep.join([*above, "pyproject.toml"])):
+        return f"In a clone of Overspill: `pip install '.[{extra}]'`."
+    python = shlex.quote(sys.executable)
+    has_pip = find_spec("pip") is not None
+    pip, where = (f"{python} -m pip", "") if has_pip else ("uv pip", f" --python {python}")
+    return f"To install it: `{pip} install 'overspill[{extra}]'{where}`."
 
 
 class HandleError(OverspillError):

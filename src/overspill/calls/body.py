@@ -16,6 +16,7 @@ from overspill.calls.job import Job
 from overspill.errors import SessionClosed
 from overspill.gate.collect import CollectedResult, block_text
 from overspill.gate.gate import Gate
+from overspill.record.events import name_type
 from overspill.settings import Settings
 from overspill.types import ToolCall
 
@@ -73,7 +74,7 @@ class ToolBody(Struct, frozen=True):
         return collected
 
     async def _keep(self, job: Job, collected: CollectedResult) -> None:
-        job.error = _error(job, collected)
+        job.error, job.error_type = _error(job, collected), name_type(collected.error)
         if collected.error is not None and not collected.broke_off and job.error in (_CANCELLED, collected.failure):
             return  # the error is the whole output
         late = await self.gate.keep_for_later(self.call, collected, self.settings)

@@ -25,6 +25,7 @@ class Job:
 
     state: JobState = "queued"
     error = ""
+    error_type = ""
     kept: Kept | None = None
     """Its output, once it has finished in the background."""
     missing = ""

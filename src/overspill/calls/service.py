@@ -28,7 +28,7 @@ from overspill.gate.intent import find_intent
 from overspill.gate.recorder import ReplyRecorder
 from overspill.gate.replies import ReplyDraft
 from overspill.reading import references
-from overspill.record.events import JobChanged, ReferenceUsed, ToolCalled, now_ms
+from overspill.record.events import JobChanged, ReferenceUsed, ToolCalled, name_type, now_ms
 from overspill.record.ledger import Ledger
 from overspill.record.logs import log_cut
 from overspill.settings import Settings
@@ -98,7 +98,7 @@ class CallService:
         except (BadRequest, RefError) as error:
             if errors == "raise":
                 raise
-            return self.refuse(call, str(error))
+            return self._refuse(call, error)
         run = ToolBody(call, args, tool, settings, self._gate, self._threads)
         job = self._make_job(call, tool, settings)
         try:
@@ -121,9 +121,9 @@ class CallService:
         collected, job.result = job.result or run.collect_unfinished(job), None
         try:
             if errors == "raise" and collected.error is not None:
-                self.refuse(call, wording.brief_error(collected.failure), is_raised=True)
+                self._refuse(call, collected.error, wording.brief_error(collected.failure), is_raised=True)
                 raise collected.error
-            return self._record(call, written, await self._deliver(call, collected, settings), started)
+            return self._record(call, written, await self._deliver(call, collected, settings), started, collected.error)
         except BaseException:
             collected.discard()
             raise
@@ -166,7 +166,7 @@ class CallService:
             try:
                 replies[index] = await answer(call)
             except (BadRequest, SessionClosed) as error:
-                replies[index] = self.refuse(call, str(error))
+                replies[index] = self._refuse(call, error)
             except Exception as error:  # the host's own. Raised below, because the group would wrap it in another
                 failures.append(error)
                 group.cancel_scope.cancel()
@@ -195,7 +195,16 @@ class CallService:
             self._ledger.record(ReferenceUsed(now_ms(), call.name, use.id, use.bytes))
         return args
 
-    def _record(self, call: ToolCall, written: bytes | None, reply: Reply, started: float, *, is_raised: bool = False) -> Reply:
+    def _record(
+        self,
+        call: ToolCall,
+        written: bytes | None,
+        reply: Reply,
+        started: float,
+        error: BaseException | None = None,
+        *,
+        is_raised: bool = False,
+    ) -> Reply:
         if self._budget is not None:
             self._ledger.note_settlements(self._budget)
         kept, cut = reply.kept, reply.truncation
@@ -216,6 +225,7 @@ class CallService:
                 truncated=kept is not None or cut is not None,
                 call=call.id,
                 reply=None if is_raised else self._recorder.add(reply.content),  # what the host shows of an error is its own
+                error_type=name_type(error),
             )
         )
         return reply
@@ -224,11 +234,12 @@ class CallService:
         """Wait until what was recorded is written, or could not be. Do this before you report a stored output or a job."""
         await self._writing.settle()
 
-    def refuse(self, call: ToolCall, why: str, *, is_raised: bool = False) -> Reply:
+    def _refuse(self, call: ToolCall, error: BaseException, why: str = "", *, is_raised: bool = False) -> Reply:
         """Answer a call that was not made, or whose failure is raised to the host."""
+        why = why or str(error)
         content = [{"type": "text", "text": why}]
         reply = Reply(text=why, content=content, is_error=True, model=self._gate.settings.model)
-        return self._record(call, meter.encode_arguments(call.args), reply, time.perf_counter(), is_raised=is_raised)
+        return self._record(call, meter.encode_arguments(call.args), reply, time.perf_counter(), error, is_raised=is_raised)
 
     def _make_job(self, call: ToolCall, tool: Tool, settings: Settings) -> Job:
         is_elsewhere = isinstance(tool, RemoteTool)
@@ -260,6 +271,7 @@ class CallService:
                 form=job.form,
                 is_elsewhere=job.is_elsewhere,
                 is_repeatable=job.is_repeatable,
+                error_type=job.error_type,
             )
         )
 

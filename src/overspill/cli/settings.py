@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import click
+from click.core import ParameterSource
 
 from overspill.cli.stderr import warn
 from overspill.errors import SettingsError
 from overspill.settings import PRESETS, Layer, Loaded, load
 from overspill.settings.files import file_layers, parse_yaml
+from overspill.text.urls import mask_password
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _STORE = "overspill.store"
+_STORE_VARIABLE = "OVERSPILL_STORE"
 _NO_HOME = "HOME is not set, and the system does not know your home directory. Set HOME."
 
 
@@ -26,7 +29,7 @@ def _note_store(context: click.Context, _: click.Parameter, url: str | None) -> 
 store_option = click.option(
     "--store",
     metavar="URL",
-    envvar="OVERSPILL_STORE",
+    envvar=_STORE_VARIABLE,
     expose_value=False,
     callback=_note_store,
     help="Store outputs there, and read them from there. Put a URL with a password into OVERSPILL_STORE instead.",
@@ -67,6 +70,9 @@ def load_settings(
     loaded = load(cli=cli, config=config, cwd=Path(), user_config_dir=user_config_dir(), usual=usual, forgiving=forgiving)
     for warning in loaded.warnings:
         warn(warning)
+    context = click.get_current_context(silent=True)
+    if context and context.get_parameter_source("store") is ParameterSource.ENVIRONMENT:
+        loaded.origins["store"] = f"environment ({_STORE_VARIABLE})"
     return loaded
 
 
@@ -86,18 +92,19 @@ def parse_assignments(assignments: Sequence[str], option: str) -> dict[str, Any]
     values: dict[str, Any] = {}
     for assignment in assignments:
         key, equals, text = assignment.partition("=")
+        shown = f"{option} {mask_password(key)}"
         if not equals:
-            raise SettingsError(f"{option} {assignment} has no value. Write {option} {assignment}=VALUE.")
+            raise SettingsError(f"{shown} has no value. Write {shown}=VALUE.")
         *sections, last = key.split(".")
         target = values
         for section in sections:
             inner: object = target.setdefault(section, {})
             if not isinstance(inner, dict):
                 raise SettingsError(
-                    f"{option} {key} conflicts with another {option}, which sets {section} to a value. Keep one of them."
+                    f"{shown} conflicts with another {option}, which sets {section} to a value. Keep one of them."
                 )
             target = cast("dict[str, Any]", inner)
-        target[last] = parse_yaml(text, f"{option} {key}")
+        target[last] = parse_yaml(text, shown)
     return values
 
 

@@ -23,6 +23,7 @@ from overspill.mcp.client.config import ServerConfig, parse_host, read_servers, 
 from overspill.mcp.client.launch import start_early
 from overspill.mcp.proxy.options import PROXY_DEFAULTS, ProxyOptions
 from overspill.settings import Layer
+from overspill.text.humanize import escape_line
 
 _OWN_PREFIX = "OVERSPILL_"
 _OPTION_USES = {
@@ -133,7 +134,7 @@ def _check_commands(
 def _select(servers: dict[str, ServerConfig], names: Sequence[str]) -> dict[str, ServerConfig]:
     for name in names:
         if name not in servers:
-            raise SettingsError(f"That file has no server {name!r}. It has {', '.join(servers) or 'none'}.")
+            raise SettingsError(f"That file has no server {name!r}. It has {', '.join(map(escape_line, servers)) or 'none'}.")
     found = {name: server for name, server in servers.items() if not names or name in names}
     if not found:
         raise SettingsError("That file lists no servers.")

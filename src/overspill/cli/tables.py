@@ -12,20 +12,30 @@ from rich.text import Text
 from overspill.cli import layout
 from overspill.cli.consoles import console
 from overspill.cli.terminal import on_terminal
-from overspill.text.humanize import escape_invisible
+from overspill.text.humanize import escape_invisible, escape_line
 
 _MAX_ROWS_OF_RICH = 100  # Rich takes a millisecond for each
 
 
-def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[str] = ()) -> None:
-    """On a terminal, empty columns are left out. The ID column never wraps, so that you can copy an ID."""
+def print_table(
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    numbers: Sequence[str] = (),
+    id: str = "ID",
+    unseen: str = "",
+) -> None:
+    """On a terminal, the column `unseen` and empty ones are left out. The column `id` never wraps, so that you can copy an ID."""
     if not on_terminal():
         _print_plain([columns, *rows])
         return
     table = Table(title=title, box=box.SQUARE, title_justify="left")
-    shown = [index for index in range(len(columns)) if any(row[index] for row in rows) or not rows]
+    seen = [index for index, column in enumerate(columns) if column != unseen]
+    shown = [index for index in seen if any(row[index] for row in rows) or not rows]
     for column in (columns[index] for index in shown):
-        table.add_column(column, justify="right" if column in numbers else "left", overflow="fold", no_wrap=column == "ID")
+        justify = "right" if column in numbers else "left"
+        table.add_column(column, justify=justify, overflow="fold", no_wrap=column == id)
     cells = [[escape_invisible(row[index]) for index in shown] for row in rows]
     if len(rows) > _MAX_ROWS_OF_RICH:
         layout.print_long_table(console(), table, cells)
@@ -45,4 +55,4 @@ def print_facts(title: str, facts: Sequence[tuple[str, str]]) -> None:
 
 def _print_plain(rows: Sequence[Sequence[str]]) -> None:
     for row in rows:
-        click.echo("\t".join(escape_invisible(cell).replace("\t", "\\t").replace("\n", "\\n") for cell in row))
+        click.echo("\t".join(escape_line(cell).replace("\t", "\\t") for cell in row))

@@ -15,7 +15,8 @@ CONFIDENT = 0.4
 reach it, as do 1 in 9 questions that have no answer."""
 
 _WHOLE = re.compile(
-    r"\b(?:summar(?:y|ise|ize|ies|ising|izing)|overview|outline|gist|all|every|each|list|enumerate|how many|how often|count|"
+    r"\b(?:summar(?:y|ies|i[sz](?:e[ds]?|ing|ations?))|sum(?:s|med|ming)? up|recap|synopsis|tl;?dr|in a nutshell|"
+    r"(?:key|main) (?:points|takeaways)|overview|outline|gist|all|every|each|list|enumerate|how many|how often|count|"
     r"number of|total|most common|most frequent|distinct|unique|compare|everything|complete|entire|whole)\b",
     re.IGNORECASE,
 )

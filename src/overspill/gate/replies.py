@@ -20,6 +20,7 @@ from overspill.settings.presets import TOOL_STRATEGIES
 from overspill.store.protocols import Reader
 from overspill.store.spool import Spool
 from overspill.text import encoding
+from overspill.text.images import identify_image
 from overspill.text.names import own_name
 from overspill.truncate import ENDS_ARE_ENOUGH, Cut, read_shape, truncate, truncate_ends
 from overspill.types import Block, Kept, Size, Truncation
@@ -184,7 +185,8 @@ def draft_binary(kept: Kept | None, spool: Spool, why: str, settings: Settings, 
     found = describe(head)
     what = describe_blob(block) if block is not None else found.what
     has_text = found.has_text and (block is None or field(block, "type") == "resource")  # an image has none, whatever its bytes
-    message = wording.binary_message(kept, what, settings.surface, has_text=has_text, short=short)
+    is_image = short and kept.size.bytes <= settings.max_inline_blob and identify_image(head) is not None
+    message = wording.binary_message(kept, what, settings.surface, has_text=has_text, is_image=is_image, short=short)
     return [ReplyDraft((message,))]
 
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 from overspill.errors import OverspillError, SettingsError
 from overspill.models.facts import is_large
 from overspill.models.protocol import HasConnections, Model, ModelError, Request, Response, UnusableAnswer, Usage
-from overspill.record.events import ModelCalled, now_ms
+from overspill.record.events import ModelCalled, name_type, now_ms
 from overspill.text import encoding, tokens
 
 PREVIEW_BYTES = 4096
@@ -35,6 +35,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
     latency_ms: int
     error: str = ""
     """Empty when it answered with what was asked for."""
+    error_type: str = ""
     usage: Usage = Usage()
     preview: str = ""
     """The beginning of the answer's text, at most 4,096 bytes."""
@@ -59,6 +60,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
             cost=self.usage.cost,
             preview=self.preview,
             error=self.error,
+            error_type=self.error_type,
         )
 
 
@@ -140,7 +142,7 @@ class Targets:
     async def _attempt(self, model: Model, request: Request, check: Check, weight: _Weight) -> Response:
         started = perf_counter()
 
-        def tell(error: str, usage: Usage = Usage(), preview: str = "") -> None:  # noqa: B008  # frozen
+        def tell(error: Exception | None, usage: Usage = Usage(), preview: str = "") -> None:  # noqa: B008  # frozen
             if self._observe:
                 attempt = Attempt(
                     model=model.name,
@@ -148,7 +150,8 @@ class Targets:
                     request_bytes=weight.bytes,
                     estimated_tokens=weight.tokens,
                     latency_ms=round((perf_counter() - started) * 1000),
-                    error=error,
+                    error=str(error or ""),
+                    error_type=name_type((error and error.__cause__) or error),
                     usage=usage,
                     preview=preview,
                 )
@@ -157,12 +160,13 @@ class Targets:
         try:
             response = await _ask(model, request)
         except ModelError as error:
-            tell(str(error))
+            tell(error)
             raise
         wrong = check(response)
-        tell(f"{model.name} {wrong}" if wrong else "", response.usage, _cut_preview(response.text))
-        if wrong:
-            raise UnusableAnswer(f"{model.name} {wrong}")
+        unusable = UnusableAnswer(f"{model.name} {wrong}") if wrong else None
+        tell(unusable, response.usage, _cut_preview(response.text))
+        if unusable:
+            raise unusable
         return response
 
     def _choose_delay(self, repeat: int, asked: float | None) -> float:

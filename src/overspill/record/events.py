@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 import msgspec
 from msgspec import Struct
@@ -64,6 +64,8 @@ class ToolCalled(Event, frozen=True, tag="call"):
     call: str = ""
     """The id that the model gave the call; calls that no model made have none."""
     reply: RecordedReply | None = None
+    error_type: str = ""
+    """Here and below: the type of the exception, if one was raised."""
 
 
 class OutputStored(Event, frozen=True, tag="kept"):
@@ -84,6 +86,7 @@ class OutputRetrieved(Event, frozen=True, tag="retrieval"):
     call: str = ""
     chars_in: int = 0
     reply: RecordedReply | None = None
+    error_type: str = ""
 
 
 class TextShown(Event, frozen=True, tag="shown"):
@@ -123,6 +126,7 @@ class JobChanged(Event, frozen=True, tag="job"):
     """Whether a worker of a task engine runs it. Its own record is in the part of the session that has the job's id."""
     is_repeatable: bool = False
     """Whether another worker runs it again if the one that runs it dies."""
+    error_type: str = ""
 
 
 class CommandEnded(Event, frozen=True, tag="exit"):
@@ -156,6 +160,7 @@ class ModelCalled(Event, frozen=True, tag="model"):
     preview: str = ""
     """At most 4,096 bytes."""
     error: str = ""
+    error_type: str = ""
 
 
 class OutputInspected(Event, frozen=True, tag="look"):
@@ -216,6 +221,7 @@ class OutputExtracted(Event, frozen=True, tag="extraction"):
     decoded: tuple[str, ...] = ()
     """How the text was decoded, from the outside in: the quotes are passages of that text, not of the stored bytes."""
     warnings: int = 0
+    error_type: str = ""
 
 
 Entry: TypeAlias = (
@@ -250,6 +256,16 @@ def find_stored(event: Entry) -> str | None:
         return event.kept.id
     reply = find_reply(event)
     return reply and reply.id
+
+
+def name_type(error: BaseException | None) -> str:
+    """The `error_type` of an event. A task group wraps the exception of a single task."""
+    while isinstance(error, BaseExceptionGroup):
+        members = cast("BaseExceptionGroup[BaseException]", error).exceptions
+        if len(members) != 1:
+            return "ExceptionGroup"
+        error = members[0]
+    return "" if error is None else type(error).__name__
 
 
 def now_ms() -> int:

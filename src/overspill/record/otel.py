@@ -21,6 +21,8 @@ _NAME = "overspill"
 _MAX_REMEMBERED = 4_096
 """Stored outputs whose calls can be linked to."""
 _NS_PER_MS = 1_000_000
+_NO_EXCEPTION = "tool_error"
+"""The type of an error that a tool gave as its answer, as the conventions for MCP call it."""
 _propagator = TraceContextTextMapPropagator()
 
 
@@ -124,7 +126,7 @@ class OpenTelemetry:
             name, _find_parent(), kind, {**attributes, "overspill.session": session}, links, start_time=began
         )
         if status == "failed":
-            span.set_attribute("error.type", "tool_error" if kind is SpanKind.INTERNAL else "model_error")
+            span.set_attribute("error.type", getattr(event, "error_type", "") or _NO_EXCEPTION)
             span.set_status(Status(StatusCode.ERROR))
         span.end(ended)
         return span.get_span_context()

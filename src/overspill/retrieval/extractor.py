@@ -20,7 +20,7 @@ from overspill.models.facts import convert_limits
 from overspill.models.opening import open_model
 from overspill.models.protocol import Model, ModelError, Request, Response
 from overspill.models.targets import Targets
-from overspill.record.events import Fallback, OutputExtracted, OutputInspected, Quote, now_ms
+from overspill.record.events import Fallback, OutputExtracted, OutputInspected, Quote, name_type, now_ms
 from overspill.record.ledger import Ledger
 from overspill.record.logs import log_extraction
 from overspill.retrieval.indexes import EngineIndexes
@@ -91,8 +91,8 @@ class Extractor:
                 )
         except BadRequest:  # nothing has begun, so there is nothing to record
             raise
-        except BaseException:
-            self._record(op, stored, text, request, None, started)
+        except BaseException as error:
+            self._record(op, stored, text, request, error, started)
             raise
         self._record(op, stored, text, request, found, started)
         return _add_what_to_know(found, kept, text.decoding)
@@ -170,14 +170,16 @@ class Extractor:
         stored: StoredOutput,
         text: TextView,
         request: ExtractionRequest,
-        found: Extraction | None,
+        found: Extraction | BaseException,
         started: float,
     ) -> None:
         latency = round((time.perf_counter() - started) * 1000)
         event = OutputExtracted(
             now_ms(), op, stored.kept.id, request.tool, request.mode, status="failed", found=False, latency=latency
         )
-        if found is not None:
+        if isinstance(found, BaseException):
+            event = replace(event, error_type=name_type(found))
+        else:
             spans = [(each.start_byte, each.end_byte) for each in found.excerpts]
             event = replace(
                 event,

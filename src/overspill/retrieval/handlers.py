@@ -32,7 +32,7 @@ from overspill.retrieval.images import output_id, read_image
 from overspill.retrieval.modes.mode import ExactMode
 from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.outputs import StoredOutputs
-from overspill.retrieval.pages import Page, finished_page, make_page
+from overspill.retrieval.pages import Page, failure_page, finished_page, make_page
 from overspill.retrieval.statuses import describe_job, describe_ready
 from overspill.retrieval.tables import OutputTables
 from overspill.settings import Settings
@@ -118,7 +118,7 @@ class RetrievalTools:
             page = await self._page(name, given)
         except OverspillError as error:
             spelling, brief = str(given.get("id") or given.get("handle") or ""), self._gate.settings.follows_document
-            page = Page(wording.retrieval_failure(name, spelling, error, brief=brief), is_error=True)
+            page = failure_page(error, wording.retrieval_failure(name, spelling, error, brief=brief))
         return self._reply(asked, page, started)
 
     def statuses(self) -> list[JobStatus]:
@@ -226,14 +226,14 @@ class RetrievalTools:
             return Page(wording.abstract("unknown", handle, "auto", wording.unknown_handle(handle, len(self._gate.kept), error)))
         except BadRequest as error:
             tool, strategy = await self._look_up(self._outputs.tool_of, handle), name_mode(mode)
-            return Page(wording.extraction_failure(tool, handle, strategy, escape_invisible(str(error))), is_error=True)
+            return failure_page(error, wording.extraction_failure(tool, handle, strategy, escape_invisible(str(error))))
         kept = stored.kept
         shown = kept.name if stored.shows_name else kept.handle
         try:
             found = await self._extract(stored, "tool_output", asked.extract, asked.mode)
         except OverspillError as error:
             mode = (error.strategy if isinstance(error, ExtractionFailed) else None) or asked.mode
-            return Page(wording.extraction_failure(kept.tool, shown, mode, str(error)), kept.id, is_error=True)
+            return failure_page(error, wording.extraction_failure(kept.tool, shown, mode, str(error)), kept.id)
         closed = self._gate.settings.follows_document
         return await self._fit_page(lambda bound: extracted.format_abstract(kept, found, bound, shown, closed_strategies=closed))
 
@@ -293,7 +293,7 @@ class RetrievalTools:
         content = [{"type": "text", "text": answer.text}, *page.blocks]
         status = "failed" if page.is_error else "ok"
         shown = (page.id, page.start, page.end, len(page.text), latency, asked.call, asked.chars_in, self._recorder.add(content))
-        self._ledger.record(OutputRetrieved(now_ms(), asked.tool, asked.mode, status, *shown))
+        self._ledger.record(OutputRetrieved(now_ms(), asked.tool, asked.mode, status, *shown, page.error_type))
         return Reply(text=answer.text, content=content, is_error=page.is_error, fits=fits, model=self._gate.settings.model)
 
     def _status(self, job: Job) -> JobStatus:

@@ -13,6 +13,7 @@ from overspill import wording
 from overspill.decoding import HEAD_BYTES, describe
 from overspill.errors import BadRequest
 from overspill.reading import Bound, Passage, Range
+from overspill.record.events import name_type
 from overspill.retrieval.output import StoredOutput
 from overspill.text import encoding
 from overspill.types import Block
@@ -33,12 +34,17 @@ class Page(Struct, frozen=True):
     start: int = 0
     end: int = 0
     is_error: bool = False
+    error_type: str = ""
     blocks: Sequence[Block] = ()
     """Content blocks that belong to the answer and are not text."""
     data: str | None = None
     """The stored text in the answer, if any; the rest is ours."""
     notes: tuple[str, ...] = ()
     """Our lines below the stored text."""
+
+
+def failure_page(error: Exception, text: str, id: str = "") -> Page:
+    return Page(text, id, is_error=True, error_type=name_type(error))
 
 
 def make_page(stored: StoredOutput, data: str, notes: Sequence[str] = (), start: int = 0, end: int = 0) -> Page:

@@ -207,6 +207,8 @@ def _hint(section: type, spelling: str, prefix: str) -> str:
 
 
 def _render_value(value: object) -> str:
-    value = mask_password(value) if isinstance(value, str) else value
-    text = {None: "null", True: "true", False: "false"}[value] if value is None or isinstance(value, bool) else repr(value)
+    if value is None or isinstance(value, bool):
+        text = {None: "null", True: "true", False: "false"}[value]
+    else:
+        text = repr(mask_password(value)) if isinstance(value, str) else mask_password(repr(value))
     return shorten(text, _SHOWN_CHARS)

@@ -80,10 +80,10 @@ def keys_along(section: type, path: Path) -> Iterator[Key]:
 
 
 def visible(section: type, path: Path, value: Any) -> Any:
-    """What may be shown of the value: if it is private, only the names, or an address without its password."""
-    if not value or not by_spelling(section)[path[0]].key.private:
-        return value
-    return mask_password(value) if isinstance(value, str) else sorted(value)
+    """What may be shown of the value: an address without its password, and of a private mapping only the names."""
+    if isinstance(value, str):
+        return mask_password(value)
+    return sorted(value) if value and by_spelling(section)[path[0]].key.private else value
 
 
 def describe_type(type_: Any) -> str:

@@ -18,7 +18,7 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")  # at least two letters, so 
 
 
 def _open_files(url: str, run_bytes: int) -> Store:
-    parts = urlsplit(url)
+    parts = urlsplit(url.replace("[", "%5B").replace("]", "%5D"))  # in a host, they would have to be an IPv6 address
     if parts.netloc not in ("", "localhost") or not parts.path.startswith("/") or parts.query or parts.fragment:
         raise SettingsError(
             f"{mask_password(url)!r} is not a usable file URL. Write file:/// and an absolute path, or only the path."
@@ -28,7 +28,7 @@ def _open_files(url: str, run_bytes: int) -> Store:
 
 def _open_memory(url: str, run_bytes: int) -> Store:
     if url.removeprefix("memory:").strip("/"):
-        raise SettingsError(f"{url!r} is not a usable memory URL. Write memory: and nothing after it.")
+        raise SettingsError(f"{mask_password(url)!r} is not a usable memory URL. Write memory: and nothing after it.")
     return memory_store(run_bytes)
 
 

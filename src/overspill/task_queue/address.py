@@ -26,11 +26,15 @@ class QueueAddress(Struct, frozen=True):
 def parse_address(url: str, *, insecure: bool = False) -> QueueAddress:
     """Raises SettingsError for what is not the URL of a queue, or not safe to use over a network."""
     shown = mask_password(url)
-    parts = urlsplit(url)
-    if parts.scheme not in _SCHEMES or not parts.netloc:
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # an open bracket
+        parts = urlsplit("")
+    # Without an "@" in the path: it would follow a password with an unescaped "/", whose beginning would be the port.
+    if parts.scheme not in _SCHEMES or not parts.netloc or "@" in parts.path:
         raise SettingsError(
             f"{shown!r} is not the address of a queue. Write docket+redis://user:password@host:port/0, or docket+rediss://… for "
-            "TLS."
+            "TLS, with special characters percent-encoded."
         )
     given = dict(parse_qsl(parts.query, keep_blank_values=True))
     try:

@@ -56,6 +56,11 @@ def escape_invisible(text: str) -> str:
     return "".join(char if char.isprintable() or char in "\n\t" else ascii(char)[1:-1] for char in text)
 
 
+def escape_line(text: str) -> str:
+    """Like `escape_invisible`, and with line ends escaped: text from others that cannot add a line to ours."""
+    return escape_invisible(text).replace("\n", "\\n")
+
+
 def shorten(text: str, limit: int) -> str:
     """At most `limit` characters, with an ellipsis in place of the rest."""
     return text if len(text) <= limit else text[: limit - 1] + ELLIPSIS

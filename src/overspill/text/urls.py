@@ -4,22 +4,33 @@ from __future__ import annotations
 
 import re
 
-_SECRET_PARAMETERS = ("password", "secret", "token", "key", "sig")
 _HIDDEN = "***"
+_SHOWS_USER = ("postgresql", "postgres", "docket+redis", "docket+rediss", "redis", "rediss")
+"""Elsewhere, the user of an address is half of a key, or all of a token."""
+_HARMLESS_PARAMETER = re.compile(
+    r"(?i)(?:application_name|connect_timeout|dbname|host|hostaddr|insecure|name|port|region|sslmode|target_session_attrs|tenant"
+    r"|user)=[^=]*"
+)
 
 
 def mask_password(url: str) -> str:
-    """The URL without its password. If a character in it should have been percent-encoded, rather too much is hidden."""
+    """The URL without what is secret in it. If a character should have been percent-encoded, rather too much is hidden."""
     scheme, separator, rest = url.partition("://")
     if not separator:
         scheme, separator, rest = url.partition(":")
-        if "@" not in rest:
+        if "@" not in rest and "?" not in rest:
             return url
     account, at, place = rest.rpartition("@")
-    user, colon, _ = account.partition(":")
-    shown = f"{user}:{_HIDDEN}@{place}" if at and colon else _mask_port(rest)
-    before, question, parameters = shown.partition("?")
-    return scheme + separator + before + question + "&".join(map(_mask_parameter, parameters.split("&")))
+    before, _, parameters = account.partition("?")
+    user, colon, _ = before.partition(":")
+    is_path = ":" not in account and ("/" in account or separator == ":")
+    known = (user + (f":{_HIDDEN}" if colon else "")) if scheme in _SHOWS_USER or is_path else _HIDDEN
+    if "=" in parameters:  # the "@" is in a parameter, or else the "?" is in the password
+        return f"{scheme}{separator}{known}?{_HIDDEN}"
+    shown, question, query = (f"{known}@{place}" if at else _mask_port(rest)).partition("?")
+    shown, number_sign, _ = shown.partition("#")
+    fragment = f"#{_HIDDEN}" if number_sign else ""
+    return scheme + separator + shown + fragment + question + "&".join(map(_mask_parameter, query.split("&")))
 
 
 def _mask_port(rest: str) -> str:
@@ -31,6 +42,7 @@ def _mask_port(rest: str) -> str:
 
 
 def _mask_parameter(parameter: str) -> str:
+    if not parameter or _HARMLESS_PARAMETER.fullmatch(parameter):
+        return parameter
     name, equals, _ = parameter.partition("=")
-    is_secret = any(word in name.lower() for word in _SECRET_PARAMETERS)
-    return f"{name}={_HIDDEN}" if equals and is_secret else parameter
+    return f"{name}={_HIDDEN}" if equals else _HIDDEN

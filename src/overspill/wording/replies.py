@@ -143,13 +143,18 @@ def ready_message(kept: Kept) -> str:
     )
 
 
-def binary_message(kept: Kept, what: str, offered: Collection[str], *, has_text: bool = False, short: bool = False) -> str:
-    """`offered`: the names of the tools that the model can read it with. `has_text`: some can be decoded."""
+def binary_message(
+    kept: Kept, what: str, offered: Collection[str], *, has_text: bool = False, is_image: bool = False, short: bool = False
+) -> str:
+    """`offered`: the names of the tools that the model can read it with. `has_text`: some can be decoded. `is_image`: mode
+    `raw` shows it."""
     why = "it is not plain text" if has_text else "it is not text"
     lines = [f"{what} ({format_size(kept.size.bytes)}) is stored but not shown, because {why}.", reference(kept, short=short)]
     if has_text and (search := _call_for_text(kept, offered, short)):
         lines.append(f"Search the text in it with {search}.")
-    if call := _call_for_beginning(kept, offered, short):
+    if is_image and "get_tool_output" in offered and COMMAND not in offered:
+        lines.append(f'Look at it with {tool_name("get_tool_output")}(id="{kept.name}", mode="raw").')
+    elif call := _call_for_beginning(kept, offered, short):
         lines.append(f"Read its bytes with {call}.")
     return "\n".join(lines)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from agents import Stage, call, report, scripted, seen
 
 from overspill.agent.tools.functions import Files, load_function
 from overspill.errors import SettingsError
@@ -130,3 +132,25 @@ def test_a_type_json_does_not_have_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"^The function f has a parameter that JSON cannot represent: type <.*> is"):
         load_function("f", f"{path}:take")
     assert load_function("f", f"{path}:self").parameters["properties"]["x"] == {}
+
+
+@pytest.mark.anyio
+async def test_an_agent_calls_a_function_of_your_program(tmp_path: Path) -> None:
+    weights = {"p1": 3}
+
+    async def weigh(parcel: str) -> int:
+        """The weight of a parcel in kg."""
+        return weights[parcel]
+
+    stage, model = Stage(tmp_path), scripted(call("weigh", parcel="p1"), report())
+    stage.functions["weigh"] = weigh
+    record = await stage.run(stage.write("a.ai"), model)
+    assert (record.outcome.status, seen(model)[1].answers) == ("reported", ["3"])
+    (tool,) = [tool for tool in model.requests[0].tools if tool["name"] == "weigh"]
+    assert tool["description"] == "The weight of a parcel in kg."
+
+
+@pytest.mark.parametrize("odd", [None, 3, ["module:function"]])
+def test_what_is_neither_a_function_nor_its_name_is_refused(odd: Any) -> None:
+    with pytest.raises(SettingsError, match=r"The function f is .+ Write it as module:function or file\.py:function\.$"):
+        load_function("f", odd)

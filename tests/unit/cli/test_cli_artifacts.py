@@ -13,6 +13,7 @@ from commands import RUN, SOURCE, Place, on_a_terminal
 
 from overspill.session.session import Session
 from overspill.settings import Settings
+from overspill.settings.keys import PresetName
 from overspill.store.files.store import FileStore
 from overspill.types import Reply, ToolCall
 
@@ -41,10 +42,10 @@ def test_stored_outputs_are_listed_oldest_first(place: Place):
     code, out, _ = place.overspill("artifacts", "list")
     rows = [line for line in out.splitlines() if "art_" in line]
     assert code == 0
-    assert out.splitlines()[0] == "ID\tSize\tLines\tSource\tServer\tStored\tSession"
-    assert [row.split("\t")[:4] for row in rows] == [
-        [first.artifact_id, "2.3 MB", "1", "report"],
-        [second.artifact_id, "792 bytes", "100", "log"],
+    assert out.splitlines()[0] == "ID\tName\tSize\tLines\tSource\tServer\tStored\tSession"
+    assert [row.split("\t")[:5] for row in rows] == [
+        [first.artifact_id, first.name, "2.3 MB", "1", "report"],
+        [second.artifact_id, second.name, "792 bytes", "100", "log"],
     ]
     assert all("closed" in row for row in rows)
     code, seen = on_a_terminal("artifacts", "list")
@@ -212,6 +213,25 @@ def test_clean_removes_what_closed_sessions_left(place: Place):
     assert removed == {"removed": 1, "bytes": 792, "sessions": [kept.session]}
 
 
+@pytest.mark.parametrize("preset", ["overspill", "tool_output", "artifacts", "slow"])
+def test_a_terminal_lists_outputs_by_the_ids_that_messages_show(place: Place, preset: PresetName):
+    async def call() -> Reply:
+        store = FileStore(place.store)
+        async with Session(Settings(preset, retention="keep"), store=store) as session:
+            reply = await session.call("read", {}, lambda: LINES * 500)
+        store.close()
+        return reply
+
+    reply = anyio.run(call)
+    assert reply.kept
+    code, seen = on_a_terminal("artifacts", "list", "--preset", preset, "--set", f"storeDir={place.store}")
+    assert code == 0
+    ids = (reply.kept.name, reply.kept.artifact_id)
+    assert [id in seen for id in ids] == ([True, False] if preset == "overspill" else [False, True])
+    if preset != "tool_output":  # whose messages show the handle
+        assert [id in reply.text for id in ids] == [id in seen for id in ids]
+
+
 def test_an_id_is_never_broken_so_that_it_can_be_copied(place: Place):
     async def call() -> list[Reply]:
         store = FileStore(place.store)
@@ -227,12 +247,12 @@ def test_an_id_is_never_broken_so_that_it_can_be_copied(place: Place):
     assert code == 0
     content = seen.partition("├")[2].splitlines()[1:-1]
     (first, *others) = [line.strip("│").split("│") for line in content]
-    assert [cell.strip() for cell in first[:3]] == [reply.kept.artifact_id, "24 KB", "3,000"]
+    assert [cell.strip() for cell in first[:3]] == [reply.kept.name, "24 KB", "3,000"]
     assert "".join(row[3].strip() for row in (first, *others)) == "read_text_file:access.log"
     assert {len(line) for line in content} == {80}
     header, row = [line.split("\t") for line in place.overspill("artifacts", "list").out.splitlines()]
-    assert header == ["ID", "Size", "Lines", "Source", "Server", "Stored", "Session"]
-    assert row[:5] == [reply.kept.artifact_id, "24 KB", "3,000", "read_text_file: access.log", "files"]
+    assert header == ["ID", "Name", "Size", "Lines", "Source", "Server", "Stored", "Session"]
+    assert row[:6] == [reply.kept.artifact_id, reply.kept.name, "24 KB", "3,000", "read_text_file: access.log", "files"]
 
 
 def test_stored_text_cannot_control_a_terminal(place: Place):

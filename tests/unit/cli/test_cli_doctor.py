@@ -207,6 +207,18 @@ def test_only_this_projects_servers_of_claude_code_are_checked(place: Place):
     assert result["servers"] == []
 
 
+def test_names_of_servers_cannot_add_lines(place: Place):
+    forged = "files\nNo problems found.\u2028ok     store"
+    Path("mcp.json").write_text(json.dumps({"mcpServers": {forged: {"command": "no-such-program"}}}))
+    result = place.overspill("doctor", "mcp.json")
+    assert (result.code, result.err) == (1, "")
+    lines = result.out.splitlines()
+    assert [line.partition(":")[0] for line in lines if "files" in line] == [
+        "wrong  files\\nNo problems found.\\u2028ok     store"
+    ]
+    assert lines[-1] == "Found 1 problem."
+
+
 def test_only_named_servers_are_started(place: Place):
     found = examined(place, {"a": entry("works"), "b": {"command": "no-such-command"}}, "--server", "a")
     assert list(found) == ["a"]

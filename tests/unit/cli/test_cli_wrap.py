@@ -406,3 +406,37 @@ def test_what_cannot_be_undone_ends_with_code_1(place: Place):
 def test_names_in_a_file_cannot_control_the_terminal(place: Place):
     Path("mcp.json").write_text('{"mcpServers": {"\\u001b[31mred": {"command": "x"}}}')
     assert "\\x1b[31mred" in place.overspill("wrap", "mcp.json").out
+
+
+FORGED = "files\nNothing was written.\u2028overspill: error"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("wrap", "mcp.json"), ("wrap", "mcp.json", "--print"), ("unwrap", "mcp.json"), ("wrap", "mcp.json", "--server", "x")],
+)
+def test_names_in_a_file_cannot_add_lines(place: Place, command: tuple[str, ...]):
+    server, refused = {"command": "x"}, {FORGED: 1}
+    Path("mcp.json").write_text(json.dumps({"mcpServers": {FORGED: server, f"{FORGED}2": refused}, "projects": {}}))
+    if command[0] == "unwrap":
+        place.overspill("wrap", "mcp.json")
+    result = place.overspill(*command)
+    assert FORGED.partition("\n")[0] + "\\n" in result.out + result.err
+    dry = ["Nothing was written."] if "--print" in command else []
+    assert [line for line in (result.out + result.err).splitlines() if line.startswith("Nothing was")] == dry
+
+
+def test_keys_in_a_file_cannot_add_lines_to_an_error(place: Place):
+    for name, text in (("mcp.json", json.dumps({FORGED: 1})), ("mcp.toml", f"{json.dumps(FORGED)} = 1\n" * 2)):
+        Path(name).write_text(text)
+        result = place.overspill("wrap", name)
+        assert (result.code, len(result.err.splitlines())) == (2, 1)
+        assert "files\\n" in result.err
+
+
+def test_the_proxy_names_servers_of_a_file_on_one_line(place: Place):
+    Path("mcp.json").write_text(json.dumps({"mcpServers": {FORGED: {"command": "no-such-program"}}}))
+    for options in ((), ("--server", "x")):
+        result = place.overspill("proxy", "--config", "mcp.json", *options)
+        assert len(result.err.splitlines()) == 1
+        assert "files\\n" in result.err

@@ -35,6 +35,35 @@ def test_the_rest_follows_the_documents():
 
 
 @pytest.mark.parametrize(
+    "query",
+    [
+        "a summary of the incidents",
+        "Summaries of both parts",
+        "Summarise it",
+        "the incidents, summarised",
+        "the incidents, summarized in a few words",
+        "what summarizes the incidents",
+        "a summarization",
+        "Sum up what happened",
+        "a recap",
+        "the key points",
+        "the main takeaways",
+        "tl;dr",
+        "TLDR of the log",
+        "a synopsis",
+        "the log in a nutshell",
+    ],
+)
+def test_a_summary_is_read_whole_however_it_is_asked_for(query: str):
+    assert choose(LONG, query) == "full-chunked"
+
+
+@pytest.mark.parametrize("query", ["the sum of line 3", "the key", "the point where it failed", "the id of takeaway.com"])
+def test_what_only_resembles_a_summary_is_none(query: str):
+    assert choose(LONG, query) == "focused"
+
+
+@pytest.mark.parametrize(
     ("query", "whole"),
     [
         ("all errors", True),

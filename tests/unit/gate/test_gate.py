@@ -296,8 +296,22 @@ async def test_binary_output_is_kept_and_summarised():
     assert reply.text == (
         "A PNG image (10 bytes) is stored but not shown, because it is not text.\n"
         f"[Artifact: {reply.kept.name}] shot: a.png (10 bytes)\n"
-        f'Read its bytes with get_tool_output(id="{reply.kept.name}", mode="slice", slice={{"start": 0, "length": 1000}}).'
+        f'Look at it with get_tool_output(id="{reply.kept.name}", mode="raw").'
     )
+
+
+async def test_the_call_that_an_image_suggests_shows_it():
+    data = b"\x89PNG\r\n\x1a\n\0\0"
+    async with opened(Settings(maxInlineBlob=10)) as session:
+        small, large = [await session.call("shot", {}, lambda data=each: data) for each in (data, data + b"\0")]
+        assert small.kept is not None
+        assert large.kept is not None
+        assert small.text.endswith(f'\nLook at it with get_tool_output(id="{small.kept.name}", mode="raw").')
+        shown = await session.invoke("get_tool_output", {"id": small.kept.name, "mode": "raw"})
+        assert [block["mimeType"] for block in shown.content if block["type"] == "image"] == ["image/png"]
+        assert "Read its bytes with" in large.text  # `raw` shows no image that is larger than maxInlineBlob
+        unshown = await session.invoke("get_tool_output", {"id": large.kept.name, "mode": "raw"})
+        assert [block["type"] for block in unshown.content] == ["text"]
 
 
 async def test_binary_output_that_is_not_stored_whole_is_not_shown_as_text_either():

@@ -17,6 +17,8 @@ from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
 from opentelemetry.semconv._incubating.metrics import gen_ai_metrics
 from opentelemetry.semconv.schemas import Schemas
 
+from overspill import Output
+from overspill.models.protocol import Request, Response
 from overspill.record.events import Entry, ToolCalled
 from overspill.record.observers import carry_trace
 from overspill.record.otel import OpenTelemetry
@@ -92,8 +94,50 @@ async def test_a_failed_call_is_an_error_without_its_text():
         await session.call("broken", {}, fail)
     span = collected.span("execute_tool broken")
     assert span.status.status_code is trace.StatusCode.ERROR
-    assert (span.attributes or {})["error.type"] == "tool_error"
+    assert (span.attributes or {})["error.type"] == "RuntimeError"
     assert "secret" not in span.to_json()
+
+
+async def test_the_type_of_an_error_is_that_of_the_exception():
+    class Unreachable(Exception):
+        pass
+
+    class Broken(ScriptedModel):
+        async def ask(self, request: Request) -> Response:
+            raise Unreachable("secret")
+
+    def fail() -> str:
+        raise ExceptionGroup("secret", [KeyError("secret")])
+
+    def answer() -> Output:
+        return Output(content=[{"type": "text", "text": "secret"}], is_error=True)
+
+    collected, model = Collected(), Broken()
+    async with open_session(collected.observer, models={model.name: model}) as session:
+        await session.call("grouped", {}, fail)
+        await session.call("answered", {}, answer)
+        await session.start("nightly", {}, fail)
+        kept = await session.keep(LARGE)
+        with pytest.raises(KeyError):
+            await session.call("raised", {}, lambda: {}["secret"], errors="raise")
+        await session.call("refused", {"a": "{{output:out_000000}}"}, lambda a: a)
+        await session.invoke("get_tool_output", {"id": "out_000000", "mode": "raw"})
+        await session.invoke("tool_output", {"handle": kept.name, "extract": "x", "mode": "nonsense"})
+        await session.extract(kept.handle, "what?", models=[model.name])
+        await session.stop()
+    spans = collected.exporter.get_finished_spans()
+    types = {span.name: (span.attributes or {})["error.type"] for span in spans if not span.status.is_ok}
+    assert types == {
+        "execute_tool grouped": "KeyError",
+        "execute_tool answered": "tool_error",  # an answer, which has no exception
+        "execute_tool nightly": "KeyError",
+        "execute_tool raised": "KeyError",
+        "execute_tool refused": "RefError",
+        "execute_tool get_tool_output": "UnknownHandle",
+        "execute_tool tool_output": "BadRequest",
+        "chat scripted": "Unreachable",
+    }
+    assert all("secret" not in span.to_json() for span in spans)
 
 
 async def test_a_retrieval_links_to_the_call_that_produced_the_output():

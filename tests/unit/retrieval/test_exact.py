@@ -122,11 +122,13 @@ def test_a_slice(slice: Slice, text: str):
         (Slice(start=5, anchor="line"), "anchor and start"),
         (Slice(lines="1-2", anchor="line"), "lines and anchor"),
         (Slice(lines="1-2", start=5), "lines and start"),
+        (Slice(lines="1-2", start=0), "lines and start"),
     ],
 )
-def test_a_slice_that_asks_for_two_things_is_refused(slice: Slice, ways: str):
+@pytest.mark.parametrize("media", ["text", "binary"])
+def test_a_slice_that_asks_for_two_things_is_refused(slice: Slice, ways: str, media: Media):
     with pytest.raises(BadRequest) as refused:
-        output(GetToolOutput(ID, "slice", slice=slice))
+        output(GetToolOutput(ID, "slice", slice=slice), media=media)
     assert str(refused.value) == f"slice has {ways}. Give one of them: lines, anchor or start."
 
 

@@ -47,13 +47,39 @@ def test_its_password_is_not_in_what_settings_show():
     assert "s3cr3t" not in str(refused.value)
 
 
+@pytest.mark.parametrize("keys", [{"store": [URL]}, {"jobs": {"url": URL}}, {"storeDir": [URL, URL]}])
+def test_its_password_is_not_in_the_refusal_of_a_list_or_a_mapping(keys: dict[str, object]):
+    with pytest.raises(SettingsError) as refused:
+        load(cli=keys)
+    assert "s3cr3t" not in str(refused.value)
+
+
+def test_a_url_given_as_a_folder_is_shown_without_its_password():
+    assert "s3cr3t" not in repr(Settings(store_dir=URL))
+
+
+@pytest.mark.parametrize(
+    "command", [("config", "--set", URL), ("config", "--set", f"{URL}?a=["), ("config", "--set", f"retention={URL}"), ("doctor",)]
+)
+def test_no_command_shows_what_is_secret_in_a_store(tmp_path: Path, command: tuple[str, ...]):
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "OVERSPILL_STORE": "az://container/a?sas=s3cr3t@s3cr3t"}
+    line = [sys.executable, "-c", RUN, *command]
+    done = subprocess.run(line, env=environ, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)
+    assert done.returncode != 0
+    assert "s3cr3t" not in done.stdout + done.stderr
+
+
 def test_a_variable_and_an_option_set_it_and_config_shows_it_without_the_password(tmp_path: Path):
     environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "OVERSPILL_STORE": URL}
 
-    def shown(*options: str) -> str:
+    def shown(*options: str) -> dict[str, str]:
         command = [sys.executable, "-c", RUN, "config", "--json", *options]
         done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60, check=True, cwd=tmp_path)
-        return json.loads(done.stdout)["store"]["value"]
+        return json.loads(done.stdout)["store"]
 
-    assert shown() == "postgresql://me:***@db.example.com/outputs"
-    assert shown("--store", "memory:") == "memory:"
+    source = "environment (OVERSPILL_STORE)"
+    assert shown() == {"value": "postgresql://me:***@db.example.com/outputs", "from": source}
+    assert shown("--store", "memory:") == {"value": "memory:", "from": "command line"}
+    del environ["OVERSPILL_STORE"]
+    assert shown("--set", "store='memory:'") == {"value": "memory:", "from": "command line"}
+    assert shown() == {"value": None, "from": "default"}

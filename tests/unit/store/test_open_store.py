@@ -56,6 +56,12 @@ def test_every_kind_of_store_is_registered_and_has_an_example(monkeypatch: pytes
     )
 
 
+def test_a_file_url_may_name_a_folder_with_brackets(tmp_path: Path):
+    store = open_store(f"file://{tmp_path}/a[b]%5Bc")
+    assert isinstance(store, FileStore)
+    assert store.root == tmp_path / "a[b][c"
+
+
 @pytest.mark.parametrize("spelling", ["{}", "file://{}", "file:{}", "FILE://{}", "file://localhost{}"])
 def test_a_path_and_a_file_url_name_the_same_store(tmp_path: Path, spelling: str):
     assert open_store(spelling.format(tmp_path)) is open_store(str(tmp_path))

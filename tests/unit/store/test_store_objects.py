@@ -217,7 +217,18 @@ def test_wrong_credentials_are_refused_and_not_shown(make, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "url", ["s3://", "s3:bucket", "s3://bucket?secret_access_key=s3cr3t", "s3://bucket/a#b", "s3://key:s3cr3t@bucket/prefix"]
+    "url",
+    [
+        "s3://",
+        "s3:bucket",
+        "s3://bucket?secret_access_key=s3cr3t",
+        "az://container?sas=s3cr3t",
+        "az:container?sas=s3cr3t",
+        "s3://bucket/a#s3cr3t",
+        "s3://key:s3cr3t@bucket/prefix",
+        "s3://s3cr3t:key@bucket/prefix",
+        "s3:s3cr3t:s3cr3t@bucket",
+    ],
 )
 def test_an_address_that_cannot_be_used_is_refused(url: str):
     with pytest.raises(SettingsError, match="Write s3://bucket/prefix") as refused:

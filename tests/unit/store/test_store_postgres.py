@@ -159,6 +159,13 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         f"postgresql:me:{PASSWORD}@host/db",
         f"postgresql://me:{PASSWORD}\0@host/db",
         f"file://me:{PASSWORD}@host/db",
+        f"postgresql://me:a@{PASSWORD}@host/db",
+        f"postgresql://me:a@127.0.0.1:{PASSWORD}@127.0.0.1:1/db",
+        f"postgresql://me:a/{PASSWORD}@host/db",
+        f"postgresql://me:{PASSWORD}/a@host/db",
+        f"postgresql://host:1/db?nonsense={PASSWORD}@{PASSWORD}",
+        f"memory:me:{PASSWORD}@host",
+        f"file://[me:{PASSWORD}@host",
     ],
 )
 def test_a_url_that_cannot_be_used_is_refused_without_its_password(url: str):

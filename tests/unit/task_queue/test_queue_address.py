@@ -47,7 +47,17 @@ def test_a_queue_on_another_machine_needs_a_password_and_tls(url: str):
 
 
 @pytest.mark.parametrize(
-    "url", ["", "redis://127.0.0.1/0", "docket+memory://", "docket+redis:", "celery://x", "docket+redis://:pw"]
+    "url",
+    [
+        "",
+        "redis://127.0.0.1/0",
+        "docket+memory://",
+        "docket+redis:",
+        "celery://x",
+        "docket+redis://:pw",
+        "docket+redis://[me:pw@x",
+        "docket+redis://me:1/pw@x",
+    ],
 )
 def test_what_is_not_an_address_is_refused_without_showing_a_password(url: str):
     with pytest.raises(SettingsError) as refused:

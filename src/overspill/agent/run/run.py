@@ -16,6 +16,7 @@ from overspill.agent.run.parts import AgentParts
 from overspill.agent.run.record import RunRecord, Totals
 from overspill.agent.run.router import ToolRouter
 from overspill.agent.run.turns import Outcome, Turns
+from overspill.agent.tools.functions import FunctionReference
 from overspill.agent.tools.offers import OfferedTool, failure
 from overspill.agent.tools.subagents import as_tool
 from overspill.agent.tools.toolbox import Toolbox, open_tools
@@ -46,7 +47,7 @@ async def run_agent(
     agent: Agent,
     question: str,
     *,
-    functions: Mapping[str, str] | None = None,
+    functions: Mapping[str, FunctionReference] | None = None,
     models: Mapping[str, Model] | None = None,
     endpoints: Mapping[str, Endpoint] | None = None,
     control: RunControl | None = None,
@@ -57,8 +58,9 @@ async def run_agent(
 ) -> RunRecord:
     """Raises SettingsError if the agent cannot start. Whatever happens later is in the outcome of the record.
 
-    `functions` are offered to this agent in addition to those it names. `models` maps targets to models; other targets are asked
-    at their provider or at `endpoints`. `environ` is the environment of the MCP servers. `observers` see the events.
+    `functions` are offered to this agent in addition to those it names: the functions themselves, or `module:function`. `models`
+    maps targets to models; other targets are asked at their provider or at `endpoints`. `environ` is the environment of the MCP
+    servers. `observers` see the events.
     """
     control = control or RunControl()
     record = _new_record(agent, question)

@@ -1,4 +1,4 @@
-"""Python functions as tools: `module:function` or `file.py:function`, described by signature and docstring."""
+"""Python functions as tools, described by signature and docstring."""
 
 from __future__ import annotations
 
@@ -26,21 +26,30 @@ Files: TypeAlias = dict[Path, ModuleType]
 _UNNAMED_KINDS = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
-def load_function(name: str, reference: str, files: Files | None = None) -> OfferedTool:
-    """Import a function. A file is imported once, so that its functions share state. Raises SettingsError if it cannot be a
-    tool."""
-    source, colon, attribute = reference.rpartition(":")
-    if not colon or not source or not attribute:
-        raise SettingsError(f"The function {name} is {reference!r}. Write it as module:function or file.py:function.")
-    function: Any = _load_module(name, source, {} if files is None else files)
-    for part in attribute.split("."):
-        function = getattr(function, part, None)
-    if not callable(function):
-        raise SettingsError(f"The function {name} is {reference!r}, but {source} has no function {attribute!r}.")
+FunctionReference: TypeAlias = str | Callable[..., Any]
+"""`module:function`, `file.py:function`, or the function itself."""
+
+
+def load_function(name: str, reference: FunctionReference, files: Files | None = None) -> OfferedTool:
+    """Make a tool of a function. Raises SettingsError if it cannot be one."""
+    function = reference if callable(reference) else _import_function(name, reference, {} if files is None else files)
     arguments = _build_arguments(name, function)
     return OfferedTool(
         name, inspect.getdoc(function) or name, _build_schema(name, arguments), partial(_call, name, function, arguments)
     )
+
+
+def _import_function(name: str, reference: str, files: Files) -> Callable[..., Any]:
+    """A file is imported once, so that its functions share state."""
+    source, _, attribute = reference.rpartition(":") if isinstance(reference, str) else ("", "", "")  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not source or not attribute:
+        raise SettingsError(f"The function {name} is {reference!r}. Write it as module:function or file.py:function.")
+    function: Any = _load_module(name, source, files)
+    for part in attribute.split("."):
+        function = getattr(function, part, None)
+    if not callable(function):
+        raise SettingsError(f"The function {name} is {reference!r}, but {source} has no function {attribute!r}.")
+    return function
 
 
 def _load_module(name: str, source: str, files: Files) -> ModuleType:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from overspill.agent.file.load import Agent
 from overspill.agent.internal import PREFIX
 from overspill.agent.progress import Observe
-from overspill.agent.tools.functions import Files, load_function
+from overspill.agent.tools.functions import Files, FunctionReference, load_function
 from overspill.agent.tools.offers import OfferedTool
 from overspill.agent.tools.servers import open_servers
 from overspill.errors import SettingsError
@@ -63,10 +63,10 @@ class Toolbox(Struct, frozen=True):
 
 @asynccontextmanager
 async def open_tools(
-    agent: Agent, functions: Mapping[str, str], environ: Mapping[str, str], observe: Observe
+    agent: Agent, functions: Mapping[str, FunctionReference], environ: Mapping[str, str], observe: Observe
 ) -> AsyncGenerator[Toolbox]:
     """Open the tools of an agent and all agents below it. Agent files only name tools; your settings define them."""
-    known = {**(agent.settings.functions or {}), **functions}
+    known: dict[str, FunctionReference] = {**(agent.settings.functions or {}), **functions}
     servers = agent.settings.mcp_servers or {}
     wanted = {name.name: each.file.name for each in agent.everyone() for name in _wanted_tools(each)}
     for name, file in wanted.items():

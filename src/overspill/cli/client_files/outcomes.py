@@ -31,7 +31,7 @@ def describe_changed(outcomes: Sequence[Outcome]) -> list[str]:
 
 def render_changes(outcomes: Sequence[Outcome]) -> list[str]:
     changed = [outcome for outcome in outcomes if outcome.change != "none"]
-    return [f"{name_server(outcome)}\n{display.diff_entry(outcome)}\n" for outcome in changed]
+    return [line for outcome in changed for line in (name_server(outcome), *display.diff_entry(outcome), "")]
 
 
 def list_facts(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:

@@ -13,11 +13,11 @@ import click
 
 from overspill.cli import output, stores, tables
 from overspill.cli.group import CommandGroup
-from overspill.cli.settings import settings_options
-from overspill.cli.stderr import inform
+from overspill.cli.settings import load_settings, settings_options
+from overspill.cli.stderr import inform, warn
 from overspill.cli.terminal import on_terminal
 from overspill.errors import BadRequest, StoreError
-from overspill.retrieval.archive import ArchivedOutput
+from overspill.retrieval.archive import Archive, ArchivedOutput
 from overspill.retrieval.definitions import parse_range
 from overspill.retrieval.output import StoredOutput
 from overspill.text import encoding, humanize
@@ -44,19 +44,22 @@ def artifacts() -> None:
 @settings_options
 def list_(as_json: bool, as_lines: bool, **options: Any) -> None:
     """List stored outputs, oldest first."""
-    items = stores.archive(**options).items()
+    settings = load_settings(**options).settings
+    items = Archive(stores.find_stores(settings), warn=warn).items()
     if as_json or as_lines:
         output.print_records(map(_describe, items), as_lines=as_lines)
     elif not items:
         click.echo("No stored outputs.")
     else:
         rows = [
-            [kept.artifact_id, humanize.format_size(kept.size.bytes), f"{kept.size.lines:,}", kept.source, kept.server,
+            [kept.artifact_id, kept.name, humanize.format_size(kept.size.bytes), f"{kept.size.lines:,}", kept.source, kept.server,
              output.format_time(kept.created_ms), "live" if label.live else "closed"]
             for kept, label in ((item.kept, item.label) for item in items)
         ]  # fmt: skip
-        columns = ("ID", "Size", "Lines", "Source", "Server", "Stored", "Session")
-        tables.print_table("Session Artifacts", columns, rows, numbers=("Size", "Lines"))
+        columns = ("ID", "Name", "Size", "Lines", "Source", "Server", "Stored", "Session")
+        # A terminal has no room for both, and gets the one that messages show.
+        id, unseen = ("ID", "Name") if settings.follows_document else ("Name", "ID")
+        tables.print_table("Session Artifacts", columns, rows, numbers=("Size", "Lines"), id=id, unseen=unseen)
 
 
 @artifacts.command()

@@ -14,6 +14,7 @@ import click
 from overspill.cli import output
 from overspill.cli.models import endpoints
 from overspill.cli.searches.answers import add_warning, asked_of_many, asked_of_one, describe, print_answers
+from overspill.cli.searches.extractions import has_answer
 from overspill.cli.searches.highlighting import find_words
 from overspill.cli.settings import load_settings, settings_options
 from overspill.errors import SettingsError
@@ -58,8 +59,8 @@ def extract(
     A file may be compressed (gzip, bzip2, xz, Zstandard), in another encoding than UTF-8, or a PDF. Of a folder, every file that
     is not hidden is searched. Of several files, those that answer best come first, and together they have --max-tokens.
 
-    Without a model, the built-in engine answers, with no API key and no network. The exit code is 1 if nothing was found, and 2
-    if a file that you named could not be read as text.
+    Without a model, the built-in engine answers, with no API key and no network. The exit code is 1 if nothing seems to
+    answer, and 2 if a file that you named could not be read as text.
     """
     settings = load_settings(**options).settings
     available = endpoints(settings, os.environ, models)
@@ -77,7 +78,7 @@ def extract(
         output.print_json(describe(searched.answers[0]))
     else:
         print_answers(searched, find_words(what), max_tokens)
-    sys.exit(2 if searched.is_incomplete else 0 if any(each.found.found for each in searched.answers) else 1)
+    sys.exit(2 if searched.is_incomplete else 0 if any(has_answer(each.found) for each in searched.answers) else 1)
 
 
 def _choose_models(models: Sequence[str], settings: Settings, available: Mapping[str, Endpoint]) -> tuple[Sequence[str], str]:

@@ -14,7 +14,7 @@ from msgspec import to_builtins
 from overspill.cli import stores
 from overspill.cli.models import endpoints
 from overspill.cli.output import json_options, print_json, print_records
-from overspill.cli.searches.extractions import print_extraction, print_parts
+from overspill.cli.searches.extractions import has_answer, print_extraction, print_parts
 from overspill.cli.searches.highlighting import find_words, highlight_pattern
 from overspill.cli.settings import lasting_store, load_settings, settings_options
 from overspill.cli.stderr import warn
@@ -60,7 +60,7 @@ def get(name: str, ask: str | None, wait: float | None, as_json: bool, as_lines:
     NAME is a name (out_…), an artifact id (art_…) or a handle (session-…/…). What does not fit into answerMaxBytes is left out,
     and the last line says how to print it. To print all of it: overspill artifacts show NAME.
 
-    The exit code is 1 if nothing was found.
+    The exit code is 1 if nothing was found or seems to answer.
     """
     settings = load_settings(
         *(options.pop(key) for key in ("preset", "config", "assignments")), usual=[Layer("get", {"storeDir": lasting_store()})]
@@ -77,7 +77,7 @@ def get(name: str, ask: str | None, wait: float | None, as_json: bool, as_lines:
             print_records([described], as_lines=True) if as_lines else print_json(described)
         else:
             _print(answer, output, wanted, find_words(ask or ""), settings)
-    is_found = answer.is_found if isinstance(answer, Part) else answer.found
+    is_found = answer.is_found if isinstance(answer, Part) else has_answer(answer)
     sys.exit(0 if is_found else 1)
 
 

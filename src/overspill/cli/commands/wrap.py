@@ -21,7 +21,7 @@ from overspill.cli.stderr import warn
 from overspill.errors import BadRequest, OverspillError
 from overspill.mcp.host_configs import display, pasting, rewriting
 from overspill.mcp.host_configs.rewriting import Rewriting
-from overspill.text.humanize import escape_invisible
+from overspill.text.humanize import escape_line
 
 
 @click.command()
@@ -116,7 +116,7 @@ def _wrap_all(launch: Sequence[str], *, dry: bool, ask: bool) -> None:
     if ask:
         for target, result in changed:
             names = ", ".join(name_server(outcome) for outcome in result.outcomes if outcome.change == "wrapped")
-            click.echo(escape_invisible(f"{target.given}: {names} ({target.file.given})"))
+            click.echo(escape_line(f"{target.given}: {names} ({target.file.given})"))
         _confirm()
     for target, result in changed:
         _finish(target, result, dry, as_json=False)
@@ -153,7 +153,7 @@ def _finish(target: Target, result: Rewriting, dry: bool, as_json: bool) -> None
         output.print_json(_describe_outcomes(target, result, is_written, copy))
         return
     for line in _render_changes(result) if dry else _describe_result(target, result, is_written, copy):
-        click.echo(escape_invisible(line))
+        click.echo(escape_line(line))
 
 
 def _describe_outcomes(target: Target, result: Rewriting, is_written: bool, copy: Path | None) -> dict[str, Any]:

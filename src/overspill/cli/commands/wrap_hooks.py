@@ -13,7 +13,7 @@ from overspill.cli.client_files.hook_files import HookFiles, Plan, find_hook_fil
 from overspill.cli.client_files.outcomes import describe_changed, describe_skipped, list_facts, render_changes
 from overspill.cli.client_files.target import clients
 from overspill.errors import BadRequest
-from overspill.text.humanize import escape_invisible
+from overspill.text.humanize import escape_line
 
 
 def wrap_hooks(file: str, launch: Sequence[str], only: Sequence[str], *, dry: bool, as_json: bool) -> Plan:
@@ -43,7 +43,7 @@ def _finish(plan: Plan, *, is_undo: bool, dry: bool, as_json: bool) -> None:
         return
     lines = _render(plan, is_undo=is_undo) if dry else _describe(plan, copies, is_undo=is_undo)
     for line in lines:
-        click.echo(escape_invisible(line))
+        click.echo(escape_line(line))
 
 
 def _describe_facts(plan: Plan, copies: Mapping[Path, Path | None]) -> dict[str, object]:

@@ -14,6 +14,11 @@ from overspill.text.humanize import escape_invisible
 from overspill.types import Extraction
 
 
+def has_answer(found: Extraction) -> bool:
+    """Whether the exit code is 0. What only comes nearest is no answer."""
+    return found.found and not (found.is_nearest and found.text)
+
+
 def print_extraction(found: Extraction, source: str, max_tokens: int, words: Sequence[str] = ()) -> None:
     """`words` are highlighted where there are colors.
 
@@ -31,7 +36,7 @@ def print_extraction(found: Extraction, source: str, max_tokens: int, words: Seq
     if not found.text:
         inform(f"{_capitalize(source)} has an answer that does not fit into {max_tokens:,} tokens. Raise --max-tokens.")
         return
-    if found.is_nearest:
+    if not has_answer(found):
         inform(f"Nothing in {source} seems to answer that. This comes nearest.")
     is_cited = found.excerpts and found.model != BUILTIN
     cited = [wording.citations(found.excerpts, quoted=True, support=found.support or "cited")] if is_cited else []

@@ -16,7 +16,7 @@ from msgspec import Struct
 from overspill.errors import SettingsError
 from overspill.settings.files import parse_yaml
 from overspill.text import jsonc
-from overspill.text.humanize import suggest
+from overspill.text.humanize import escape_line, suggest
 from overspill.text.lenient_json import loads
 from overspill.text.names import HEADER_NAME
 
@@ -139,7 +139,7 @@ class _Entry:
             raise self._error("has an envFile, which Overspill does not read. Move its variables to env")
         tools = self._strings("tools" if self._values.get("tools") is not None else "allowedTools")
         return ServerConfig(
-            self._name,
+            escape_line(self._name),
             command=command,
             args=self._strings("args") or (),
             env=self._string_map("env"),

@@ -18,11 +18,11 @@ HIDDEN = '"…"'
 _SECRET_WORDS = re.compile(r"(?i)token|secret|passw|credential|api.?key|auth|bearer|header")
 
 
-def diff_entry(outcome: Outcome) -> str:
+def diff_entry(outcome: Outcome) -> list[str]:
     """A diff that shows the whole entry."""
     before, after = (mask(text).splitlines() for text in (outcome.before, outcome.after))
     lines = difflib.unified_diff(before, after, n=len(before), lineterm="")
-    return "\n".join(list(lines)[3:])
+    return list(lines)[3:]
 
 
 def mask(entry: str) -> str:

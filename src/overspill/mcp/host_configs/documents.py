@@ -9,6 +9,7 @@ from typing import Any, Protocol, cast
 from overspill.errors import SettingsError
 from overspill.mcp.host_configs.dialects import Dialect
 from overspill.text import jsonc
+from overspill.text.humanize import escape_line
 from overspill.text.jsonc import Edit, Node
 
 _MAX_LISTED_KEYS = 10
@@ -31,7 +32,7 @@ def missing_table_error(name: str, dialect: Dialect, keys: list[str]) -> Setting
 
 def list_keys(keys: Sequence[str]) -> str:
     more = f" and {len(keys) - _MAX_LISTED_KEYS} more" if len(keys) > _MAX_LISTED_KEYS else ""
-    return ", ".join(keys[:_MAX_LISTED_KEYS]) + more or "none"
+    return ", ".join(map(escape_line, keys[:_MAX_LISTED_KEYS])) + more or "none"
 
 
 class JsonDocument:

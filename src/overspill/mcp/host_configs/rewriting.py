@@ -17,6 +17,7 @@ from overspill.mcp.host_configs.originals import unwrap_entry
 from overspill.mcp.host_configs.proxied import recognize
 from overspill.mcp.host_configs.translating import NO_ORIGINAL, NOT_WRAPPED, Translation, open_earlier
 from overspill.text import jsonc
+from overspill.text.humanize import escape_line
 from overspill.text.jsonc import Edit, Node
 
 ALREADY_WRAPPED = entries.ALREADY_WRAPPED
@@ -132,7 +133,7 @@ def select_servers(found: Sequence[Server], name: str, only: Sequence[str]) -> l
     known = {server.name for server in found}
     for wanted in only:
         if wanted not in known:
-            names = ", ".join(sorted(known)) or "none"
+            names = ", ".join(map(escape_line, sorted(known))) or "none"
             raise SettingsError(f"{name} has no server {wanted!r}. Its servers: {names}.")
     return [server for server in found if not only or server.name in only]
 

@@ -11,6 +11,7 @@ from tomlkit.exceptions import TOMLKitError
 from overspill.errors import SettingsError
 from overspill.mcp.host_configs.dialects import Dialect
 from overspill.mcp.host_configs.documents import missing_table_error, plain, update
+from overspill.text.humanize import escape_line
 
 
 class TomlDocument:
@@ -18,7 +19,7 @@ class TomlDocument:
         try:
             self._root: Any = tomlkit.parse(text)
         except (TOMLKitError, RecursionError) as problem:
-            raise SettingsError(f"{name} is not valid TOML: {problem}.") from None
+            raise SettingsError(f"{name} is not valid TOML: {escape_line(str(problem))}.") from None
         self._table: Any = next((self._root[key] for key in dialect.tables if isinstance(self._root.get(key), Mapping)), None)
         if self._table is None:
             raise missing_table_error(name, dialect, [str(key) for key in self._root])

@@ -39,6 +39,11 @@ def _spell_call(stored: StoredOutput, part: str) -> str:
 
 def _read(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
     part = asked.slice or Slice()
+    # Beside an anchor, models write a start of 0 that says nothing.
+    nothing = (None,) if part.lines is not None else (None, 0)
+    ways = [name for name in ("lines", "anchor", "start") if getattr(part, name) not in nothing]
+    if len(ways) > 1:
+        raise BadRequest(f"slice has {' and '.join(ways)}. Give one of them: lines, anchor or start.")
     return _read_bytes(stored, part, bound) if stored.kept.media == "binary" else _read_text(stored, part, bound)
 
 
@@ -71,9 +76,6 @@ def _read_bytes(stored: StoredOutput, part: Slice, bound: Bound) -> Page:
 
 def _read_text(stored: StoredOutput, part: Slice, bound: Bound) -> Page:
     reader, view = stored.reader, stored.view
-    ways = [name for name in ("lines", "anchor", "start") if getattr(part, name) not in (None, 0)]
-    if len(ways) > 1:
-        raise BadRequest(f"slice has {' and '.join(ways)}. Give one of them: lines, anchor or start.")
     if part.lines is not None:
         first, last = parse_range("lines", part.lines)
         return passage_page(stored, bound, lambda bound: reading.lines(reader, view, first, last, bound), spell_slice)

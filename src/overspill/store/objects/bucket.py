@@ -50,6 +50,8 @@ class Bucket:
         self._patience = _Patience()
         retry: Any = {"max_retries": _MAX_RETRIES, "retry_timeout": timedelta(seconds=_MAX_RETRY_SECONDS)}
         try:
+            if "://" not in url:  # the library's message would quote it
+                raise ValueError("it has no //")
             if "?" in url or "#" in url:
                 raise ValueError("it has parameters")
             if "@" in url.partition("://")[2].partition("/")[0]:

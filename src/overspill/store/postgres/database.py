@@ -208,6 +208,9 @@ def _make_tables(connection: _Connection) -> None:
 def _read_url(url: str, answer_seconds: float) -> dict[str, Any]:
     try:
         given = conninfo.conninfo_to_dict(url)
+        account = url.partition("?")[0].partition("://")[2].rpartition("@")[0]
+        if ":" in account and not {*"@/"}.isdisjoint(account):  # the library would take the rest of a password for a host
+            raise ValueError
     except (psycopg.Error, ValueError, UnicodeError):  # the library's message quotes the URL, with its password
         raise SettingsError(
             f"{mask_password(url)!r} is not a usable PostgreSQL URL. Write postgresql://user@host:port/database, with special "

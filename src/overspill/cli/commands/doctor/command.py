@@ -26,7 +26,7 @@ from overspill.mcp.host_configs import rewriting
 from overspill.mcp.host_configs.dialects import USUAL
 from overspill.settings import Settings
 from overspill.settings.opening import store_place
-from overspill.text.humanize import count_noun, escape_invisible
+from overspill.text.humanize import count_noun, escape_line
 
 if TYPE_CHECKING:
     from overspill.cli.commands.doctor.servers import ServerReport
@@ -144,7 +144,7 @@ def _print(findings: Sequence[Finding], reports: Sequence[ServerReport], hints: 
     wrong = sum(finding.level == "wrong" for finding in (*findings, *(report.finding for report in reports)))
     verdict = f"Found {count_noun(wrong, 'problem')}." if wrong else "No problems found."
     for line in [*lines, *hints, verdict]:
-        click.echo(escape_invisible(line))
+        click.echo(escape_line(line))
 
 
 def _render(finding: Finding) -> list[str]:
