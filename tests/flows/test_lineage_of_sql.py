@@ -43,6 +43,7 @@ def make_result(root: Path) -> tuple[str, list[Kept], Kept]:
     return run_apart(run)
 
 
+@pytest.mark.slow
 def test_the_query_and_the_sources_of_a_stored_result_can_be_read_later(place: Place) -> None:
     query, sources, made = make_result(place.store)
 

@@ -393,6 +393,7 @@ def test_rows_that_a_reader_loses_are_counted(tmp_path: Path) -> None:
         assert (rows, found.bad_rows) == (2, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "rows", "columns"),
     [

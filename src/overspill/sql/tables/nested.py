@@ -38,9 +38,9 @@ _OPTIONS = "sample_size=-1, map_inference_threshold=-1, field_appearance_thresho
 """All rows decide about the types, objects are never maps, and text stays text."""
 
 Work: TypeAlias = Callable[[], Path]
-_Members = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_Elements = msgspec.json.Decoder(list[msgspec.Raw])
-_BEFORE_VALUE = re.compile(rb"[\s,{]*+\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"\s*+:\s*+", re.DOTALL)
+Members = msgspec.json.Decoder(dict[str, msgspec.Raw])
+Elements = msgspec.json.Decoder(list[msgspec.Raw])
+BEFORE_VALUE = re.compile(rb"[\s,{]*+\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"\s*+:\s*+", re.DOTALL)
 
 
 class _Object(Struct):
@@ -108,13 +108,13 @@ def _find_places(raw: memoryview, pointer: str, key: str, depth: int) -> Iterato
     if opening == b"[":
         if _are_objects(raw):
             yield _Place(raw, pointer, key, has_plain_rows=True)
-        elif (elements := _Elements.decode(raw)) and (depth == 0 or any(map(_is_object, elements))):
+        elif (elements := Elements.decode(raw)) and (depth == 0 or any(map(_is_object, elements))):
             yield _Place(raw, pointer, key)
     elif opening == b"{" and depth <= _MAX_DEPTH:
-        members = _Members.decode(raw)
+        members = Members.decode(raw)
         if _has_repeated_keys(raw, members):  # of which that has only the last
             raw = memoryview(json.dumps(_parse(bytes(raw))).encode())
-            members = _Members.decode(raw)
+            members = Members.decode(raw)
         if _are_rows(members):
             yield _Place(raw, pointer, key, is_keyed=True)
             return
@@ -144,7 +144,7 @@ def _are_rows(members: dict[str, msgspec.Raw]) -> bool:
     """Whether an object is a table whose rows have keys: {"a": {"size": 1}, "b": {"size": 2}, …}."""
     if len(members) < _MIN_KEYED_ROWS or not all(map(_is_object, members.values())):
         return False
-    first, *others = [set(_Members.decode(member)) for member in list(members.values())[:20]]
+    first, *others = [set(Members.decode(member)) for member in list(members.values())[:20]]
     return all(len(first & other) * 2 >= max(len(first), len(other)) > 0 for other in others)
 
 
@@ -152,7 +152,7 @@ def _has_repeated_keys(raw: memoryview, members: dict[str, msgspec.Raw]) -> bool
     """Otherwise the values follow each other, with nothing but keys and blanks between them, up to the end."""
     position = 0
     for value in members.values():
-        found = _BEFORE_VALUE.match(raw, position)
+        found = BEFORE_VALUE.match(raw, position)
         start = found.end() if found else position
         position = start + memoryview(value).nbytes
         if raw[start:position] != memoryview(value):
@@ -167,7 +167,7 @@ def _count(rows: Iterable[bytes | msgspec.Raw]) -> tuple[int, int]:
         count += 1
         try:
             if len(names) <= MAX_COLUMNS:
-                names.update(_Members.decode(row))
+                names.update(Members.decode(row))
         except (msgspec.DecodeError, RecursionError):
             continue  # it is counted as bad when it is read
     return count, len(names)
@@ -178,7 +178,7 @@ def _escape(name: str) -> str:
 
 
 def _read_place(source: Path, text: mmap | bytes, place: _Place, work: Work) -> Found:
-    rows, columns = _count(_Members.decode(place.raw).values() if place.is_keyed else _Elements.decode(place.raw))
+    rows, columns = _count(Members.decode(place.raw).values() if place.is_keyed else Elements.decode(place.raw))
     room = count_room(rows, place.raw.nbytes)
 
     def read_row_by_row() -> Found:
@@ -206,10 +206,10 @@ def _has_long_numbers(raw: memoryview) -> bool:
 
 def _rows_of(place: _Place) -> Iterator[_Row]:
     if place.is_keyed:
-        for name, member in _Members.decode(place.raw).items():
+        for name, member in Members.decode(place.raw).items():
             yield _Row(f"{place.pointer}/{_escape(name)}", bytes(member), name)
     else:
-        for number, element in enumerate(_Elements.decode(place.raw)):
+        for number, element in enumerate(Elements.decode(place.raw)):
             yield _Row(f"{place.pointer}/{number}", bytes(element))
 
 
