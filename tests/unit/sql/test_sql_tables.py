@@ -399,9 +399,9 @@ def test_rows_that_a_reader_loses_are_counted(tmp_path: Path) -> None:
     [
         ("[{" + ",".join(['"a":1'] * 5_000) + "}]", 1, 3_000),
         (json.dumps([{f"k{n}": n for n in range(5_000)}]), 1, 3_000),
-        (json.dumps([{f"k{n}": n} for n in range(20_000)]), 20_000, 200),
-        ("".join(json.dumps({f"k{n}": n}) + "\n" for n in range(20_000)), 20_000, 200),
-        (json.dumps([{f"k{n}": n for n in range(3_000)}] + [{}] * 20_000), 20_001, 199),
+        (json.dumps([{f"k{n}": n} for n in range(20_000)]), 20_000, 400),
+        ("".join(json.dumps({f"k{n}": n}) + "\n" for n in range(20_000)), 20_000, 400),
+        (json.dumps([{f"k{n}": n for n in range(3_000)}] + [{}] * 20_000), 20_001, 399),
         ('<?xml version="1.0"?>\n<a><b ' + " ".join(f"n{n}=''" for n in range(9_999)) + "/><b/></a>", 2, 3_000),
     ],
     ids=["repeated", "wide", "sparse", "sparse lines", "empty", "attributes"],

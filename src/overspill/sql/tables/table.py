@@ -16,7 +16,7 @@ MAX_TABLES = 50
 """Tables of one output that are loaded, the first ones. The last of them says that there are more, so look for one more."""
 MAX_COLUMNS = 3_000
 """DuckDB lacks the memory for many more, and takes minutes for them."""
-_MAX_MOSTLY_EMPTY_CELLS = 4_000_000
+_MAX_MOSTLY_EMPTY_CELLS = 8_000_000
 """Of a table with more cells than its text has bytes, where most rows lack most columns: few bytes can have many of them."""
 ROW = "_row"
 EXTRA = "_extra"
