@@ -100,6 +100,21 @@ class Output(Struct, frozen=True):
             force_setattr(self, "content", [{"type": "text", "text": self.content}])
 
 
+class LineageSource(Struct, frozen=True):
+    """A stored output that a query read: as the query names it, and what it was then."""
+
+    name: str
+    handle: str
+    sha256: str
+
+
+class Lineage(Struct, frozen=True):
+    """What a stored output was made from, if a query made it."""
+
+    query: str
+    sources: tuple[LineageSource, ...]
+
+
 class Kept(Struct, frozen=True):
     """A stored output: its id, its size, and why it was kept."""
 
@@ -122,6 +137,8 @@ class Kept(Struct, frozen=True):
     """Whether all of it is known to be UTF-8 without NUL."""
     name_chars: int = handles.MIN_NAME_CHARS
     """More only if a shorter name was taken. Outputs that were stored before there were names have the shortest."""
+    lineage: Lineage | None = None
+    """None too for what earlier versions stored."""
 
     @property
     def name(self) -> str:

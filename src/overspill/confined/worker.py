@@ -8,10 +8,12 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import BoundedSemaphore, Lock
+from threading import Lock
 from typing import cast
 
 from msgspec import Struct
+
+from overspill.confined.places import FairPlaces
 
 
 class Finished(Struct, frozen=True):
@@ -52,14 +54,14 @@ class Processes:
 class Worker:
     """A script of ours that reads its work from standard input and writes its answer to standard output.
 
-    `max_running` processes at a time; each is killed after `max_seconds`. It ends sooner by itself, when it has used its
-    processor time.
+    `max_running` processes at a time, `max_each` of them for the same `Processes`; each is killed after `max_seconds`. It ends
+    sooner by itself, when it has used its processor time.
     """
 
-    def __init__(self, script: Path, *, max_running: int, max_seconds: float) -> None:
+    def __init__(self, script: Path, *, max_running: int, max_seconds: float, max_each: int | None = None) -> None:
         self._script = str(script)
         self._seconds = max_seconds
-        self._places = BoundedSemaphore(max_running)
+        self._places = FairPlaces(max_running, max_each or max_running)
 
     @staticmethod
     def can_run() -> bool:
@@ -71,17 +73,18 @@ class Worker:
         deadline = time.monotonic() + (self._seconds if seconds is None else seconds)
         # -I and -S: nothing of the environment or the working directory decides what the worker imports, only our own path does.
         command = [sys.executable, "-I", "-S", self._script, *filter(None, sys.path)]
-        if not self._places.acquire(timeout=deadline - time.monotonic()):
+        owner = processes or Processes()
+        if not self._places.take(owner, deadline):
             return Finished(b"", is_complete=False)
         try:
             pipe = subprocess.PIPE
             with (
                 subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env={}) as process,  # noqa: S603
-                (processes or Processes()).hold(process),
+                owner.hold(process),
             ):
                 return _finish(process, data, max(0.0, deadline - time.monotonic()))
         finally:
-            self._places.release()
+            self._places.give_back(owner)
 
 
 def _finish(process: subprocess.Popen[bytes], data: bytes | memoryview, seconds: float) -> Finished:

@@ -14,7 +14,7 @@ from overspill.errors import RemoteFailure, Unwritable
 from overspill.gate.serialise import to_json, write_json, write_small
 from overspill.store.spool import MEMORY, Spool
 from overspill.text import encoding
-from overspill.types import Block, Media, Output, ToolCall
+from overspill.types import Block, Lineage, Media, Output, ToolCall
 
 _SNIFFED_BYTES = 64 * 1024  # looked at to tell text from binary data
 _MAX_CHARS_ON_LOOP = 256 * 1024  # encoded without leaving the event loop
@@ -42,6 +42,7 @@ class CollectedResult:
         """The texts in `content`."""
         self.media: Media = media
         self.boundaries: tuple[int, ...] = ()
+        self.lineage: Lineage | None = None
         self.error: BaseException | None = None
         self.broke_off = ""
         """Why the tool failed, when it had already produced output."""

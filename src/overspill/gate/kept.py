@@ -63,6 +63,7 @@ def describe_kept(
         missing=sealed.missing or (collected.broke_off and f"the tool failed before it finished: {collected.broke_off}"),
         is_plain=sealed.is_plain,
         name_chars=handles.count_name_chars(name),
+        lineage=collected.lineage,
     )
 
 

@@ -1,6 +1,6 @@
 """Everything that can happen in a session. A journal has one event per line, and every report is a view of them.
 
-Events hold figures, names and handles, but no content, arguments or queries.
+Events hold figures, names and handles, but no content, arguments or queries, except the query that made a stored output.
 """
 
 from __future__ import annotations

@@ -19,11 +19,12 @@ from overspill.retrieval.pages import FOOTER_BYTES, Page, make_page, shrink
 from overspill.retrieval.views import describe_gaps
 from overspill.sql.answers import SqlAnswer, explain_failure, read_answer
 from overspill.sql.library import QueryResult, Source, SqlLibrary
-from overspill.types import Kept, ToolCall
+from overspill.types import Kept, Lineage, LineageSource, ToolCall
 
 _NAMES = re.compile(r"\bout_[0-9a-z]{6,12}(?![0-9a-z])", re.IGNORECASE)
 _ASKED = "output"
 """What a statement calls the output that it was asked about."""
+_MAX_RECORDED_CHARS = 10_000
 
 
 class SqlReply(Struct, frozen=True):
@@ -77,8 +78,8 @@ class OutputTables:
             raise BadRequest(wording.STILL_LOADING) from None
         kept = None
         if sum(len(line.encode("utf-8", "replace")) + 1 for line in answer.lines) > min(bound.bytes, bound.chars or bound.bytes):
-            sources = {name: output.kept.sha256 for name, output in outputs.items()}
-            kept = await self._keep(found.lines, ToolCall("", "sql", {"query": statement, "sources": sources}))
+            sources = tuple(LineageSource(name, each.kept.handle, each.kept.sha256) for name, each in outputs.items())
+            kept = await self._keep(found.lines, Lineage(_record(statement), sources))
         return SqlReply(answer, stored, kept)
 
     def _ask(self, statement: str) -> SqlAnswer:
@@ -104,14 +105,22 @@ class OutputTables:
                 continue
         return found
 
-    async def _keep(self, lines: bytes, call: ToolCall) -> Kept:
+    async def _keep(self, lines: bytes, lineage: Lineage) -> Kept:
+        call = ToolCall("", "sql", {"query": lineage.query})
         collected: CollectedResult = self._gate.collector(self._gate.settings.for_tool(call.name))
+        collected.lineage = lineage
         try:
             await collected.take(lines)
             return await self._gate.keep(call, collected, "requested")
         except BaseException:
             collected.discard()
             raise
+
+
+def _record(statement: str) -> str:
+    """As much of a statement as is recorded with its result."""
+    more = len(statement) - _MAX_RECORDED_CHARS
+    return statement if more <= 0 else f"{statement[:_MAX_RECORDED_CHARS]}… ({more:,} more characters)"
 
 
 def _key(stored: StoredOutput) -> str:

@@ -36,7 +36,7 @@ MAX_SQL_CHARS = 100_000
 _BLOCK_BYTES = 1 << 20
 _FOLDER = Path(__file__).parent
 
-_loader = Worker(_FOLDER / "load_worker.py", max_running=MAX_PROCESSES, max_seconds=LOAD_SECONDS)
+_loader = Worker(_FOLDER / "load_worker.py", max_running=MAX_PROCESSES, max_seconds=LOAD_SECONDS, max_each=1)
 _querier = Worker(_FOLDER / "query_worker.py", max_running=MAX_PROCESSES, max_seconds=10.0)
 
 

@@ -30,6 +30,7 @@ from overspill.sql.tables.nested import find_in_document, find_lines
 from overspill.sql.tables.table import ROW, Found, Unreadable, limit_tables, make_name, quote_name
 
 _MAX_ERROR_CHARS = 500
+_MANY_COLUMNS = 200
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -116,23 +117,33 @@ def _write(request: LoadRequest, found: list[Found]) -> tuple[TableInfo, ...]:
 
 
 def _write_table(connection: Any, found: Found, name: str) -> TableInfo:
-    try:
-        connection.execute(f"CREATE TEMP TABLE rows AS FROM {found.reader}")
-    except duckdb.Error:
-        if found.otherwise is None:
-            raise
-        found = found.otherwise()
-        connection.execute(f"CREATE TEMP TABLE rows AS FROM {found.reader}")
+    found, rows = read_rows(connection, found)
     described = connection.execute("DESCRIBE temp.rows").fetchall()
     columns = [(column, kind) for column, kind, *_ in described if column not in found.hidden]
     expressions = write_expressions(connection, "temp.rows", columns, is_typed=found.is_typed)
+    if len(expressions) > _MANY_COLUMNS:
+        connection.execute("SET disabled_optimizers = 'compressed_materialization'")  # its time grows with their square
     selected = ", ".join(f"{expression} AS {quote_name(column)}" for expression, column in [(found.row, ROW), *expressions])
     connection.execute(f"CREATE TABLE {quote_name(name)} AS SELECT {selected} FROM temp.rows ORDER BY rowid")
     connection.execute("DROP TABLE temp.rows")
     kinds = connection.execute(f"DESCRIBE {quote_name(name)}").fetchall()
-    (rows,) = connection.execute(f"SELECT count(*) FROM {quote_name(name)}").fetchone()
     written = tuple(Column(column, kind) for column, kind, *_ in kinds)
     return TableInfo(name, rows, written, found.title, found.bad_rows, found.note)
+
+
+def read_rows(connection: Any, found: Found) -> tuple[Found, int]:
+    """In the other way, if there is one, where DuckDB refuses rows or loses some. Those that stay lost are counted."""
+    try:
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE rows AS FROM {found.reader}")
+    except duckdb.Error:
+        if found.otherwise is None:
+            raise
+        return read_rows(connection, found.otherwise())
+    (rows,) = connection.execute("SELECT count(*) FROM temp.rows").fetchone()
+    lost = 0 if found.rows is None else found.rows - rows
+    if lost and found.otherwise is not None:
+        return read_rows(connection, found.otherwise())
+    return replace(found, bad_rows=found.bad_rows + max(0, lost)), rows
 
 
 def _name_tables(found: list[Found]) -> list[str]:

@@ -18,6 +18,7 @@ from overspill.sql.tables.commits import split_commits
 from overspill.sql.tables.delimited import MAX_FIELD_CHARS, MAX_SHORT_BYTES, SAMPLE_BYTES, find_short_dialect, read_heading
 from overspill.sql.tables.kind import find_kind
 from overspill.sql.tables.logs import split_events
+from overspill.sql.tables.nested import BEFORE_VALUE, Elements, Members
 
 Text: TypeAlias = bytes | mmap
 Span: TypeAlias = tuple[int, int]
@@ -27,10 +28,7 @@ _XML_CHUNK_BYTES = 1 << 16
 _RULE = re.compile(rb"(?m)^[ \t]*+\|?[ \t]*+:?-[-:| \t]*+\r?$")
 """Below the header of a table in Markdown, whose rows are lines."""
 _START_TAG = re.compile(rb"<[^\s!?/<>]")
-_Members = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_Elements = msgspec.json.Decoder(list[msgspec.Raw])
 _BEFORE_ELEMENT = re.compile(rb"[\s,]*+")
-_BEFORE_VALUE = re.compile(rb"[\s,]*+\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"\s*+:\s*+", re.DOTALL)
 
 
 def find_row(text: Text, row: int | str) -> Span:
@@ -73,9 +71,9 @@ def _step_into(text: Text, start: int, end: int, token: str) -> Span:
     """Values are as long as the decoder says, and follow each other, with nothing but keys and blanks between them."""
     raw = memoryview(text)[start:end]
     if text[start : start + 1] == b"[":
-        values, wanted, skip = _Elements.decode(raw), int(token) if token.isdecimal() else -1, _skip_to_element
+        values, wanted, skip = Elements.decode(raw), int(token) if token.isdecimal() else -1, _skip_to_element
     else:
-        members = _Members.decode(raw)
+        members = Members.decode(raw)
         values, wanted, skip = list(members.values()), list(members).index(token) if token in members else -1, _skip_to_value
     if not 0 <= wanted < len(values):
         raise LookupError
@@ -94,7 +92,7 @@ def _skip_to_element(text: Text, position: int) -> int:
 
 
 def _skip_to_value(text: Text, position: int) -> int:
-    found = _BEFORE_VALUE.match(text, position)
+    found = BEFORE_VALUE.match(text, position)
     return found.end() if found else position
 
 

@@ -40,6 +40,7 @@ FILE = "01a1dd7b-13a4-7c37-a821-1e5e402e61f9"
                     "session": "s", "id": FILE, "tool": "search", "reason": "size_cap", "sha256": "ab", "created_ms": 7,
                     "size": {"bytes": 9, "chars": 8, "lines": 1, "tokens": 2, "estimated": False},
                     "server": "", "media": "text", "source": "", "blocks": [], "missing": "", "is_plain": False, "name_chars": 6,
+                    "lineage": None,
                 },
             },
         ),

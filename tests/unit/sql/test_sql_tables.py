@@ -1,7 +1,9 @@
 """What is a table, what its columns are called, and what their text means."""
 
 import json
+import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory
@@ -15,16 +17,16 @@ from linear import is_linear
 from overspill.errors import BadRequest
 from overspill.sql import loading
 from overspill.sql.library import MAX_MEMORY_BYTES, Source, SqlLibrary
-from overspill.sql.protocol import LoadRequest
+from overspill.sql.protocol import Loaded, LoadRequest
 from overspill.sql.tables.elements import find_elements
-from overspill.sql.tables.table import MAX_TABLES
+from overspill.sql.tables.table import MAX_TABLES, Found, make_unique
 from overspill.store.readers import BytesReader
 
 pytestmark = needs("duckdb", "sql")
 
 
-def load(text: str | bytes, kind: str = "") -> dict[str, tuple[int, dict[str, str]]]:
-    """Rows, and columns with their types, of each table. Loads in this process, where mistakes show."""
+def load_all(text: str | bytes, kind: str = "") -> Loaded:
+    """Loads in this process, where mistakes show."""
     with TemporaryDirectory() as folder:
         source = Path(folder, "source")
         source.write_bytes(text if isinstance(text, bytes) else text.encode())
@@ -32,6 +34,12 @@ def load(text: str | bytes, kind: str = "") -> dict[str, tuple[int, dict[str, st
         work.mkdir()
         found = loading.load(LoadRequest(str(source), str(work), f"{folder}/database", MAX_MEMORY_BYTES, 1 << 33, 60, kind))
     assert not found.failed, found.failed
+    return found
+
+
+def load(text: str | bytes, kind: str = "") -> dict[str, tuple[int, dict[str, str]]]:
+    """Rows, and columns with their types, of each table."""
+    found = load_all(text, kind)
     return {table.name: (table.rows, {column.name: column.type for column in table.columns}) for table in found.tables}
 
 
@@ -272,7 +280,6 @@ def test_elements_that_repeat_are_rows_and_know_what_they_are_in() -> None:
         ('<!DOCTYPE a [<!ENTITY a SYSTEM "file:///etc/passwd">]>\n<a><b>&a;</b><b>&a;</b></a>', "declares entities"),
         ("<a>" * 5_000, "nested more than"),
         ("<a><b>1</b><b>2</a>", "not well-formed"),
-        pytest.param("<a><b " + " ".join(f"n{n}=''" for n in range(9_999)) + "/><b/></a>", "more than 3,000 columns", id="wide"),
     ],
 )
 def test_hostile_xml_is_refused_clearly(text: str, problem: str) -> None:
@@ -356,3 +363,66 @@ def test_an_indented_line_of_a_patch_is_no_part_of_the_message() -> None:
     text = COMMITS.replace(" door.py | 2 +-", patch)
     rows, _ = ask("SELECT message, changes FROM output ORDER BY _row LIMIT 1", text)
     assert rows == [["Mend the door\n\nIt was open.", patch]]
+
+
+ORDERS = [f"{number},n{number},{number % 7}" for number in range(200)]
+
+
+@pytest.mark.parametrize(
+    ("title", "header", "rows"),
+    [("\n", "\r\n", "\r\n"), ("\r\n", "\n", "\n"), ("\n", "\n", "\r\n"), ("\r", "\n", "\n"), ("\r\n", "\r\n", "\n")],
+)
+@pytest.mark.parametrize("quotes", ["", '"'])
+def test_every_row_is_there_however_lines_end(title: str, header: str, rows: str, quotes: str) -> None:
+    text = f"All orders{title}id,{quotes}name{quotes},size{header}" + "".join(row + rows for row in ORDERS)
+    count, columns = load(text, "csv")["output"]
+    assert count == len(ORDERS)
+    assert list(columns) == ["_row", "id", "name", "size"]
+
+
+def test_rows_that_a_reader_loses_are_counted(tmp_path: Path) -> None:
+    file = tmp_path / "rows"
+    file.write_text('{"a": 1}\n{"a": 2}\n')
+    reader = f"read_json('{file}', format='newline_delimited', columns={{a: 'BIGINT'}})"
+    with loading.duckdb.connect() as connection:
+        found, rows = loading.read_rows(connection, Found(reader, "rowid + 1", rows=5, bad_rows=1))
+        assert (rows, found.bad_rows) == (2, 4)
+        found, rows = loading.read_rows(
+            connection, Found("(SELECT 1 AS a)", "rowid + 1", rows=2, otherwise=lambda: Found(reader, "1"))
+        )
+        assert (rows, found.bad_rows) == (2, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "rows", "columns"),
+    [
+        ("[{" + ",".join(['"a":1'] * 5_000) + "}]", 1, 3_000),
+        (json.dumps([{f"k{n}": n for n in range(5_000)}]), 1, 3_000),
+        (json.dumps([{f"k{n}": n} for n in range(20_000)]), 20_000, 400),
+        ("".join(json.dumps({f"k{n}": n}) + "\n" for n in range(20_000)), 20_000, 400),
+        (json.dumps([{f"k{n}": n for n in range(3_000)}] + [{}] * 20_000), 20_001, 399),
+        ('<?xml version="1.0"?>\n<a><b ' + " ".join(f"n{n}=''" for n in range(9_999)) + "/><b/></a>", 2, 3_000),
+    ],
+    ids=["repeated", "wide", "sparse", "sparse lines", "empty", "attributes"],
+)
+def test_columns_that_there_is_no_room_for_are_left_out_and_counted(text: str, rows: int, columns: int) -> None:
+    (table,) = load_all(text).tables
+    assert (table.rows, len(table.columns)) == (rows, columns + 1)
+    assert re.match(rf"[\d,]+ columns after the first {columns:,} left out: SQL would take too long", table.note)
+
+
+def test_objects_with_too_many_different_keys_are_text() -> None:
+    (table,) = load_all(json.dumps([{"id": n, "x": {f"k{n}": n}} for n in range(6_000)])).tables
+    assert (table.rows, table.note) == (6_000, "Objects with too many different keys are text.")
+    assert [column.type for column in table.columns] == ["VARCHAR", "BIGINT", "VARCHAR"]
+
+
+def test_time_to_name_repeated_columns_is_linear() -> None:
+    assert is_linear(lambda size: partial(make_unique, ["a"] * size), 2_000, quick=0.05, hopeless=5)
+
+
+def test_rows_below_a_key_that_occurs_twice_are_all_loaded() -> None:
+    found = load('{"rows": [{"a": 1}, {"a": 2}], "page": 1, "rows": [{"a": 3}]}')
+    assert {name: rows for name, (rows, _) in found.items()} == {"output_rows": 2, "output_rows_2": 1}
+    assert load('{"x": {"a": 1}, "y": {"a": 2}, "z": {"a": 3}, "x": {"a": 4}}')["output"][0] == 4

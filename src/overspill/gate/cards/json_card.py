@@ -41,7 +41,7 @@ def _describe(text: str, *, is_whole: bool) -> Card | None:
         found = documents(text)
         if tables := read_json_tables(find_json_tables(found), len(text)):
             return make_table_card(tables, is_whole=is_whole)
-        return make_json_outline_card(found) if found else None
+        return make_json_outline_card(found, is_whole=is_whole) if found else None
     except (BadRequest, RecursionError):
         return None
 

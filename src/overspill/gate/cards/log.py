@@ -9,11 +9,11 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from msgspec import Struct
 
 from overspill.gate.cards.card import MAX_LINE_CHARS, Card, Count, Section, indent
-from overspill.gate.cards.sample import OutputSample
+from overspill.gate.cards.sample import OutputSample, draw
 from overspill.lexical.index import Index
 from overspill.lexical.render import render
 from overspill.text.encoding import decode
-from overspill.text.humanize import count_noun
+from overspill.text.humanize import ELLIPSIS, count_noun
 from overspill.text.patterns import compile_pattern
 from overspill.wording.cards import NextStep
 
@@ -73,7 +73,7 @@ class _Shape(Struct):
 def make_log_card(sample: OutputSample, index: Index) -> Card:
     signs, events = index.signs, _read_events(index)
     levels = _count_levels(events)
-    facts = [Section(title, rank=1) for title in _describe_times_and_levels(events, levels)]
+    facts = [Section(title, rank=1) for title in _describe_times_and_levels(sample, events, levels)]
     summary = _find_summary(index) if sample.has_end else []
     ending = [Section("sums up at the end", [indent(line) for line in summary])] if summary else []
     if signs.gave_up or signs.verdicts:
@@ -83,7 +83,9 @@ def make_log_card(sample: OutputSample, index: Index) -> Card:
         return Card([*ending, *facts, failures], _suggest(sample, index, next(iter(signs.before), -1), levels), "log")
     first = _find_first_failure(index, events)
     is_log = bool(facts or summary or first >= 0)
-    failed = [Section("first error", ["\n".join(_join_events(sample, index, _quote_around(index, first)))], rank=2)]
+    failed = [
+        Section(f"first error{sample.where}", ["\n".join(_join_events(sample, index, _quote_around(index, first)))], rank=2)
+    ]
     shapes = _show_shapes(sample, index, _count_shapes(index, events), _find_loggers(events) if is_log else None, first)
     last = [Section("last lines", lines, rank=5, first=len(lines)) for lines in _list_last_lines(sample, index)]
     sections = [*ending, *facts, *(failed if first >= 0 else ()), *shapes, *last]
@@ -112,17 +114,17 @@ def _count_levels(events: list[str]) -> Counter[str]:
     return Counter(level for line in events if (level := _find_level(line)))
 
 
-def _describe_times_and_levels(events: list[str], levels: Counter[str]) -> Iterator[str]:
+def _describe_times_and_levels(sample: OutputSample, events: list[str], levels: Counter[str]) -> Iterator[str]:
     if _have_most(events, _find_stamp):
         stamps = [stamp for line in events if (stamp := _find_stamp(line))]
-        yield f"first time {stamps[0]}, last {stamps[-1]}"
+        yield f"first time{sample.where} {stamps[0]}, last {stamps[-1]}"
     if levels:
-        yield "levels: " + ", ".join(f"{level} {times:,}" for level, times in levels.most_common())
+        yield f"levels{sample.where}: " + ", ".join(f"{level} {times:,}" for level, times in levels.most_common())
 
 
 def _have_most(events: list[str], find: Callable[[str], str]) -> bool:
-    """By some of them at equal distances."""
-    tried = events[:: -(-len(events) // _TRIED_EVENTS)] if events else []
+    """By some of them."""
+    tried = [events[number] for number in draw(0, len(events), _TRIED_EVENTS)]
     return bool(tried) and sum(bool(find(line)) for line in tried) > _MIN_SHARE * len(tried)
 
 
@@ -243,10 +245,12 @@ def _show_shapes(
     seldom = [f"{sample.locate(index.outline.starts[shape.record])}{show(shape)}" for shape in rare[:_MAX_RARE]]
     if not often:
         return [Section("lines that differ, from the first on", seldom, len(rare), 8, rank=3)] if seldom else []
-    what = "line, numbers aside" if loggers is None else "message, each by an example from its first word on"
+    what = f"line{sample.where}, numbers aside"
+    if loggers is not None:
+        what = f"message{sample.where}, each by an example from its first word on"
     return [
         Section(f"{count_noun(len(shapes), 'kind')} of {what}; the most frequent", often, len(frequent), 3, rank=4),
-        *([Section("occurring once or twice", seldom, len(rare), 8, rank=3)] if seldom else ()),
+        *([Section(f"occurring once or twice{sample.where}", seldom, len(rare), 8, rank=3)] if seldom else ()),
     ]
 
 
@@ -268,7 +272,10 @@ def _strip_heading(line: str, loggers: Collection[str]) -> str:
 def _list_last_lines(sample: OutputSample, index: Index) -> Iterator[list[str]]:
     if sample.has_end:
         end = index.total_bytes
-        lines = render(index, max(0, end - _LAST_LINES * MAX_LINE_CHARS), end).rstrip().split("\n")
+        start = max(0, end - _LAST_LINES * MAX_LINE_CHARS)
+        lines = render(index, start, end).rstrip().split("\n")
+        if start and index.text[start - 1 : start] != b"\n":
+            lines[0] = ELLIPSIS + lines[0]
         yield [indent(line) for line in lines[-_LAST_LINES:] if line.strip()]
 
 

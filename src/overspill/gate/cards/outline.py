@@ -42,7 +42,7 @@ _NEXT_LINES = 60
 _NEXT_CHARS = 4_000
 
 
-def make_json_outline_card(found: Sequence[Value]) -> Card | None:
+def make_json_outline_card(found: Sequence[Value], *, is_whole: bool) -> Card | None:
     """`found`: the JSON documents in the output. Returns None if they have no structure."""
     shapes = ["\n".join(f" {make_visible(line)}" for line in shape.split("\n")) for shape in outline_levels(found)]
     if not shapes:
@@ -51,7 +51,9 @@ def make_json_outline_card(found: Sequence[Value]) -> Card | None:
     def fit(room: int, count: Count) -> list[str]:
         return [shape for shape in shapes if len(shape) <= _MAX_CHARS_PER_TOKEN * room and count(shape) <= room][:1]
 
-    return Card([Section("shape", fit=fit, rank=1)], [_suggest_member(open_raw(found[0]))])
+    return Card(
+        [Section("shape" if is_whole else "shape of what was read", fit=fit, rank=1)], [_suggest_member(open_raw(found[0]))]
+    )
 
 
 def _suggest_member(value: Value) -> NextStep:
@@ -77,8 +79,8 @@ def _outline_text(sample: OutputSample, index: Index) -> Card:
     ]
     sections = [
         Section("begins", _list_opening(index), first=3, rank=1),
-        *([Section("headings", headings, len(places), 12, rank=2)] if headings else ()),
-        *([Section("tables", tables, len(index.outline.tables), 3, rank=3)] if tables else ()),
+        *([Section(f"headings{sample.where}", headings, len(places), 12, rank=2)] if headings else ()),
+        *([Section(f"tables{sample.where}", tables, len(index.outline.tables), 3, rank=3)] if tables else ()),
     ]
     return Card(sections, [_suggest_lines(sample, places[1:2])])
 
@@ -127,7 +129,7 @@ def _outline_code(sample: OutputSample, index: Index) -> Card:
     if not starts:
         return _outline_text(sample, index)
     items = [f"{sample.locate(start)} {cut_line(render(index, start, end))}" for start, end in starts[:_MAX_LISTED]]
-    title = count_noun(len(starts), "definition")
+    title = count_noun(len(starts), "definition") + sample.where
     return Card([Section(title, items, len(starts), 10, rank=1)], [_suggest_lines(sample, [start for start, _ in starts[:1]])])
 
 
@@ -148,7 +150,7 @@ def _outline_diff(sample: OutputSample, index: Index) -> Card:
         for label, changes in files[:_MAX_LISTED]
     ]
     sections = [
-        Section(f"changes in {count_noun(len(files), 'file')}", items, len(files), 10, rank=1),
+        Section(f"changes in {count_noun(len(files), 'file')}{sample.where}", items, len(files), 10, rank=1),
         Section("begins", _list_opening(index), first=3, rank=2),
     ]
     return Card(sections, [_suggest_lines(sample, [outline.label_starts[label] for label, _ in files[:1]])])
@@ -164,8 +166,8 @@ def _outline_matches(sample: OutputSample, index: Index) -> Card:
             lines.append(indent(line))
     items = [f"{times:,}× {cut_line(path)}" for path, times in files.most_common(_MAX_LISTED)]
     sections = [
-        Section(f"matches in {count_noun(len(files), 'file')}, most first", items, len(files), 10, rank=1),
-        Section("matches from the first on", lines, len(index.outline), 2, rank=2),
+        Section(f"matches in {count_noun(len(files), 'file')}{sample.where}, most first", items, len(files), 10, rank=1),
+        Section("matches from the first on", lines, len(index.outline) if sample.is_whole else 0, 2, rank=2),
     ]
     return Card(sections, [_suggest_lines(sample, [0])])
 
@@ -178,14 +180,16 @@ def _outline_history(sample: OutputSample, index: Index) -> Card:
         title = render(index, *subject.span(1)) if subject else ""
         items.append(f"{sample.locate(start)} {cut_line(render(index, start, end).removeprefix('commit ')[:9] + ' ' + title)}")
     total = len(outline.label_starts)
-    return Card([Section(count_noun(total, "commit"), items, total, 10, rank=1)], [_suggest_lines(sample, [0])])
+    return Card([Section(count_noun(total, "commit") + sample.where, items, total, 10, rank=1)], [_suggest_lines(sample, [0])])
 
 
 def _outline_xml(sample: OutputSample, index: Index) -> Card:
     tags = Counter(found[1] for found in _TAG.finditer(index.text, 0, index.total_bytes))
     items = [f"{times:,}× {name(tag.decode('utf-8', 'replace'))}" for tag, times in tags.most_common(_MAX_LISTED)]
     sections = [
-        Section(f"{count_noun(len(tags), 'kind')} of element, the most frequent first", items, len(tags), 10, rank=1),
+        Section(
+            f"{count_noun(len(tags), 'kind')} of element{sample.where}, the most frequent first", items, len(tags), 10, rank=1
+        ),
         Section("begins", _list_opening(index), first=3, rank=2),
     ]
     return Card(sections, [_suggest_lines(sample, [0])])

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from random import Random
 
 from msgspec import Struct
 
@@ -27,6 +28,8 @@ _STRUCTURE_STARTS = (b"{", b"[", b"<")
 """What begins so is not the output of a program that gave up."""
 _GAP = b"\n"
 _LINE_ENDS = (b"\n", b"\r")
+_SEED = 0
+"""So that the same output has the same card."""
 
 Read = Callable[[int, int], bytes]
 
@@ -60,6 +63,11 @@ class OutputSample:
         return len(self.data) == self.size.bytes
 
     @property
+    def where(self) -> str:
+        """For statements that are true only of what was read."""
+        return "" if self.is_whole else " in what was read"
+
+    @property
     def has_end(self) -> bool:
         """Not if the last line is longer than a window."""
         return self.windows[-1].end == self.size.bytes
@@ -85,6 +93,16 @@ class OutputSample:
         return joints
 
 
+def draw(first: int, last: int, most: int) -> Sequence[int]:
+    """All numbers from `first` to `last` - 1, or one drawn from each stretch of them. At equal distances, data that repeats would
+    look like a part of itself."""
+    step = max(1, -(-(last - first) // most))
+    if step == 1:
+        return range(first, last)
+    drawn = Random(_SEED).random  # noqa: S311  # nobody gains from guessing it
+    return [start + int(drawn() * min(step, last - start)) for start in range(first, last, step)]
+
+
 def take_sample(read: Read, size: Size) -> OutputSample:
     total = size.bytes
     if total <= MAX_WHOLE_BYTES:
@@ -107,9 +125,8 @@ def _read_end(read: Read, size: Size) -> Window:
 
 
 def _choose_spans(total: int, ends: tuple[Window, Window]) -> list[tuple[int, int]]:
-    """Beginning, end, places at equal distances, and where a program first says that it gave up."""
-    step = (total - _HEAD_BYTES - _TAIL_BYTES) // (_MIDDLES + 1)
-    starts = [_HEAD_BYTES + number * step for number in range(1, _MIDDLES + 1)]
+    """Beginning, end, places drawn between them, and where a program first says that it gave up."""
+    starts = draw(_HEAD_BYTES, total - _TAIL_BYTES - _MIDDLE_BYTES, _MIDDLES)
     spans = [(0, _HEAD_BYTES), (total - _TAIL_BYTES, total), *((start, start + _MIDDLE_BYTES) for start in starts)]
     for window in ends if ends[0].data[:1] not in _STRUCTURE_STARTS else ():
         if (found := find_giving_up(window.data)) >= 0:

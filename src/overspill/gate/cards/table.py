@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from overspill.gate.cards.card import Card, Section, indent, name
 from overspill.gate.cards.json_rows import JsonTable, read_row
+from overspill.gate.cards.sample import draw
 from overspill.lexical.cells import read_columns, read_rows
 from overspill.lexical.index import Index
 from overspill.lexical.outline import Table
@@ -19,7 +20,7 @@ from overspill.text.humanize import count_noun
 from overspill.wording.cards import NextStep
 
 _MAX_CELLS = 10_000
-"""Cells that are read. Of a larger table, rows at equal distances are."""
+"""Cells that are read. Of a larger table, rows are drawn."""
 _MIN_READ_ROWS = 10
 _MAX_COLUMNS = 200
 """Columns that are described."""
@@ -53,7 +54,7 @@ class ReadTable(Struct, frozen=True):
     """The cells of each column that is described; None where a row has none."""
     examples: Sequence[str]
     read: int
-    """Rows whose cells were read."""
+    """Rows whose cells were read. If not all were, no statement is about all."""
     uneven: int = 0
     """How many of them have another number of cells than the header."""
     is_json: bool = False
@@ -73,7 +74,7 @@ def read_engine_tables(index: Index) -> list[ReadTable]:
 
 def _read_table(index: Index, table: Table) -> ReadTable:
     names = _strip_edge(read_columns(index, table), table)
-    records = _spread(table.first, table.last, len(names))
+    records = _draw_rows(table.first, table.last, len(names))
     columns: list[list[object]] = [[] for _ in names[:_MAX_COLUMNS]]
     uneven = 0
     for _, row in read_rows(index, table, records):
@@ -104,21 +105,18 @@ def read_json_tables(tables: Sequence[JsonTable], total: int) -> list[ReadTable]
 
 
 def _read_json_table(table: JsonTable) -> ReadTable:
-    chosen = _spread(0, len(table.rows), len(read_row(table.rows[0])))
-    rows = [read_row(table.rows[number]) for number in chosen]
-    names = list(dict.fromkeys(key for row in rows for key in row))
+    rows = [read_row(table.rows[number]) for number in _draw_rows(0, len(table.rows), len(read_row(table.rows[0])))]
+    first = [read_row(row) for row in table.rows[:_MAX_EXAMPLES]]
+    names = list(dict.fromkeys(key for row in (*first, *rows) for key in row))
     columns = [[row.get(key) for row in rows] for key in names[:_MAX_COLUMNS]]
     examples = [
-        " | ".join("" if (cell := row.get(key)) is None else _write(cell) for key in names[:_MAX_COLUMNS])
-        for row in map(read_row, table.rows[:_MAX_EXAMPLES])
+        " | ".join("" if (cell := row.get(key)) is None else _write(cell) for key in names[:_MAX_COLUMNS]) for row in first
     ]
     return ReadTable(table.pointer, len(table.rows), names, columns, examples, len(rows), is_json=True)
 
 
-def _spread(first: int, last: int, columns: int) -> range:
-    """All rows, or as many at equal distances as may be read."""
-    most = max(_MIN_READ_ROWS, _MAX_CELLS // max(1, columns))
-    return range(first, last, -(-(last - first) // most))
+def _draw_rows(first: int, last: int, columns: int) -> Sequence[int]:
+    return draw(first, last, max(_MIN_READ_ROWS, _MAX_CELLS // max(1, columns)))
 
 
 def make_table_card(tables: Sequence[ReadTable], *, is_whole: bool) -> Card:
@@ -133,33 +131,37 @@ def make_table_card(tables: Sequence[ReadTable], *, is_whole: bool) -> Card:
 
 
 def _describe_table(table: ReadTable, rank: int, *, is_only: bool, is_whole: bool) -> list[Section]:
-    least = "" if is_whole else "at least "
-    title = f"{least}{count_noun(table.rows, 'row')}, {count_noun(len(table.names), 'column')}"
+    is_all = is_whole and table.read == table.rows
+    least, least_columns = "" if is_whole else "at least ", "at least " if table.is_json and not is_all else ""
+    title = f"{least}{count_noun(table.rows, 'row')}, {least_columns}{count_noun(len(table.names), 'column')}"
     if table.label:
         title = f"{name(table.label)}: {title}"
+    if not is_all:
+        title += f", as seen in {table.read:,} of " + (f"the {table.rows:,} rows" if is_whole else "the rows")
     if table.read < table.rows:
-        title += f", described by {table.read:,} rows at equal distances"
+        title += ", drawn at random"
     if table.uneven:
         title += f"; {table.uneven:,} of these rows have another number of cells"
-    described = [describe_column(column, cells) for column, cells in zip(table.names, table.columns, strict=False)]
+    described = [describe_column(column, cells, is_all=is_all) for column, cells in zip(table.names, table.columns, strict=False)]
     rows = [indent(row) for row in table.examples]
     if is_only:
         columns = Section(title, [f"- {each}" for each in described], len(table.names), len(described), rank=rank + 2)
         above = Section("above its header", [indent(line) for line in table.above], len(table.above), 2, rank=rank + 3)
-        rest = [columns, Section("rows from the first on", rows, table.rows, 2, rank=rank + 1)]
+        rest = [columns, Section("rows from the first on", rows, table.rows if is_whole else 0, 2, rank=rank + 1)]
         return [above, *rest] if table.above else rest
     more = len(table.names) - _MAX_COLUMNS_ON_LINE
     line = "; ".join([*described[:_MAX_COLUMNS_ON_LINE], *([f"{more:,} more"] if more > 0 else ())])
-    return [Section(f"{title}: {line}. Its rows", rows, table.rows, 3, rank=rank + 1)]
+    return [Section(f"{title}: {line}. Its rows", rows, table.rows if is_whole else 0, 3, rank=rank + 1)]
 
 
-def describe_column(column: str, cells: Sequence[object]) -> str:
-    """`status text, ok 1,200, failed 30, 2 others; 3% missing`."""
+def describe_column(column: str, cells: Sequence[object], *, is_all: bool) -> str:
+    """`status text, ok 1,200, failed 30, 2 others; 3% missing`, or, if there are more cells, `status text, ok 96%, failed 2%,
+    2 others seen; 3% missing`."""
     filled = [cell for cell in cells if not _is_missing(cell)]
     missing = len(cells) - len(filled)
     if not filled:
-        return f"{name(column)} empty"
-    words = f"{name(column)} {_describe_values(filled)}"
+        return f"{name(column)} empty" if is_all else f"{name(column)} empty wherever seen"
+    words = f"{name(column)} {_describe_values(filled, 0 if is_all else len(cells))}" + ("" if is_all else " seen")
     return f"{words}; {_percent(missing, len(cells))} missing" if missing else words
 
 
@@ -172,7 +174,8 @@ def _percent(part: int, whole: int) -> str:
     return f"{share:.0f}%" if 1 <= share <= 99 else "under 1%" if share < 1 else "over 99%"
 
 
-def _describe_values(cells: Sequence[object]) -> str:
+def _describe_values(cells: Sequence[object], seen: int) -> str:
+    """`seen`: of how many rows the cells are; 0 if of all that there are."""
     kind = _find_type(cells)
     if kind in ("array", "object"):
         sizes = [len(cell) for cell in cells if isinstance(cell, Sized)]
@@ -180,13 +183,14 @@ def _describe_values(cells: Sequence[object]) -> str:
     texts = [_write(cell).strip() for cell in cells]
     counts = Counter(texts)
     if len(counts) == 1:
-        return f"{kind}, always {name(texts[0])}"
+        return f"{kind}, {'only' if seen else 'always'} {name(texts[0])}"
     if kind in ("number", "date"):
         order = float if kind == "number" else str
         return f"{kind} {name(min(texts, key=order))} to {name(max(texts, key=order))}"
     if len(counts) > _MAX_DISTINCT_SHARE * len(texts):
-        return f"{kind}, all different" if len(counts) == len(texts) else f"{kind}, {len(counts):,} different"
-    named = [f"{name(value)} {times:,}" for value, times in counts.most_common(_MAX_VALUES)]
+        return f"{kind}, all different" if not seen and len(counts) == len(texts) else f"{kind}, {len(counts):,} different"
+    most = counts.most_common(_MAX_VALUES)
+    named = [f"{name(value)} {_percent(times, seen) if seen else f'{times:,}'}" for value, times in most]
     others = len(counts) - len(named)
     return f"{kind}, {', '.join(named)}" + (f", {count_noun(others, 'other')}" if others else "")
 

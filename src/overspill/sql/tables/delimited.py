@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import csv
 import io
+import mmap
+import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from overspill.lexical.kinds.delimited import NUMBER, Dialect, find_dialect, is_blank_row
-from overspill.sql.tables.table import EXTRA, Found, RowWriter, make_unique, quote, quote_name
+from overspill.sql.tables.table import EXTRA, MAX_COLUMNS, Found, RowWriter, join_notes, make_unique, quote, quote_name
 from overspill.text.humanize import count_noun
 
 SAMPLE_BYTES = 256_000
 MAX_SHORT_BYTES = 4_096
 MAX_FIELD_CHARS = 1 << 26
+_CR_ALONE = re.compile(rb"\r(?!\n)")
+_LF_ALONE = re.compile(rb"(?<!\r)\n")
 
 
 class Heading(NamedTuple):
@@ -66,12 +71,13 @@ def read_heading(sample: bytes, dialect: Dialect | None = None) -> Heading:
 
 
 def find_delimited(source: Path, work: Callable[[], Path], dialect: Dialect | None = None) -> list[Found]:
-    with source.open("rb") as file:
-        sample = file.read(SAMPLE_BYTES)
-    heading = read_heading(sample, dialect)
+    with source.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+        heading = read_heading(text[:SAMPLE_BYTES], dialect)
+        ends_differ = _end_differently(text, heading)
+        rows = None if ends_differ else _count_rows(text, heading)
     names = make_unique(heading.cells if heading.has_names else [""] * len(heading.cells))
-    if b"\n" in sample and b"\r" in sample.replace(b"\r\n", b""):
-        return [_read_row_by_row(source, heading, names, work())]  # DuckDB finds no rows if lines end in several ways
+    if ends_differ or len(names) > MAX_COLUMNS:
+        return [_read_row_by_row(source, heading, names, work())]
     columns = ", ".join(f"{quote(name)}: 'VARCHAR'" for name in names)
     reader = (
         f"read_csv({quote(str(source))}, auto_detect=false, delim={quote(heading.mark)}, quote='\"', escape='\"', "
@@ -79,7 +85,23 @@ def find_delimited(source: Path, work: Callable[[], Path], dialect: Dialect | No
         f"columns={{{columns}}}, allow_quoted_nulls=false)"
     )
     # DuckDB refuses rows with more or fewer cells than the header. It is many times faster where there are none.
-    return [Found(reader, "rowid + 1", note=heading.note, otherwise=lambda: _read_row_by_row(source, heading, names, work()))]
+    otherwise = partial(_read_row_by_row, source, heading, names, work())
+    return [Found(reader, "rowid + 1", rows=rows, note=heading.note, otherwise=otherwise)]
+
+
+def _end_differently(text: mmap.mmap, heading: Heading) -> bool:
+    """Whether lines end in ways of which DuckDB takes one, and finds no other rows: without a word."""
+    if text.find(b"\r") < 0:
+        return False
+    return bool(_CR_ALONE.search(text) or (heading.first and _LF_ALONE.search(text)))
+
+
+def _count_rows(text: mmap.mmap, heading: Heading) -> int | None:
+    """None if there are quotes, between which lines may end."""
+    if text.find(b'"') >= 0:
+        return None
+    lines = sum(not line.isspace() for line in islice(iter(text.readline, b""), heading.first, None))
+    return max(0, lines - heading.has_names)
 
 
 def _read_row_by_row(source: Path, heading: Heading, names: list[str], target: Path) -> Found:
@@ -103,7 +125,7 @@ def _read_row_by_row(source: Path, heading: Heading, names: list[str], target: P
         if ragged
         else ""
     )
-    return writer.finish(bad_rows=bad, note=" ".join(filter(None, (heading.note, uneven))))
+    return writer.finish(bad_rows=bad, note=join_notes(heading.note, uneven))
 
 
 def _rows(reader: Iterator[list[str]]) -> Iterator[list[str] | None]:

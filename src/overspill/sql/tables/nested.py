@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from math import isfinite
@@ -13,7 +14,17 @@ from typing import Any, TypeAlias, cast
 import msgspec
 from msgspec import Struct
 
-from overspill.sql.tables.table import MAX_TABLES, ROW, Found, make_unique, quote
+from overspill.sql.tables.table import (
+    MAX_COLUMNS,
+    MAX_TABLES,
+    ROW,
+    Found,
+    count_room,
+    describe_left_out,
+    join_notes,
+    make_unique,
+    quote,
+)
 
 _MAX_DEPTH = 8
 _MIN_KEYED_ROWS = 3
@@ -27,8 +38,9 @@ _OPTIONS = "sample_size=-1, map_inference_threshold=-1, field_appearance_thresho
 """All rows decide about the types, objects are never maps, and text stays text."""
 
 Work: TypeAlias = Callable[[], Path]
-_Members = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_Elements = msgspec.json.Decoder(list[msgspec.Raw])
+Members = msgspec.json.Decoder(dict[str, msgspec.Raw])
+Elements = msgspec.json.Decoder(list[msgspec.Raw])
+BEFORE_VALUE = re.compile(rb"[\s,{]*+\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"\s*+:\s*+", re.DOTALL)
 
 
 class _Object(Struct):
@@ -58,18 +70,21 @@ class _Place(Struct, frozen=True):
 def find_in_document(source: Path, text: mmap | bytes, work: Work) -> list[Found]:
     places = list(_find_places(memoryview(text), "", "", 0))
     if not places:
-        return [_load_row_by_row([_Row("", bytes(text))], work())]
+        return [_load_row_by_row([_Row("", bytes(text))], work(), count_room(1, len(text)))]
     return [_read_place(source, text, place, work) for place in places[: MAX_TABLES + 1]]
 
 
 def find_lines(source: Path, text: mmap | bytes, work: Work) -> list[Found]:
-    def read_row_by_row() -> Found:
-        return _load_row_by_row(_lines(text), work(), has_line_numbers=True)
+    rows, columns = _count(row.raw for row in _lines(text))
+    room = count_room(rows, len(text))
 
-    if _has_blank_lines(text) or _has_long_numbers(memoryview(text)):
+    def read_row_by_row() -> Found:
+        return _load_row_by_row(_lines(text), work(), room, has_line_numbers=True)
+
+    if columns > room or _has_blank_lines(text) or _has_long_numbers(memoryview(text)):
         return [read_row_by_row()]
     reader = f"read_json({quote(str(source))}, format='newline_delimited', records=true, {_OPTIONS})"
-    return [Found(reader, "rowid + 1", is_typed=True, otherwise=read_row_by_row)]
+    return [Found(reader, "rowid + 1", is_typed=True, rows=rows, otherwise=read_row_by_row)]
 
 
 def _has_blank_lines(text: mmap | bytes) -> bool:
@@ -93,10 +108,13 @@ def _find_places(raw: memoryview, pointer: str, key: str, depth: int) -> Iterato
     if opening == b"[":
         if _are_objects(raw):
             yield _Place(raw, pointer, key, has_plain_rows=True)
-        elif (elements := _Elements.decode(raw)) and (depth == 0 or any(map(_is_object, elements))):
+        elif (elements := Elements.decode(raw)) and (depth == 0 or any(map(_is_object, elements))):
             yield _Place(raw, pointer, key)
     elif opening == b"{" and depth <= _MAX_DEPTH:
-        members = _Members.decode(raw)
+        members = Members.decode(raw)
+        if _has_repeated_keys(raw, members):  # of which that has only the last
+            raw = memoryview(json.dumps(_parse(bytes(raw))).encode())
+            members = Members.decode(raw)
         if _are_rows(members):
             yield _Place(raw, pointer, key, is_keyed=True)
             return
@@ -126,8 +144,33 @@ def _are_rows(members: dict[str, msgspec.Raw]) -> bool:
     """Whether an object is a table whose rows have keys: {"a": {"size": 1}, "b": {"size": 2}, …}."""
     if len(members) < _MIN_KEYED_ROWS or not all(map(_is_object, members.values())):
         return False
-    first, *others = [set(_Members.decode(member)) for member in list(members.values())[:20]]
+    first, *others = [set(Members.decode(member)) for member in list(members.values())[:20]]
     return all(len(first & other) * 2 >= max(len(first), len(other)) > 0 for other in others)
+
+
+def _has_repeated_keys(raw: memoryview, members: dict[str, msgspec.Raw]) -> bool:
+    """Otherwise the values follow each other, with nothing but keys and blanks between them, up to the end."""
+    position = 0
+    for value in members.values():
+        found = BEFORE_VALUE.match(raw, position)
+        start = found.end() if found else position
+        position = start + memoryview(value).nbytes
+        if raw[start:position] != memoryview(value):
+            return True
+    return bytes(raw[position:]).strip(b" \t\r\n{") != b"}"
+
+
+def _count(rows: Iterable[bytes | msgspec.Raw]) -> tuple[int, int]:
+    """Rows and columns: of these, no more than tell that there is no room for them."""
+    count, names = 0, set[str]()
+    for row in rows:
+        count += 1
+        try:
+            if len(names) <= MAX_COLUMNS:
+                names.update(Members.decode(row))
+        except (msgspec.DecodeError, RecursionError):
+            continue  # it is counted as bad when it is read
+    return count, len(names)
 
 
 def _escape(name: str) -> str:
@@ -135,17 +178,21 @@ def _escape(name: str) -> str:
 
 
 def _read_place(source: Path, text: mmap | bytes, place: _Place, work: Work) -> Found:
-    def read_row_by_row() -> Found:
-        return _load_row_by_row(_rows_of(place), work(), place.key)
+    rows, columns = _count(Members.decode(place.raw).values() if place.is_keyed else Elements.decode(place.raw))
+    room = count_room(rows, place.raw.nbytes)
 
-    if not place.has_plain_rows or _has_long_numbers(place.raw):
+    def read_row_by_row() -> Found:
+        return _load_row_by_row(_rows_of(place), work(), room, place.key)
+
+    if columns > room or not place.has_plain_rows or _has_long_numbers(place.raw):
         return read_row_by_row()
     file = source
-    if place.raw.nbytes != len(text):
+    if place.raw.nbytes != len(text) or place.raw.obj is not text:
         file = work()
         file.write_bytes(place.raw)
     reader = f"read_json({quote(str(file))}, format='array', records=true, {_OPTIONS})"
-    return Found(reader, f"{quote(place.pointer + '/')} || rowid", place.key, is_typed=True, otherwise=read_row_by_row)
+    where = f"{quote(place.pointer + '/')} || rowid"
+    return Found(reader, where, place.key, is_typed=True, rows=rows, otherwise=read_row_by_row)
 
 
 def _has_long_numbers(raw: memoryview) -> bool:
@@ -159,17 +206,62 @@ def _has_long_numbers(raw: memoryview) -> bool:
 
 def _rows_of(place: _Place) -> Iterator[_Row]:
     if place.is_keyed:
-        for name, member in _Members.decode(place.raw).items():
+        for name, member in Members.decode(place.raw).items():
             yield _Row(f"{place.pointer}/{_escape(name)}", bytes(member), name)
     else:
-        for number, element in enumerate(_Elements.decode(place.raw)):
+        for number, element in enumerate(Elements.decode(place.raw)):
             yield _Row(f"{place.pointer}/{number}", bytes(element))
 
 
-def _load_row_by_row(rows: Iterable[_Row], target: Path, title: str = "", *, has_line_numbers: bool = False) -> Found:
+class _Columns:
+    """The columns that there is room for, and the keys of the objects inside them: DuckDB makes columns of those too."""
+
+    def __init__(self, room: int) -> None:
+        self._room = room
+        self._names = set[str]()
+        self._left_out = set[str]()
+        self._inside: dict[tuple[int, str], int] = {}
+        self._has_text = False
+
+    @property
+    def note(self) -> str:
+        text = "Objects with too many different keys are text." if self._has_text else ""
+        return join_notes(describe_left_out(len(self._left_out), self._room), text)
+
+    def choose(self, cells: dict[str, Any]) -> dict[str, Any]:
+        chosen: dict[str, Any] = {}
+        for name, cell in cells.items():
+            if name in self._names or len(self._names) < self._room:
+                self._names.add(name)
+                chosen[name] = self._simplify(name, cell) if isinstance(cell, dict | list) else cell
+            else:
+                self._left_out.add(name)
+        return chosen
+
+    def _simplify(self, name: str, cell: Any) -> Any:
+        """As text if there is no room for what is inside."""
+        inside: list[tuple[dict[str, Any] | list[Any], int]] = [(cell, self._number(0, name))]
+        while inside:
+            value, place = inside.pop()
+            for key, member in value.items() if isinstance(value, dict) else (("", element) for element in value):
+                number = self._number(place, key)
+                if isinstance(member, dict | list):
+                    inside.append((cast("dict[str, Any] | list[Any]", member), number))
+            if len(self._inside) > self._room:
+                self._has_text = True
+                return json.dumps(cell, ensure_ascii=False)
+        return cell
+
+    def _number(self, place: int, key: str) -> int:
+        """Of a key in the objects at a place; the elements of arrays have none."""
+        return self._inside.setdefault((place, key), len(self._inside) + 1)
+
+
+def _load_row_by_row(rows: Iterable[_Row], target: Path, room: int, title: str = "", *, has_line_numbers: bool = False) -> Found:
     """For what DuckDB does not read, or not exactly: keys that occur twice, numbers that do not fit, half characters, rows that
-    are no objects, and lines that are no JSON."""
-    bad = 0
+    are no objects, lines that are no JSON, and more columns than there is `room` for."""
+    bad = written = 0
+    columns = _Columns(room)
     with target.open("wb") as file:
         for row in rows:
             try:
@@ -179,11 +271,12 @@ def _load_row_by_row(rows: Iterable[_Row], target: Path, title: str = "", *, has
                 continue
             cells: dict[str, Any] = cast("dict[str, Any]", value) if isinstance(value, dict) else {"value": value}
             key = {KEY: row.key} if row.key else {}
-            line = json.dumps({ROW: row.where, **key, **cells}, ensure_ascii=False)
+            line = json.dumps({ROW: row.where, **key, **columns.choose(cells)}, ensure_ascii=False)
+            written += 1
             file.write(line.encode("utf-8", "surrogatepass").decode("utf-8", "replace").encode() + b"\n")
     reader = f"read_json({quote(str(target))}, format='newline_delimited', records=true, {_OPTIONS})"
     where = f'TRY_CAST("{ROW}" AS BIGINT)' if has_line_numbers else f'"{ROW}"'
-    return Found(reader, where, title, is_typed=True, hidden=(ROW,), bad_rows=bad)
+    return Found(reader, where, title, is_typed=True, hidden=(ROW,), rows=written, bad_rows=bad, note=columns.note)
 
 
 def _parse(raw: bytes) -> Any:

@@ -10,10 +10,14 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from overspill.text.humanize import count_noun
+
 MAX_TABLES = 50
 """Tables of one output that are loaded, the first ones. The last of them says that there are more, so look for one more."""
 MAX_COLUMNS = 3_000
-"""Of a table that we write row by row. DuckDB lacks the memory for many more, and takes minutes for them."""
+"""DuckDB lacks the memory for many more, and takes minutes for them."""
+_MAX_MOSTLY_EMPTY_CELLS = 8_000_000
+"""Of a table with more cells than its text has bytes, where most rows lack most columns: few bytes can have many of them."""
 ROW = "_row"
 EXTRA = "_extra"
 """Cells of rows that have more of them than the header."""
@@ -34,6 +38,8 @@ class Found(Struct, frozen=True):
     """Whether the text says which values are numbers, as JSON does. Text that looks like a number stays text then."""
     hidden: tuple[str, ...] = ()
     """Columns of the reader that are only needed for `row`."""
+    rows: int | None = None
+    """How many it has, where that is known: fewer of them in the database are some that were lost."""
     bad_rows: int = 0
     note: str = ""
     otherwise: Callable[[], Found] | None = None
@@ -51,10 +57,10 @@ class RowWriter:
     """
 
     def __init__(self, file: Path, columns: Iterable[str] = ()) -> None:
-        self.rows = 0
+        self.rows = self._bytes = 0
         self._file = file
         self._columns = dict[str, str]()
-        self._taken = {ROW}
+        self._taken = {ROW: 1}
         self._longest = _USUAL_ROW_BYTES
         self._stream = file.open("wb")
         self._encode = msgspec.json.Encoder().encode
@@ -65,22 +71,42 @@ class RowWriter:
             self._add_columns(cells)
         line = self._encode({ROW: str(row), **{self._columns[name]: cell for name, cell in cells.items()}}) + b"\n"
         self._longest = max(self._longest, len(line))
+        self._bytes += len(line)
         self._stream.write(line)
         self.rows += 1
 
     def finish(self, title: str = "", bad_rows: int = 0, note: str = "") -> Found:
         self._stream.close()
-        columns = ", ".join(f"{quote(name)}: 'VARCHAR'" for name in (ROW, *self._columns.values()))
+        room = count_room(self.rows, self._bytes)
+        chosen = list(self._columns.values())[:room]
+        columns = ", ".join(f"{quote(name)}: 'VARCHAR'" for name in (ROW, *chosen))
         how = f"format='newline_delimited', maximum_object_size={self._longest}, columns={{{columns}}}"
         reader = f"read_json({quote(str(self._file))}, {how})"
-        return Found(reader, f'TRY_CAST("{ROW}" AS BIGINT)', title, hidden=(ROW,), bad_rows=bad_rows, note=note)
+        note = join_notes(note, describe_left_out(len(self._columns) - len(chosen), room))
+        where = f'TRY_CAST("{ROW}" AS BIGINT)'
+        return Found(reader, where, title, hidden=(ROW,), rows=self.rows, bad_rows=bad_rows, note=note)
 
     def _add_columns(self, names: Iterable[str]) -> None:
         for name in names:
             if name not in self._columns:
                 self._columns[name] = choose_name(name, self._taken)
-        if len(self._columns) > MAX_COLUMNS:
-            raise Unreadable(f"a table in it has more than {MAX_COLUMNS:,} columns.")
+
+
+def count_room(rows: int, size: int) -> int:
+    """For how many columns there is room in a table of so many rows, whose text has so many bytes."""
+    return min(MAX_COLUMNS, max(_MAX_MOSTLY_EMPTY_CELLS, size) // max(1, rows))
+
+
+def describe_left_out(columns: int, room: int) -> str:
+    if columns <= 0:
+        return ""
+    return (
+        f"{count_noun(columns, 'column')} after the first {room:,} left out: SQL would take too long or too much memory for more."
+    )
+
+
+def join_notes(*notes: str) -> str:
+    return " ".join(filter(None, notes))
 
 
 def limit_tables(found: list[Found]) -> list[Found]:
@@ -88,7 +114,7 @@ def limit_tables(found: list[Found]) -> list[Found]:
     if len(found) <= MAX_TABLES:
         return found
     *first, last = found[:MAX_TABLES]
-    return [*first, replace(last, note=" ".join(filter(None, (last.note, "Tables after this one are not loaded."))))]
+    return [*first, replace(last, note=join_notes(last.note, "Tables after this one are not loaded."))]
 
 
 def quote(text: str) -> str:
@@ -102,20 +128,22 @@ def quote_name(name: str) -> str:
 
 def make_unique(names: Iterable[str]) -> list[str]:
     """Every column needs a name, and SQL does not tell `Id` from `id`."""
-    taken = {ROW}
+    taken = {ROW: 1}
     unique: list[str] = []
     for number, name in enumerate(names, 1):
         unique.append(choose_name(name.strip().replace("\0", "") or f"column{number}", taken))
     return unique
 
 
-def choose_name(name: str, taken: set[str]) -> str:
-    """A name for a column that no other has. `taken` has the others in lower case, and this one afterwards."""
-    chosen, count = name, 1
+def choose_name(name: str, taken: dict[str, int]) -> str:
+    """A name for a column that no other has. `taken` has the others in lower case, and this one afterwards, each with the number
+    that was last put behind it: a name may occur ten thousand times."""
+    chosen, key = name, name.lower()
+    count = taken.get(key, 0)
     while chosen.lower() in taken:
         count += 1
         chosen = f"{name}_{count}"
-    taken.add(chosen.lower())
+    taken[key], taken[chosen.lower()] = max(1, count), 1
     return chosen
 
 
