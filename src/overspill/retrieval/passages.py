@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+from functools import partial
 
 import anyio.to_thread
 
 from overspill import handles
-from overspill.extraction import BUILTIN, Document
+from overspill.extraction import BUILTIN
 from overspill.gate.passages import Passages
 from overspill.reading import Bound
 from overspill.record.events import OutputExtracted, Quote, now_ms
 from overspill.record.ledger import Ledger
 from overspill.record.logs import log_extraction
 from overspill.retrieval.extracted import format_abstract
-from overspill.retrieval.extractor import ExtractionRequest, Extractor
+from overspill.retrieval.extractor import ExtractionRequest, Extractor, read_document
 from overspill.retrieval.outputs import StoredOutputs
 from overspill.types import Kept
 
@@ -32,7 +33,7 @@ class PassageSearch:
 
     def find(self, kept: Kept, question: str, max_tokens: int) -> Passages:
         text = self._outputs.recent(kept.handle).decoded()
-        document = Document(kept.handle, kept.tool, "{}", text.reader, text.size, kept.sha256)
+        document = read_document(kept, "{}", text)
         found = self._extractor.select(document, question, max_tokens)
         passages, closing = "", ""
         if found.excerpts:
@@ -50,7 +51,11 @@ class PassageSearch:
             return ""
         stored = await anyio.to_thread.run_sync(self._outputs.recent, kept.handle)
         found = await self._extractor.extract(stored, "{}", request)
-        return "" if found.model == BUILTIN else format_abstract(kept, found, Bound(max_bytes), stored.shown_id).text
+        if found.model == BUILTIN:
+            return ""
+        refit = partial(self._extractor.refit, stored, request)
+        fit = partial(format_abstract, kept, found, Bound(max_bytes), stored.shown_id, refit=refit)
+        return (await anyio.to_thread.run_sync(fit)).text
 
     def record(self, kept: Kept, found: Passages, milliseconds: int) -> None:
         event = OutputExtracted(
