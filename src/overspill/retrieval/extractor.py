@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from overspill import handles, wording
 from overspill.errors import BadRequest, SettingsError
 from overspill.extraction import BUILTIN, Cache, Document, Inspection, Mode, Policy, Progress, extract, extract_with_engine
+from overspill.lexical.work import Work
 from overspill.models.endpoints import DEFAULT_TIMEOUT, Endpoint, from_environment
 from overspill.models.facts import convert_limits
 from overspill.models.opening import open_model
@@ -155,12 +156,14 @@ class Extractor:
         """The same with at most so many bytes of the engine's passages: what matches stays, wherever it is. Blocks."""
         document = read_document(stored.kept, "{}", stored.decoded())
         select = partial(self.select, max_bytes=max(1, max_bytes))
-        shorter = extract_with_engine(document, request.query, self._policy(request), select, found.planned_strategy or "builtin")
+        shorter = extract_with_engine(document, request.query, self._policy(request), select, "builtin")
         if found.model == BUILTIN:
             return replace(found, text=shorter.text, excerpts=shorter.excerpts)
         return replace(found, passages=shorter)
 
-    def select(self, document: Document, query: str, max_tokens: int, max_bytes: int | None = None) -> Selection:
+    def select(
+        self, document: Document, query: str, max_tokens: int, max_bytes: int | None = None, work: Work | None = None
+    ) -> Selection:
         """Blocks. A vocabulary takes long to load, and a short answer fits whatever the vocabulary."""
         from overspill.lexical.select import select  # noqa: PLC0415  # see EngineIndexes
 
@@ -170,10 +173,10 @@ class Extractor:
                 by_bytes = -(-len(encode(text)) * max_tokens // max_bytes) if max_bytes else 0
                 return max(count(text), by_bytes)
 
-            return select(index, query, max_tokens=max_tokens, count_tokens=measure)
+            return select(index, query, max_tokens=max_tokens, count_tokens=measure, work=work)
 
-        index, model = self._indexes.get(document.sha256, document.reader), self._settings.model
-        if not self._has_counted and index.total_bytes <= _MAX_BYTES_ASKED_TWICE:
+        index, model = self._indexes.get(document.sha256, document.reader, work), self._settings.model
+        if work is None and not self._has_counted and index.total_bytes <= _MAX_BYTES_ASKED_TWICE:
             found = ask(tokens.bound)
             if found.is_complete:
                 return found

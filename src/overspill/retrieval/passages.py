@@ -10,6 +10,7 @@ import anyio.to_thread
 from overspill import handles
 from overspill.extraction import BUILTIN
 from overspill.gate.passages import Passages
+from overspill.lexical.work import Work
 from overspill.reading import Bound
 from overspill.record.events import OutputExtracted, Quote, now_ms
 from overspill.record.ledger import Ledger
@@ -31,10 +32,10 @@ class PassageSearch:
         self._extractor = extractor
         self._ledger = ledger
 
-    def find(self, kept: Kept, question: str, max_tokens: int) -> Passages:
+    def find(self, kept: Kept, question: str, max_tokens: int, work: Work | None) -> Passages:
         text = self._outputs.recent(kept.handle).decoded()
         document = read_document(kept, "{}", text)
-        found = self._extractor.select(document, question, max_tokens)
+        found = self._extractor.select(document, question, max_tokens, work=work)
         passages, closing = "", ""
         if found.excerpts:
             passages, _, closing = found.text.rpartition("\n")
@@ -43,7 +44,8 @@ class PassageSearch:
             for each in found.excerpts
         )
         formats = text.decoding.formats if text.decoding else ()
-        return Passages(passages, closing, found.confidence, found.matched, found.kind, found.searched_bytes, quotes, formats)
+        searched, left = found.searched_bytes, max(0, text.size.bytes - found.searched_bytes)
+        return Passages(passages, closing, found.confidence, found.matched, found.kind, searched, left, quotes, formats)
 
     async def ask_model(self, kept: Kept, question: str, max_tokens: int, max_bytes: int) -> str:
         request = ExtractionRequest(tool=_TOOL, query=question, max_tokens=max_tokens, max_bytes=max_bytes)
