@@ -21,22 +21,15 @@ from overspill.types import Excerpt, Extraction, Kept
 from overspill.wording import framing
 
 MAX_WARNING_CHARS = 2_000
-_MIN_REFITTED_BYTES = 64  # less holds no passage
+_MIN_REFITTED_BYTES = 256  # in less, dropping snippets is as good
 _SNIPPETS_OMITTED = "More snippets match than fit. Ask for less at a time, or read around a byte span with slice."
-
 
 Refit: TypeAlias = Callable[[Extraction, int], Extraction]
 """The same with at most so many bytes of the engine's passages. Blocks."""
 
 
 def format_abstract(
-    kept: Kept,
-    found: Extraction,
-    bound: Bound,
-    handle: str = "",
-    *,
-    closed_strategies: bool = False,
-    refit: Refit | None = None,
+    kept: Kept, found: Extraction, bound: Bound, handle: str = "", *, closed_strategies: bool = False, refit: Refit | None = None
 ) -> Page:
     """The answer of `tool_output`. If the bound is tight, it drops the words of the citations first, then their places, then
     the passages that matter least, then the end of a model's text, and always says how many checked citations it dropped.
@@ -84,14 +77,13 @@ class _Draft:
     """The parts of an answer, in the order in which a model reads them."""
 
     def __init__(self, kept: Kept, found: Extraction, *, handle: str, closed_strategies: bool) -> None:
-        is_builtin = found.model == BUILTIN
         self._answer, self._closing = _split_closing(found)
         self._passages, self._passages_closing = _split_closing(found.passages) if found.passages else ("", "")
         self._tool, self._handle, self._found = kept.tool, handle, found
         self._strategy = (found.planned_strategy if closed_strategies else "") or found.strategy
         warnings = "\n".join(f"WARNING: {one_line(line, MAX_WARNING_CHARS)}" for line in found.warnings)
         decoded = f"NOTE: {wording.decoding(found.decoding)}" if found.decoding else ""
-        engine = wording.BUILTIN_ANSWERED if is_builtin and closed_strategies else ""
+        engine = wording.BUILTIN_ANSWERED if found.model == BUILTIN and closed_strategies else ""
         nearest = (NOT_FOUND if closed_strategies else wording.NEAREST) if found.is_nearest else ""
         self._before = list(filter(None, (engine, decoded, warnings, nearest)))
 

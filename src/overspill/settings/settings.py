@@ -97,12 +97,7 @@ class Settings:
     ] = "implicit"
     intent_tokens: Annotated[Limit, Key("The most tokens of such passages in one reply.", "anyone")] = 700
     intent_within_secs: Annotated[
-        Seconds | None,
-        Key(
-            "A reply waits at most this many seconds for such passages, and shows none if they take longer; null: it always "
-            "waits, and the search is limited by the work it takes, which is about a second for one processor.",
-            "agent",
-        ),
+        Seconds | None, Key("The most seconds that a reply waits for such passages; null: until a limited search ends.", "agent")
     ] = None
     intent_model: Annotated[
         bool,
