@@ -1,4 +1,4 @@
-"""The search for what a caller wants never holds up its reply, and what it began goes on for the next question."""
+"""What a caller looks for is searched with limited work or for a limited time, and what began late goes on for the next reply."""
 
 from __future__ import annotations
 
