@@ -12,7 +12,7 @@ from overspill.extraction.document import (
     Progress,
     Selection,
 )
-from overspill.extraction.fallback import BUILTIN
+from overspill.extraction.fallback import BUILTIN, extract_with_engine
 from overspill.extraction.findings import NOT_FOUND
 from overspill.extraction.run import extract
 
@@ -30,4 +30,5 @@ __all__ = [
     "Progress",
     "Selection",
     "extract",
+    "extract_with_engine",
 ]

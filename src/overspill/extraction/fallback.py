@@ -57,14 +57,19 @@ async def fall_back(
 
 
 async def ask_engine(document: Document, query: str, policy: Policy, engine: Engine, planned: Strategy) -> Extraction:
+    return await run_in_thread(lambda: extract_with_engine(document, query, policy, engine, planned))
+
+
+def extract_with_engine(document: Document, query: str, policy: Policy, engine: Engine, planned: Strategy) -> Extraction:
+    """Blocks."""
     try:
-        return await run_in_thread(lambda: extract_with_engine(document, query, policy, engine, planned))
+        return _read_selection(document, query, policy, engine, planned)
     except Exception as error:  # the engine is handed in, and a fault of it must not keep the next fallback from answering
         raise ExtractionFailed(ENGINE_FAILED.format(reason=str(error) or type(error).__name__)) from error
 
 
-def extract_with_engine(document: Document, query: str, policy: Policy, engine: Engine, planned: Strategy) -> Extraction:
-    """Blocks. Reads the engine's excerpts again from the stored bytes."""
+def _read_selection(document: Document, query: str, policy: Policy, engine: Engine, planned: Strategy) -> Extraction:
+    """Reads the engine's excerpts again from the stored bytes."""
     selection = engine(document, query, policy.max_tokens)
     spans = [Span(excerpt.start_byte, excerpt.end_byte) for excerpt in selection.excerpts]
     found = bool(spans) or selection.matched > 0

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 import anyio.to_thread
-import msgspec
+from msgspec.structs import replace
 
 from overspill import handles, wording
 from overspill.budget import ContextBudget
@@ -177,7 +177,7 @@ class Gate:
             need = size.tokens + collected.count_notes(self._count_tokens)
             if not (fits := self._budget.reserve(need)):
                 self._budget.charge(need)
-        return msgspec.structs.replace(await self._reply_whole(collected, size), fits=fits)
+        return replace(await self._reply_whole(collected, size), fits=fits)
 
     async def _reply_whole(self, collected: CollectedResult, size: Size) -> Reply:
         plain = collected.plain
@@ -246,9 +246,9 @@ class Gate:
         intent = find_intent(self, call, settings)
         if kept is not None and not unstored and not (sealed is None and self._shown.has_answered(kept, intent)):
             candidates = await self.intents.extend(candidates, kept, intent, settings, self.room)
-        answer, fits = self.reserve([ReplyDraft((*each.blocks, *collected.notes), each.cut) for each in candidates])
+        answer, fits = self.reserve([replace(each, blocks=(*each.blocks, *collected.notes)) for each in candidates])
         if kept is not None:
-            self._shown.note(kept, intent)
+            self._shown.note(kept, None if answer.is_unanswered else intent)
         facts = replies.describe_truncation(answer.cut, size, self._count_tokens, kept and kept.artifact_id)
         return self._reply(
             replace_texts(collected.content, answer.blocks), answer.text, collected, fits=fits, kept=kept, truncation=facts
@@ -267,7 +267,7 @@ class Gate:
                 kept, fits, block = kept or found, fits and fitted, text_block(answer.text)
             content.append(block)
         text = join_texts(content, "\n\n")
-        return msgspec.structs.replace(reply, text=text, content=content, kept=kept, fits=fits, passed=False, value=None)
+        return replace(reply, text=text, content=content, kept=kept, fits=fits, passed=False, value=None)
 
     async def _keep_blob(self, call: ToolCall, block: Block, settings: Settings) -> tuple[Kept | None, str]:
         collected = CollectedResult(partial(self._spool, settings), "binary")

@@ -6,18 +6,20 @@ import atexit
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
-from threading import Event, Semaphore
+from threading import Event, Lock, Semaphore
 from typing import Protocol
 
 import anyio
 import anyio.to_thread
 from msgspec import Struct
+from msgspec.structs import replace
 
 from overspill import wording
 from overspill.errors import OverspillError
 from overspill.gate.intent import Intent
 from overspill.gate.kept import BoundedCache
 from overspill.gate.replies import ReplyDraft
+from overspill.lexical.work import QUICK, Work
 from overspill.settings import Settings
 from overspill.text import encoding
 from overspill.truncate import Cut
@@ -48,6 +50,8 @@ class Passages(Struct, frozen=True):
     matched: int
     kind: str
     searched_bytes: int
+    left_bytes: int = 0
+    """Of the output, after those that were searched."""
     quotes: tuple[tuple[int, int, str], ...] = ()
     """The stored bytes behind the text: from where to where, and their SHA-256."""
     decoded: tuple[str, ...] = ()
@@ -55,7 +59,7 @@ class Passages(Struct, frozen=True):
 
 
 class Search(Protocol):
-    def find(self, kept: Kept, question: str, max_tokens: int) -> Passages:
+    def find(self, kept: Kept, question: str, max_tokens: int, work: Work | None) -> Passages:
         """Blocks. Raises OverspillError if the output is gone or damaged. What it builds serves the next question."""
         ...
 
@@ -71,13 +75,31 @@ _BY_MODEL = Passages("", "", 1.0, 0, "", 0)
 
 
 class _Asked(Struct, frozen=True):
-    """One search: for what, within which limits, until when."""
+    """One search: for what, within which limits, until when. Without a deadline, its work is limited."""
 
     kept: Kept
     intent: Intent
     max_tokens: int
     max_bytes: int | None
-    deadline: float
+    deadline: float | None
+    offered: tuple[str, ...]
+
+    @property
+    def work(self) -> Work | None:
+        return QUICK if self.deadline is None else None
+
+    @property
+    def questions(self) -> Sequence[str]:
+        """The shorter the output, the more of them: together, they may read no more than one may, and cut twice as much."""
+        if self.work is None:
+            return self.intent.questions
+        size = max(1, self.kept.size.bytes)
+        most = min(self.work.read // size, 2 * self.work.cut // min(size, self.work.cut))
+        return self.intent.questions[: max(1, most)]
+
+    @property
+    def key(self) -> str:
+        return f"{self.kept.id} {self.intent!r}"
 
 
 class _Answer(Struct, frozen=True):
@@ -96,7 +118,11 @@ class IntentAnswers:
         self.search: Search | None = None
         self._count_tokens = count_tokens
         self._noted: BoundedCache[Intent] = BoundedCache(MAX_NOTED_CHARS, lambda intent: sum(map(len, intent.questions)))
+        self._finished: BoundedCache[_Answer] = BoundedCache(MAX_NOTED_CHARS, _measure)
+        """What was found, perhaps too late for its reply."""
+        self._lock = Lock()
         self._places = Semaphore(MAX_SEARCHES)
+        self._threads = anyio.CapacityLimiter(MAX_SEARCHES)
 
     def note(self, id: str, intent: Intent | None) -> None:
         """Remember what the output of a background job will be read for."""
@@ -119,24 +145,27 @@ class IntentAnswers:
         `room` is how many tokens the context has left.
         """
         shortest = drafts[-1]
-        answer = await self._answer(shortest.text, kept, intent, settings, room)
-        if intent is None or answer is None:
+        if intent is None:
             return drafts
+        answer = await self._answer(shortest.text, kept, intent, settings, room)
+        unanswered = [replace(draft, is_unanswered=True) for draft in drafts]
+        if answer is None:
+            return unanswered
         size, found = kept.size, answer.found
         if found is not None and answer.block:
             shown = found.text
             cut = Cut(shown, "passages", max(0, size.lines - len(shown.splitlines())), max(0, size.chars - len(shown)))
-            return [_append(shortest, answer.block, cut), *drafts]
-        has_no_room = found is not None and found.matched > 0 and (not found.text or found.confidence >= MIN_CONFIDENCE)
-        if not intent.is_explicit or has_no_room:
-            return drafts
+            return [_append(shortest, answer.block, cut), *unanswered]
         if found is None:
-            note = wording.not_searched(answer.question, settings.intent_within_secs)
-        else:
-            note = wording.nothing_found(answer.question, found.matched, found.searched_bytes, size.bytes)
-        noted = [(draft, _append(draft, note, draft.cut)) for draft in drafts]
-        limit = settings.size_cap
-        return [*(long if not limit or len(encoding.encode(long.text)) <= limit else draft for draft, long in noted), shortest]
+            note = wording.not_searched(answer.question, settings.intent_within_secs or 0.0, kept, settings.surface)
+            return _append_to_all(unanswered, note, settings.size_cap)
+        if found.matched and (not found.text or found.confidence >= _least_confidence(intent)):
+            return unanswered  # for want of room
+        if not intent.is_explicit:
+            return drafts
+        searched = found.searched_bytes if found.left_bytes else 0
+        note = wording.nothing_found(answer.question, found.matched, searched, kept, settings.surface)
+        return _append_to_all(drafts, note, settings.size_cap)
 
     async def _answer(
         self, message: str, kept: Kept, intent: Intent | None, settings: Settings, room: int | None
@@ -152,7 +181,9 @@ class IntentAnswers:
             asks_model = settings.intent_model and intent.is_explicit and asked.max_tokens >= _MIN_MODEL_TOKENS
             if asks_model and (block := await self._ask_model(self.search, asked)):
                 return _Answer(intent.questions[0], _BY_MODEL, block)
-            answer = await self._find_in_time(asked, settings.intent_within_secs)
+            answer = self._finished.get(asked.key)
+            if answer is None or not self._holds(asked, answer.block):
+                answer = await self._find_in_time(asked, settings.intent_within_secs)
         except OverspillError:  # asking for it says what is wrong
             return None
         if answer is not None and answer.found is not None and answer.block:
@@ -170,7 +201,9 @@ class IntentAnswers:
         if settings.size_cap:
             max_bytes = settings.size_cap - len(encoding.encode(message))
             limits.append(max_bytes // _MIN_BYTES_PER_TOKEN)
-        return _Asked(kept, intent, min(limits), max_bytes, time.monotonic() + settings.intent_within_secs)
+        seconds = settings.intent_within_secs
+        deadline = None if seconds is None else time.monotonic() + seconds
+        return _Asked(kept, intent, min(limits), max_bytes, deadline, settings.surface)
 
     async def _ask_model(self, search: Search, asked: _Asked) -> str:
         most = asked.max_tokens * _MIN_BYTES_PER_TOKEN
@@ -178,25 +211,29 @@ class IntentAnswers:
         block = await search.ask_model(asked.kept, asked.intent.questions[0], asked.max_tokens, max_bytes)
         return block if self._count_tokens(block) <= asked.max_tokens else ""
 
-    async def _find_in_time(self, asked: _Asked, seconds: float) -> _Answer | None:
-        """None: it takes too long. A search that has begun continues, so that its index serves the next question."""
-        with anyio.move_on_after(seconds):
-            return await anyio.to_thread.run_sync(self._find, asked, abandon_on_cancel=True)
+    async def _find_in_time(self, asked: _Asked, seconds: float | None) -> _Answer | None:
+        """None: it takes too long. A search that has begun continues, and what it finds serves the next reply or question."""
         _wait_at_exit()
+        with anyio.move_on_after(seconds):
+            return await anyio.to_thread.run_sync(self._find, asked, abandon_on_cancel=True, limiter=self._threads)
         return None
 
     def _find(self, asked: _Asked) -> _Answer | None:
         """Blocks. The most confident answer; of those that are equally so, the first."""
-        if not self._places.acquire(timeout=max(0.0, asked.deadline - time.monotonic())):
+        deadline = asked.deadline
+        if not self._places.acquire(timeout=None if deadline is None else max(0.0, deadline - time.monotonic())):
             return None
         _unfinished.add(ended := Event())
         try:
             answers: list[_Answer] = []
-            for question in asked.intent.questions:
-                if answers and time.monotonic() > asked.deadline:
+            for question in asked.questions:
+                if answers and deadline is not None and time.monotonic() > deadline:
                     break
                 answers.append(self._ask(asked, question))
-            return max(answers, key=lambda answer: answer.found.confidence if answer.found else 0.0)
+            best = max(answers, key=lambda answer: answer.found.confidence if answer.found else 0.0)
+            with self._lock:
+                self._finished.put(asked.key, best)
+            return best
         finally:
             self._places.release()
             _unfinished.discard(ended)
@@ -206,19 +243,34 @@ class IntentAnswers:
         assert self.search is not None
         kept = asked.kept
         max_tokens = asked.max_tokens
-        frame = self._count_tokens(wording.passages(question, "", "", kept, _LONG_KIND, is_sure=False))
+        rest = wording.partly_searched(QUICK.read, kept, asked.offered) if kept.size.bytes > QUICK.read and asked.work else ""
+        frame = self._count_tokens(wording.passages(question, "", rest, kept, _LONG_KIND, is_sure=False))
         while True:
-            found = self.search.find(kept, question, max(1, max_tokens - frame))
+            found = self.search.find(kept, question, max(1, max_tokens - frame), asked.work)
             is_sure = found.confidence >= LOW_CONFIDENCE
-            if not found.text or found.confidence < (MIN_CONFIDENCE if asked.intent.is_explicit else LOW_CONFIDENCE):
+            if not found.text or found.confidence < _least_confidence(asked.intent):
                 return _Answer(question, found)
-            block = wording.passages(question, encoding.clean(found.text), found.closing, kept, found.kind, is_sure=is_sure)
-            fits = asked.max_bytes is None or len(encoding.encode(block)) <= asked.max_bytes
-            if fits and self._count_tokens(block) <= asked.max_tokens:
+            rest = f"\n{wording.partly_searched(found.searched_bytes, kept, asked.offered)}" if found.left_bytes else ""
+            text, closing = encoding.clean(found.text), found.closing + rest
+            block = wording.passages(question, text, closing, kept, found.kind, is_sure=is_sure)
+            if self._holds(asked, block):
                 return _Answer(question, found, block)
             if max_tokens < _MIN_TOKENS:
                 return _Answer(question, found)
             max_tokens = max_tokens * 3 // 4
+
+    def _holds(self, asked: _Asked, block: str) -> bool:
+        fits = asked.max_bytes is None or len(encoding.encode(block)) <= asked.max_bytes
+        return fits and self._count_tokens(block) <= asked.max_tokens
+
+
+def _measure(answer: _Answer) -> int:
+    """Nothing if there is nothing to show."""
+    return len(answer.question + answer.block) if answer.block else 0
+
+
+def _least_confidence(intent: Intent) -> float:
+    return MIN_CONFIDENCE if intent.is_explicit else LOW_CONFIDENCE
 
 
 _unfinished: set[Event] = set()
@@ -237,4 +289,10 @@ def _wait_at_exit() -> None:
 
 
 def _append(draft: ReplyDraft, text: str, cut: Cut | None) -> ReplyDraft:
-    return ReplyDraft(("\n\n".join(filter(None, (draft.text, text))),), cut)
+    return ReplyDraft(("\n\n".join(filter(None, (draft.text, text))),), cut, draft.is_unanswered)
+
+
+def _append_to_all(drafts: Sequence[ReplyDraft], note: str, limit: int | None) -> Sequence[ReplyDraft]:
+    """To each that stays within the limit in bytes. The last one is also there without it."""
+    noted = [(draft, _append(draft, note, draft.cut)) for draft in drafts]
+    return [*(long if not limit or len(encoding.encode(long.text)) <= limit else draft for draft, long in noted), drafts[-1]]

@@ -36,6 +36,8 @@ class ReplyDraft(Struct, frozen=True):
 
     blocks: tuple[str, ...]
     cut: Cut | None = None
+    is_unanswered: bool = False
+    """Whether what the caller was looking for is not in it, although it may be in the output."""
 
     @property
     def text(self) -> str:

@@ -19,6 +19,7 @@ from overspill.lexical.outline import Outline, Source, Span, Table, Text
 from overspill.lexical.parts import PART_BYTES, Parts
 from overspill.lexical.query import Term
 from overspill.lexical.scan import TermSamples
+from overspill.lexical.work import Work
 from overspill.text.lines import count_line_ends
 
 T = TypeVar("T")
@@ -127,25 +128,28 @@ class Index:
             self._remembered[key] = read(self, *arguments)
         return cast("T", self._remembered[key])
 
-    def prepare(self) -> None:
+    def prepare(self, work: Work | None = None) -> None:
         """Build it now rather than on first use."""
-        _ = self._build if self._is_cut_whole(compares_rows=False) else self._output.parts
+        _ = self._build if self._is_cut_whole(work, compares_rows=False) else self._output.parts
 
-    def focus(self, terms: tuple[Term, ...], *, is_failure: bool, compares_rows: bool) -> Index:
+    def focus(self, terms: tuple[Term, ...], *, is_failure: bool, compares_rows: bool, work: Work | None = None) -> Index:
         """What a question needs: this index, or one with the parts of a large text that matter to it."""
-        if self._is_cut_whole(compares_rows=compares_rows):
+        if self._is_cut_whole(work, compares_rows=compares_rows):
             return self
         output = self._output
         places = locate(self.source, output.parts.visible, terms, output.samples, self.traits)
         signs = output.sign_places if is_failure and self.traits.is_program_output else ()
         chosen = _choose_parts(output.parts, [*signs, *places.best])
         if compares_rows:
-            chosen.update(range(min(output.parts.count, _MAX_ROW_PARTS, output.max_cut_bytes // PART_BYTES)))
+            most = work.cut // PART_BYTES if work else _MAX_ROW_PARTS
+            chosen.update(range(min(output.parts.count, most, output.max_cut_bytes // PART_BYTES)))
         return _PartialIndex(output, sorted(chosen), places)
 
-    def _is_cut_whole(self, *, compares_rows: bool) -> bool:
+    def _is_cut_whole(self, work: Work | None, *, compares_rows: bool) -> bool:
         most = self._output.max_cut_bytes
-        return self.total_bytes <= (most if compares_rows else min(most, MAX_WHOLE_BYTES))
+        if work or not compares_rows:
+            most = min(most, work.cut if work else MAX_WHOLE_BYTES)
+        return self.total_bytes <= most
 
     @property
     def spans(self) -> Sequence[Span]:

@@ -20,6 +20,7 @@ from overspill.lexical.query import parse
 from overspill.lexical.rank import Ranking, rank
 from overspill.lexical.render import Tally, describe_none_fits, describe_nothing_found
 from overspill.lexical.signals import SIGNALS, compares_rows
+from overspill.lexical.work import Work
 
 _AIM = 1.25
 """Planned costs may be this much too high."""
@@ -48,11 +49,15 @@ def select(
     max_tokens: int = 2000,
     count_tokens: Callable[[str], int] | None = None,
     signals: Sequence[Signal] = SIGNALS,
+    work: Work | None = None,
 ) -> Selection:
-    """The records that answer `query`. `text` is never over `max_tokens`; by default, four characters count as a token."""
+    """The records that answer `query`. `text` is never over `max_tokens`; by default, four characters count as a token.
+
+    With limited work, it looks only at the parts of a large output that have the words of the question.
+    """
     count = count_tokens or _estimate_tokens
     asked = parse(query)
-    index = index.focus(asked.terms, is_failure=asked.failure, compares_rows=compares_rows(index, asked))
+    index = index.focus(asked.terms, is_failure=asked.failure, compares_rows=compares_rows(index, asked), work=work)
     found = rank(index, asked)
     least = Tally(len(found.matches), more=found.more, uncounted=found.uncounted, cut=found.cut)
     way = plan(index, asked, found, signals)

@@ -29,6 +29,11 @@ class Bound(Struct, frozen=True):
             return False
         return len(text) * 4 <= self.bytes or _size(text) <= self.bytes
 
+    @property
+    def least_bytes(self) -> int:
+        """A text with no more bytes is within both."""
+        return self.bytes if self.chars is None else min(self.bytes, self.chars)
+
     def after(self, text: str) -> Bound:
         """What is left after adding the text."""
         return Bound(self.bytes - _size(text), None if self.chars is None else self.chars - len(text))

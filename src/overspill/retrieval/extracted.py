@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from overspill import wording
 from overspill.extraction import BUILTIN, NOT_FOUND
@@ -19,29 +21,33 @@ from overspill.types import Excerpt, Extraction, Kept
 from overspill.wording import framing
 
 MAX_WARNING_CHARS = 2_000
+_MIN_REFITTED_BYTES = 256  # in less, dropping snippets is as good
 _SNIPPETS_OMITTED = "More snippets match than fit. Ask for less at a time, or read around a byte span with slice."
 
+Refit: TypeAlias = Callable[[Extraction, int], Extraction]
+"""The same with at most so many bytes of the engine's passages. Blocks."""
 
-def format_abstract(kept: Kept, found: Extraction, bound: Bound, handle: str = "", *, closed_strategies: bool = False) -> Page:
+
+def format_abstract(
+    kept: Kept, found: Extraction, bound: Bound, handle: str = "", *, closed_strategies: bool = False, refit: Refit | None = None
+) -> Page:
     """The answer of `tool_output`. If the bound is tight, it drops the words of the citations first, then their places, then
-    the end of the passages, then the end of the text, and always says how many checked citations it dropped.
+    the passages that matter least, then the end of a model's text, and always says how many checked citations it dropped.
 
     `handle` is what the answer calls the output, if not by its handle. `closed_strategies`: the first line may not name the
     engine, so the next one does.
     """
-    draft = _Draft(kept, found, handle or kept.handle, closed_strategies=closed_strategies)
-    answer, passages, every = draft.answer, draft.passages, len(found.excerpts)
-    # The engine answers with nothing but passages, so quoting them again below would repeat them.
-    for text in (draft.render(answer, passages, every, quoted=not draft.is_builtin), draft.render(answer, passages, every)):
-        if bound.holds(text):
-            return Page(text, kept.id)
-    too_many = bisect_left(range(every), True, key=lambda count: not bound.holds(draft.render(answer, passages, count)))
-    if too_many:
-        return Page(draft.render(answer, passages, too_many - 1), kept.id)
-    text = _shorten(passages, bound, lambda shown: draft.render(answer, shown, 0))
-    if not bound.holds(text):
-        text = _shorten(answer, bound, lambda shown: draft.render(shown, "", 0))
-    return Page(text, kept.id)
+    draft = partial(_Draft, kept, handle=handle or kept.handle, closed_strategies=closed_strategies)
+    text = draft(found).fit(bound)
+    if not bound.holds(text) and refit and _has_passages(found):
+        found = refit(found, bound.after(draft(_put_passages(found, "-\n")).render(0)).least_bytes)
+        text = draft(found).fit(bound)
+    if bound.holds(text) and found.text:
+        return Page(text, kept.id)
+    if _is_by_engine(found):
+        return Page(draft(replace(found, text=f"\n{wording.NONE_FITS}", excerpts=())).render(0), kept.id)
+    alone = _put_passages(found, "")
+    return Page(_shorten(found.text, bound, lambda shown: draft(replace(alone, text=shown)).render(0)), kept.id)
 
 
 def _shorten(text: str, bound: Bound, render: Callable[[str], str]) -> str:
@@ -52,24 +58,49 @@ def _shorten(text: str, bound: Bound, render: Callable[[str], str]) -> str:
     return shown
 
 
+def _is_by_engine(found: Extraction) -> bool:
+    return found.model == BUILTIN and found.found
+
+
+def _has_passages(found: Extraction) -> bool:
+    return _is_by_engine(found) or found.passages is not None
+
+
+def _put_passages(found: Extraction, text: str) -> Extraction:
+    """With this in place of the engine's passages."""
+    if _is_by_engine(found):
+        return replace(found, text=text)
+    return replace(found, passages=replace(found.passages, text=text)) if found.passages else found
+
+
 class _Draft:
     """The parts of an answer, in the order in which a model reads them."""
 
-    def __init__(self, kept: Kept, found: Extraction, handle: str, *, closed_strategies: bool) -> None:
-        self.is_builtin = found.model == BUILTIN
-        self.answer, self._closing = _split_closing(found)
-        self.passages, self._passages_closing = _split_closing(found.passages) if found.passages else ("", "")
+    def __init__(self, kept: Kept, found: Extraction, *, handle: str, closed_strategies: bool) -> None:
+        self._answer, self._closing = _split_closing(found)
+        self._passages, self._passages_closing = _split_closing(found.passages) if found.passages else ("", "")
         self._tool, self._handle, self._found = kept.tool, handle, found
         self._strategy = (found.planned_strategy if closed_strategies else "") or found.strategy
         warnings = "\n".join(f"WARNING: {one_line(line, MAX_WARNING_CHARS)}" for line in found.warnings)
         decoded = f"NOTE: {wording.decoding(found.decoding)}" if found.decoding else ""
-        engine = wording.BUILTIN_ANSWERED if self.is_builtin and closed_strategies else ""
+        engine = wording.BUILTIN_ANSWERED if found.model == BUILTIN and closed_strategies else ""
         nearest = (NOT_FOUND if closed_strategies else wording.NEAREST) if found.is_nearest else ""
         self._before = list(filter(None, (engine, decoded, warnings, nearest)))
 
-    def render(self, answer: str, passages: str, citations: int, *, quoted: bool = False) -> str:
+    def fit(self, bound: Bound) -> str:
+        """With as much of the citations as the bound holds, and without them if it does not even hold the rest."""
+        every = len(self._found.excerpts)
+        # The engine answers with nothing but passages, so quoting them again below would repeat them.
+        for text in (self.render(every, quoted=self._found.model != BUILTIN), self.render(every)):
+            if bound.holds(text):
+                return text
+        too_many = bisect_left(range(every), True, key=lambda count: not bound.holds(self.render(count)))
+        return self.render(max(0, too_many - 1))
+
+    def render(self, citations: int, *, quoted: bool = False) -> str:
         # The answer goes into a block if there are words of ours around it. Alone, it is everything below the first line.
-        ours = "\n\n".join(filter(None, (self._closing, self._cite(citations, quoted), *self._add(passages))))
+        answer = self._answer
+        ours = "\n\n".join(filter(None, (self._closing, self._cite(citations, quoted), *self._add())))
         is_framed = bool(answer) and (bool(self._before or ours) or framing.imitates(answer))
         shown = framing.block(framing.OPENING, answer) if is_framed else answer
         body = "\n\n".join([*self._before, "\n".join(filter(None, (shown, ours)))])
@@ -88,9 +119,9 @@ class _Draft:
         passages = self._found.passages.excerpts if self._found.passages else ()
         return any(each.start_byte <= excerpt.start_byte and excerpt.end_byte <= each.end_byte for each in passages)
 
-    def _add(self, passages: str) -> Iterator[str]:
-        if passages:
-            block = framing.block(framing.OPENING, passages)
+    def _add(self) -> Iterator[str]:
+        if self._passages:
+            block = framing.block(framing.OPENING, self._passages)
             yield "\n".join(filter(None, (wording.PASSAGES, block, self._passages_closing)))
         if self._found.unsupported:
             yield f"{wording.UNSUPPORTED}\n{framing.block(framing.OPENING, self._found.unsupported)}"
@@ -98,23 +129,35 @@ class _Draft:
 
 def _split_closing(found: Extraction) -> tuple[str, str]:
     """The passages of the built-in engine, and its last line, which is ours: it says how many records match."""
-    if found.model != BUILTIN or not found.found:
+    if not _is_by_engine(found):
         return found.text, ""
     passages, _, closing = found.text.rpartition("\n")
     return passages, closing
 
 
-def format_snippets(kept: Kept, found: Extraction, bound: Bound) -> Page:
-    """The answer of `get_tool_output` in mode `extract`: as many whole snippets as the bound holds, and how many it does not."""
-    snippets = [_snippet(excerpt) for excerpt in found.excerpts]
-    if found.passages:
-        others = (each for each in found.passages.excerpts if each not in found.excerpts)
-        snippets += [{**_snippet(each), "found_by": BUILTIN} for each in others]
-    for count in range(len(snippets), -1, -1):
-        shown = _json(found, snippets[:count], len(snippets) - count)
-        if bound.holds(shown):
-            return Page(shown, kept.id)
-    return Page(_json(found, [], len(snippets)), kept.id)
+def format_snippets(kept: Kept, found: Extraction, bound: Bound, refit: Refit | None = None) -> Page:
+    """The answer of `get_tool_output` in mode `extract`: as many snippets as the bound holds, and how many it does not."""
+    every = snippets = _list_snippets(found)
+    room = bound.least_bytes
+    while not bound.holds(shown := _json(found, snippets, _count_omitted(every, snippets))) and snippets:
+        if refit and _has_passages(found) and room >= _MIN_REFITTED_BYTES:
+            room = min(room * 3 // 4, room * bound.least_bytes // len(shown))
+            found = refit(found, room)
+            snippets = _list_snippets(found)
+        else:
+            snippets = snippets[:-1]
+    return Page(shown, kept.id)
+
+
+def _list_snippets(found: Extraction) -> list[dict[str, Any]]:
+    others = (each for each in (found.passages.excerpts if found.passages else ()) if each not in found.excerpts)
+    return [*map(_snippet, found.excerpts), *({**_snippet(each), "found_by": BUILTIN} for each in others)]
+
+
+def _count_omitted(every: Sequence[dict[str, Any]], shown: Sequence[dict[str, Any]]) -> int:
+    """Those of which nothing is shown."""
+    spans = [(each["start_byte"], each["end_byte"]) for each in shown]
+    return sum(not any(start < each["end_byte"] and each["start_byte"] < end for start, end in spans) for each in every)
 
 
 def _json(found: Extraction, snippets: Sequence[dict[str, Any]], omitted: int) -> str:

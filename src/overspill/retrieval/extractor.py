@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
@@ -14,7 +15,8 @@ from msgspec.structs import replace
 
 from overspill import handles, wording
 from overspill.errors import BadRequest, SettingsError
-from overspill.extraction import BUILTIN, Cache, Document, Inspection, Mode, Policy, Progress, extract
+from overspill.extraction import BUILTIN, Cache, Document, Inspection, Mode, Policy, Progress, extract, extract_with_engine
+from overspill.lexical.work import Work
 from overspill.models.endpoints import DEFAULT_TIMEOUT, Endpoint, from_environment
 from overspill.models.facts import convert_limits
 from overspill.models.opening import open_model
@@ -28,6 +30,7 @@ from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.views import TextView
 from overspill.settings import Settings
 from overspill.text import tokens
+from overspill.text.encoding import encode
 from overspill.types import Decoding, Extraction, Kept
 
 if TYPE_CHECKING:
@@ -74,7 +77,7 @@ class Extractor:
         op, started = handles.new(), time.perf_counter()
         kept = stored.kept
         text = await anyio.to_thread.run_sync(stored.decoded)
-        document = Document(kept.handle, kept.tool, args_json, text.reader, text.size, kept.sha256)
+        document = read_document(kept, args_json, text)
         model = self._model(request, op)
         try:
             async with model.keep_connected() if model else nullcontext():
@@ -149,17 +152,36 @@ class Extractor:
             contract="wrapped" if self._settings.follows_document else "plain",
         )
 
-    def select(self, document: Document, query: str, max_tokens: int) -> Selection:
+    def refit(self, stored: StoredOutput, request: ExtractionRequest, found: Extraction, max_bytes: int) -> Extraction:
+        """The same with at most so many bytes of the engine's passages: what matches stays, wherever it is. Blocks."""
+        document = read_document(stored.kept, "{}", stored.decoded())
+        select = partial(self.select, max_bytes=max(1, max_bytes))
+        shorter = extract_with_engine(document, request.query, self._policy(request), select, "builtin")
+        if found.model == BUILTIN:
+            return replace(found, text=shorter.text, excerpts=shorter.excerpts)
+        return replace(found, passages=shorter)
+
+    def select(
+        self, document: Document, query: str, max_tokens: int, max_bytes: int | None = None, work: Work | None = None
+    ) -> Selection:
         """Blocks. A vocabulary takes long to load, and a short answer fits whatever the vocabulary."""
         from overspill.lexical.select import select  # noqa: PLC0415  # see EngineIndexes
 
-        index, model = self._indexes.get(document.sha256, document.reader), self._settings.model
-        if not self._has_counted and index.total_bytes <= _MAX_BYTES_ASKED_TWICE:
-            found = select(index, query, max_tokens=max_tokens, count_tokens=tokens.bound)
+        def ask(count: Callable[[str], int]) -> Selection:
+            def measure(text: str) -> int:
+                """As many tokens as it has, or as the share of the bytes that it takes."""
+                by_bytes = -(-len(encode(text)) * max_tokens // max_bytes) if max_bytes else 0
+                return max(count(text), by_bytes)
+
+            return select(index, query, max_tokens=max_tokens, count_tokens=measure, work=work)
+
+        index, model = self._indexes.get(document.sha256, document.reader, work), self._settings.model
+        if work is None and not self._has_counted and index.total_bytes <= _MAX_BYTES_ASKED_TWICE:
+            found = ask(tokens.bound)
             if found.is_complete:
                 return found
         self._has_counted = True
-        return select(index, query, max_tokens=max_tokens, count_tokens=lambda text: tokens.count(text, model).tokens)
+        return ask(lambda text: tokens.count(text, model).tokens)
 
     def _note(self, op: str, look: Inspection) -> None:
         self._ledger.record(OutputInspected(now_ms(), op, look.tool, "ok" if look.ok else "failed", look.latency_ms, look.chars))
@@ -198,6 +220,10 @@ class Extractor:
             )
         self._ledger.record(event)
         log_extraction(event, stored.kept.handle)
+
+
+def read_document(kept: Kept, args_json: str, text: TextView) -> Document:
+    return Document(kept.handle, kept.tool, args_json, text.reader, text.size, kept.sha256)
 
 
 def _add_what_to_know(found: Extraction, kept: Kept, decoding: Decoding | None) -> Extraction:

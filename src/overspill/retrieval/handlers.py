@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any
 
 import anyio.to_thread
 from msgspec import Struct
@@ -42,7 +43,6 @@ from overspill.text.humanize import escape_invisible
 from overspill.types import Block, Extraction, Kept, Reply
 from overspill.wording import JobStatus
 
-_T = TypeVar("_T")
 EVERYTHING = Bound(1 << 40)
 FRAME_TOKENS = 250  # reserved for our words around an extraction
 MIN_EXTRACTION_TOKENS = 64
@@ -150,9 +150,6 @@ class RetrievalTools:
             case _:
                 raise BadRequest(wording.unknown_tool(name, list(map(wording.tool_name, TOOLS))))
 
-    async def _look_up(self, find: Callable[[str], _T], spelling: str) -> _T:
-        return await anyio.to_thread.run_sync(find, spelling)
-
     async def _wait(self) -> Page:
         done, pending = await elsewhere.wait_for_jobs(self._jobs, self.elsewhere, self._gate.settings.wait_max_secs)
         if done:
@@ -163,13 +160,13 @@ class RetrievalTools:
         spelling = asked.artifact_id or asked.id
         if not spelling:
             raise BadRequest("artifact_id is missing. Use the id in the [Artifact: …] line.")
-        stored = await self._look_up(self._outputs.recent, spelling)
+        stored = await anyio.to_thread.run_sync(self._outputs.recent, spelling)
         return await self._finished_page(stored, lambda bound: exact.read_artifact(stored, asked, bound))
 
     async def _tool_output(self, asked: GetToolOutput) -> Page:
         if not asked.id:
             raise BadRequest("id is empty. Use the id that the tool result gave.")
-        job = await self._look_up(self._outputs.find_job, output_id(asked.id))
+        job = await anyio.to_thread.run_sync(self._outputs.find_job, output_id(asked.id))
         if job is None:
             return await self._answer_stored(asked, ())
         if not job.done:
@@ -182,7 +179,7 @@ class RetrievalTools:
 
     async def _answer_stored(self, asked: GetToolOutput, blocks: Sequence[Block]) -> Page:
         """`blocks` go with the answer, even if the text itself is too large."""
-        stored, mode = await self._look_up(self._outputs.recent, output_id(asked.id)), exact.exact_mode(asked.mode)
+        stored, mode = await anyio.to_thread.run_sync(self._outputs.recent, output_id(asked.id)), exact.exact_mode(asked.mode)
         if page := await anyio.to_thread.run_sync(read_image, stored, asked, self._gate.settings.max_inline_blob):
             return replace(page, blocks=[*page.blocks, *blocks])
         if asked.mode == "sql":
@@ -221,38 +218,41 @@ class RetrievalTools:
         handle, mode = str(args.get("handle") or "unknown"), args.get("mode")
         try:
             asked = parse_extraction(args, self._gate.settings)
-            stored = await self._look_up(self._outputs.recent, asked.handle)
+            stored = await anyio.to_thread.run_sync(self._outputs.recent, asked.handle)
         except HandleError as error:
             return Page(wording.abstract("unknown", handle, "auto", wording.unknown_handle(handle, len(self._gate.kept), error)))
         except BadRequest as error:
-            tool, strategy = await self._look_up(self._outputs.tool_of, handle), name_mode(mode)
+            tool, strategy = await anyio.to_thread.run_sync(self._outputs.tool_of, handle), name_mode(mode)
             return failure_page(error, wording.extraction_failure(tool, handle, strategy, escape_invisible(str(error))))
         kept = stored.kept
         shown = kept.name if stored.shows_name else kept.handle
         try:
-            found = await self._extract(stored, "tool_output", asked.extract, asked.mode)
+            found, refit = await self._extract(stored, "tool_output", asked.extract, asked.mode)
         except OverspillError as error:
             mode = (error.strategy if isinstance(error, ExtractionFailed) else None) or asked.mode
             return failure_page(error, wording.extraction_failure(kept.tool, shown, mode, str(error)), kept.id)
         closed = self._gate.settings.follows_document
-        return await self._fit_page(lambda bound: extracted.format_abstract(kept, found, bound, shown, closed_strategies=closed))
+        return await self._fit_page(
+            lambda bound: extracted.format_abstract(kept, found, bound, shown, closed_strategies=closed, refit=refit)
+        )
 
     async def _snippets(self, stored: StoredOutput, query: str | None) -> Page:
         if not query:
             raise BadRequest(wording.QUERY_REQUIRED)
-        found = await self._extract(stored, "get_tool_output", query, "snippets")
-        return await self._fit_page(lambda bound: extracted.format_snippets(stored.kept, found, bound))
+        found, refit = await self._extract(stored, "get_tool_output", query, "snippets")
+        return await self._fit_page(lambda bound: extracted.format_snippets(stored.kept, found, bound, refit))
 
-    async def _extract(self, stored: StoredOutput, tool: str, query: str, mode: Mode) -> Extraction:
+    async def _extract(self, stored: StoredOutput, tool: str, query: str, mode: Mode) -> tuple[Extraction, extracted.Refit]:
         bound, room = self._bound(), self._gate.room
-        max_tokens = min(bound.bytes, bound.chars or bound.bytes) // tokens.CHARS_PER_TOKEN
+        max_tokens = bound.least_bytes // tokens.CHARS_PER_TOKEN
         max_tokens = max_tokens if room is None else min(max_tokens, room)
         max_tokens = max(MIN_EXTRACTION_TOKENS, max_tokens - FRAME_TOKENS)
         model = self._turn_model
         request = ExtractionRequest(
             tool=tool, query=query, mode=mode, turn_model=model, max_tokens=max_tokens, max_bytes=bound.bytes
         )
-        return await self._extractor.extract(stored, self._gate.arguments.get(stored.kept.id, "{}"), request)
+        found = await self._extractor.extract(stored, self._gate.arguments.get(stored.kept.id, "{}"), request)
+        return found, partial(self._extractor.refit, stored, request)
 
     async def _answer_running(self, job: Job, asked: GetToolOutput) -> Page:
         """What a streaming tool has produced so far can already be read."""

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+from functools import partial
 
 import anyio.to_thread
 
 from overspill import handles
-from overspill.extraction import BUILTIN, Document
+from overspill.extraction import BUILTIN
 from overspill.gate.passages import Passages
+from overspill.lexical.work import Work
 from overspill.reading import Bound
 from overspill.record.events import OutputExtracted, Quote, now_ms
 from overspill.record.ledger import Ledger
 from overspill.record.logs import log_extraction
 from overspill.retrieval.extracted import format_abstract
-from overspill.retrieval.extractor import ExtractionRequest, Extractor
+from overspill.retrieval.extractor import ExtractionRequest, Extractor, read_document
 from overspill.retrieval.outputs import StoredOutputs
 from overspill.types import Kept
 
@@ -30,10 +32,10 @@ class PassageSearch:
         self._extractor = extractor
         self._ledger = ledger
 
-    def find(self, kept: Kept, question: str, max_tokens: int) -> Passages:
+    def find(self, kept: Kept, question: str, max_tokens: int, work: Work | None) -> Passages:
         text = self._outputs.recent(kept.handle).decoded()
-        document = Document(kept.handle, kept.tool, "{}", text.reader, text.size, kept.sha256)
-        found = self._extractor.select(document, question, max_tokens)
+        document = read_document(kept, "{}", text)
+        found = self._extractor.select(document, question, max_tokens, work=work)
         passages, closing = "", ""
         if found.excerpts:
             passages, _, closing = found.text.rpartition("\n")
@@ -42,7 +44,8 @@ class PassageSearch:
             for each in found.excerpts
         )
         formats = text.decoding.formats if text.decoding else ()
-        return Passages(passages, closing, found.confidence, found.matched, found.kind, found.searched_bytes, quotes, formats)
+        searched, left = found.searched_bytes, max(0, text.size.bytes - found.searched_bytes)
+        return Passages(passages, closing, found.confidence, found.matched, found.kind, searched, left, quotes, formats)
 
     async def ask_model(self, kept: Kept, question: str, max_tokens: int, max_bytes: int) -> str:
         request = ExtractionRequest(tool=_TOOL, query=question, max_tokens=max_tokens, max_bytes=max_bytes)
@@ -50,7 +53,11 @@ class PassageSearch:
             return ""
         stored = await anyio.to_thread.run_sync(self._outputs.recent, kept.handle)
         found = await self._extractor.extract(stored, "{}", request)
-        return "" if found.model == BUILTIN else format_abstract(kept, found, Bound(max_bytes), stored.shown_id).text
+        if found.model == BUILTIN:
+            return ""
+        refit = partial(self._extractor.refit, stored, request)
+        fit = partial(format_abstract, kept, found, Bound(max_bytes), stored.shown_id, refit=refit)
+        return (await anyio.to_thread.run_sync(fit)).text
 
     def record(self, kept: Kept, found: Passages, milliseconds: int) -> None:
         event = OutputExtracted(

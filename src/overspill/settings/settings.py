@@ -97,8 +97,8 @@ class Settings:
     ] = "implicit"
     intent_tokens: Annotated[Limit, Key("The most tokens of such passages in one reply.", "anyone")] = 700
     intent_within_secs: Annotated[
-        Seconds, Key("A reply waits this many seconds for such passages, and shows none if they take longer.", "agent")
-    ] = 0.3
+        Seconds | None, Key("The most seconds that a reply waits for such passages; null: until a limited search ends.", "agent")
+    ] = None
     intent_model: Annotated[
         bool,
         Key(

@@ -1,4 +1,4 @@
-"""The search for what a caller wants never holds up its reply, and what it began goes on for the next question."""
+"""What a caller looks for is searched with limited work or for a limited time, and what began late goes on for the next reply."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from overspill import Settings
 from overspill.gate.intent import Intent
 from overspill.gate.passages import MAX_SEARCHES, IntentAnswers, Passages
 from overspill.gate.replies import ReplyDraft
+from overspill.lexical.work import QUICK, Work
 from overspill.types import Kept, Size
 
 pytestmark = pytest.mark.anyio
@@ -31,9 +32,11 @@ class HeldSearch:
         self.found = found
         self.may_end = Event()
         self.begun = self.ended = self.recorded = 0
+        self.work: Work | None = None
 
-    def find(self, kept: Kept, question: str, max_tokens: int) -> Passages:
+    def find(self, kept: Kept, question: str, max_tokens: int, work: Work | None) -> Passages:
         self.begun += 1
+        self.work = work
         assert self.may_end.wait(30)
         self.ended += 1
         return self.found
@@ -65,12 +68,12 @@ async def test_passages_come_before_the_other_drafts() -> None:
 
 async def test_passages_that_fill_their_room_are_searched_once() -> None:
     class FullSearch(HeldSearch):
-        def find(self, kept: Kept, question: str, max_tokens: int) -> Passages:
+        def find(self, kept: Kept, question: str, max_tokens: int, work: Work | None) -> Passages:
             closing = FOUND.closing
             self.found = replace(
                 FOUND, kind="history", confidence=0.4, text="x" * (4 * max_tokens - len(closing) - 1)
             )  # the engine counts both
-            return super().find(kept, question, max_tokens)
+            return super().find(kept, question, max_tokens, work)
 
     search = FullSearch()
     search.may_end.set()
@@ -82,12 +85,63 @@ async def test_passages_that_fill_their_room_are_searched_once() -> None:
 async def test_a_late_search_is_not_waited_for_and_goes_on() -> None:
     search = HeldSearch()
     texts = await extend(answers(search), intentWithinSecs=0.2)
-    late = 'Not searched for "which failed" yet, because that takes more than 0.2 s. Ask for it as shown above.'
+    late = (
+        'Not searched for "which failed" yet, because that takes more than 0.2 s. '
+        'Search all of it with tool_output(handle = "out_sfrw20", extract = "what to extract").'
+    )
     assert texts == [f"handle and preview\n\n{late}", f"handle\n\n{late}", "handle"]
     await until(lambda: search.begun)
     search.may_end.set()
     await until(lambda: search.ended)
     assert search.recorded == 0
+
+
+async def test_without_a_time_the_search_is_waited_for_however_long_it_takes_and_its_work_is_limited() -> None:
+    search = HeldSearch()
+    made, texts = answers(search), list[str]()
+
+    async def reply() -> None:
+        texts.extend(await extend(made))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(reply)
+        await until(lambda: search.begun)
+        assert texts == []
+        search.may_end.set()
+    assert texts[0].startswith('handle\n\nPassages found for "which failed"')
+    assert search.work == QUICK
+
+
+async def test_what_a_late_search_found_is_in_the_next_reply() -> None:
+    search = HeldSearch()
+    made = answers(search)
+    assert "Not searched" in (await extend(made, intentWithinSecs=0.2))[0]
+    await until(lambda: search.begun)
+    search.may_end.set()
+    await until(lambda: made._finished)
+    search.may_end.clear()  # nobody has to search again
+    assert (await extend(made, intentWithinSecs=0.2))[0].startswith("handle\n\nPassages found")
+    assert (search.begun, search.recorded, search.work) == (1, 1, None)
+
+
+@pytest.mark.promise("nothing-silently-cut")
+async def test_a_reply_says_if_only_the_beginning_was_searched_and_how_to_search_all() -> None:
+    how = 'Search all of it with tool_output(handle = "out_sfrw20", extract = "what to extract").'
+    search = HeldSearch(replace(FOUND, searched_bytes=40_000, left_bytes=10_000))
+    search.may_end.set()
+    assert (await extend(answers(search)))[0].endswith(f"shown)\nOnly the first 40,000 bytes were searched. {how}")
+    search.found = Passages("", "", 0.0, 0, "log", 40_000, 10_000)
+    nothing = f'Nothing in its first 40,000 bytes matches "which failed" by its words. {how}'
+    assert (await extend(answers(search)))[0] == f"handle and preview\n\n{nothing}"
+
+
+@pytest.mark.parametrize(("size", "asked"), [(600_000, 3), (900_000, 2), (20_000_000, 1), (200_000_000, 1)])
+async def test_the_larger_an_output_the_fewer_guesses_are_searched(size: int, asked: int) -> None:
+    search = HeldSearch(replace(FOUND, confidence=0.1))
+    search.may_end.set()
+    kept = replace(KEPT, size=Size(size, size, 500, 12_000))
+    await answers(search).extend(DRAFTS, kept, Intent(("one", "two", "three")), Settings(), None)
+    assert search.begun == asked
 
 
 async def test_late_searches_do_not_pile_up() -> None:
@@ -102,9 +156,10 @@ async def test_late_searches_do_not_pile_up() -> None:
     assert (await extend(made, intentWithinSecs=20))[0].startswith("handle\n\nPassages found")
 
 
-async def test_a_guess_that_fails_says_nothing() -> None:
+async def test_a_guess_that_fails_says_nothing_and_one_that_was_not_searched_says_so() -> None:
     search = HeldSearch()
-    assert await extend(answers(search), Intent(("which failed",)), intentWithinSecs=0.05) == ["handle and preview", "handle"]
+    texts = await extend(answers(search), Intent(("which failed",)), intentWithinSecs=0.05)
+    assert texts[0].startswith('handle and preview\n\nNot searched for "which failed" yet')
     search.may_end.set()
     unsure = HeldSearch(Passages("[L3]\nfailed", "(matched 1 record, all shown)", 0.4, 1, "log", 50_000))
     unsure.may_end.set()
@@ -115,7 +170,7 @@ async def test_a_guess_that_fails_says_nothing() -> None:
 async def test_without_room_for_passages_nothing_is_searched() -> None:
     search = HeldSearch()
     drafts = await answers(search).extend(DRAFTS, KEPT, ASKED, Settings(), 40)
-    assert list(drafts) == DRAFTS
+    assert [draft.text for draft in drafts] == [draft.text for draft in DRAFTS]
     assert await extend(answers(search), toolResponseMaxBytes=100) == ["handle and preview", "handle"]
     assert search.begun == 0
 

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
-from overspill import Session, Settings
+from overspill import ContextBudget, Session, Settings
 from overspill.mcp.proxy.options import PROXY_DEFAULTS
 from overspill.record.events import OutputStored, ToolCalled
 from overspill.settings.keys import PresetName
@@ -154,3 +155,32 @@ async def test_repeats_can_be_shown_in_full():
 def test_the_proxy_shows_repeats_in_full():
     """Its session may serve several conversations."""
     assert PROXY_DEFAULTS.values["repeats"] == "full"
+
+
+async def test_what_was_found_too_late_for_the_first_reply_is_in_a_later_one():
+    log = "".join(f"2026-11-16 {number:06} request served\n" for number in range(20_000)) + "order 4711 was refused\n"
+    async with Session(Settings(intentWithinSecs=0.05)) as session:
+        first = await call(session, log, intent="refused orders")
+        assert (
+            'Not searched for "refused orders" yet, because that takes more than 0.05 s. Search all of it with tool_'
+            in first.text
+        )
+        with anyio.fail_after(60):
+            while "Passages" not in (again := await call(session, log, intent="refused orders")).text:
+                assert again.text.startswith("Same output as before")
+        assert again.text.startswith("Same output as before")
+        assert "order 4711 was refused" in again.text
+        after = await call(session, log, intent="refused orders")  # shown once is enough
+        assert after.text.startswith("Same output as before")
+        assert "Passages" not in after.text
+
+
+async def test_passages_for_which_there_was_no_room_are_in_a_later_reply():
+    budget = ContextBudget(window=2_000, used=1_900)
+    async with Session(budget=budget) as session:
+        first = await call(session, intent="line 1234")
+        assert "Passages" not in first.text
+        budget.settle(0)
+        again = await call(session, intent="line 1234")
+    assert again.text.startswith("Same output as before")
+    assert "Passages" in again.text

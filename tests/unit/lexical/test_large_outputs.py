@@ -13,6 +13,7 @@ import pytest
 from overspill.lexical.index import build
 from overspill.lexical.parts import PART_BYTES
 from overspill.lexical.select import Selection, select
+from overspill.lexical.work import Work
 
 SMALL_MEMORY = 100_000
 WORDS = (
@@ -274,3 +275,19 @@ def test_a_passage_at_nine_tenths_of_a_hundred_megabytes_is_found(name: str) -> 
     assert "kestrel" in selection.text
     assert selection.matched == 1
     assert selection.searched_bytes == len(data)
+
+
+@pytest.mark.parametrize("make", [log, ndjson, json_array, csv, code, html])
+def test_with_limited_work_only_the_parts_that_have_the_words_are_cut(make: Callable[[int, str], str]):
+    text = "".join(make(number, NEEDLE if number == 4_000 else words(number, 9)) for number in range(5_000)).encode()
+    index = build(text)
+    found = select(index, QUESTION, work=Work(len(text), 4 * PART_BYTES))
+    assert NEEDLE in found.text
+    assert "_build" not in vars(index)  # it was not cut whole
+    assert found == select(build(text, max_memory=SMALL_MEMORY), QUESTION)
+
+
+def test_with_limited_work_only_the_first_rows_are_compared_and_the_answer_says_so():
+    rows = "".join(f"{number},n{number},{number * 7919 % 20_011}\n" for number in range(20_000))
+    found = select(build(f"id,name,amount\n{rows}".encode()), "the largest amount", work=Work(1 << 20, 4 * PART_BYTES))
+    assert " rows compared)" in found.text

@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
+from overspill.lexical.work import Work
 from overspill.retrieval.indexes import EngineIndexes
 from overspill.store.readers import BytesReader
 
@@ -62,3 +63,13 @@ def test_one_index_takes_no_more_than_all_may_take_together():
     index = indexes.get("a", text("a"))
     assert index.memory_bytes <= 1000
     assert index.total_bytes == 10_000
+
+
+def test_with_limited_work_only_the_beginning_of_a_larger_output_is_read():
+    indexes, reader = EngineIndexes(), text("a")
+    beginning = indexes.get("a", reader, Work(4_000, 1_000))
+    assert (beginning.total_bytes, reader.builds) == (4_000, 0)
+    assert indexes.get("a", reader, Work(4_000, 1_000)) is beginning
+    whole = indexes.get("a", reader)
+    assert whole.total_bytes == 10_000
+    assert indexes.get("a", reader, Work(10_000, 1_000)) is whole

@@ -106,12 +106,18 @@ def test_passages_say_what_they_are_found_for_and_that_there_is_more():
 
 
 def test_a_search_that_finds_nothing_or_takes_too_long_says_so():
-    assert wording.nothing_found("payments", 0, 9000, 9000) == 'Nothing in it matches "payments" by its words.'
-    assert wording.nothing_found("payments", 3, 9000, 9000) == 'Nothing in it stands out for "payments".'
-    assert wording.nothing_found("payments", 0, 9000, 9001) == 'Nothing in its first 9,000 bytes matches "payments" by its words.'
-    assert wording.not_searched("payments", 0.3) == (
-        'Not searched for "payments" yet, because that takes more than 0.3 s. Ask for it as shown above.'
-    )
+    how = f'Search all of it with tool_output(handle = "{KEPT.name}", extract = "what to extract").'
+    offered = ("tool_output", "get_tool_output")
+    assert wording.nothing_found("payments", 0, 0, KEPT, offered) == 'Nothing in it matches "payments" by its words.'
+    assert wording.nothing_found("payments", 3, 0, KEPT, offered) == 'Nothing in it stands out for "payments".'
+    beginning = wording.nothing_found("payments", 0, 9000, KEPT, offered)
+    assert beginning == f'Nothing in its first 9,000 bytes matches "payments" by its words. {how}'
+    assert wording.partly_searched(9000, KEPT, offered) == f"Only the first 9,000 bytes were searched. {how}"
+    late = 'Not searched for "payments" yet, because that takes more than 0.3 s.'
+    assert wording.not_searched("payments", 0.3, KEPT, offered) == f"{late} {how}"
+    assert wording.not_searched("payments", 0.3, KEPT, ()) == late
+    command = wording.not_searched("payments", 0.3, KEPT, ("overspill get",))
+    assert command == f"{late} Search all of it with overspill get {KEPT.name} --ask 'what to extract'."
 
 
 def test_a_reference_names_id_source_and_size():
