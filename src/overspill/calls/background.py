@@ -75,7 +75,7 @@ class BackgroundJobs(Mapping[str, Job]):
 
 def _pack(blocks: Sequence[Block]) -> bytes | Sequence[Block]:
     """As JSON, which takes much less memory, unless that would change them."""
-    with suppress(TypeError, ValueError, RecursionError):
+    with suppress(TypeError, ValueError, RecursionError, msgspec.MsgspecError):
         if blocks and msgspec.json.decode(packed := msgspec.json.encode(blocks)) == blocks:
             return packed
     return blocks or ()
