@@ -92,7 +92,7 @@ async def deadly(folder: str) -> str:
     os.kill(os.getpid(), 9)
 '''
 WORKER = """
-import sys
+import logging, sys
 import anyio
 from overspill import Settings
 from overspill.task_queue.address import parse_address
@@ -101,6 +101,7 @@ from overspill.store.open import open_store
 from overspill.worker.serve import ToolWorker, WorkerOptions
 from overspill.worker.tools import load_tools
 
+logging.basicConfig()
 tools, store, queue, redelivery, grace = sys.argv[1:]
 options = WorkerOptions(redelivery_seconds=float(redelivery), grace_seconds=float(grace))
 worker = ToolWorker(load_tools(tools), open_store(store), parse_address(queue), Settings(), options)

@@ -61,6 +61,15 @@ async def test_a_large_result_is_stored_once_by_the_worker(workers: Workers):
         assert "line 777" in found.text
 
 
+async def test_a_call_that_was_answered_is_no_news_to_any_session_of_the_name(workers: Workers):
+    async with workers.session() as one, workers.session() as two:
+        for tool, args in (("echo", {"value": "small"}), ("lines", {"count": 20_000}), ("fail", {"text": "no route"})):
+            await one.call(tool, args)
+        for session in (one, two):
+            assert session.notice() == ""
+            assert (await session.invoke("wait_for_tool_output")).text == wording.NONE_RUNNING
+
+
 async def test_large_arguments_travel_through_the_store(workers: Workers):
     async with workers.session(toolResponseMaxBytes=1_000_000) as session:
         large = "x" * 200_000
@@ -76,7 +85,9 @@ async def test_a_slow_call_goes_to_the_background_and_any_session_of_the_name_re
         await until(lambda: count(folder, "began"))
         assert await ask(two, id) == wording.not_ready()
         (folder / "go").touch()
-        assert id in (await one.invoke("wait_for_tool_output")).text
+        for session in (one, two):
+            answer = (await session.invoke("wait_for_tool_output")).text
+            assert answer == f"Completed tools:\n- slow (id: {id}, size: 4B)"
         assert await ask(one, id) == "late"
         assert await ask(two, id) == "late"
         assert "Unknown" in await ask(stranger, id)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+
+import msgspec
 
 from overspill.calls.job import Job
 from overspill.record.events import Entry, JobChanged
+from overspill.types import Block
 from overspill.wording import INTERRUPTED
 
 _MAX_QUEUED_SECONDS = 86_400  # after which a job that no worker took is taken for lost
 MAX_FINISHED_JOBS = 1_000
-"""Finished jobs in memory. The others have only their ids there, and the journal has how they ended."""
+"""Finished jobs in memory. The others have only their ids and blocks there, and the journal has how they ended."""
 
 
 class BackgroundJobs(Mapping[str, Job]):
@@ -21,7 +25,8 @@ class BackgroundJobs(Mapping[str, Job]):
         self._recall = recall
         self._jobs: dict[str, Job] = {}
         self._finished: dict[str, Job] = {}
-        self._forgotten: set[str] = set()
+        self._forgotten: dict[str, bytes | Sequence[Block]] = {}
+        """Their blocks, which are nowhere else."""
 
     def add(self, job: Job) -> None:
         self._jobs[job.id] = job
@@ -29,9 +34,9 @@ class BackgroundJobs(Mapping[str, Job]):
     def note_earlier(self, change: JobChanged) -> None:
         """Note what happened before the session was opened again. A job that is ready has its output and needs nothing more."""
         if change.state == "ready":
-            self._forgotten.discard(change.id)
+            self._forgotten.pop(change.id, None)
         else:
-            self._forgotten.add(change.id)
+            self._forgotten[change.id] = ()
 
     def note_read(self, id: str) -> None:
         """A model that has read a finished output need not be told any more that it has finished."""
@@ -40,14 +45,12 @@ class BackgroundJobs(Mapping[str, Job]):
 
     def finish(self, job: Job) -> Job | None:
         """Return the job that left memory for it: the oldest that was announced to the model, or else the oldest."""
-        if job.blocks:  # they are nowhere else
-            return None
         self._finished[job.id] = job
         if len(self._finished) <= MAX_FINISHED_JOBS:
             return None
         jobs = self._finished.values()
         oldest = next((job for job in jobs if job.is_announced), None) or next(iter(jobs))
-        self._forgotten.add(oldest.id)  # before it is deleted, because another thread may be looking for it
+        self._forgotten[oldest.id] = _pack(oldest.blocks)  # before it is deleted, because another thread may be looking for it
         del self._finished[oldest.id], self._jobs[oldest.id]
         return oldest
 
@@ -55,6 +58,8 @@ class BackgroundJobs(Mapping[str, Job]):
         if (job := self._jobs.get(id)) is not None:
             return job
         if id in self._forgotten and (job := self._recall(id)) is not None:
+            packed = self._forgotten[id]
+            job.blocks = msgspec.json.decode(packed) if isinstance(packed, bytes) else packed
             return job
         raise KeyError(id)
 
@@ -66,6 +71,14 @@ class BackgroundJobs(Mapping[str, Job]):
 
     def __len__(self) -> int:
         return len(self._jobs)
+
+
+def _pack(blocks: Sequence[Block]) -> bytes | Sequence[Block]:
+    """As JSON, which takes much less memory, unless that would change them."""
+    with suppress(TypeError, ValueError, RecursionError, msgspec.MsgspecError):
+        if blocks and msgspec.json.decode(packed := msgspec.json.encode(blocks)) == blocks:
+            return packed
+    return blocks or ()
 
 
 def find_last_change(happened: Iterable[Entry], id: str) -> JobChanged | None:

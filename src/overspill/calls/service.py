@@ -36,6 +36,7 @@ from overspill.store import meter
 from overspill.text import encoding
 from overspill.types import JobInfo, Reply, ToolCall
 
+_MAX_FILLING = 4  # calls of one server whose references are filled at the same time: its schema may take long to check
 Errors: TypeAlias = Literal["answer", "raise"]
 Background: TypeAlias = bool | Literal["now"]
 Resolve: TypeAlias = Callable[
@@ -77,6 +78,7 @@ class CallService:
         self._threads = Threads(gate.settings.max_running)
         self.stand_in: StandIn = _has_none
         self._writing = LedgerWriting(ledger, self.jobs)
+        self._filling: dict[str, anyio.CapacityLimiter] = {}
 
     async def call(
         self,
@@ -190,7 +192,8 @@ class CallService:
         return await invoke_tool(partial(execute, msgspec.structs.replace(call, args=args)), {}, job, self._threads)
 
     async def _fill_references(self, call: ToolCall, settings: Settings, check: references.Check | None) -> Mapping[str, Any]:
-        args, uses = await anyio.to_thread.run_sync(self._resolve, call, settings, check)
+        filling = self._filling.setdefault(call.server, anyio.CapacityLimiter(_MAX_FILLING))
+        args, uses = await anyio.to_thread.run_sync(self._resolve, call, settings, check, limiter=filling)
         for use in uses:
             self._ledger.record(ReferenceUsed(now_ms(), call.name, use.id, use.bytes))
         return args

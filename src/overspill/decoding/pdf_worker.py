@@ -21,6 +21,7 @@ _MAX_CHARS = 64 << 20
 def main() -> None:
     sys.path[:] = sys.argv[1:]
     limits = import_module("overspill.confined.limits")
+    limits.end_with_reader()
     bounds = json.loads(sys.stdin.buffer.readline())
     limits.limit_seconds(bounds["seconds"])
     library = import_module("pypdf")

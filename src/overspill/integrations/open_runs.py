@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Hashable
 from contextlib import AsyncExitStack
+from typing import TypeVar
 from weakref import WeakSet, WeakValueDictionary
 
 from overspill.integrations.sessions import Run, Sessions
 
+_K = TypeVar("_K", bound=Hashable)
+
 
 class OpenRuns:
-    """One for each key, up to a limit. The one that has been silent for longest is closed, and begins again when it calls."""
+    """One for each key, up to a limit. Of those that are not busy, the one that has been silent for longest is closed, and begins
+    again when it calls."""
 
     def __init__(self, sessions: Sessions, limit: int) -> None:
         self._sessions, self._limit = sessions, limit
@@ -27,8 +31,8 @@ class OpenRuns:
         if connection is not None and connection not in self._connections.setdefault(key, WeakSet()):
             self._connections[key].add(connection)
             connection.push_async_callback(self.close, key)
-        if len(self._runs) > self._limit:
-            await self.close(next(iter(self._runs)))
+        while (idle := _find_idle(self._runs, self._limit, key)) is not None:
+            await self.close(idle)
         return run
 
     async def close(self, key: Hashable) -> None:
@@ -39,7 +43,7 @@ class OpenRuns:
 
 class ResumableRuns:
     """For a framework that does not say when a run fails or is interrupted, and may resume it later: the next run of the
-    conversation ends it. At most `limit` runs that were left open stay so."""
+    conversation ends it. At most `limit` runs that were left open stay so, besides those that are busy."""
 
     def __init__(self, sessions: Sessions, limit: int) -> None:
         self._sessions, self._limit = sessions, limit
@@ -65,10 +69,17 @@ class ResumableRuns:
                 interrupted = None
             self._resumed[conversation] = interrupted or self._sessions.begin_run(conversation)
         self._resumed.move_to_end(conversation)
-        if len(self._resumed) > self._limit:
-            self._resumed.popitem(last=False)[1].drop()  # its session closes, and opens again if it was not over
+        while (idle := _find_idle(self._resumed, self._limit, conversation)) is not None:
+            self._resumed.pop(idle).drop()  # its session closes, and opens again if it was not over
         return self._resumed[conversation]
 
     def end(self, conversation: str) -> Run:
         """The run that went on. Close it."""
         return self._resumed.pop(conversation, None) or self._sessions.begin_run()
+
+
+def _find_idle(runs: OrderedDict[_K, Run], limit: int, called: _K) -> _K | None:
+    """The one to close, if there are more than the limit: the first that is not busy and has not just been called for."""
+    if len(runs) <= limit:
+        return None
+    return next((key for key, run in list(runs.items()) if key != called and not run.is_busy), None)

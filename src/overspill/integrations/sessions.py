@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 import weakref
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any, Generic, TypeVar
 
 import anyio
 
 from overspill.calls.invoke import Tool
-from overspill.errors import BadRequest, Unwritable
+from overspill.errors import BadRequest, OverspillError, Unwritable
 from overspill.gate.intent import Messages
 from overspill.integrations.asking import Asking
 from overspill.integrations.options import Options
@@ -137,23 +137,27 @@ class _Hold:
         if opened is None:
             return
         with anyio.CancelScope(shield=True):
-            try:
-                async with opened.lock:
-                    if opened.holders == 1 and opened.session is not None:
-                        session, opened.session = opened.session, None
+            async with opened.lock:
+                with self._letting_go(opened) as session:
+                    if session is not None:
                         await session.close()
-            finally:
-                self._sessions.let_go(self._key)
 
     def close_sync(self) -> None:
         opened, self._opened = self._opened, None
         if opened is None:
             return
+        with opened.lock, self._letting_go(opened) as session:
+            if session is not None:
+                session.__exit__(None, None, None)
+
+    @contextmanager
+    def _letting_go(self, opened: _Opened[Any]) -> Generator[Any]:
+        """The session, to close it, if nobody else holds it. Inside the lock: else, of two that let go, neither is the last."""
+        session = None
+        if opened.holders == 1:
+            session, opened.session = opened.session, None
         try:
-            with opened.lock:
-                if opened.holders == 1 and opened.session is not None:
-                    session, opened.session = opened.session, None
-                    session.__exit__(None, None, None)
+            yield session
         finally:
             self._sessions.let_go(self._key)
 
@@ -175,37 +179,61 @@ class Run:
 
     def __init__(self, hold: _Hold) -> None:
         self._hold = hold
+        self._calls: set[object] = set()
         self._finalizer = weakref.finalize(self, hold.abandon)
         self._finalizer.atexit = False
 
     async def call(self, name: str, args: Mapping[str, Any], tool: Tool, *, id: str = "", messages: Messages = ()) -> Reply:
         """Run a tool, or answer a call of a retrieval tool. What a tool raises is raised, so that the framework treats it as it
         always does."""
-        session = await self._hold.open()
-        if session.owns(name):
-            return await self.invoke(name, args, id=id)
-        args, said = self._hold.asking.take_off(name, args)
-        try:
-            return await session.call(name, args, tool, id=id, errors="raise", intent=said, messages=messages)
-        except Unwritable as error:
-            return _pass_on(error)
+        with self._note_call():
+            session = await self._hold.open()
+            if session.owns(name):
+                return await session.invoke(name, args, id=id)
+            args, said = self._hold.asking.take_off(name, args)
+            try:
+                return await session.call(name, args, tool, id=id, errors="raise", intent=said, messages=messages)
+            except Unwritable as error:
+                return _pass_on(error)
 
     def call_sync(self, name: str, args: Mapping[str, Any], tool: Tool, *, id: str = "", messages: Messages = ()) -> Reply:
-        session = self._hold.open_sync()
-        if session.owns(name):
-            return self.invoke_sync(name, args, id=id)
-        args, said = self._hold.asking.take_off(name, args)
-        try:
-            return session.call(name, args, tool, id=id, errors="raise", intent=said, messages=messages)
-        except Unwritable as error:
-            return _pass_on(error)
+        with self._note_call():
+            session = self._hold.open_sync()
+            if session.owns(name):
+                return session.invoke(name, args, id=id)
+            args, said = self._hold.asking.take_off(name, args)
+            try:
+                return session.call(name, args, tool, id=id, errors="raise", intent=said, messages=messages)
+            except Unwritable as error:
+                return _pass_on(error)
 
     async def invoke(self, name: str, args: Mapping[str, Any], *, id: str = "") -> Reply:
         """Answer a call of a retrieval tool."""
-        return await (await self._hold.open()).invoke(name, args, id=id)
+        with self._note_call():
+            return await (await self._hold.open()).invoke(name, args, id=id)
 
     def invoke_sync(self, name: str, args: Mapping[str, Any], *, id: str = "") -> Reply:
-        return self._hold.open_sync().invoke(name, args, id=id)
+        with self._note_call():
+            return self._hold.open_sync().invoke(name, args, id=id)
+
+    @contextmanager
+    def _note_call(self) -> Generator[None]:
+        self._calls.add(call := object())
+        try:
+            yield
+        finally:
+            self._calls.discard(call)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether it answers a call, or a tool of it runs in the background."""
+        session = self._hold.session
+        if self._calls or session is None or is_closed(self._hold.loop):
+            return bool(self._calls)
+        try:
+            return bool(session.running())
+        except OverspillError:  # it has just been closed
+            return False
 
     @property
     def options(self) -> Options:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, suppress
 
+import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from overspill import handles
 from overspill.calls.background import find_last_change, restore_job
@@ -38,10 +40,11 @@ def name_part(family: str, job: str) -> str:
 
 
 class JobLines(Struct, frozen=True):
-    """What a journal says about jobs: the last change of each, and the ids of what was read."""
+    """What a journal says about jobs: the last change of each, their outputs, and the ids of what was read."""
 
-    changes: dict[str, JobChanged]
-    read: frozenset[str]
+    changes: dict[str, JobChanged] = {}
+    kept: dict[str, Kept] = {}
+    read: frozenset[str] = frozenset()
 
 
 class JobRecord(Struct, frozen=True):
@@ -65,8 +68,8 @@ class SessionGroup:
         self._store = store
         self.name = name
         self._shared_by = shared_by
-        self._ended_jobs: dict[str, JobLines] = {}
-        """Of sessions that have ended: what they wrote about jobs does not change."""
+        self._ended_jobs: dict[str, bytes] = {}
+        """Encoded, of sessions that have ended: what they wrote about jobs does not change."""
 
     @property
     def is_shared(self) -> bool:
@@ -122,33 +125,41 @@ class SessionGroup:
 
         Raises StoreError if the store does not say which sessions there are.
         """
-        found: dict[str, tuple[JobChanged, bool]] = {}
+        found: dict[str, tuple[JobLines, bool]] = {}
         read: set[str] = set()
+        in_background: set[str] = set()
         oldest = handles.first_of(events.now_ms() - _OLD_JOB_MS)
         labels = [*list_shelves(self._store, self.name), *list_shelves(self._store, self.name + JOBS, after=oldest)]
+        for session in set(self._ended_jobs).difference(label.session for label in labels if not label.live):
+            self._ended_jobs.pop(session, None)  # another thread may have done so
         for label in sorted(labels, key=lambda label: label.session, reverse=True):
             with suppress(HandleError, StoreError):
                 lines = self._read_job_lines(label)
                 read |= lines.read
+                # Of a call that was answered with its result, or whose caller still waits for it, only its worker writes.
+                in_background |= lines.changes.keys() - {label.session}
                 for id, change in lines.changes.items():
                     # Whoever runs a job knows more about it than whoever queued it.
                     is_own = id == label.session
                     if is_own or (id not in found and (label.live or change.is_elsewhere)):
-                        found[id] = (change, label.live)
-        return [restore_job(change, is_live=is_live) for id, (change, is_live) in found.items() if id not in read]
+                        found[id] = (lines, label.live)
+        jobs: list[Job] = []
+        for id, (lines, is_live) in found.items():
+            if id in in_background and id not in read:
+                jobs.append(job := restore_job(lines.changes[id], is_live=is_live))
+                job.kept = lines.kept.get(id)
+        return jobs
 
     def _read_job_lines(self, label: ShelfLabel) -> JobLines:
         """The journal of a session that has ended is read once."""
         if not self._has(label) or not self._may_read(label):
-            return JobLines({}, frozenset())
-        if label.live:
-            self._ended_jobs.pop(label.session, None)
-        elif known := self._ended_jobs.get(label.session):
-            return known
+            return JobLines()
+        if known := self._ended_jobs.get(label.session):
+            return msgspec.json.decode(known, type=JobLines)
         with closing(self._store.read_shelf(label.session)) as shelf:
             lines = _read_job_lines(shelf)
         if not label.live and rules.is_unique(label.name, label.session):  # nobody opens it again by its name
-            self._ended_jobs[label.session] = lines
+            self._ended_jobs[label.session] = msgspec.json.encode(lines)
         return lines
 
     def read_job(self, id: str) -> JobRecord | None:
@@ -254,15 +265,18 @@ def _read_names(shelf: Shelf) -> dict[str, str]:
 
 
 def _read_job_lines(shelf: Shelf) -> JobLines:
-    lines = (line for line in shelf.journal() if b'"event":"job"' in line or b'"event":"retrieval"' in line)
+    about = (b'"event":"job"', b'"event":"retrieval"', b'"reason":"background"')
     last: dict[str, JobChanged] = {}
+    kept: dict[str, Kept] = {}
     read: set[str] = set()
-    for event in events.decode_events(lines):
+    for event in events.decode_events(line for line in shelf.journal() if any(each in line for each in about)):
         if isinstance(event, JobChanged):
             last[event.id] = event
+        elif isinstance(event, OutputStored):
+            kept[event.kept.id] = replace(event.kept, blocks=())  # there may be many, and nobody asks for them here
         elif isinstance(event, OutputRetrieved) and event.id:
             read.add(event.id)
-    return JobLines(last, frozenset(read))
+    return JobLines(last, kept, frozenset(read))
 
 
 def _events_about(shelf: Shelf, id: str) -> Iterator[Entry]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from msgspec import Struct
 from overspill.confined.worker import Worker
 
 MAX_WORKERS = 4
-_worker = Worker(Path(__file__).with_name("worker.py"), max_running=MAX_WORKERS, max_seconds=15.0)
+"""For the schemas of one server. Those of others do not wait for them."""
+_MAX_SERVERS = 1_000  # whose checks are counted
 
 
 class Misfit(Struct, frozen=True):
@@ -33,9 +35,9 @@ class _Answer(Struct, frozen=True):
     unchecked: str = ""
 
 
-def find_misfit(schema: Any, value: Any) -> Misfit | None:
-    """Blocks. Raises Unchecked if there is no answer."""
-    return _ask({"schema": schema, "value": value}).misfit
+def find_misfit(schema: Any, value: Any, server: str = "") -> Misfit | None:
+    """Blocks. `server` is whose schema it is, if it is a server's. Raises Unchecked if there is no answer."""
+    return _ask({"schema": schema, "value": value}, server).misfit
 
 
 def find_flaw(schema: Any) -> str:
@@ -43,11 +45,16 @@ def find_flaw(schema: Any) -> str:
     return _ask({"schema": schema}).flaw
 
 
-def _ask(request: dict[str, Any]) -> _Answer:
+@lru_cache(_MAX_SERVERS)
+def _worker_for(server: str) -> Worker:
+    return Worker(Path(__file__).with_name("worker.py"), max_running=MAX_WORKERS, max_seconds=15.0)
+
+
+def _ask(request: dict[str, Any], server: str = "") -> _Answer:
     if not Worker.can_run():
         raise Unchecked("there is no Python to check it with")
     try:
-        done = _worker.run(json.dumps(request).encode())
+        done = _worker_for(server).run(json.dumps(request).encode())
         if not done.is_complete:  # ended by a limit
             raise Unchecked("it is too large or takes too long")
         answer = msgspec.convert(json.loads(done.output), _Answer)

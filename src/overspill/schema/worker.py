@@ -88,6 +88,7 @@ def _flaw_below(resolver: Any, part: Any) -> str:
 def main() -> None:
     sys.path[:] = sys.argv[1:]
     limits = import_module("overspill.confined.limits")
+    limits.end_with_reader()
     limits.limit_seconds(_SECONDS)
     for module in ("_keywords", "_legacy_keywords", "_utils"):
         vars(import_module(f"jsonschema.{module}"))["re"] = Patterns

@@ -9,7 +9,6 @@ from typing import Any, Literal, TypeAlias
 
 import anyio
 from docket import Docket
-from docket.execution import ExecutionState
 from redis.exceptions import RedisError
 
 from overspill.errors import QueueError
@@ -22,13 +21,13 @@ _ANSWER_SECONDS = 10.0  # for one request
 _REMEMBER = timedelta(hours=1)  # how a job has ended; the store has its output
 
 QueueState: TypeAlias = Literal["queued", "running", "ended", "unknown"]
-_STATES: dict[ExecutionState, QueueState] = {
-    ExecutionState.SCHEDULED: "queued",
-    ExecutionState.QUEUED: "queued",
-    ExecutionState.RUNNING: "running",
-    ExecutionState.COMPLETED: "ended",
-    ExecutionState.FAILED: "ended",
-    ExecutionState.CANCELLED: "ended",
+_STATES: dict[bytes, QueueState] = {
+    b"scheduled": "queued",
+    b"queued": "queued",
+    b"running": "running",
+    b"completed": "ended",
+    b"failed": "ended",
+    b"cancelled": "ended",
 }
 
 
@@ -46,7 +45,7 @@ def make_docket(address: QueueAddress) -> Docket:
 async def read_state(docket: Docket, job: str) -> QueueState:
     async with docket.redis() as redis:
         state: Any = await redis.hget(docket.runs_key(job), "state")
-    return _STATES[ExecutionState(state.decode())] if state else "unknown"
+    return _STATES.get(state, "unknown")
 
 
 async def _placeholder(payload: str) -> None:
@@ -108,7 +107,7 @@ class JobQueue:
         try:
             with anyio.fail_after(_ANSWER_SECONDS):
                 yield
-        except (RedisError, OSError) as error:  # a TimeoutError is an OSError
+        except (RedisError, OSError, ValueError) as error:  # a ValueError: others have written there
             raise QueueError(
                 f"Could not {doing}: the queue at {self._address.shown} does not answer ({type(error).__name__}). Try again; if "
                 "it stays like this, see whether `jobs` names the right server and that it runs."

@@ -63,7 +63,7 @@ class ToolWorker:
                 for tool in self._tools.values():
                     docket.register(self._make_task(docket, tool), names=[task_name(tool.name)])
                 async with anyio.create_task_group() as group:
-                    worker = Worker(
+                    worker = _SturdyWorker(
                         docket,
                         concurrency=self._options.max_running,
                         redelivery_timeout=timedelta(seconds=self._options.redelivery_seconds),
@@ -119,7 +119,19 @@ class ToolWorker:
 
 
 async def _refuse(*args: Any, execution: Execution = _CURRENT, **more: Any) -> None:
-    logger.warning("Refused a message of the queue: it names something that is no tool of this worker.")
+    logger.warning("Refused a message of the queue: it is malformed, or names something that is no tool of this worker.")
+
+
+class _SturdyWorker(Worker):
+    """Outlives a message about which the queue has something that pydocket cannot read. The message is taken out."""
+
+    async def _execute(self, execution: Execution, session: Any) -> None:
+        try:
+            await super()._execute(execution, session)
+        except (AdmissionBlocked, RedisError):
+            raise
+        except Exception as error:
+            logger.warning("Refused a message of the queue: what the queue has about it is malformed (%s).", type(error).__name__)
 
 
 async def _watch_queue(docket: Docket, name: str, shown: str, ready: Callable[[], None]) -> None:
@@ -128,7 +140,7 @@ async def _watch_queue(docket: Docket, name: str, shown: str, ready: Callable[[]
     while True:
         try:
             is_known = any(each.name == name for each in await docket.workers())
-        except (RedisError, OSError) as error:
+        except (RedisError, OSError, ValueError) as error:  # a ValueError: others wrote what is no worker
             if not is_away:
                 logger.warning("The queue %s does not answer (%s). Trying again until it does.", shown, type(error).__name__)
             is_away = True

@@ -55,9 +55,12 @@ def test_an_announced_job_leaves_memory_before_an_older_one_that_is_not():
         assert jobs.finish(job) is expected
 
 
-def test_a_job_whose_images_are_in_memory_stays_in_memory():
-    job = finished(blocks=[IMAGE])
-    assert filled([job], [])[job.id] is job
+@pytest.mark.parametrize("block", [IMAGE, {"data": b"bytes"}, {"sizes": (1, 2)}, {"text": "\ud800"}, {"number": float("inf")}])
+def test_a_job_that_left_memory_has_its_blocks_as_they_were(block: Block):
+    job = finished(blocks=[block])
+    jobs = filled([job], [])
+    assert job.id not in list(jobs)
+    assert jobs[job.id].blocks == [block]
 
 
 def test_a_job_that_never_existed_is_unknown():

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from pdfs import assemble, page_objects
 from waiting import wait_until
 
 from overspill.confined.worker import Worker
@@ -92,6 +95,50 @@ Worker(Path({str(tmp_path / "worker.py")!r}), max_running=1, max_seconds=60).run
         process.kill()
     with held.open() as file:
         wait_until(lambda: can_lock(file.fileno()))
+
+
+CHECK_SCHEMA = """
+from overspill.schema import find_misfit
+find_misfit({"properties": {"a": {"uniqueItems": True}}}, {"a": [{"n": n} for n in range(100_000)]})
+"""
+READ_PDF = """
+import sys
+from pathlib import Path
+from overspill.decoding.limits import Limits
+from overspill.decoding.pdf import read_pages
+from overspill.store.readers import BytesReader
+read_pages(BytesReader(Path(sys.argv[1]).read_bytes()), "", Limits(pdf_seconds=8))
+"""
+BECOME_REAPER = 36  # of prctl: orphans below this process become its children
+BUSY_SECONDS = 1.0  # of processor time: then it has begun
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks at processes in /proc")
+@pytest.mark.parametrize("work", [CHECK_SCHEMA, READ_PDF], ids=["schema", "pdf"])
+def test_a_worker_that_is_busy_ends_by_itself_when_its_parent_is_killed(work: str, tmp_path: Path):
+    slow_page = b"BT /F1 12 Tf " + b"(A) Tj " * 1_000_000 + b" ET"
+    (tmp_path / "slow.pdf").write_bytes(assemble(page_objects([slow_page])))
+    prctl = ctypes.CDLL(None).prctl
+    assert prctl(BECOME_REAPER, 1, 0, 0, 0) == 0
+    try:
+        with subprocess.Popen([sys.executable, "-c", work, str(tmp_path / "slow.pdf")]) as process:
+            wait_until(lambda: any(used_seconds(child) > BUSY_SECONDS for child in list_children(process.pid)))
+            (worker,) = list_children(process.pid)
+            process.kill()
+        _, status = os.waitpid(worker, 0)
+    finally:
+        prctl(BECOME_REAPER, 0, 0, 0, 0)
+    assert os.waitstatus_to_exitcode(status) == 1  # and not by the signal that its limit sends
+
+
+def list_children(pid: int) -> list[int]:
+    return [int(child) for file in Path(f"/proc/{pid}/task").glob("*/children") for child in file.read_text().split()]
+
+
+def used_seconds(pid: int) -> float:
+    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def can_lock(fd: int) -> bool:

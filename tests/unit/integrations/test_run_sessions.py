@@ -98,6 +98,37 @@ async def test_closing_while_the_next_run_opens_is_no_conflict(tmp_path: Path):
         await second.close()
 
 
+class BothLeft:
+    """A lock that lets nobody go on after it until both have left it."""
+
+    def __init__(self) -> None:
+        self._lock, self._left = threading.Lock(), threading.Barrier(2, timeout=30)
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *raised: object) -> None:
+        self._lock.release()
+        self._left.wait()
+
+
+def test_the_second_of_two_runs_that_end_in_two_threads_closes_their_session(tmp_path: Path):
+    adapter = sessions(tmp_path)
+    runs = [adapter.begin_run("c") for _ in range(2)]
+    for run in runs:
+        run.call_sync("dump", {}, lambda: BIG)
+    (opened,) = adapter._opened.values()
+    opened.lock = BothLeft()
+    threads = [threading.Thread(target=run.close_sync) for run in runs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    later = adapter.begin_run("c")
+    assert later.call_sync("dump", {}, lambda: BIG).kept
+    later.close_sync()
+
+
 async def test_a_run_that_is_dropped_closes_its_session(tmp_path: Path):
     run = sessions(tmp_path, "session").begin_run()
     await dump(run)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from threading import Event
 
@@ -13,12 +14,13 @@ import pytest
 
 from overspill import Session, Settings, handles, wording
 from overspill.errors import SessionClosed, UnknownHandle
-from overspill.retrieval.group import SessionGroup
+from overspill.record.events import JobChanged, OutputStored, encode_events
+from overspill.retrieval.group import SessionGroup, name_part
 from overspill.store.files.shelf import FileShelf
 from overspill.store.files.store import FileStore
 from overspill.store.memory import MemoryShelf, MemoryStore
 from overspill.store.protocols import Shelf, ShelfLabel
-from overspill.types import Kept
+from overspill.types import Kept, Size
 
 BIG = "line of text\n" * 2000
 SLICE = {"mode": "slice", "slice": {"lines": "1-1"}}
@@ -256,3 +258,50 @@ async def test_a_family_whose_name_begins_like_another_is_another(store: MemoryS
         for spelling in (kept.handle, kept.artifact_id, kept.name):
             with pytest.raises(UnknownHandle):
                 session.open(spelling)
+
+
+def end_jobs(store: MemoryStore, count: int) -> list[str]:
+    """As workers of a task engine do: each job has a part of the session for itself."""
+    ids = [handles.new() for _ in range(count)]
+    for id in ids:
+        with closing(store.open_shelf(id, name=name_part("team", id), retention="keep")) as shelf:
+            size = Size(4, 4, 1, 1)
+            kept = Kept(id, id, "tool", "background", size, "", handles.created_ms(id), blocks=tuple(range(100)))
+            shelf.append_journal(encode_events([OutputStored(1, kept), JobChanged(1, id, "tool", "ready", kept=True)]))
+    return ids
+
+
+def queue_jobs(store: MemoryStore, ids: list[str]) -> str:
+    session = handles.new()
+    with closing(store.open_shelf(session, name=f"team/{session}", retention="keep")) as shelf:
+        shelf.append_journal(encode_events(JobChanged(1, id, "tool", "queued", is_elsewhere=True) for id in ids))
+    return session
+
+
+def test_jobs_that_ended_elsewhere_have_their_sizes_and_take_little_memory() -> None:
+    store = MemoryStore()
+    group = SessionGroup(store, "team", shared_by=handles.new())
+    ids = end_jobs(store, 300)
+    queueing = queue_jobs(store, ids)
+    sizes = [{job.id: job.kept and job.kept.size.bytes for job in group.list_unread_jobs()} for _ in range(2)]
+    assert sizes == [dict.fromkeys(ids, 4)] * 2  # the second time from memory
+    held = group._ended_jobs
+    assert held.keys() == {queueing, *ids}
+    assert sum(map(len, held.values())) < 1_000 * len(ids)
+
+
+def test_what_is_known_of_an_ended_session_is_forgotten_when_the_session_is_gone() -> None:
+    store = MemoryStore()
+    group = SessionGroup(store, "team", shared_by=handles.new())
+    gone, stays = end_jobs(store, 2)
+    queueing = queue_jobs(store, [gone, stays])
+    assert len(group.list_unread_jobs()) == 2
+    store.remove_shelf(gone)
+    group.list_unread_jobs()
+    assert group._ended_jobs.keys() == {queueing, stays}
+
+
+def test_a_job_that_no_session_says_is_in_the_background_is_not_listed() -> None:
+    store = MemoryStore()
+    end_jobs(store, 1)
+    assert SessionGroup(store, "team", shared_by=handles.new()).list_unread_jobs() == []

@@ -249,3 +249,15 @@ def test_many_checks_start_few_processes() -> None:
             most = max(most, count_workers())
     assert [check.result() for check in checks] == [None] * len(checks)
     assert 0 < most <= MAX_WORKERS
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts processes in /proc")
+def test_a_server_whose_schema_takes_long_delays_no_other_server() -> None:
+    endless, value = {"properties": {"a": {"uniqueItems": True}}}, {"a": [{"n": n} for n in range(100_000)]}
+    with ThreadPoolExecutor(MAX_WORKERS) as threads:
+        checks = [threads.submit(fits_schema(endless, "slow"), value) for _ in range(MAX_WORKERS)]
+        while count_workers() < MAX_WORKERS:
+            assert not any(check.done() for check in checks)
+        assert fits_schema({"properties": {"a": {"type": "integer"}}}, "other")({"a": 1}) is None
+        assert not any(check.done() for check in checks)

@@ -1,6 +1,10 @@
 """A session that runs for days holds little in memory, and everything it stored can still be read."""
 
+import gc
+import json
+import tracemalloc
 from collections.abc import Iterable
+from pathlib import Path
 from threading import current_thread
 from typing import Any
 
@@ -12,6 +16,7 @@ from overspill.calls.background import MAX_FINISHED_JOBS
 from overspill.errors import UnknownHandle
 from overspill.gate.kept import MAX_ARGUMENT_CHARS, MAX_INLINE_BLOB_BYTES, MAX_OUTPUTS_IN_MEMORY
 from overspill.handles import new
+from overspill.store.files.store import FileStore
 from overspill.store.memory import MemoryStore
 from overspill.store.protocols import Shelf
 
@@ -64,12 +69,33 @@ async def test_jobs_that_left_memory_still_answer():
         failed, ready = await session.start("fail", {}, fail), await session.start("ready", {}, quick)
         drawn = await session.start("draw", {}, draw)
         await run_jobs(session, MAX_FINISHED_JOBS + MORE)
-        assert len(session._parts.calls.jobs.background) == MAX_FINISHED_JOBS + 1
+        assert len(session._parts.calls.jobs.background) == MAX_FINISHED_JOBS
         answers = [await session.invoke("get_tool_output", {"id": id, "mode": "raw"}) for id in (failed, ready, drawn)]
         filled = await session.call("look", {"text": f"{{{{output:{failed}}}}}"}, lambda text: text)
     assert "no such table" in filled.text
     assert [answer.text for answer in answers] == ["Tool failed: ValueError: no such table", "quick", "a picture"]
     assert answers[2].content[1:] == [IMAGE]
+
+
+@pytest.mark.slow
+async def test_a_finished_job_leaves_less_than_a_kilobyte_in_memory(tmp_path: Path):
+    async def draw() -> list[dict[str, str]]:
+        return json.loads('[{"type": "text", "text": "a picture"}, {"type": "image", "data": "aGVsbG8="}]')
+
+    async def measure(count: int) -> int:
+        for _ in range(count):
+            await session.start("draw", {}, draw)
+            await session.invoke("wait_for_tool_output")
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+
+    async with Session(Settings(), store=FileStore(tmp_path)) as session:
+        tracemalloc.start()
+        try:
+            before = await measure(MAX_FINISHED_JOBS)
+            assert await measure(2_000) - before < 2_000 * 1_024
+        finally:
+            tracemalloc.stop()
 
 
 async def test_images_of_the_background_are_stored_when_memory_holds_too_many():

@@ -7,7 +7,7 @@ import os
 import stat
 import subprocess
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from threading import Event
@@ -570,3 +570,30 @@ def test_a_session_takes_what_it_says_it_takes(options: dict[str, Any], said: st
 
 def test_the_package_knows_its_version():
     assert overspill.__version__ == version("overspill")
+
+
+async def test_a_server_whose_arguments_take_long_to_check_delays_no_other_server() -> None:
+    go, waiting, enough = Event(), Event(), 60  # more than the threads that all share
+
+    def check_for_long(args: Mapping[str, Any]) -> str | None:
+        waiting.set()
+        go.wait(60)
+        return None
+
+    settings = Settings(refs={"allow": [{"from": "*", "to": "*"}]})
+    async with Session(settings, store=MemoryStore()) as session:
+        args = {"text": f"{{{{output:{(await session.keep('stored')).handle}}}}}"}
+
+        async def call(server: str, check: Callable[[Mapping[str, Any]], str | None]) -> str:
+            return (await session.call("echo", args, lambda text: text, server=server, check=check)).text
+
+        async with anyio.create_task_group() as group:
+            for _ in range(enough):
+                group.start_soon(call, "slow", check_for_long)
+            try:
+                with anyio.fail_after(20):
+                    while not waiting.is_set():  # noqa: ASYNC110  # threads have no other way to say so
+                        await anyio.sleep(0.01)
+                    assert await call("other", lambda args: None) == "stored"
+            finally:
+                go.set()

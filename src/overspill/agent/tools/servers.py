@@ -15,7 +15,7 @@ from overspill.reading.references import Check
 from overspill.text.names import qualify_name
 from overspill.types import Output
 
-FitsSchema: TypeAlias = Callable[[object], Check]
+FitsSchema: TypeAlias = Callable[[object, str], Check]
 
 
 @asynccontextmanager
@@ -54,7 +54,7 @@ def _offer(name: str, server: Any, tool: Any, fits_schema: FitsSchema) -> Offere
     run = partial(_call, server, tool.name)
     parameters: dict[str, Any] = {"type": "object", "properties": {}, **tool.input_schema}
     offered_as, description = qualify_name(tool.name, name), tool.description or tool.name
-    return OfferedTool(offered_as, description, parameters, run, server=name, kind="mcp", check=fits_schema(parameters))
+    return OfferedTool(offered_as, description, parameters, run, server=name, kind="mcp", check=fits_schema(parameters, name))
 
 
 async def _call(server: Any, tool: str, /, **args: Any) -> Output:

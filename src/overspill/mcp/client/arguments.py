@@ -10,12 +10,12 @@ from overspill.schema import Unchecked, find_misfit
 from overspill.text.humanize import one_line
 
 
-def fits_schema(schema: Any) -> Check:
+def fits_schema(schema: Any, server: str = "") -> Check:
     """Make a check that says in a sentence what is wrong with arguments. An unusable schema passes: the server will check."""
 
     def check(args: Mapping[str, Any]) -> str | None:
         try:
-            found = find_misfit(schema, args)
+            found = find_misfit(schema, args, server)
         except Unchecked:
             return None
         # Quote the rule, not the value, which is stored content and may be large.

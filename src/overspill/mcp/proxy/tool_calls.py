@@ -57,7 +57,7 @@ class ToolCalls:
         if self._dry_run or malformed:
             return await self._pass_on(request, server, name, {} if args is given else {"arguments": args})
         call = partial(self._call, request, server, name)
-        check = fits_schema(self._catalog.describe_if_known(server, name).get("inputSchema", True))
+        check = fits_schema(self._catalog.describe_if_known(server, name).get("inputSchema", True), server.name)
         try:
             reply = await self._session.call(
                 name, args, call, server=server.name, kind="mcp", errors="raise", check=check, intent=intent

@@ -1,0 +1,79 @@
+"""Runs that stay open between calls: those that are silent are closed when there are too many, those that work are not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+import pytest
+
+from overspill import Settings
+from overspill.integrations.open_runs import OpenRuns, ResumableRuns
+from overspill.integrations.options import Options
+from overspill.integrations.sessions import Run, Sessions
+from tests.waiting import list_paths, until
+
+LIMIT = 2
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+def adapter(tmp_path: Path) -> Sessions:
+    return Sessions(Options("test", Settings(storeDir=str(tmp_path), retention="session", asyncTimeoutSecs=0.05)))
+
+
+def count_sessions(place: Path) -> int:
+    return len({path for path in list_paths(place) if path.name.startswith("session-")})
+
+
+@pytest.mark.parametrize("background", [False, True], ids=["waited for", "in the background"])
+@pytest.mark.parametrize("kind", [OpenRuns, ResumableRuns])
+async def test_a_run_whose_tool_is_running_is_not_closed_for_others(
+    adapter: Sessions, kind: type[OpenRuns | ResumableRuns], background: bool, tmp_path: Path
+):
+    go, began, answers = anyio.Event(), anyio.Event(), list[str]()
+    runs = kind(adapter, LIMIT)
+
+    async def find(name: str) -> Run:
+        return await runs.find(name, name) if isinstance(runs, OpenRuns) else runs.resume(name)
+
+    async def slow() -> str:
+        began.set()
+        await go.wait()
+        return "done"
+
+    async def call(run: Run, tool: Callable[[], object]) -> None:
+        answers.append((await run.call("tool", {}, tool)).text)
+
+    busy = await find("busy")
+    async with anyio.create_task_group() as group:
+        group.start_soon(call, busy, slow)
+        await began.wait()
+        if background:
+            await until(lambda: bool(answers))
+        for number in range(4):
+            await call(await find(f"other {number}"), lambda: "quick")
+        await until(lambda: count_sessions(tmp_path) == LIMIT)  # the busy one and the last
+        go.set()
+    if background:
+        assert "tool (id: " in (await busy.invoke("wait_for_tool_output", {})).text
+        assert answers[1:] == ["quick"] * 4
+    else:
+        assert sorted(answers) == ["done", *["quick"] * 4]
+    assert await find("busy") is busy
+    await busy.close()
+
+
+async def test_a_run_that_is_no_longer_busy_is_closed(adapter: Sessions, tmp_path: Path):
+    runs = OpenRuns(adapter, LIMIT)
+    for number in range(4):
+        await (await runs.find(number, "")).call("tool", {}, lambda: "quick")
+    assert count_sessions(tmp_path) == LIMIT
+    for number in range(4):
+        await runs.close(number)
+    assert count_sessions(tmp_path) == 0
