@@ -28,7 +28,7 @@ class FairPlaces:
                     return False
                 self._free -= 1
                 self._taken[owner] = self._taken.get(owner, 0) + 1
-                self._served = [each for each in self._served if each is not owner] + [owner]
+                self._served = [each for each in self._served if each != owner] + [owner]
                 return True
             finally:
                 self._count_down(self.waiting, owner)
@@ -40,7 +40,7 @@ class FairPlaces:
 
     def _is_next(self, owner: object) -> bool:
         ready = [each for each in self.waiting if self._may_take(each)]
-        return owner in ready and owner is min(ready, key=lambda each: self._served.index(each) if each in self._served else -1)
+        return owner in ready and owner == min(ready, key=lambda each: self._served.index(each) if each in self._served else -1)
 
     def _may_take(self, owner: object) -> bool:
         return self._free > 0 and self._taken.get(owner, 0) < self._most_each
@@ -50,5 +50,5 @@ class FairPlaces:
         if not counts[owner]:
             del counts[owner]
         if owner not in self._taken and owner not in self.waiting:
-            self._served = [each for each in self._served if each is not owner]
+            self._served = [each for each in self._served if each != owner]
         self._changed.notify_all()

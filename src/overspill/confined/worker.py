@@ -54,8 +54,8 @@ class Processes:
 class Worker:
     """A script of ours that reads its work from standard input and writes its answer to standard output.
 
-    `max_running` processes at a time, `max_each` of them for the same `Processes`; each is killed after `max_seconds`. It ends
-    sooner by itself, when it has used its processor time.
+    `max_running` processes at a time, `max_each` of them for the same owner; each is killed after `max_seconds`. It ends sooner
+    by itself, when it has used its processor time.
     """
 
     def __init__(self, script: Path, *, max_running: int, max_seconds: float, max_each: int | None = None) -> None:
@@ -67,24 +67,27 @@ class Worker:
     def can_run() -> bool:
         return bool(sys.executable) and not getattr(sys, "frozen", False)
 
-    def run(self, data: bytes | memoryview, seconds: float | None = None, processes: Processes | None = None) -> Finished:
+    def run(
+        self, data: bytes | memoryview, seconds: float | None = None, processes: Processes | None = None, owner: str = ""
+    ) -> Finished:
         """Blocks. `seconds` replaces `max_seconds` for this piece of work; the time until a place is free counts too. It is one
-        of `processes` while it runs. Raises OSError if it could not be started."""
+        of `processes` while it runs, and they own it if no owner is named. Raises OSError if it could not be started."""
         deadline = time.monotonic() + (self._seconds if seconds is None else seconds)
         # -I and -S: nothing of the environment or the working directory decides what the worker imports, only our own path does.
         command = [sys.executable, "-I", "-S", self._script, *filter(None, sys.path)]
-        owner = processes or Processes()
-        if not self._places.take(owner, deadline):
+        processes = processes or Processes()
+        owned_by = owner or processes
+        if not self._places.take(owned_by, deadline):
             return Finished(b"", is_complete=False)
         try:
             pipe = subprocess.PIPE
             with (
                 subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env={}) as process,  # noqa: S603
-                owner.hold(process),
+                processes.hold(process),
             ):
                 return _finish(process, data, max(0.0, deadline - time.monotonic()))
         finally:
-            self._places.give_back(owner)
+            self._places.give_back(owned_by)
 
 
 def _finish(process: subprocess.Popen[bytes], data: bytes | memoryview, seconds: float) -> Finished:

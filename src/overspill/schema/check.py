@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from overspill.confined.worker import Worker
 
 MAX_WORKERS = 4
 """For the schemas of one server. Those of others do not wait for them."""
-_MAX_SERVERS = 1_000  # whose checks are counted
+_worker = Worker(Path(__file__).with_name("worker.py"), max_running=4 * MAX_WORKERS, max_seconds=15.0, max_each=MAX_WORKERS)
 
 
 class Misfit(Struct, frozen=True):
@@ -45,16 +44,11 @@ def find_flaw(schema: Any) -> str:
     return _ask({"schema": schema}).flaw
 
 
-@lru_cache(_MAX_SERVERS)
-def _worker_for(server: str) -> Worker:
-    return Worker(Path(__file__).with_name("worker.py"), max_running=MAX_WORKERS, max_seconds=15.0)
-
-
 def _ask(request: dict[str, Any], server: str = "") -> _Answer:
     if not Worker.can_run():
         raise Unchecked("there is no Python to check it with")
     try:
-        done = _worker_for(server).run(json.dumps(request).encode())
+        done = _worker.run(json.dumps(request).encode(), owner=server or "ours")
         if not done.is_complete:  # ended by a limit
             raise Unchecked("it is too large or takes too long")
         answer = msgspec.convert(json.loads(done.output), _Answer)
