@@ -97,6 +97,8 @@ class RunningCommand:
 
     def send(self, number: int) -> None:
         """To all of its processes. On a terminal, it is in our group, which others may be in, too."""
+        if self._ended.is_set():  # its id may be that of another process by now
+            return
         if self._is_apart:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, number)

@@ -373,7 +373,7 @@ def test_killing_keep_on_a_terminal_leaves_nothing_of_the_command_running(shell:
 @pytest.mark.parametrize("lines", [3, 20_000])
 @pytest.mark.parametrize("options", [*MODES, ["--set", "storeDir=/dev/null/none"]])
 def test_keep_ends_with_the_command_and_not_with_what_the_command_left_running(shell: Shell, lines: int, options: list[str]):
-    command = f"sleep 100 2>/dev/null & echo $! > left; i=0; seq {lines}; printf end; exit 3"
+    command = f"sleep 100 2>/dev/null & echo $! > left; seq {lines}; printf end; exit 3"
     ended = shell.keep(*options, "--", "sh", "-c", command)
     left = int((shell.root / "left").read_text())
     assert is_alive(left)
