@@ -51,10 +51,11 @@ class _Reachable:
 class Listening(_Reachable):
     """A proxy process on a free port of loopback."""
 
-    def __init__(self, root: Path, *options: str) -> None:
+    def __init__(self, root: Path, *options: str, max_files: int | None = None) -> None:
         tokens = [] if "--no-token" in options else ["--token-env", "ANN", "--token-env", "BOB"]
         options = tuple(option for option in options if option != "--no-token")
-        command = [sys.executable, "-c", MAIN, "proxy", "--http", "127.0.0.1:0", *tokens, *options]
+        limited = [] if max_files is None else ["sh", "-c", 'ulimit -n "$0" && exec "$@"', str(max_files)]
+        command = [*limited, sys.executable, "-c", MAIN, "proxy", "--http", "127.0.0.1:0", *tokens, *options]
         self.process = subprocess.Popen(
             [*command, "--", sys.executable, str(SERVER)], env=environ(root), stderr=subprocess.PIPE, text=True
         )
@@ -102,7 +103,7 @@ class Served(_Reachable):
 
 
 class ByHand:
-    """A session of the older protocol that opens no stream, and never says goodbye."""
+    """A session of the older protocol that opens no stream, and says goodbye only if told to."""
 
     def __init__(self, url: str, token: str = ANN, name: str = "by hand") -> None:
         self._url = url
@@ -118,6 +119,10 @@ class ByHand:
         self._headers |= {name: answer.headers[name] for name in ("mcp-session-id",) if name in answer.headers}
         found = [json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: {")]
         return found[-1] if found else {}
+
+    def leave(self) -> None:
+        """Says goodbye after all."""
+        httpx2.delete(self._url, headers=self._headers, timeout=60).raise_for_status()
 
     def text(self, name: str, arguments: Mapping[str, Any] | None = None, timeout: float = 60) -> str:
         params = {"name": name, "arguments": arguments or {}}

@@ -116,9 +116,10 @@ ROOMS: dict[str, Room] = {
         "a user's tools are named on the command line",
     ),
     "testing": Room("stand-ins for tests: scripted models, tools that end when told to", "errors models types"),
+    "web": Room("what serving HTTP takes: an address, and connections that keep nobody else out", "errors", "uvicorn"),
     "mcp": Room(
         "MCP: the client, the proxy, the config files of other clients",
-        "calls errors gate models reading record retrieval schema session settings store text types wording",
+        "calls errors gate models reading record retrieval schema session settings store text types web wording",
         "mcp mcp_types pydantic ruamel starlette tomlkit uvicorn",
         "the SDK takes a second to import, and the proxy's servers start meanwhile",
     ),
@@ -142,13 +143,13 @@ ROOMS: dict[str, Room] = {
     ),
     "view": Room(
         "the read-only web page over stores and their journals",
-        "decoding errors gate handles lexical reading record retrieval settings sql store text types",
+        "decoding errors gate handles lexical reading record retrieval settings sql store text types web",
         "jinja2 markdown_it markupsafe starlette uvicorn",
     ),
     "cli": Room(
         "the command line: parsing and rendering",
         "agent errors extraction handles hooks mcp models overspill reading record retrieval session settings shell sql "
-        "store task_queue text types view wording worker",
+        "store task_queue text types view web wording worker",
         "click rich",
         "a command imports what it runs, so that the others start fast",
     ),

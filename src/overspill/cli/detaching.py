@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from threading import Thread
 from typing import TypeAlias
 
 from overspill.cli import ending
@@ -22,14 +23,17 @@ def run_detachable(work: Callable[[Detachable], int]) -> int:
     sys.stdout.flush()
     sys.stderr.flush()
     told, telling = os.pipe()
+    lifeline, ours = os.pipe()  # closed when we end
     signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)  # until both are ready for them
     child = os.fork()  # before there are threads
     if not child:
         os.close(told)
-        os._exit(_work(work, telling))
+        os.close(ours)
+        os._exit(_work(work, telling, lifeline))
     with SignalForwarder() as signals:
-        signals.forward_to(child)
+        signals.forward_to(lambda number: os.kill(child, number))
         os.close(telling)
+        os.close(lifeline)
         with open(told, "rb") as pipe:
             message = pipe.read()
         if message == _LEFT:
@@ -38,9 +42,17 @@ def run_detachable(work: Callable[[Detachable], int]) -> int:
         return int(message) if message else os.waitstatus_to_exitcode(status)
 
 
-def _work(work: Callable[[Detachable], int], telling: int) -> int:
+def _work(work: Callable[[Detachable], int], telling: int, lifeline: int) -> int:
     os.setsid()  # what ends or stops the caller's processes together does not reach this one
     has_left = False
+
+    def follow() -> None:
+        """End like the caller if that was killed. What guards the command sees that we are gone, and ends the command."""
+        os.read(lifeline, 1)
+        if not has_left:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    Thread(target=follow, daemon=True).start()
 
     def leave() -> None:
         nonlocal has_left

@@ -1,16 +1,20 @@
-"""A command whose standard output is read as it comes. Signals that reach us reach it too."""
+"""A command whose output is read as it comes. Signals that reach us reach all of its processes, and none outlives us."""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
+import struct
 import subprocess
-from collections.abc import AsyncIterator, Sequence
-from contextlib import ExitStack, suppress
+import termios
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import ExitStack, asynccontextmanager, suppress
+from pathlib import Path
 from types import FrameType
 
 import anyio
-from anyio.abc import ByteReceiveStream, Process
+import anyio.to_thread
 
 from overspill.errors import OverspillError
 from overspill.shell.waking import wake_on_signals
@@ -18,6 +22,11 @@ from overspill.shell.waking import wake_on_signals
 MAX_BLOCK_BYTES = 1 << 18
 FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 _SENT_BY_TERMINALS = (signal.SIGINT, signal.SIGQUIT)
+_GUARD = """
+end() { kill -s STOP "$1"; for child in $(cat /proc/"$1"/task/*/children); do end "$child"; done; kill -s KILL "$1"; }
+read pid && ! read ended && { end "$pid"; kill -s KILL -- "-$pid"; }
+"""
+"""A script that reads the id of a process, and ends it with all that it started unless another line follows."""
 
 
 class CommandNotStarted(OverspillError):
@@ -28,10 +37,116 @@ class CommandNotStarted(OverspillError):
         self.exit_code = exit_code
 
 
-async def start(command: Sequence[str], *, stdin: int | None, stderr: int | None) -> Process:
-    """None: the command has ours. Raises CommandNotStarted."""
+class OutputPipe:
+    """What a command prints into it. Processes that the command leaves running may keep it open for as long as they want."""
+
+    def __init__(self, ends: ExitStack, entrances: ExitStack) -> None:
+        self._end, self.entrance = os.pipe()
+        os.set_blocking(self._end, False)
+        ends.callback(os.close, self._end)
+        entrances.callback(os.close, self.entrance)
+        self._has_ended = False
+        self._waiting = anyio.CancelScope()
+
+    def note_end(self) -> None:
+        """The command has ended, so everything that it printed is in the pipe or was read."""
+        self._has_ended = True
+        self._waiting.cancel()
+
+    async def read(self) -> AsyncIterator[bytes]:
+        left: int | None = None
+        while True:
+            if self._has_ended and left is None:
+                left = struct.unpack("i", fcntl.ioctl(self._end, termios.FIONREAD, bytes(4)))[0]
+            try:
+                block = os.read(self._end, MAX_BLOCK_BYTES if left is None else min(left, MAX_BLOCK_BYTES))
+            except BlockingIOError:
+                with anyio.CancelScope() as self._waiting:
+                    if not self._has_ended:
+                        await anyio.wait_readable(self._end)
+                continue
+            if not block:
+                return
+            left = None if left is None else left - len(block)
+            yield block
+
+
+class RunningCommand:
+    def __init__(
+        self, process: subprocess.Popen[bytes], stdout: OutputPipe, stderr: OutputPipe | None, *, is_apart: bool
+    ) -> None:
+        self.stdout = stdout
+        self.stderr = stderr
+        self._process = process
+        self._is_apart = is_apart
+        self._ended = anyio.Event()
+
+    @property
+    def exit_code(self) -> int:
+        """Minus the signal that ended it. 0 while it runs."""
+        return self._process.returncode or 0
+
+    async def wait(self) -> None:
+        await self._ended.wait()
+
+    def note_end(self) -> None:
+        self._ended.set()
+        for pipe in (self.stdout, self.stderr):
+            if pipe is not None:
+                pipe.note_end()
+
+    def send(self, number: int) -> None:
+        """To all of its processes. On a terminal, it is in our group, which others may be in, too."""
+        if self._ended.is_set():  # its id may be that of another process by now
+            return
+        if self._is_apart:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, number)
+            return
+        for pid in (self._process.pid, *_find_descendants(self._process.pid)):
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+
+@asynccontextmanager
+async def run_command(command: Sequence[str], *, stdin: int | None, reads_stderr: bool) -> AsyncGenerator[RunningCommand]:
+    """Run it until it ends. Signals go to it meanwhile. `stdin` None: it has ours. Raises CommandNotStarted."""
+    is_apart = not (os.isatty(0) or os.isatty(2))  # in a session of its own it could not read from our terminal
+    failure: Exception | None = None
+    with SignalForwarder() as signals, CommandGuard() as guard, ExitStack() as pipes:
+        with ExitStack() as entrances:  # ours; the command has its own
+            stdout, stderr = OutputPipe(pipes, entrances), OutputPipe(pipes, entrances) if reads_stderr else None
+            process = _start(command, stdin, stdout.entrance, stderr and stderr.entrance, is_apart=is_apart)
+            guard.watch(process.pid)  # at once: the command runs already
+        running = RunningCommand(process, stdout, stderr, is_apart=is_apart)
+        signals.forward_to(running.send, shares_terminal=not is_apart)
+
+        async def wait() -> None:
+            try:
+                await anyio.to_thread.run_sync(process.wait, abandon_on_cancel=True)
+            finally:
+                if process.returncode is None:  # we were cancelled
+                    process.kill()
+                    process.wait()
+                guard.release()
+                running.note_end()
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(wait)
+            try:
+                yield running
+            except Exception as error:  # raised below, because the group would wrap it
+                failure = error
+            pipes.close()  # if we failed, the command learns that nobody reads
+    if failure is not None:
+        raise failure
+
+
+def _start(
+    command: Sequence[str], stdin: int | None, stdout: int, stderr: int | None, *, is_apart: bool
+) -> subprocess.Popen[bytes]:
     try:
-        return await anyio.open_process(list(command), stdin=stdin, stdout=subprocess.PIPE, stderr=stderr)
+        return subprocess.Popen(command, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=is_apart)  # noqa: S603
     except FileNotFoundError as error:
         if error.filename not in (None, command[0]):  # the working directory is gone
             raise
@@ -41,27 +156,54 @@ async def start(command: Sequence[str], *, stdin: int | None, stderr: int | None
         raise CommandNotStarted(f"{command[0]} could not be started: {why}.", 126) from None
 
 
-async def read_blocks(stream: ByteReceiveStream) -> AsyncIterator[bytes]:
-    with suppress(anyio.EndOfStream):
-        while True:
-            yield await stream.receive(MAX_BLOCK_BYTES)
+class CommandGuard:
+    """A process that ends a command with all that it started, if we are gone before the command."""
+
+    def __init__(self) -> None:
+        self._guard: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> CommandGuard:
+        nothing = subprocess.DEVNULL
+        with suppress(OSError):  # a system without a shell
+            self._guard = subprocess.Popen(  # noqa: S603  # our own script
+                ["/bin/sh", "-c", _GUARD], stdin=subprocess.PIPE, stdout=nothing, stderr=nothing, cwd="/", start_new_session=True
+            )
+        return self
+
+    def watch(self, pid: int) -> None:
+        self._tell(b"%d\n" % pid)
+
+    def release(self) -> None:
+        """The command has ended, so its id may soon be that of another process."""
+        self._tell(b"\n")
+
+    def __exit__(self, *_: object) -> None:
+        if self._guard is not None:
+            self._guard.communicate()
+
+    def _tell(self, line: bytes) -> None:
+        if self._guard is not None and self._guard.stdin is not None:
+            with suppress(BrokenPipeError):
+                self._guard.stdin.write(line)
+                self._guard.stdin.flush()
 
 
 class SignalForwarder:
-    """While it is entered, signals that should end us go to a process instead. It decides what to do, and we end when it ends.
+    """While it is entered, signals that should end us are sent on instead. Whoever gets them decides, and we end when they end.
 
     Enter it before the process starts, so that no signal is missed. Those that were blocked until now come now.
     """
 
     def __init__(self) -> None:
-        self._pid: int | None = None
+        self._send: Callable[[int], None] | None = None
+        self._shares_terminal = False
         self._waiting: list[int] = []
         self._undoing = ExitStack()
 
-    def forward_to(self, pid: int) -> None:
-        self._pid = pid
+    def forward_to(self, send: Callable[[int], None], *, shares_terminal: bool = False) -> None:
+        self._send, self._shares_terminal = send, shares_terminal
         while self._waiting:
-            self._send(pid, self._waiting.pop(0))
+            send(self._waiting.pop(0))
 
     def __enter__(self) -> SignalForwarder:
         self._undoing.enter_context(wake_on_signals())
@@ -75,14 +217,19 @@ class SignalForwarder:
         self._undoing.close()
 
     def _forward(self, number: int, frame: FrameType | None) -> None:
-        if self._pid is None:
+        if self._send is None:
             self._waiting.append(number)
-        elif number not in _SENT_BY_TERMINALS or not _is_in_foreground():  # a terminal sends it to both
-            self._send(self._pid, number)
+        elif not (self._shares_terminal and number in _SENT_BY_TERMINALS and _is_in_foreground()):  # a terminal sends it to both
+            self._send(number)
 
-    def _send(self, pid: int, number: int) -> None:
-        with suppress(ProcessLookupError):
-            os.kill(pid, number)
+
+def _find_descendants(pid: int) -> list[int]:
+    found: list[int] = []
+    for file in Path(f"/proc/{pid}/task").glob("*/children"):  # Linux has it
+        with suppress(OSError):
+            for child in map(int, file.read_text().split()):
+                found += [child, *_find_descendants(child)]
+    return found
 
 
 def _is_in_foreground() -> bool:

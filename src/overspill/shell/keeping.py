@@ -12,7 +12,7 @@ from typing import Protocol
 
 import anyio
 import anyio.to_thread
-from anyio.abc import ObjectSendStream, Process
+from anyio.abc import ObjectSendStream
 
 from overspill.calls.job import Job, current
 from overspill.calls.service import Background
@@ -20,7 +20,7 @@ from overspill.errors import StoreError
 from overspill.record.events import CommandEnded, now_ms
 from overspill.session.session import Session
 from overspill.settings import Layer, Settings
-from overspill.shell.command import SignalForwarder, read_blocks, start
+from overspill.shell.command import RunningCommand, run_command
 from overspill.text import encoding
 from overspill.types import Reply
 from overspill.wording import shell as wording
@@ -116,18 +116,13 @@ async def _keep_command(
 ) -> int:
     may_leave = background_after is not None
     background: Background = "now" if background_after == 0 else may_leave
-    with SignalForwarder() as signals:
-        process = await start(
-            command,
-            stdin=subprocess.DEVNULL if may_leave and os.isatty(0) else None,
-            stderr=subprocess.PIPE if may_leave else None,
-        )
-        signals.forward_to(process.pid)
+    stdin = subprocess.DEVNULL if may_leave and os.isatty(0) else None
+    async with run_command(command, stdin=stdin, reads_stderr=may_leave) as running:
         send, receive = anyio.create_memory_object_stream[bytes]()
-        output = CommandOutput(receive, lambda id: session.note(CommandEnded(now_ms(), id, process.returncode or 0)))
+        output = CommandOutput(receive, lambda id: session.note(CommandEnded(now_ms(), id, running.exit_code)))
         failure: Exception | None = None
-        async with process, anyio.create_task_group() as group:
-            group.start_soon(_pump, process, send, output)
+        async with anyio.create_task_group() as group:
+            group.start_soon(_pump, running, send, output)
             try:
                 reply = await session.call(Path(command[0]).name, {}, output.produce, background=background, intent=what)
                 if reply.job is not None and background_after is not None:
@@ -142,7 +137,7 @@ async def _keep_command(
                 group.cancel_scope.cancel()
         if failure is not None:
             raise failure
-    return process.returncode or 0
+    return running.exit_code
 
 
 @asynccontextmanager
@@ -158,14 +153,9 @@ async def _open_session(settings: Settings, printer: Printer) -> AsyncGenerator[
 
 
 async def _pass_command(command: Sequence[str], printer: Printer) -> int:
-    with SignalForwarder() as signals:
-        process = await start(command, stdin=None, stderr=None)
-        signals.forward_to(process.pid)
-        async with process:  # closes our end if nobody reads ours, so that the command learns of it
-            assert process.stdout is not None
-            await _pass(read_blocks(process.stdout), printer)
-            await process.wait()
-    return process.returncode or 0
+    async with run_command(command, stdin=None, reads_stderr=False) as running:
+        await _pass(running.stdout.read(), printer)
+    return running.exit_code
 
 
 async def _pass(blocks: AsyncIterable[bytes], printer: Printer) -> None:
@@ -174,9 +164,8 @@ async def _pass(blocks: AsyncIterable[bytes], printer: Printer) -> None:
     printer.write(b"")
 
 
-async def _pump(process: Process, send: ObjectSendStream[bytes], output: CommandOutput) -> None:
+async def _pump(running: RunningCommand, send: ObjectSendStream[bytes], output: CommandOutput) -> None:
     """Standard error goes on to ours, and to the output once nobody reads ours."""
-    assert process.stdout is not None
 
     async def relay(errors: AsyncIterator[bytes]) -> None:
         async for block in errors:
@@ -188,11 +177,11 @@ async def _pump(process: Process, send: ObjectSendStream[bytes], output: Command
 
     async with send:
         async with anyio.create_task_group() as group:
-            if process.stderr is not None:
-                group.start_soon(relay, read_blocks(process.stderr))
-            async for block in read_blocks(process.stdout):
+            if running.stderr is not None:
+                group.start_soon(relay, running.stderr.read())
+            async for block in running.stdout.read():
                 await send.send(block)
-        await process.wait()
+        await running.wait()
 
 
 def _write_all(fd: int, data: bytes) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Collection
 
 from starlette.applications import Starlette
@@ -43,7 +44,7 @@ def build_application(
         Route(f"{_OUTPUT}/reply", replies.rebuilt),
         Route("/reply/{session}/{id}/{start:int}", replies.recorded),
         Route("/citation/{session}/{op}", outputs.citation),
-        Route("/live", live.listen),
+        Route("/live", live),
         Route("/savings", pages.savings),
         Route("/savings.json", pages.days),
         Mount("/static", StaticFiles(directory=FOLDER / "static")),
@@ -54,7 +55,7 @@ def build_application(
             case HTTPException():
                 return showing.page("problem.html", problem.status_code, what="There is no such page.")
             case OverspillError():
-                return showing.page("problem.html", problem.code, what=str(problem))
+                return showing.page("problem.html", _find_status(problem), what=str(problem))
             case _:  # ours: the reason is for the log of a developer, not for a page
                 return showing.page("problem.html", 500, what="Something went wrong inside the viewer.")
 
@@ -63,3 +64,9 @@ def build_application(
         middleware=[Middleware(Guard, entrance=entrance, hosts=hosts, port=port)],
         exception_handlers={OverspillError: explain, HTTPException: explain, Exception: explain},
     )
+
+
+def _find_status(problem: OverspillError) -> int:
+    """A link where a file should be is not followed, so there is nothing to show."""
+    cause = problem.__cause__
+    return 404 if isinstance(cause, OSError) and cause.errno in (errno.ELOOP, errno.ENOTDIR) else problem.code

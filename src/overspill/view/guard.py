@@ -12,6 +12,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from overspill.web.connections import LET_IN
+
 _SECRET_BYTES = 32
 _FOLDER_BYTES = 12
 _MAX_FIELDS = 50
@@ -86,7 +88,10 @@ class Guard:
             return
         if scope["type"] != "http":
             return
-        answer = self._answer(scope) or self._app
+        answer = self._answer(scope)
+        if answer is None:
+            scope[LET_IN] = True
+            answer = self._app
         await answer(scope, receive, _add_headers(send))
 
     def _answer(self, scope: Scope) -> Response | None:

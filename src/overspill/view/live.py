@@ -8,10 +8,11 @@ from collections.abc import AsyncIterator
 import anyio
 import anyio.to_thread
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.responses import PlainTextResponse, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from overspill.errors import OverspillError
-from overspill.view.bells import Bell, Bells
+from overspill.view.bells import Bells
 from overspill.view.library import Library
 
 POLL_SECONDS = 0.5
@@ -31,22 +32,24 @@ class LivePages:
         self._poll_seconds = poll_seconds
         self._listeners = 0
 
-    async def listen(self, request: Request) -> Response:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Counts a stream from before it opens until after it has ended, however it ends."""
         if self._listeners >= _MAX_LISTENERS:
-            return PlainTextResponse("Too many pages are open for all of them to be kept up to date.", 503)
+            refusal = PlainTextResponse("Too many pages are open for all of them to be kept up to date.", 503)
+            await refusal(scope, receive, send)
+            return
+        request = Request(scope, receive)
         session = request.query_params.get("session", "")
-        if session:
-            await anyio.to_thread.run_sync(self._library.session, session)  # raises if there is none
-        return StreamingResponse(self._listen(request, session), media_type="text/event-stream")
-
-    async def _listen(self, request: Request, session: str) -> AsyncIterator[str]:
-        with self.bells.hang(session) as bell:
-            async for said in self._tell(request, session, bell):
-                yield said
-
-    async def _tell(self, request: Request, session: str, bell: Bell) -> AsyncIterator[str]:
         self._listeners += 1
         try:
+            if session:
+                await anyio.to_thread.run_sync(self._library.session, session)  # raises if there is none
+            await StreamingResponse(self._tell(request, session), media_type="text/event-stream")(scope, receive, send)
+        finally:
+            self._listeners -= 1
+
+    async def _tell(self, request: Request, session: str) -> AsyncIterator[str]:
+        with self.bells.hang(session) as bell:
             seen, told = await anyio.to_thread.run_sync(self._look, session), time.monotonic()
             yield ": watching\n\n"
             while not await request.is_disconnected():
@@ -61,8 +64,6 @@ class LivePages:
                     yield ": still here\n\n"  # a browser that is gone shows only when something is sent
                 await anyio.sleep(_BACK_OFF * took)
                 await bell.wait(self._poll_seconds - _BACK_OFF * took)
-        finally:
-            self._listeners -= 1
 
     def _look(self, session: str) -> object:
         """What differs as soon as something was written."""

@@ -98,12 +98,10 @@ class OutputPages:
         template = "_found.html" if is_part else "found.html"
         try:
             item, found = await self._searches.run(work)
-        except HandleError:
-            raise
         except OverspillError as problem:
-            return self._showing.page(
-                "_refused.html" if is_part else "problem.html", 200 if is_part else problem.code, what=str(problem)
-            )
+            if not is_part or isinstance(problem, HandleError):
+                raise
+            return self._showing.page("_refused.html", what=str(problem))
         return self._showing.page(template, kept=item.kept, found=found, way=way, words=words)
 
     async def citation(self, request: Request) -> Response:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import socket
 import stat
 from collections.abc import Generator
 from contextlib import contextmanager
-from ipaddress import ip_address
 from pathlib import Path
 
 import anyio
@@ -15,7 +13,6 @@ import anyio.to_thread
 import uvicorn
 from markupsafe import escape
 
-from overspill.errors import SettingsError
 from overspill.record.events import Entry
 from overspill.retrieval.archive import Archive
 from overspill.store.files.scratch import ScratchFolder
@@ -24,8 +21,10 @@ from overspill.view.guard import Entrance
 from overspill.view.library import Library
 from overspill.view.live import POLL_SECONDS, LivePages
 from overspill.view.searches import Searches
+from overspill.web.addresses import bracket, is_loopback, open_listener
+from overspill.web.descriptors import Descriptors
+from overspill.web.server import WebServer
 
-_MAX_CONNECTIONS = 64
 _GRACE_SECONDS = 2
 
 
@@ -34,38 +33,20 @@ class Address:
 
     def __init__(self, host: str = "127.0.0.1", port: int = 0) -> None:
         self._host = host
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        try:
-            self.listener = socket.create_server((host, port), family=family)
-        except OSError as problem:
-            why = str(problem.strerror).partition(" (while")[0]  # the rest repeats the address
-            raise SettingsError(f"Cannot listen on {host}:{port}: {why}. Choose another --port, or leave it out.") from None
-        # Every connection inherits it. Without it, an answer in two parts waits 40 ms for the browser's acknowledgement.
-        self.listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.listener = open_listener(host, port, " Choose another --port, or leave it out.")
         self.port: int = self.listener.getsockname()[1]
 
     @property
     def origin(self) -> str:
-        return f"http://{self._bracket(self._host)}:{self.port}"
+        return f"http://{bracket(self._host)}:{self.port}"
 
     @property
     def hosts(self) -> frozenset[str]:
-        names = {self._bracket(self._host), *(("localhost",) if is_loopback(self._host) else ())}
+        names = {bracket(self._host), *(("localhost",) if is_loopback(self._host) else ())}
         return frozenset(f"{name}:{self.port}" for name in names)
 
-    @staticmethod
-    def _bracket(host: str) -> str:
-        return f"[{host}]" if ":" in host else host
 
-
-def is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-class Viewer(uvicorn.Server):
+class Viewer(WebServer):
     """The page over an archive. `link` opens it, once. Journals of live sessions are looked at every `poll_seconds`."""
 
     def __init__(self, archive: Archive, address: Address, poll_seconds: float = POLL_SECONDS) -> None:
@@ -86,29 +67,18 @@ class Viewer(uvicorn.Server):
                 log_level="critical",  # invalid requests from strangers would fill the log, and addresses may hold the token
                 access_log=False,
                 server_header=False,
-                limit_concurrency=_MAX_CONNECTIONS,
                 timeout_graceful_shutdown=_GRACE_SECONDS,
-            )
+            ),
+            address.listener,
+            Descriptors(lambda _: None),
         )
 
     def observe(self, session: str, event: Entry) -> None:
         """Give this to a session in the same process, `Session(observers=[viewer.observe])`, and open pages follow it at once."""
         self._live.bells.observe(session, event)
 
-    @contextmanager
-    def capture_signals(self) -> Generator[None]:
-        """Leave signals to the program."""
-        yield
-
     async def serve_until(self, stop: anyio.Event) -> None:
-        async def end() -> None:
-            await stop.wait()
-            self.should_exit = True
-
-        async with anyio.create_task_group() as group:
-            group.start_soon(end)
-            await self.serve(sockets=[self.address.listener])
-            group.cancel_scope.cancel()
+        await super().serve_until(stop)
         await anyio.to_thread.run_sync(self._searches.close)
 
 

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 from commands import RUN, bare_environment, on_a_terminal
-from waiting import until
+from upstream import is_alive
+from waiting import until, wait_until
 
 LOG = "".join(f"INFO step {i} done\n" for i in range(3000)) + "ERROR step 3000 failed: no space left on device\n"
 PRINT_LOG = "for i in range(3000): print('INFO step', i, 'done')\nprint('ERROR step 3000 failed: no space left on device')"
@@ -43,6 +44,9 @@ class Shell:
         ended = self.run("get", name, *args)
         assert ended.returncode == 0, ended.stderr
         return ended.stdout.decode()
+
+    def exported(self, name: str) -> bytes:
+        return self.run("artifacts", "export", name, "-").stdout
 
     def leave(self, *args: str) -> str:
         """Keep a command that goes to the background, and return its id."""
@@ -310,7 +314,6 @@ async def test_a_killed_keeper_leaves_what_was_stored(shell: Shell):
     os.kill(keeper, signal.SIGKILL)
     await until(lambda: b"interrupted" in shell.run("get", id).stdout)
     assert shell.get(id).startswith("one\n")
-    go.write_text("\n")
 
 
 @pytest.mark.slow
@@ -321,6 +324,70 @@ def test_a_signal_before_the_background_ends_the_command(shell: Shell):
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=60)
     assert process.returncode == -signal.SIGTERM
+
+
+FAMILY = "sh -c 'trap \"\" TERM; echo $$; exec sleep 100' & sleep 100 & echo $!; wait"
+"""Prints the ids of two processes that it started. Only one of them heeds SIGTERM."""
+MODES = [[], ["--background-after", "60"]]
+
+
+def start_family(shell: Shell, *options: str, **how: Any) -> tuple[subprocess.Popen[bytes], list[int]]:
+    """With their standard output on standard error, so that they can be read while they run."""
+    process = shell.start("keep", *options, "--", "sh", "-c", f"({FAMILY}) >&2", **({"stdin": subprocess.DEVNULL} | how))
+    assert process.stderr is not None
+    return process, sorted(int(process.stderr.readline()) for _ in range(2))
+
+
+@pytest.mark.parametrize("options", MODES)
+def test_sigterm_reaches_every_process_of_the_command(shell: Shell, options: list[str]):
+    process = shell.start("keep", *options, "--", "sh", "-c", "sleep 100 & echo $! >&2; wait", stdin=subprocess.DEVNULL)
+    assert process.stderr is not None
+    child = int(process.stderr.readline())
+    process.terminate()
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGTERM
+    wait_until(lambda: not is_alive(child))
+
+
+@pytest.mark.parametrize("options", MODES)
+def test_killing_keep_leaves_nothing_of_the_command_running(shell: Shell, options: list[str]):
+    process, family = start_family(shell, *options)
+    assert all(map(is_alive, family))
+    process.kill()
+    process.wait(60)
+    wait_until(lambda: not any(map(is_alive, family)))
+    process.communicate(timeout=60)
+
+
+def test_killing_keep_on_a_terminal_leaves_nothing_of_the_command_running(shell: Shell):
+    controller, terminal = os.openpty()
+    with open(controller, "rb"), open(terminal, "rb") as mine:
+        process, family = start_family(shell, stdin=mine, start_new_session=True)
+        process.kill()
+        process.wait(60)
+        wait_until(lambda: not any(map(is_alive, family)))
+        process.communicate(timeout=60)
+
+
+@pytest.mark.promise("nothing-lost")
+@pytest.mark.parametrize("lines", [3, 20_000])
+@pytest.mark.parametrize("options", [*MODES, ["--set", "storeDir=/dev/null/none"]])
+def test_keep_ends_with_the_command_and_not_with_what_the_command_left_running(shell: Shell, lines: int, options: list[str]):
+    command = f"sleep 100 2>/dev/null & echo $! > left; seq {lines}; printf end; exit 3"
+    ended = shell.keep(*options, "--", "sh", "-c", command)
+    left = int((shell.root / "left").read_text())
+    assert is_alive(left)
+    os.kill(left, signal.SIGKILL)
+    assert ended.returncode == 3
+    whole = "".join(f"{number}\n" for number in range(1, lines + 1)) + "end"
+    is_stored = lines > 3 and "--set" not in options
+    assert (shell.exported(find_id(ended.stdout)) if is_stored else ended.stdout) == whole.encode()
+
+
+def test_a_process_that_the_command_left_and_that_never_stops_printing_does_not_keep_keep(shell: Shell):
+    ended = shell.keep("--", "sh", "-c", "yes left 2>/dev/null & echo $! > left; sleep 0.1; exit 4")
+    assert ended.returncode == 4
+    wait_until(lambda: not is_alive(int((shell.root / "left").read_text())))  # nobody reads what it prints
 
 
 @pytest.mark.slow

@@ -17,7 +17,12 @@ def anyio_backend() -> str:
 
 async def ask(sessions: int, **headers: str) -> httpx2.Response:
     guard = Guard(
-        PlainTextResponse("let in"), tokens=["ann's"], hosts={HOST}, origins=set[str](), count_sessions=lambda _: sessions
+        PlainTextResponse("let in"),
+        tokens=["ann's"],
+        hosts={HOST},
+        origins=set[str](),
+        count_sessions=lambda _: sessions,
+        are_files_short=lambda: False,
     )
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(guard), base_url=f"http://{HOST}") as http:
         return await http.post("/mcp", headers={"Authorization": "Bearer ann's", **headers})

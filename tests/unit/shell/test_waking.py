@@ -34,7 +34,7 @@ async def run():
     ended = threading.Event()
     with SignalForwarder() as signals:
         async with await anyio.open_process(["sleep", "20"]) as process:
-            signals.forward_to(process.pid)
+            signals.forward_to(process.send_signal)
             threading.Thread(target=strike, args=[ended], daemon=True).start()
             before = time.monotonic()
             await process.wait()

@@ -8,12 +8,22 @@ import anyio.to_thread
 import msgspec
 from mcp.shared.exceptions import MCPError
 
+from overspill.errors import ServerError
 from overspill.gate.collect import to_json
 from overspill.mcp.client.handshake import Raw, as_mapping
 from overspill.text.lenient_json import loads
 from overspill.types import Output
 
 _MAX_BYTES_ON_LOOP = 256 * 1024
+
+
+def require_result(result: Raw, server: str) -> None:
+    """Raise ServerError if a server answers a tool call with a task, which nothing here can ask for or follow."""
+    if result.get("resultType") == "task" or ("task" in result and "content" not in result):
+        raise ServerError(
+            f"The server {server} started a task instead of answering, and Overspill does not support MCP tasks yet. "
+            "The result is lost, but the tool may have done its work."
+        )
 
 
 async def to_output(result: Raw) -> Output:

@@ -18,7 +18,7 @@ from overspill.errors import Ended, ServerError, Unheard
 from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.connection import ClientIdentity, Peer, Progress, Raw, ServerConnection, connect, list_pages
 from overspill.mcp.client.listings import select_usable
-from overspill.mcp.client.results import format_progress, to_output
+from overspill.mcp.client.results import format_progress, require_result, to_output
 from overspill.text.humanize import one_line, quote_line
 from overspill.types import Output
 
@@ -173,6 +173,7 @@ class Server:
             raise ServerError(
                 f"The tool {one_line(name)} of the server {self.name} asks for input from a person, and nobody can answer here."
             )
+        require_result(result, self.name)
         return await to_output(result)
 
     async def _run_once(self) -> None:

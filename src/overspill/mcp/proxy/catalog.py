@@ -12,6 +12,7 @@ from overspill.mcp.client import Server, ServerConnection
 from overspill.mcp.client.connection import Raw
 from overspill.mcp.proxy.ask_servers import ask_each, list_all, wait_for_server
 from overspill.mcp.proxy.schemas import widen_schema
+from overspill.mcp.proxy.tasks import drop_task_support
 from overspill.retrieval.definitions import TOOLS, definition, offered_tools
 from overspill.session.session import Session
 from overspill.text.humanize import one_line
@@ -108,7 +109,7 @@ class Catalog:
 
     def _present(self, server: Server, tools: Sequence[Raw]) -> list[Raw]:
         named = [{**self._ask_in(server, tool), "name": self.public_name(server.name, tool["name"])} for tool in tools]
-        return [widen_schema(tool) for tool in named if self._is_reachable(server, tool["name"])]
+        return [widen_schema(drop_task_support(tool)) for tool in named if self._is_reachable(server, tool["name"])]
 
     def _ask_in(self, server: Server, tool: Raw) -> Raw:
         return {**tool, "inputSchema": add_argument(tool["inputSchema"])} if self.asks(server, tool) else tool

@@ -15,6 +15,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from overspill.calls.job import Job
 from overspill.mcp.client.connection import Raw, as_mapping
 from overspill.mcp.client.results import format_progress
+from overspill.mcp.proxy.tasks import drop_from_request
 from overspill.text.lenient_json import clean_value
 
 Context: TypeAlias = "ServerRequestContext[Any, Any]"
@@ -25,7 +26,7 @@ class ClientRequest:
     def __init__(self, ctx: Context) -> None:
         self.id = ctx.request_id
         self.method = ctx.method
-        self.params: Raw = dict(ctx.params or {})
+        self.params: Raw = drop_from_request(ctx.method, dict(ctx.params or {}))
         self.version = ctx.protocol_version
         self.meta: Raw = as_mapping(self.params.get("_meta"))
         self.is_answered = False

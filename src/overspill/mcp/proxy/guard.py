@@ -15,9 +15,12 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from overspill.web.connections import LET_IN
+from overspill.web.descriptors import max_files
+
 MAX_BODY_BYTES = 64 * 1024 * 1024
 _MAX_BODY_BYTES_PER_TOKEN = 2 * MAX_BODY_BYTES  # in memory at the same time
-_MAX_REQUESTS = 512  # for all tokens; with waiting connections, below the usual limit of 1,024 open files
+_MAX_REQUESTS = 512  # for all tokens; half of the files that may be open, if those are fewer
 _MIN_REQUESTS_PER_TOKEN = 32
 _MAX_SESSIONS_PER_TOKEN = 256
 _RETRY_LATER = {"Retry-After": "1"}
@@ -34,13 +37,15 @@ class Guard:
         hosts: Collection[str],
         origins: Collection[str],
         count_sessions: Callable[[str], int],
+        are_files_short: Callable[[], bool],
     ) -> None:
         self._app = app
         self._hosts = hosts
         self._origins = origins
         self._digests = [hashlib.sha256(token.encode()).digest() for token in tokens]
         self._count_sessions = count_sessions
-        self._max_requests = max(_MIN_REQUESTS_PER_TOKEN, _MAX_REQUESTS // len(tokens))
+        self._are_files_short = are_files_short
+        self._max_requests = max(_MIN_REQUESTS_PER_TOKEN, min(_MAX_REQUESTS, max_files() // 2) // len(tokens))
         self._requests = Counter[str]()
         self._bytes = Counter[str]()
 
@@ -57,6 +62,7 @@ class Guard:
         user = AuthenticatedUser(AccessToken(token="", client_id=principal, scopes=[]))
         rest = [(name, value) for name, value in scope["headers"] if name != b"authorization"]
         self._requests[principal] += 1
+        scope[LET_IN] = True
         try:
             await self._pass_on({**scope, "headers": rest, "user": user}, receive, send, principal)
         finally:
@@ -101,8 +107,12 @@ class Guard:
             return _refuse_token()
         if self._requests[principal] >= self._max_requests:
             return _refuse_for_now(f"This token has {self._max_requests} requests open.")
-        if _opens_session(headers) and self._count_sessions(principal) >= _MAX_SESSIONS_PER_TOKEN:
+        if not _opens_session(headers):
+            return None
+        if self._count_sessions(principal) >= _MAX_SESSIONS_PER_TOKEN:
             return _refuse_for_now(f"This token has {_MAX_SESSIONS_PER_TOKEN} sessions open.")
+        if self._are_files_short():
+            return PlainTextResponse("The proxy has too many files open for a new session. Try again later.", 503, _RETRY_LATER)
         return None
 
 

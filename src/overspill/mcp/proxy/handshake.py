@@ -12,6 +12,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERS
 from overspill.errors import ServerError
 from overspill.mcp.client import ServerConnection
 from overspill.mcp.client.connection import Raw, as_mapping
+from overspill.mcp.proxy.tasks import drop_tasks
 from overspill.text.humanize import one_line
 from overspill.wording import framing
 
@@ -63,13 +64,13 @@ def instructions(connections: Mapping[str, ServerConnection | ServerError]) -> s
 
 
 def capabilities(connections: Mapping[str, ServerConnection | ServerError]) -> Raw:
-    """Everything that any server has, plus tools whose list changes and outputs as resources.
+    """Everything that any server has except tasks, plus tools whose list changes and outputs as resources.
 
     A server that is not up yet may have anything.
     """
     merged: Raw = {}
     for connection in connections.values():
-        theirs = _ALL if isinstance(connection, ServerError) else connection.handshake.capabilities
+        theirs = _ALL if isinstance(connection, ServerError) else drop_tasks(connection.handshake.capabilities)
         for name, value in theirs.items():
             known = merged.get(name)
             merged[name] = {**known, **value} if isinstance(known, dict) and isinstance(value, dict) else value

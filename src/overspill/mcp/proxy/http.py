@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
-from ipaddress import ip_address
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
@@ -25,13 +24,14 @@ from overspill.mcp.client import ClientIdentity
 from overspill.mcp.proxy.client_request import ClientRequest
 from overspill.mcp.proxy.guard import MAX_BODY_BYTES, Guard
 from overspill.mcp.proxy.health import Health
-from overspill.mcp.proxy.http_connections import ACCEPT_BATCH, HttpConnection
 from overspill.mcp.proxy.serve import build_protocol_server
 from overspill.mcp.proxy.served_client import ServedClient
 from overspill.mcp.proxy.served_clients import ClientKey, ServedClients
+from overspill.web.addresses import bracket, is_loopback, open_listener
+from overspill.web.descriptors import Descriptors
+from overspill.web.server import WebServer
 
 PATH = "/mcp"
-_MAX_QUEUED = 1024
 _LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 
 
@@ -51,24 +51,16 @@ class ListenOptions(Struct, frozen=True):
     def open_socket(self) -> socket.socket:
         """Open the socket before anything else starts. Raises SettingsError if that fails."""
         self._check()
-        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
-        try:
-            listener = socket.create_server((self.host, self.port), family=family)
-        except OSError as problem:
-            why = str(problem.strerror).partition(" (while")[0]  # the rest repeats the address
-            raise SettingsError(f"Cannot listen on {self.host}:{self.port}: {why}.") from None
-        # Every connection inherits it. Without it, an answer in two parts waits 40 ms for the client's acknowledgement.
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return listener
+        return open_listener(self.host, self.port)
 
     def address(self, listener: socket.socket) -> str:
         scheme = "https" if self.certificate else "http"
-        return f"{scheme}://{_bracket(self.host)}:{listener.getsockname()[1]}{PATH}"
+        return f"{scheme}://{bracket(self.host)}:{listener.getsockname()[1]}{PATH}"
 
     def _check(self) -> None:
         if not self.tokens or not all(self.tokens):
             raise SettingsError("The token for --http is empty. Set one that is not, or leave it out to get a new one.")
-        if not is_loopback(self.host) and not self.certificate and not self.plain:
+        if not self.is_local and not self.certificate and not self.plain:
             raise SettingsError(
                 f"{self.host} can be reached from other machines, and without TLS anyone on the network can read along. "
                 "Pass --tls-cert and --tls-key, or --insecure if something else encrypts the connection."
@@ -80,26 +72,23 @@ class ListenOptions(Struct, frozen=True):
                 raise SettingsError(f"{self.certificate} cannot be used for TLS with this key: {problem.strerror}.") from None
 
     @property
+    def is_local(self) -> bool:
+        return is_loopback(self.host.strip("[]")) or self.host == "localhost"
+
+    @property
     def schemes(self) -> tuple[str, ...]:
         """Schemes of the proxy's own origins. Without a certificate, something in front of the proxy may encrypt."""
         return ("https",) if self.certificate else ("http", "https")
 
     def host_headers(self, port: int) -> frozenset[str]:
         """Every `Host` header by which a client may call the proxy."""
-        own = (_bracket(self.host), *(_LOOPBACK_NAMES if is_loopback(self.host) else ()))
+        own = (bracket(self.host), *(_LOOPBACK_NAMES if self.is_local else ()))
         usual = 443 if self.certificate else 80
         names = [*self.hosts, *(own if port == usual else ()), *(f"{name}:{port}" for name in (*own, *self.hosts))]
         return frozenset(name.lower() for name in names)
 
 
-def is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def build_application(clients: ServedClients, listen: ListenOptions, port: int) -> Starlette:
+def build_application(clients: ServedClients, listen: ListenOptions, port: int, descriptors: Descriptors) -> Starlette:
     async def find(request: ClientRequest, identity: ClientIdentity) -> ServedClient:
         principal = _principal(request.http_request.scope)
         session = request.connection.session_id or ""
@@ -124,6 +113,7 @@ def build_application(clients: ServedClients, listen: ListenOptions, port: int) 
         hosts=hosts,
         origins={f"{scheme}://{host}" for host in hosts for scheme in listen.schemes},
         count_sessions=clients.count_sessions,
+        are_files_short=descriptors.look,
     )
     health = Middleware(Health, has_store=clients.has_store)
     # Around the routes, so that a refused client learns nothing about them, not even that a slash is missing.
@@ -147,34 +137,11 @@ def _principal(scope: Scope) -> str:
     return scope["user"].access_token.client_id
 
 
-class _WebServer(uvicorn.Server):
-    @contextmanager
-    def capture_signals(self) -> Generator[None]:
-        """Leave signals to the program, which has servers to end, too."""
-        yield
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        for each in sockets or ():
-            each.listen(_MAX_QUEUED)  # asyncio would use the number that it accepts in a row
-
-    async def serve_until(self, stop: anyio.Event, listener: socket.socket) -> None:
-        async def end() -> None:
-            await stop.wait()
-            self.should_exit = True
-
-        async with anyio.create_task_group() as group:
-            group.start_soon(end)
-            await self.serve(sockets=[listener])
-            group.cancel_scope.cancel()
-
-
 async def serve_http(clients: ServedClients, listen: ListenOptions, listener: socket.socket, stop: anyio.Event) -> None:
     """Serve until `stop` is set."""
+    descriptors = Descriptors(clients.log)
     config = uvicorn.Config(
-        build_application(clients, listen, listener.getsockname()[1]),
-        http=HttpConnection,
-        backlog=ACCEPT_BATCH,
+        build_application(clients, listen, listener.getsockname()[1], descriptors),
         ws="none",
         proxy_headers=False,
         ssl_certfile=listen.certificate,
@@ -184,8 +151,4 @@ async def serve_http(clients: ServedClients, listen: ListenOptions, listener: so
         server_header=False,
         timeout_graceful_shutdown=5,
     )
-    await _WebServer(config).serve_until(stop, listener)
-
-
-def _bracket(host: str) -> str:
-    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+    await WebServer(config, listener, descriptors).serve_until(stop)

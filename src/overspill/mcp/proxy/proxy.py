@@ -19,6 +19,7 @@ from overspill.mcp.proxy import handshake, outputs
 from overspill.mcp.proxy.ask_servers import ask_each, has_capability, list_all, wait_for_server
 from overspill.mcp.proxy.client_request import ClientChannel, ClientRequest, Context
 from overspill.mcp.proxy.served_client import ServedClient
+from overspill.mcp.proxy.tasks import refuse_task
 from overspill.mcp.proxy.versions import INPUT_METHODS, adapt_result
 from overspill.record.observers import carry_trace
 
@@ -88,6 +89,7 @@ class RequestRouter:
         client, method, params = self._client, request.method, request.params
         if method != "initialize":
             client.greeted.set()
+        refuse_task(method, params)
         match method:
             case "initialize":
                 client.channel = ClientChannel(request)

@@ -17,12 +17,14 @@ from overspill.calls.job import Requester, requester
 from overspill.errors import ServerError, Unheard
 from overspill.mcp.client import ClientIdentity, Server, ServerConnection
 from overspill.mcp.client.connection import Raw, as_mapping
+from overspill.mcp.client.results import require_result
 from overspill.mcp.proxy.ask_servers import wait_for_server
 from overspill.mcp.proxy.catalog import Catalog
 from overspill.mcp.proxy.client_request import ClientChannel, ClientRequest
 from overspill.mcp.proxy.options import ProxyOptions
 from overspill.mcp.proxy.paused_calls import PausedCalls
 from overspill.mcp.proxy.subscriptions import CHANGES, Subscriptions
+from overspill.mcp.proxy.tasks import is_about_task
 from overspill.mcp.proxy.tool_calls import ToolCalls
 from overspill.mcp.proxy.versions import adapt_result, ask_for_input, wants_input
 from overspill.session.session import Session
@@ -161,6 +163,8 @@ class ServedClient:
             result = await ask(params)
             if wants_input(result) and not request.is_modern:
                 result = await ask_for_input(result, params, ask=request.ask, again=ask)
+        if method == "tools/call":
+            require_result(result, server.name)
         return adapt_result(result, method, modern=request.is_modern, handshake=connection.handshake)
 
     async def set_level(self, level: str, connection: ServerConnection) -> None:
@@ -196,6 +200,9 @@ class ServedClient:
 
     async def on_notification(self, server: str, method: str, params: Raw) -> None:
         if method == "notifications/subscriptions/acknowledged":
+            return
+        if is_about_task(method):
+            self.servers[server].log_once(f"The server {server} sends {method}, and Overspill does not support MCP tasks yet.")
             return
         if event_from_wire(method, params) is not None:
             await self._notify_client(method, params)

@@ -59,7 +59,7 @@ class ServedClients:
         self._group = group
         self._settings = settings
         self._endpoints = endpoints
-        self._log = log
+        self.log = log
         self._store = RecoveringStore(open_configured_store(settings), log)
         self._open_clients: dict[tuple[ClientKey, bytes], _OpenClient] = {}
         self._sessions: dict[str, Session] = {}
@@ -155,7 +155,7 @@ class ServedClients:
     ) -> None:
         self._served[owner.principal] += bool(owner.session)
         try:
-            async with open_client(self.options, session, identity, self._log, outlived_by_jobs=outlived_by_jobs) as client:
+            async with open_client(self.options, session, identity, self.log, outlived_by_jobs=outlived_by_jobs) as client:
                 entry = _OpenClient(client, anyio.Event())
                 task_status.started(entry)
                 await self._wait_until_gone(owner, entry)

@@ -7,13 +7,16 @@ that has begun. A request that has arrived whole has all the time it needs: call
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-ACCEPT_BATCH = 64
-"""So many are accepted before a request is read. Fewer than may wait, or a crowd of good clients would evict each other."""
-_MAX_WAITING = 4 * ACCEPT_BATCH
+from overspill.web.descriptors import max_files
+
+LET_IN = "overspill.let_in"
+"""A guard sets this in the scope of a request that it lets in. All others can be closed at any time."""
+_MAX_WAITING = 256
 _REQUEST_SECONDS = 20.0
 _MIN_BYTES_PER_SECOND = 16 * 1024  # slower than any network on which people send megabytes
 
@@ -22,11 +25,18 @@ class HttpConnection(H11Protocol):
     _since = 0.0
     _received = 0
     _timer: asyncio.TimerHandle | None = None
+    _was_let_in = False
 
     @property
     def is_waiting(self) -> bool:
-        """Whether no request of it is being handled. A client without a token is answered before anything handles it."""
-        return (not self.cycle or self.cycle.response_complete) and not self.transport.is_closing()
+        """Whether no request that was let in is being handled."""
+        is_handled = self.cycle and not self.cycle.response_complete and LET_IN in self.scope
+        return not is_handled and not self.transport.is_closing()
+
+    @property
+    def importance(self) -> tuple[bool, float]:
+        """A real client sends its request immediately, so those that have waited longest count least."""
+        return self._was_let_in, self._since
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -40,6 +50,7 @@ class HttpConnection(H11Protocol):
         self._update_timer(begins=not was_idle and self.conn.their_state is h11.IDLE)
 
     def on_response_complete(self) -> None:
+        self._was_let_in |= LET_IN in self.scope
         super().on_response_complete()
         self._update_timer(begins=True)
         self._make_room()
@@ -49,9 +60,7 @@ class HttpConnection(H11Protocol):
         super().connection_lost(exc)
 
     def _make_room(self) -> None:
-        waiting = [each for each in self.connections if isinstance(each, HttpConnection) and each.is_waiting]
-        # A real client sends its request immediately, so close those that have waited longest.
-        for each in sorted(waiting, key=lambda each: each._since)[:-_MAX_WAITING]:
+        for each in find_waiting(self.connections)[: -max_waiting()]:
             each.transport.abort()
 
     def _update_timer(self, *, begins: bool) -> None:
@@ -76,3 +85,21 @@ class HttpConnection(H11Protocol):
             self._timer = self.loop.call_at(ends, self._close_if_late)
         else:
             self.transport.abort()
+
+
+def max_waiting() -> int:
+    return min(_MAX_WAITING, max_files() // 4)
+
+
+def find_waiting(connections: Iterable[object]) -> list[HttpConnection]:
+    """The least important ones first."""
+    waiting = [each for each in connections if isinstance(each, HttpConnection) and each.is_waiting]
+    return sorted(waiting, key=lambda each: each.importance)
+
+
+def close_longest_waiting(connections: Iterable[object]) -> bool:
+    """Whether there was one."""
+    waiting = find_waiting(connections)
+    for each in waiting[:1]:
+        each.transport.abort()
+    return bool(waiting)

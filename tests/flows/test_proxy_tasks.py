@@ -1,0 +1,98 @@
+"""Servers that offer tasks: a call through the proxy is an ordinary call, so that no result goes round the gate."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from upstream import script, up
+from wire import META, Served, Wire
+
+from overspill.errors import ServerError
+
+EXTENSION = META + "tasks"
+CLIENT = {
+    "roots": {},
+    "tasks": {"list": {}, "cancel": {}, "requests": {"elicitation": {"create": {}}}},
+    "extensions": {EXTENSION: {}, "x.example/other": {}},
+}
+KINDS = [(client, server, count) for client in ("legacy", "modern") for server in ("legacy", "modern") for count in (1, 2)]
+MAX_BYTES = 20_000
+
+
+@pytest.fixture(scope="module", params=KINDS, ids=lambda kind: "{} client, {} server, {}".format(*kind))
+def wire(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wire]:
+    client, server, count = request.param
+    servers = [script("tasks", server, name=f"s{number}") for number in range(count)]
+    with Served(servers, tmp_path_factory.mktemp("store"), modern=client == "modern") as wire:
+        wire.capabilities = CLIENT
+        wire.handshake = wire.hello()
+        wire.prefix = "" if count == 1 else "s0__"
+        yield wire
+
+
+def test_tasks_are_not_announced_and_other_extensions_are(wire: Wire) -> None:
+    found = wire.handshake["capabilities"]
+    assert "tasks" not in found
+    assert found["extensions"] == {"x.example/other": {"a": 1}}
+    tools = {tool["name"]: tool for tool in wire.result("tools/list")["tools"]}
+    assert tools[wire.prefix + "report"]["execution"] == {"x": 1}
+    assert "execution" not in tools[wire.prefix + "must"]
+
+
+def test_a_server_does_not_hear_that_the_client_knows_tasks(wire: Wire) -> None:
+    heard = json.loads(wire.text(wire.prefix + "heard"))
+    assert heard == {"capabilities": {"roots": {}, "extensions": {"x.example/other": {}}}, "task": None}
+
+
+@pytest.mark.promise("nothing-lost")
+def test_the_result_of_a_tool_that_could_be_a_task_passes_the_gate(wire: Wire) -> None:
+    result = wire.call(wire.prefix + "report")
+    assert len(json.dumps(result)) < MAX_BYTES
+    assert "stored" in result["content"][0]["text"]
+
+
+@pytest.mark.parametrize("name", ["report", "heard", "read_tool_output"])
+def test_a_call_that_asks_for_a_task_is_refused_and_says_what_to_do(wire: Wire, name: str) -> None:
+    prefix = "" if name == "read_tool_output" else wire.prefix
+    answer = wire.request("tools/call", {"name": prefix + name, "arguments": {}, "task": {"ttl": 1000}})
+    assert answer["error"]["code"] == -32601
+    assert "Call the tool without a task" in answer["error"]["message"]
+
+
+@pytest.mark.parametrize("method", ["tasks/get", "tasks/result", "tasks/list", "tasks/cancel", "tasks/update"])
+def test_no_result_comes_by_way_of_a_task(wire: Wire, method: str) -> None:
+    answer = wire.request(method, {"taskId": "t1"})
+    assert answer["error"]["code"] == -32601
+    assert "Call the tool without a task" in answer["error"]["message"]
+
+
+def test_no_result_comes_with_a_notification_about_a_task(wire: Wire) -> None:
+    start = wire.mark
+    assert wire.text(wire.prefix + "tell") == "told"
+    wire.call(wire.prefix + "heard")
+    assert [each["method"] for each in wire.received[start:] if "tasks" in each.get("method", "")] == []
+    assert any("notifications/tasks" in line for line in wire.log)
+
+
+@pytest.mark.parametrize(("client", "server", "count"), KINDS)
+def test_a_task_that_a_server_starts_unasked_is_an_error_that_says_so(
+    tmp_path: Path, client: str, server: str, count: int
+) -> None:
+    servers = [script("tasks", server, "stubborn", name=f"s{number}") for number in range(count)]
+    with Served(servers, tmp_path, modern=client == "modern", dry_run=count == 1) as wire:
+        wire.hello()
+        answer = wire.request("tools/call", {"name": "report" if count == 1 else "s0__report", "arguments": {}})
+        said = json.dumps(answer)
+        assert "t1" not in said
+        assert "The server s0 started a task" in said
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+async def test_an_agent_hears_that_a_server_started_a_task_unasked(era: str) -> None:
+    async with up(script("tasks", era, "stubborn")) as server:
+        with pytest.raises(ServerError, match="The server tasks started a task"):
+            await server.call_tool("report", {})
