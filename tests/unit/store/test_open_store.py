@@ -15,13 +15,13 @@ from overspill import handles
 from overspill.errors import SettingsError
 from overspill.session.session import Session
 from overspill.settings import Settings
+from overspill.store.away.recovering import RecoveringStore
 from overspill.store.files.store import FileStore
 from overspill.store.memory import MemoryStore
 from overspill.store.objects.store import ObjectStore
 from overspill.store.open import STORES, open_store, take_tenant
 from overspill.store.postgres.store import PostgresStore
 from overspill.store.protocols import Store
-from overspill.store.recovering import RecoveringStore
 
 EXAMPLES = {
     "file": "file:///var/outputs",
