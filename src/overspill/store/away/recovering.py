@@ -28,6 +28,7 @@ class RecoveringStore:
         self.read_shelf = store.read_shelf
         self.label = store.label
         self.shelves = store.shelves
+        self.find_recorded = store.find_recorded
         self.expire = store.expire
         self.free = store.free
         self.close = store.close
@@ -151,6 +152,9 @@ class RecoveringShelf:
             if self._shelf is not None:
                 return self._shelf.journal()
             return iter([self._opening.line, *bytes(self._lines).splitlines(keepends=True)])
+
+    def read_on(self, position: int) -> tuple[list[bytes], int]:
+        return ([], position) if self._shelf is None else self._shelf.read_on(position)
 
     def remove_unrecorded(self, recorded: Container[str]) -> int:
         return 0 if self._shelf is None else self._shelf.remove_unrecorded(recorded)

@@ -37,6 +37,7 @@ class WaitingShelf:
         self.create_now = shelf.create
         self.note_read = shelf.note_read
         self.journal = shelf.journal
+        self.read_on = shelf.read_on
         self.remove_unrecorded = shelf.remove_unrecorded
         self._shelf = shelf
         self._held_bytes = 0

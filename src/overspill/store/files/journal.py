@@ -111,8 +111,9 @@ class Journal:
                 os.close(self._fd)
 
 
-def whole_lines(directory: Directory) -> Iterator[bytes]:
+def whole_lines(directory: Directory, start: int = 0) -> Iterator[bytes]:
     with explain_failures(f"read {directory.path / layout.JOURNAL}"), open(directory.open_file(layout.JOURNAL), "rb") as file:
+        file.seek(start)
         for line in file:
             # Not `continue`: the rest of the line, which its writer may add meanwhile, would look like another line.
             if not line.endswith(b"\n"):

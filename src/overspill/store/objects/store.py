@@ -94,6 +94,11 @@ class ObjectStore:
             for session, opening in sorted(openings.items())
         ]
 
+    def find_recorded(self, ending: str) -> list[tuple[str, bytes]]:
+        keys = [item.key for item in self._bucket.list(f"recorded/{ending}/")]
+        lines = self._bucket.get_all(keys) if keys else ()
+        return [(key.split("/")[2], line) for key, line in zip(keys, lines, strict=True) if line]
+
     def remove_shelf(self, session: str) -> None:
         opening = self._read_opening(session)
         run, hold = self._open.run, str(uuid.uuid4())

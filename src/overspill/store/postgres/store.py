@@ -95,6 +95,10 @@ class PostgresStore:
         rows = self._database.rows(f"list {self.url}", sql.LABELS_OF_FAMILY if family else sql.LABELS, key)
         return [_label(row) for row in rows]
 
+    def find_recorded(self, ending: str) -> list[tuple[str, bytes]]:
+        rows = self._database.rows(f"search {self.url}", sql.FIND_RECORDED, self._key(ending=ending))
+        return [(str(session), bytes(line)) for session, line in rows]
+
     def remove_shelf(self, session: str) -> None:
         rules.check_id(session)
         if not self._database.rows(f"remove session {session}", sql.REMOVE_SESSION, self._key(session=session)):
