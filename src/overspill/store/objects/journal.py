@@ -25,8 +25,14 @@ class Entry(Struct, frozen=True, order=True):
 
     @classmethod
     def parse(cls, key: str) -> Entry:
-        ms, hold, first, last = key.rpartition("/")[2].split(".")
-        return cls(int(ms), hold, int(first), int(last))
+        try:
+            ms, hold, first, last = key.rpartition("/")[2].split(".")
+            return cls(int(ms), hold, int(first), int(last))
+        except ValueError:
+            raise StoreError(f"Its journal is damaged: Overspill did not write {key!r}. Remove that object.") from None
+
+    def has(self, single: Entry) -> bool:
+        return self.hold == single.hold and self.first <= single.first <= self.last
 
     def key(self, session: str) -> str:
         return f"journal/{session}/{self.ms:013}.{self.hold}.{self.first:08}.{self.last:08}"
@@ -85,8 +91,8 @@ def read_on(bucket: Bucket, session: str, position: int) -> tuple[list[bytes], i
 
 def _read_all(bucket: Bucket, session: str, entries: list[Entry]) -> list[bytes] | None:
     """None if objects were put together after they were listed."""
-    joined = {(entry.hold, nth) for entry in entries if entry.last > entry.first for nth in range(entry.first, entry.last + 1)}
-    wanted = [entry for entry in entries if entry.last > entry.first or (entry.hold, entry.first) not in joined]
+    joined = [entry for entry in entries if entry.last > entry.first]
+    wanted = [entry for entry in entries if entry.last > entry.first or not any(each.has(entry) for each in joined)]
     found: list[bytes] = []
     for lines in bucket.get_all([entry.key(session) for entry in wanted]):
         if lines is None:

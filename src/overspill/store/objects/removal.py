@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import groupby
 
+from overspill.store.files.journal import Opening
 from overspill.store.objects.bucket import Bucket
 from overspill.store.objects.families import family_keys
-from overspill.store.objects.names import parse_opening
 from overspill.store.objects.output import REMOVED, folder, read_parts, recorded_key
 from overspill.store.objects.run import Run
 from overspill.store.shared.lease import READABLE_AFTER_REMOVAL_SECONDS
@@ -57,7 +57,7 @@ def delete_unfinished(bucket: Bucket, run: Run, session: str, id: str) -> None:
 def delete_session(bucket: Bucket, session: str) -> None:
     """The opening early: without it, there is no such session. Only the place in the family goes before, so that none stays."""
     if opening := bucket.get(f"openings/{session}"):
-        bucket.delete(family_keys(parse_opening(session, opening[0])))
+        bucket.delete(family_keys(Opening.parse(session, opening[0])))
     bucket.delete([f"openings/{session}"])
     bucket.delete([recorded_key(session, id) for id in list_outputs(bucket, session)])
     for prefix in (f"data/{session}/", f"journal/{session}/", f"holds/{session}/"):

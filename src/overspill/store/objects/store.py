@@ -16,7 +16,7 @@ from overspill.store.objects import removal
 from overspill.store.objects.bucket import Bucket
 from overspill.store.objects.expiry import expire, note_measurement, read_measurement, recall_measurement
 from overspill.store.objects.families import family_id, family_keys, list_family
-from overspill.store.objects.names import NameEntry, Names, parse_opening
+from overspill.store.objects.names import NameEntry, Names
 from overspill.store.objects.output import read_parts
 from overspill.store.objects.place import HeldObjectPlace, ObjectPlace, hold_key
 from overspill.store.objects.run import Run
@@ -183,7 +183,7 @@ class ObjectStore:
         found = self._bucket.get(f"openings/{session}")
         if found is None:
             raise UnknownHandle(f"session-{session}")
-        return parse_opening(session, found[0])
+        return Opening.parse(session, found[0])
 
     def _list_all(self, after: str, most: int | None) -> dict[str, Opening]:
         listed = self._bucket.list("openings/", after=f"openings/{after}" if after else "")
@@ -207,7 +207,7 @@ class ObjectStore:
             known = self._openings = {}
         new = [session for session in sessions if session not in known]
         lines = self._bucket.get_all([f"openings/{session}" for session in new]) if new else ()
-        known |= {session: parse_opening(session, line) for session, line in zip(new, lines, strict=True) if line}
+        known |= {session: Opening.parse(session, line) for session, line in zip(new, lines, strict=True) if line}
         return {session: known[session] for session in sessions if session in known}
 
 

@@ -8,7 +8,6 @@ from contextlib import suppress
 from threading import Lock
 from typing import Protocol
 
-import msgspec
 from msgspec import Struct
 
 from overspill import handles
@@ -19,6 +18,7 @@ from overspill.store.protocols import Retention, Writer
 from overspill.store.quota import OutputQuota
 from overspill.store.shared.lease import Lease
 from overspill.store.shared.output import OutputParts, OutputSource, SharedReader, SharedWriter
+from overspill.text import own_json
 
 _MAX_NOTES = 1_000
 
@@ -210,7 +210,6 @@ def _find_recorded(lines: bytes) -> list[tuple[str, bytes]]:
     found: list[tuple[str, bytes]] = []
     for line in lines[:-1].split(b"\n"):
         if b'"event":"kept"' in line:  # most lines are not decoded
-            with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                id = msgspec.json.decode(line, type=_StoredLine).kept.id
-                found += [(id, line + b"\n")] if handles.is_uuid(id) else []
+            event = own_json.parse(line, _StoredLine)
+            found += [(event.kept.id, line + b"\n")] if event and handles.is_uuid(event.kept.id) else []
     return found
