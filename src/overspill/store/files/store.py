@@ -6,7 +6,6 @@ import shutil
 import tempfile
 import time
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from threading import RLock, Thread
 
@@ -20,8 +19,9 @@ from overspill.store.files.layout import Directory, Root
 from overspill.store.files.naming import NamedShelves
 from overspill.store.files.run import StoreRun
 from overspill.store.files.shelf import FileShelf, LiveFileShelf
-from overspill.store.files.survey import Place, ShelfIndex, has_many, unknown_session_error
+from overspill.store.files.survey import Place, ShelfIndex, Visit, has_many, unknown_session_error
 from overspill.store.keeping import HOUR, KeepGuard
+from overspill.store.known import KnownStores
 from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
 from overspill.store.quota import GIB
 from overspill.store.rules import KeptItem
@@ -180,8 +180,7 @@ class FileStore:
         if has_many(root, MAX_MEASURED_FIRST):
             self._begin_in_large_store(root, guard, limits)
         else:
-            if limits:
-                guard.apply(limits)
+            guard.apply(limits) if limits else self._remove_unfinished(root)
             self._clear_dead_runs(root)
         self._run = StoreRun(self.place, run_bytes=self._run_bytes, mutex=self._mutex, guard=guard)
         return self._run
@@ -210,11 +209,24 @@ class FileStore:
 
     def _clear_soon(self) -> None:
         with suppress(OSError, StoreError), self.place.open() as root:  # the next process tries again
+            self._remove_unfinished(root)
             self._clear_dead_runs(root)
 
     def _clear_dead_runs(self, root: Directory) -> None:
         for name in self._index.list_clearable_runs(root):
             clearing.clear_dead_run(root, name)
+
+    def _remove_unfinished(self, root: Directory) -> None:
+        """As the keep limits do, of what processes were writing when they died."""
+        found: list[Place] = []
+
+        def look(visit: Visit) -> None:
+            if any(name.endswith(layout.PART) for name in visit.directory.names()):
+                found.append(visit.place)
+
+        self._index.visit(root, look)
+        for place in found:
+            clearing.remove_unfinished(root, place)
 
     def _expire(self, root: Directory, limits: KeepLimits, family: str | None) -> Expired:
         run = self._run
@@ -248,12 +260,11 @@ class FileStore:
         return True
 
 
+_known: KnownStores[FileStore] = KnownStores()
+
+
 def file_store(directory: str | None, run_bytes: int) -> FileStore:
     """One store for each root in a process, so that its sessions share a run."""
     path = None if directory is None else Path(directory)
-    return _shared_store(path, None if path is None or path.is_absolute() else Path.cwd(), run_bytes)
-
-
-@cache
-def _shared_store(root: Path | None, _cwd: Path | None, run_bytes: int) -> FileStore:
-    return FileStore(root, run_bytes=run_bytes)
+    cwd = None if path is None or path.is_absolute() else Path.cwd()
+    return _known.get((path, cwd, run_bytes), lambda: FileStore(path, run_bytes=run_bytes))

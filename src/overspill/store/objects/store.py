@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from contextlib import suppress
-from functools import cache
 from itertools import islice
 
 from overspill import handles
@@ -12,6 +11,7 @@ from overspill.errors import StoreError, UnknownHandle
 from overspill.store import rules
 from overspill.store.files.journal import Opening
 from overspill.store.keeping import HOUR, KeepGuard
+from overspill.store.known import KnownStores
 from overspill.store.objects import removal
 from overspill.store.objects.bucket import Bucket
 from overspill.store.objects.expiry import expire, note_measurement, read_measurement, recall_measurement
@@ -211,7 +211,9 @@ class ObjectStore:
         return {session: known[session] for session in sessions if session in known}
 
 
-@cache
+_known: KnownStores[ObjectStore] = KnownStores()
+
+
 def object_store(url: str, run_bytes: int) -> ObjectStore:
     """One store for each bucket and prefix in a process, so that its sessions share a lease and a quota."""
-    return ObjectStore(url, run_bytes=run_bytes)
+    return _known.get((url, run_bytes), lambda: ObjectStore(url, run_bytes=run_bytes))
