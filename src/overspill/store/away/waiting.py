@@ -171,7 +171,7 @@ class WaitingWriter:
                         handles.handle(self._shelf.session, self._id),
                         error,
                     )
-                self.refusal = str(error)
+                self.refusal = str(error) or type(error).__name__
             else:
                 self.is_waiting = False
             return not self.is_waiting
