@@ -5,7 +5,8 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock, Thread
 
@@ -77,20 +78,12 @@ class FileStore:
                 raise
 
     def read_shelf(self, session: str) -> FileShelf:
-        rules.check_id(session)
-        with explain_failures(f"read session {session}"):
-            if not self.root.exists():
-                raise unknown_session_error(session)
-            with self.place.open() as root, root.open_directory(self._find(root, session).run) as run:
-                return FileShelf(session, run.open_directory(layout.session_directory(session)))
+        with self._open_root("read", session) as root, root.open_directory(self._find(root, session).run) as run:
+            return FileShelf(session, run.open_directory(layout.session_directory(session)))
 
     def label(self, session: str) -> ShelfLabel:
-        rules.check_id(session)
-        with explain_failures(f"read session {session}"):
-            if not self.root.exists():
-                raise unknown_session_error(session)
-            with self.place.open() as root:
-                return self._index.read_label(root, self._find(root, session))
+        with self._open_root("read", session) as root:
+            return self._index.read_label(root, self._find(root, session))
 
     def shelves(self, *, family: str = "", after: str = "", most: int | None = None) -> list[ShelfLabel]:
         with explain_failures(f"list {self.root}"):
@@ -103,27 +96,19 @@ class FileStore:
         return []  # reading a journal on this machine takes no longer than an index would
 
     def remove_shelf(self, session: str) -> None:
-        rules.check_id(session)
-        with explain_failures(f"remove session {session}"):
-            if not self.root.exists():
-                raise unknown_session_error(session)
-            with self.place.open() as root:
-                if not self._remove_place(root, self._find(root, session)):
-                    raise rules.still_live_error(session)
+        with self._open_root("remove", session) as root:
+            if not self._remove_place(root, self._find(root, session)):
+                raise rules.still_live_error(session)
 
     def empty_shelf(self, session: str) -> int:
-        rules.check_id(session)
-        with explain_failures(f"empty session {session}"):
-            if not self.root.exists():
-                raise unknown_session_error(session)
-            with (
-                self.place.open() as root,
-                root.open_directory(self._find(root, session).run) as run,
-                run.open_directory(layout.session_directory(session)) as directory,
-            ):
-                removed = layout.list_outputs(directory)
-                for id in removed:
-                    directory.remove_file(id)
+        with (
+            self._open_root("empty", session) as root,
+            root.open_directory(self._find(root, session).run) as run,
+            run.open_directory(layout.session_directory(session)) as directory,
+        ):
+            removed = layout.list_outputs(directory)
+            for id in removed:
+                directory.remove_file(id)
         if self._run:
             for id in removed:
                 self._run.quota.release(session, id)
@@ -160,6 +145,16 @@ class FileStore:
             if self._run:
                 self._run.end()
                 self._run = None
+
+    @contextmanager
+    def _open_root(self, doing: str, session: str) -> Generator[Directory]:
+        """Open for what is done with a session in it."""
+        rules.check_id(session)
+        with explain_failures(f"{doing} session {session}"):
+            if not self.root.exists():
+                raise unknown_session_error(session)
+            with self.place.open() as root:
+                yield root
 
     def _find(self, root: Directory, session: str) -> Place:
         """Those of this process are found without listing the others."""
