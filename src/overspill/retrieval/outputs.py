@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -32,6 +33,7 @@ from overspill.wording import not_ready, tool_failure
 
 MAX_OPEN_OUTPUTS = 16  # kept open with their line positions, because a model that reads an output usually reads it again
 _MAX_OPEN_SHELVES = 4  # of other sessions, kept open for the same reason
+_DESCRIPTORS_FOR_ONE = 64  # that a process may have, for each that a session keeps open: fewer leave none for the work itself
 _MAX_RELATIVES = 1_000  # outputs of other sessions whose descriptions are in memory
 
 
@@ -65,6 +67,7 @@ class StoredOutputs:
         self._relatives: OrderedDict[str, Kept] = OrderedDict()
         self._shelves: OrderedDict[str, Shelf] = OrderedDict()
         self._recent: OrderedDict[str, StoredOutput] = OrderedDict()
+        self._most_open = _count_affordable()
         self._views = TextViews()
         self._is_closed = False
         self._lock = RLock()
@@ -148,7 +151,7 @@ class StoredOutputs:
                     self._shelf_of(kept).note_read(kept.id)
             if stored is None:
                 stored = self._recent[kept.id] = self._open_output(kept, spelling)
-                if len(self._recent) > MAX_OPEN_OUTPUTS:
+                if len(self._recent) > self._most_open:
                     self._recent.popitem(last=False)  # not closed, because another thread may still read it; freeing it closes it
             self._recent.move_to_end(kept.id)
             return stored
@@ -176,7 +179,7 @@ class StoredOutputs:
             return self._shelf
         shelf = self._shelves.pop(kept.session, None) or self._family.open_shelf(kept)
         self._shelves[kept.session] = shelf
-        if len(self._shelves) > _MAX_OPEN_SHELVES:
+        if len(self._shelves) > min(_MAX_OPEN_SHELVES, self._most_open):
             self._shelves.popitem(last=False)[1].close()
         return shelf
 
@@ -223,6 +226,13 @@ class StoredOutputs:
         chars = handles.count_name_chars(self._names.give(spool.id))
         kept = structs.replace(kept, missing="still running", name_chars=chars)
         return StoredOutput(kept, reader, shows_name=self._shows_names)
+
+
+def _count_affordable() -> int:
+    """Outputs that may stay open, by what the process may have open in all."""
+    descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    is_unlimited = descriptors == resource.RLIM_INFINITY
+    return MAX_OPEN_OUTPUTS if is_unlimited else max(1, min(MAX_OPEN_OUTPUTS, descriptors // _DESCRIPTORS_FOR_ONE))
 
 
 def _expired_error(kept: Kept, spelling: str) -> ExpiredHandle:

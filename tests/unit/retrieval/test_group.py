@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -214,6 +216,33 @@ async def test_an_output_that_a_thread_asks_for_after_the_session_closed_is_not_
     for look in (outputs.recent, outputs.open):
         with pytest.raises(SessionClosed):
             look(kept.handle)
+
+
+FEW_DESCRIPTORS = """
+import os, resource, sys
+import anyio
+from overspill import Session, Settings
+
+async def main():
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+    before = len(os.listdir("/proc/self/fd"))
+    for number in range(3):
+        session = Session(Settings(storeDir=sys.argv[1]), family=f"family {number}")
+        await session.begin()
+        for _ in range(16):
+            kept = await session.keep("line of text\\n" * 20_000, "dump")
+            await session.invoke("get_tool_output", {"id": kept.name, "mode": "slice", "slice": {"lines": "1-1"}})
+    print(len(os.listdir("/proc/self/fd")) - before)
+    os._exit(0)
+
+anyio.run(main)
+"""
+
+
+def test_where_descriptors_are_few_idle_sessions_leave_most_of_them(tmp_path: Path):
+    done = subprocess.run([sys.executable, "-c", FEW_DESCRIPTORS, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert int(done.stdout) < 30
 
 
 class WatchedStore(MemoryStore):
