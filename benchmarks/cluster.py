@@ -1,11 +1,14 @@
 """What shared stores cost beside the library they use, and how that grows with what is kept. Starts its own servers.
 
-    python benchmarks/cluster.py [--kept 100 10000] [--rounds 15] [--only postgresql|s3]
+    python benchmarks/cluster.py [--kept 100 1000 10000] [--rounds 15] [--only postgresql|s3] [--names]
 
 Every figure is a ratio of two things that are measured in turns in one run, on loopback: keeping 10 MB through Overspill's
 writer and hashing it, beside the library's own upload of the same bytes and hashing them; reading 64 KB out of the middle, beside
-the library's own ranged read. Round trips are counted, not measured. The last lines have the time of one step in a session with
-so many outputs, beside the same with the first number of them.
+the library's own ranged read. Round trips are counted, not measured. Then come the times of one step in a session with so many
+outputs, beside the same with the first number of them.
+
+The last lines, which `--names` shows alone, go the way models go: one worker of a shared session has so many outputs, and another
+reads some of them through its session, each for the first time. They are milliseconds, on the clock and of this process.
 """
 
 from __future__ import annotations
@@ -25,15 +28,18 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
+import anyio
 import psycopg
 from obstore.store import from_url
 from store_servers import S3_BUCKET, S3_KEYS, run_postgres, run_s3
 
-from overspill import handles
+from overspill import Session, handles
+from overspill.record.events import OutputStored, encode_events, now_ms
 from overspill.store.objects.bucket import Bucket
 from overspill.store.objects.store import ObjectStore
 from overspill.store.postgres.database import Database
 from overspill.store.postgres.store import PostgresStore
+from overspill.types import Kept, Size
 
 LARGE = os.urandom(10_000_000)
 SMALL = os.urandom(20_000)
@@ -41,6 +47,7 @@ PIECE = 1 << 20  # what a spool writes at a time
 RANGE = 65_536
 UPLOADS_AT_ONCE = 16
 EVENTS_AT_ONCE = 50
+READS = 20
 
 
 def keep(shelf: Any, data: bytes) -> str:
@@ -159,6 +166,55 @@ def measure_growth(
     few.store.close()
 
 
+def fill_session(session: Session, count: int, at_once: int) -> list[Kept]:
+    """As if each was kept, with so many events in one write of the journal."""
+    shelf = session._parts.shelf
+
+    def fill(count: int) -> list[Kept]:
+        kept = [describe(shelf.session, keep_bytes(shelf, SMALL[:100])[0]) for _ in range(count)]
+        shelf.append_journal(encode_events([OutputStored(now_ms(), each) for each in kept]))
+        return kept
+
+    with ThreadPoolExecutor(UPLOADS_AT_ONCE) as pool:
+        batches = list(pool.map(fill, [min(at_once, count - start) for start in range(0, count, at_once)]))
+    return [kept for batch in batches for kept in batch]
+
+
+def describe(session: str, id: str) -> Kept:
+    sha256 = hashlib.sha256(SMALL[:100]).hexdigest()
+    return Kept(session, id, "search_the_web", "size_cap", Size(100, 100, 1, 50), sha256, handles.created_ms(id), name_chars=10)
+
+
+async def measure_names(make: Callable[[str], Any], counts: list[int], at_once: int) -> None:
+    for count in counts:
+        store = make(f"named-{count}")
+        async with (
+            Session(name="team", shared=True, store=store) as writer,
+            Session(name="team", shared=True, store=store) as reader,
+        ):
+            kept = await anyio.to_thread.run_sync(fill_session, writer, count, at_once)
+            await measure_reads(reader, kept)
+        store.close()
+
+
+async def measure_reads(reader: Session, kept: list[Kept]) -> None:
+    each = kept[:: max(1, len(kept) // READS // 2)]
+    steps: dict[str, Callable[[int], object]] = {
+        "by name": lambda nth: reader.open(each[2 * nth].name).close(),
+        "by handle": lambda nth: reader.open(each[2 * nth + 1].handle).close(),
+        "notice": lambda _: reader.notice(),
+        "kept": lambda _: reader.kept(),
+    }
+    reader.notice()
+    for name, step in steps.items():
+        started = time.perf_counter(), time.process_time()
+        for nth in range(READS):
+            await anyio.to_thread.run_sync(step, nth)
+        wall, here = time.perf_counter() - started[0], time.process_time() - started[1]
+        each_ms = 1000 / READS
+        print(f"  {name} among {len(kept):,}: {wall * each_ms:.1f} ms, {here * each_ms:.1f} of them here", flush=True)
+
+
 def run_on_postgres(url: str, counts: list[int], rounds: int) -> None:
     store = PostgresStore(url)
     shelf = store.open_shelf(handles.new(), retention="keep")
@@ -223,18 +279,26 @@ def run_on_s3(url: str, counts: list[int], rounds: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kept", type=int, nargs="+", default=[100, 10_000])
+    parser.add_argument("--kept", type=int, nargs="+", default=[100, 1_000, 10_000])
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--only", choices=["postgresql", "s3"])
+    parser.add_argument("--names", action="store_true")
     given = parser.parse_args()
     if given.only != "s3":
         with run_postgres(uuid.uuid4().hex) as url:
-            run_on_postgres(url, given.kept, given.rounds)
+            if not given.names:
+                run_on_postgres(url, given.kept, given.rounds)
+            print("Through a session on PostgreSQL")
+            anyio.run(measure_names, lambda name: PostgresStore(url, tenant=name), given.kept, 1)
     if given.only == "postgresql":
         return
     with run_s3(uuid.uuid4().hex) as port:
         os.environ.update({**S3_KEYS, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}", "AWS_ALLOW_HTTP": "true"})
-        run_on_s3(f"s3://{S3_BUCKET}/{uuid.uuid4()}", given.kept, given.rounds)
+        url = f"s3://{S3_BUCKET}/{uuid.uuid4()}"
+        if not given.names:
+            run_on_s3(url, given.kept, given.rounds)
+        print("Through a session on S3")
+        anyio.run(measure_names, lambda name: ObjectStore(f"{url}-{name}"), given.kept, EVENTS_AT_ONCE)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,8 @@ _UUID_PATTERN = re.compile(_UUID)
 _NAME_START = "out_"
 _NAME_PATTERN = re.compile(r"out_([0-9a-hjkmnp-tv-z]{6,12})")
 _NAME_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # no i, l, o, u: easily misread, or part of a word
+ENDING_CHARS = 7
+"""Hexadecimal digits at the end of an id that even the shortest name tells."""
 MIN_NAME_CHARS = 6
 MAX_NAME_CHARS = 12
 """Five bits each, all of them random."""
@@ -49,6 +51,12 @@ def name(file: str, chars: int = MIN_NAME_CHARS) -> str:
     """A short name, valid as a name in SQL. More characters tell apart outputs whose names would be equal."""
     bits = UUID(file).int
     return _NAME_START + "".join(_NAME_ALPHABET[bits >> 5 * at & 31] for at in range(min(chars, MAX_NAME_CHARS)))
+
+
+def ending(name: str) -> str:
+    """How every id ends that has this short name."""
+    low = sum(_NAME_ALPHABET.index(char) << 5 * at for at, char in enumerate(name[len(_NAME_START) :][:MIN_NAME_CHARS]))
+    return f"{low:x}".zfill(ENDING_CHARS)[-ENDING_CHARS:]
 
 
 def count_name_chars(name: str) -> int:

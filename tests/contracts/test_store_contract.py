@@ -221,6 +221,20 @@ def test_a_journal_takes_several_lines_at_once(store):
     assert list(shelf.journal())[1:] == [b"{}\n", b"[]\n"]
 
 
+def test_a_journal_is_read_on_from_where_it_was_read_to(store):
+    shelf = store.open_shelf(handles.new())
+    reader = store.read_shelf(shelf.session)
+    for number in range(5):
+        shelf.append_journal(b'{"n":%d}\n' % number)
+    lines, position = reader.read_on(0)
+    assert lines[-5:] == [b'{"n":%d}\n' % number for number in range(5)]
+    for number in range(5, 70):  # an object store puts 64 together
+        shelf.append_journal(b'{"n":%d}\n' % number)
+        lines, position = reader.read_on(position)
+        assert lines[-1] == b'{"n":%d}\n' % number
+    assert len(lines) <= 2
+
+
 def test_journal_lines_of_many_threads_do_not_mix(store):
     shelf = store.open_shelf(handles.new())
     lines = [b"%d:%s\n" % (n, b"x" * n) for n in range(200)]

@@ -11,8 +11,8 @@ from waiting import until
 
 from overspill import Session, wording
 from overspill.errors import StoreAway
+from overspill.store.away.waiting import MAX_WAITING_BYTES
 from overspill.store.protocols import Store
-from overspill.store.waiting import MAX_WAITING_BYTES
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.parametrize("anyio_backend", ["asyncio"])]
 BIG = "a line of text\n" * 5_000

@@ -99,6 +99,18 @@ async def test_a_new_session_sweeps_the_unfinished_outputs_of_a_dead_one_but_not
         assert [kept.handle for kept in session.kept()] == [handle for handle, _ in acknowledged]
 
 
+async def test_whatever_session_starts_next_sweeps_the_unfinished_outputs_of_a_dead_one(tmp_path: Path):
+    with busy(tmp_path) as (process, acknowledged):
+        async with Session(store=FileStore(tmp_path)):
+            assert len(files_in(tmp_path)[0]) == 3
+        process.kill()
+        process.wait(60)
+    async with Session(store=FileStore(tmp_path)):  # as of another process
+        unfinished, complete = files_in(tmp_path)
+    assert unfinished == []
+    assert {handle.partition("/")[2] for handle, _ in acknowledged} < {path.name for path in complete}
+
+
 FAILING_JOURNAL = """
 import resource, signal, sys, anyio
 from overspill import Session, Settings

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from overspill.store.protocols import Retention
+from overspill.text.own_json import UNREADABLE
 from overspill.types import JobState, Kept, Kind, OutputForm, Reason, Support
 
 Status: TypeAlias = Literal["ok", "failed"]
@@ -286,5 +287,5 @@ def decode_events(lines: Iterable[bytes]) -> Iterator[Entry]:
     for line in lines:
         try:
             yield _decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except UNREADABLE:
             continue

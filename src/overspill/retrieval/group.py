@@ -20,14 +20,6 @@ from overspill.store.listing import list_shelves
 from overspill.store.protocols import Shelf, ShelfLabel, Store
 from overspill.types import Kept
 
-
-class GroupOutput(Struct, frozen=True):
-    """An output of an ended session of the group, and the shelf it is on, open for reading."""
-
-    kept: Kept
-    shelf: Shelf
-
-
 JOBS = "/:jobs"
 """After the name of a family, that of the parts its sessions have for jobs of a task engine. There may be many: one for each."""
 _OLD_JOB_MS = 86_400_000  # jobs that were queued longer ago are no news
@@ -45,6 +37,8 @@ class JobLines(Struct, frozen=True):
     changes: dict[str, JobChanged] = {}
     kept: dict[str, Kept] = {}
     read: frozenset[str] = frozenset()
+    position: int = 0
+    """Up to which it was read."""
 
 
 class JobRecord(Struct, frozen=True):
@@ -68,34 +62,46 @@ class SessionGroup:
         self._store = store
         self.name = name
         self._shared_by = shared_by
-        self._ended_jobs: dict[str, bytes] = {}
-        """Encoded, of sessions that have ended: what they wrote about jobs does not change."""
+        self._job_lines: dict[str, JobLines | bytes] = {}
+        """What was read of each session so far; encoded if it has ended and nobody opens it again by its name."""
 
     @property
     def is_shared(self) -> bool:
         return bool(self._shared_by)
 
-    def find(self, spelling: str) -> GroupOutput | None:
+    def find(self, spelling: str) -> Kept | None:
         session, file = handles.parse(spelling)
+        for kept in self._find_recorded(file[-handles.ENDING_CHARS :]):
+            if kept.id == file and session in (None, kept.session):
+                return kept
         for shelf, _ in self._readable_sessions(session, file):
-            with suppress(HandleError, StoreError), ExitStack() as undo:
-                undo.callback(shelf.close)
+            with suppress(HandleError, StoreError), closing(shelf):
                 if session is None:
                     shelf.open(file).close()  # most sessions do not have it, and their journals need not be read
-                for kept in _stored_outputs(shelf):
+                for kept in _stored_outputs(shelf, file):
                     if kept.id == file:
-                        undo.pop_all()
-                        return GroupOutput(kept, shelf)
+                        return kept
         return None
+
+    def open_shelf(self, kept: Kept) -> Shelf:
+        """The shelf it is on, for reading. Raises UnknownHandle or StoreError."""
+        return self._store.read_shelf(kept.session)
 
     def find_named(self, name: str) -> set[str]:
         """The handles of the outputs that have this name."""
-        found: set[str] = set()
-        for shelf, _ in self._readable_sessions():
+        ending = handles.ending(name)
+        found = {kept.handle for kept in self._find_recorded(ending) if kept.name == name}
+        for shelf, _ in () if found else self._readable_sessions():
             with suppress(StoreError), closing(shelf):
-                names = _read_names(shelf)
-                found.update(handles.handle(shelf.session, id) for id in names if names[id] == name)
+                found.update(kept.handle for kept in _stored_outputs(shelf, ending) if kept.name == name)
         return found
+
+    def _find_recorded(self, ending: str) -> Iterator[Kept]:
+        """The outputs whose ids end so, as far as the store has an index of them."""
+        with suppress(StoreError):
+            for session, line in self._store.find_recorded(ending):
+                if any(self._has(label) and self._may_read(label) for label in self._find_label(session)):
+                    yield from _select_outputs([line], session)
 
     def list_names(self) -> set[str] | None:
         """All names that outputs of the family have, also those of live sessions. None if it has too many sessions."""
@@ -108,7 +114,7 @@ class SessionGroup:
         taken: set[str] = set()
         for shelf, _ in self._open(labels):
             with suppress(StoreError), closing(shelf):
-                taken.update(_read_names(shelf).values())
+                taken.update(kept.name for kept in _stored_outputs(shelf, '"event":"kept"'))
         return taken
 
     def find_job(self, spelling: str) -> Job | None:
@@ -130,8 +136,8 @@ class SessionGroup:
         in_background: set[str] = set()
         oldest = handles.first_of(events.now_ms() - _OLD_JOB_MS)
         labels = [*list_shelves(self._store, self.name), *list_shelves(self._store, self.name + JOBS, after=oldest)]
-        for session in set(self._ended_jobs).difference(label.session for label in labels if not label.live):
-            self._ended_jobs.pop(session, None)  # another thread may have done so
+        wanted = {label.session for label in labels}
+        self._job_lines = {session: lines for session, lines in list(self._job_lines.items()) if session in wanted}
         for label in sorted(labels, key=lambda label: label.session, reverse=True):
             with suppress(HandleError, StoreError):
                 lines = self._read_job_lines(label)
@@ -151,16 +157,18 @@ class SessionGroup:
         return jobs
 
     def _read_job_lines(self, label: ShelfLabel) -> JobLines:
-        """The journal of a session that has ended is read once."""
+        """Only what is new in its journal is read."""
         if not self._has(label) or not self._may_read(label):
             return JobLines()
-        if known := self._ended_jobs.get(label.session):
+        known = self._job_lines.get(label.session, JobLines())
+        if isinstance(known, bytes):
             return msgspec.json.decode(known, type=JobLines)
         with closing(self._store.read_shelf(label.session)) as shelf:
-            lines = _read_job_lines(shelf)
-        if not label.live and rules.is_unique(label.name, label.session):  # nobody opens it again by its name
-            self._ended_jobs[label.session] = msgspec.json.encode(lines)
-        return lines
+            lines, position = shelf.read_on(known.position)
+        known = _add_job_lines(known, lines, position)
+        is_final = not label.live and rules.is_unique(label.name, label.session)
+        self._job_lines[label.session] = msgspec.json.encode(known) if is_final else known
+        return known
 
     def read_job(self, id: str) -> JobRecord | None:
         """What a worker of a task engine has written down about a job. Raises StoreError."""
@@ -189,11 +197,11 @@ class SessionGroup:
 
     def list_kept(self) -> list[Kept]:
         """What the others have kept, oldest session first."""
-        kept: list[Kept] = []
+        by_session: list[list[Kept]] = []
         for shelf, _ in self._readable_sessions():
             with suppress(HandleError, StoreError), closing(shelf):
-                kept = [*_stored_outputs(shelf), *kept]
-        return kept
+                by_session.append(list(_stored_outputs(shelf)))
+        return [kept for outputs in reversed(by_session) for kept in outputs]
 
     def has_outputs(self) -> bool:
         """Looks at one session after the other, so that the first that has any is the last that is listed."""
@@ -251,32 +259,30 @@ class SessionGroup:
             return []
 
 
-def _stored_outputs(shelf: Shelf) -> Iterator[Kept]:
-    for event in events.decode_events(shelf.journal()):
-        if isinstance(event, OutputStored) and event.kept.session == shelf.session:
+def _stored_outputs(shelf: Shelf, word: str = "") -> Iterator[Kept]:
+    """Those whose lines contain the word. Other lines are not decoded."""
+    written = word.encode()
+    return _select_outputs((line for line in shelf.journal() if written in line), shelf.session)
+
+
+def _select_outputs(lines: Iterable[bytes], session: str) -> Iterator[Kept]:
+    for event in events.decode_events(lines):
+        if isinstance(event, OutputStored) and event.kept.session == session and handles.is_uuid(event.kept.id):
             yield event.kept
 
 
-def _read_names(shelf: Shelf) -> dict[str, str]:
-    """The names of a session's outputs, by id."""
-    lines = (line for line in shelf.journal() if b'"event":"kept"' in line)  # most lines are not decoded
-    stored = (event.kept for event in events.decode_events(lines) if isinstance(event, OutputStored))
-    return {kept.id: kept.name for kept in stored if kept.session == shelf.session and handles.is_uuid(kept.id)}
-
-
-def _read_job_lines(shelf: Shelf) -> JobLines:
+def _add_job_lines(known: JobLines, lines: Iterable[bytes], position: int) -> JobLines:
     about = (b'"event":"job"', b'"event":"retrieval"', b'"reason":"background"')
-    last: dict[str, JobChanged] = {}
-    kept: dict[str, Kept] = {}
+    last, kept = dict(known.changes), dict(known.kept)
     read: set[str] = set()
-    for event in events.decode_events(line for line in shelf.journal() if any(each in line for each in about)):
+    for event in events.decode_events(line for line in lines if any(each in line for each in about)):
         if isinstance(event, JobChanged):
             last[event.id] = event
         elif isinstance(event, OutputStored):
             kept[event.kept.id] = replace(event.kept, blocks=())  # there may be many, and nobody asks for them here
         elif isinstance(event, OutputRetrieved) and event.id:
             read.add(event.id)
-    return JobLines(last, kept, frozenset(read))
+    return JobLines(last, kept, known.read | read, position)
 
 
 def _events_about(shelf: Shelf, id: str) -> Iterator[Entry]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import resource
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from threading import RLock
 from types import MappingProxyType
 from typing import Any
@@ -12,12 +14,12 @@ from msgspec import structs
 
 from overspill import handles
 from overspill.calls.job import Job, requester
-from overspill.errors import BadRequest, ExpiredHandle, OverspillError, SessionClosed, StoreError, UnknownHandle
+from overspill.errors import BadRequest, ExpiredHandle, HandleError, OverspillError, SessionClosed, StoreError, UnknownHandle
 from overspill.gate.collect import CollectedResult
 from overspill.gate.kept import KeptOutputs
 from overspill.gate.names import OutputNames
 from overspill.reading import references
-from overspill.retrieval.group import GroupOutput, SessionGroup
+from overspill.retrieval.group import SessionGroup
 from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.readers import RunningReader
 from overspill.retrieval.spelling import NameFinder
@@ -30,6 +32,9 @@ from overspill.types import Kept, Size, ToolCall
 from overspill.wording import not_ready, tool_failure
 
 MAX_OPEN_OUTPUTS = 16  # kept open with their line positions, because a model that reads an output usually reads it again
+_MAX_OPEN_SHELVES = 4  # of other sessions, kept open for the same reason
+_DESCRIPTORS_FOR_ONE = 64  # that a process may have, for each that a session keeps open: fewer leave none for the work itself
+_MAX_RELATIVES = 1_000  # outputs of other sessions whose descriptions are in memory
 
 
 class StoredOutputs:
@@ -59,8 +64,10 @@ class StoredOutputs:
         self.jobs: Mapping[str, Job] = {}
         """Background jobs, whose outputs may not exist yet."""
         self._family = family
-        self._relatives: dict[str, GroupOutput] = {}
+        self._relatives: OrderedDict[str, Kept] = OrderedDict()
+        self._shelves: OrderedDict[str, Shelf] = OrderedDict()
         self._recent: OrderedDict[str, StoredOutput] = OrderedDict()
+        self._most_open = _count_affordable()
         self._views = TextViews()
         self._is_closed = False
         self._lock = RLock()
@@ -108,7 +115,7 @@ class StoredOutputs:
         return made.tool if made else "unknown"
 
     def _find_in_group(self, spelling: str) -> Kept | None:
-        """An output of another session of the family. Its shelf is opened once and stays open until this session closes."""
+        """An output of another session of the family."""
         if self._family is None:
             return None
         session, file = handles.parse(spelling)
@@ -117,7 +124,9 @@ class StoredOutputs:
             found = self._relatives.get(file)
             if found is None and (found := self._family.find(spelling)):
                 self._relatives[file] = found
-        return found.kept if found and session in (None, found.kept.session) else None
+                if len(self._relatives) > _MAX_RELATIVES:
+                    self._relatives.popitem(last=False)
+        return found if found and session in (None, found.session) else None
 
     def open(self, spelling: str) -> StoredOutput:
         kept = self.find(spelling)
@@ -138,10 +147,11 @@ class StoredOutputs:
                 del self._recent[kept.id]  # what is known about it, such as where its lines are, is no longer true
                 stored.check()
             if stored is not None and kept.id not in self._held:
-                self._shelf_of(kept).note_read(kept.id)
+                with suppress(HandleError, StoreError):  # it is open, and stays readable without the note
+                    self._shelf_of(kept).note_read(kept.id)
             if stored is None:
                 stored = self._recent[kept.id] = self._open_output(kept, spelling)
-                if len(self._recent) > MAX_OPEN_OUTPUTS:
+                if len(self._recent) > self._most_open:
                     self._recent.popitem(last=False)  # not closed, because another thread may still read it; freeing it closes it
             self._recent.move_to_end(kept.id)
             return stored
@@ -149,8 +159,8 @@ class StoredOutputs:
     def _open_output(self, kept: Kept, spelling: str) -> StoredOutput:
         if kept.id in self._held:
             return StoredOutput(kept, BytesReader(self._held[kept.id]), views=self._views, shows_name=self._shows_names)
-        shelf = self._shelf_of(kept)
         try:
+            shelf = self._shelf_of(kept)
             reader = shelf.open(kept.id)
         except UnknownHandle:
             raise _expired_error(kept, spelling) from None
@@ -164,15 +174,22 @@ class StoredOutputs:
         return stored
 
     def _shelf_of(self, kept: Kept) -> Shelf:
-        return self._shelf if kept.session == self._shelf.session else self._relatives[kept.id].shelf
+        """Called with the lock held: what is opened for another may be closed by the next call."""
+        if kept.session == self._shelf.session or self._family is None:
+            return self._shelf
+        shelf = self._shelves.pop(kept.session, None) or self._family.open_shelf(kept)
+        self._shelves[kept.session] = shelf
+        if len(self._shelves) > min(_MAX_OPEN_SHELVES, self._most_open):
+            self._shelves.popitem(last=False)[1].close()
+        return shelf
 
     def close(self) -> None:
         with self._lock:
             self._is_closed = True
             while self._recent:
                 self._recent.popitem()[1].close()
-            while self._relatives:
-                self._relatives.popitem()[1].shelf.close()
+            while self._shelves:
+                self._shelves.popitem()[1].close()
 
     def _check_open(self) -> None:
         if self._is_closed:
@@ -209,6 +226,13 @@ class StoredOutputs:
         chars = handles.count_name_chars(self._names.give(spool.id))
         kept = structs.replace(kept, missing="still running", name_chars=chars)
         return StoredOutput(kept, reader, shows_name=self._shows_names)
+
+
+def _count_affordable() -> int:
+    """Outputs that may stay open, by what the process may have open in all."""
+    descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    is_unlimited = descriptors == resource.RLIM_INFINITY
+    return MAX_OPEN_OUTPUTS if is_unlimited else max(1, min(MAX_OPEN_OUTPUTS, descriptors // _DESCRIPTORS_FOR_ONE))
 
 
 def _expired_error(kept: Kept, spelling: str) -> ExpiredHandle:

@@ -34,9 +34,9 @@ from overspill.retrieval.passages import PassageSearch
 from overspill.retrieval.statuses import describe_job
 from overspill.session.compaction import Compactor
 from overspill.settings import Settings
+from overspill.store.away.waiting import WaitingShelf, is_on_server
 from overspill.store.protocols import KeepLimits, Shelf, Store
 from overspill.store.spool import Spool
-from overspill.store.waiting import WaitingShelf, is_on_server
 from overspill.task_queue.remote import RemoteTools
 from overspill.text.tokens import ESTIMATE
 from overspill.types import Extraction, JobInfo, Kept, Output, Reply, ToolCall

@@ -61,6 +61,9 @@ class MemoryStore:
         with self._mutex:
             return [self._sessions[session].label for session in self._index.find(family, after, most)]
 
+    def find_recorded(self, ending: str) -> list[tuple[str, bytes]]:
+        return []
+
     def remove_shelf(self, session: str) -> None:
         with self._mutex:
             found = self._get_session(session)
@@ -171,6 +174,11 @@ class MemoryShelf:
     def journal(self) -> Iterator[bytes]:
         self._check_open()
         return iter(list(self._held.lines))
+
+    def read_on(self, position: int) -> tuple[list[bytes], int]:
+        self._check_open()
+        lines = self._held.lines[position:]
+        return lines, position + len(lines)
 
     def remove_unrecorded(self, recorded: Container[str]) -> int:
         raise rules.read_only_error(self.session)

@@ -111,6 +111,10 @@ class Shelf(Protocol):
         {"event":"session","session":…,"name":…,"retention":…,"t":unix ms}."""
         ...
 
+    def read_on(self, position: int) -> tuple[list[bytes], int]:
+        """The journal's lines after a position, which is 0 at first, and the position after them. Some may come twice."""
+        ...
+
     def remove_unrecorded(self, recorded: Container[str]) -> int:
         """Remove the outputs whose ids are not among these, complete or not, and return how many bytes they had. For a shelf that
         was just reopened: a process that died may have left outputs that nobody knows of. What the journal may have failed to
@@ -147,6 +151,11 @@ class Store(Protocol):
     def shelves(self, *, family: str = "", after: str = "", most: int | None = None) -> list[ShelfLabel]:
         """The shelves of every run, ordered by session and so oldest first: all, or those whose name is `family`, or `family`, a
         slash and something without a slash. For a page, only those after the session `after`, and at most so many."""
+        ...
+
+    def find_recorded(self, ending: str) -> list[tuple[str, bytes]]:
+        """Sessions and the lines of their journals that say that an output was stored whose id ends so. Only as far as there is
+        an index: what is not found here may still be in a journal."""
         ...
 
     def remove_shelf(self, session: str) -> None:

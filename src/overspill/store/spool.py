@@ -11,9 +11,9 @@ from msgspec import Struct
 
 from overspill import wording
 from overspill.errors import HandleError, StoreError
+from overspill.store.away.waiting import WaitingWriter
 from overspill.store.meter import Meter
 from overspill.store.protocols import Reader, Shelf, Writer
-from overspill.store.waiting import WaitingWriter
 from overspill.text import encoding, tokens
 from overspill.types import Size
 

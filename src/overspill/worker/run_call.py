@@ -114,7 +114,7 @@ class CallRunner:
         group = SessionGroup(self._store, call.family, shared_by=call.job)
         try:
             found = group.find(call.args_in)
-            return msgspec.json.decode(group.read_output(found.kept) if found else b"", type=dict[str, Any])
+            return msgspec.json.decode(group.read_output(found) if found else b"", type=dict[str, Any])
         except (HandleError, msgspec.DecodeError):
             raise BadRequest(f"the arguments of {call.tool} were stored and are gone. Call the tool again.") from None
 

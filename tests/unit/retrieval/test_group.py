@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -181,7 +184,7 @@ class SlowStore(MemoryStore):
         return super().read_shelf(session)
 
 
-async def test_threads_that_look_for_the_same_output_open_its_shelf_once():
+async def test_threads_that_look_for_the_same_output_search_for_it_once():
     store = SlowStore()
     kept = await kept_by("ann", store)
     async with Session(family="ann", store=store) as later:
@@ -189,7 +192,22 @@ async def test_threads_that_look_for_the_same_output_open_its_shelf_once():
         with ThreadPoolExecutor(4) as threads:
             texts = [task.result(30) for task in [threads.submit(lambda: later.open(kept.handle).text()) for _ in range(4)]]
     assert texts == [BIG] * 4
-    assert store.opened == 1
+    assert store.opened == 2  # to find it, and to read it
+
+
+async def test_reading_many_outputs_of_earlier_sessions_takes_no_descriptor_for_each(tmp_path: Path) -> None:
+    store = FileStore(tmp_path)
+    async with Session(family="ann", store=store) as session:
+        kept = [await session.keep(f"{number} {BIG}", "dump") for number in range(30)]
+    others = [await kept_by("ann", store) for _ in range(10)]
+    async with Session(family="ann", store=store) as later:
+        later.open(kept[0].handle).close()
+        before = len(os.listdir("/proc/self/fd"))
+        for each in [*kept, *others]:
+            with later.open(each.handle) as stored:
+                assert stored.text().endswith(BIG)
+        assert len(os.listdir("/proc/self/fd")) < before + 5
+    store.close()
 
 
 async def test_an_output_that_a_thread_asks_for_after_the_session_closed_is_not_opened(store: MemoryStore | FileStore):
@@ -200,6 +218,33 @@ async def test_an_output_that_a_thread_asks_for_after_the_session_closed_is_not_
     for look in (outputs.recent, outputs.open):
         with pytest.raises(SessionClosed):
             look(kept.handle)
+
+
+FEW_DESCRIPTORS = """
+import os, resource, sys
+import anyio
+from overspill import Session, Settings
+
+async def main():
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+    before = len(os.listdir("/proc/self/fd"))
+    for number in range(3):
+        session = Session(Settings(storeDir=sys.argv[1]), family=f"family {number}")
+        await session.begin()
+        for _ in range(16):
+            kept = await session.keep("line of text\\n" * 20_000, "dump")
+            await session.invoke("get_tool_output", {"id": kept.name, "mode": "slice", "slice": {"lines": "1-1"}})
+    print(len(os.listdir("/proc/self/fd")) - before)
+    os._exit(0)
+
+anyio.run(main)
+"""
+
+
+def test_where_descriptors_are_few_idle_sessions_leave_most_of_them(tmp_path: Path):
+    done = subprocess.run([sys.executable, "-c", FEW_DESCRIPTORS, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert int(done.stdout) < 30
 
 
 class WatchedStore(MemoryStore):
@@ -245,7 +290,7 @@ async def test_a_whole_handle_is_found_without_listing_every_session() -> None:
     group, store.listings = SessionGroup(store, "ann"), 0
     found = group.find(kept.handle)
     assert found is not None
-    assert found.kept == kept
+    assert found == kept
     assert group.find(handles.handle(handles.new(), kept.id)) is None
     assert store.listings == 0
 

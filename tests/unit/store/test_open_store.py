@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import inspect
 import pkgutil
@@ -15,13 +16,13 @@ from overspill import handles
 from overspill.errors import SettingsError
 from overspill.session.session import Session
 from overspill.settings import Settings
+from overspill.store.away.recovering import RecoveringStore
 from overspill.store.files.store import FileStore
 from overspill.store.memory import MemoryStore
 from overspill.store.objects.store import ObjectStore
 from overspill.store.open import STORES, open_store, take_tenant
 from overspill.store.postgres.store import PostgresStore
 from overspill.store.protocols import Store
-from overspill.store.recovering import RecoveringStore
 
 EXAMPLES = {
     "file": "file:///var/outputs",
@@ -105,6 +106,22 @@ def test_a_file_url_that_is_not_an_absolute_path_here_is_refused(url: str):
 def test_a_memory_url_takes_no_path():
     with pytest.raises(SettingsError, match="Write memory: and nothing after it"):
         open_store("memory://shared")
+
+
+def test_a_process_that_opens_many_stores_remembers_only_the_last_and_those_in_use():
+    kinds = (FileStore, PostgresStore, ObjectStore)
+    used = [open_store(url.format("used")) for url in ("/nowhere/{}", "postgresql://me:secret@localhost/{}", "s3://bucket/{}")]
+    gc.collect()
+    before = sum(isinstance(each, kinds) for each in gc.get_objects())
+    for number in range(200):
+        open_store(f"/nowhere/{number}")
+        open_store(f"postgresql://me:secret{number}@localhost/outputs")
+        open_store(f"s3://bucket/{number}")
+    gc.collect()
+    assert sum(isinstance(each, kinds) for each in gc.get_objects()) <= before + 200
+    assert open_store("/nowhere/used") is used[0]
+    assert open_store("postgresql://me:secret@localhost/used") is used[1]
+    assert open_store("s3://bucket/used") is used[2]
 
 
 @pytest.mark.anyio

@@ -25,7 +25,7 @@ from overspill.models.endpoints import Endpoint
 from overspill.session.session import Session
 from overspill.settings import Settings
 from overspill.settings.opening import open_configured_store
-from overspill.store.recovering import RecoveringStore
+from overspill.store.away.recovering import RecoveringStore
 from overspill.text.lenient_json import dumps
 
 _MAX_KINDS = 8  # of clients that a principal of the newer protocol keeps; one that comes back later starts anew

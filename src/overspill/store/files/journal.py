@@ -18,6 +18,7 @@ from overspill.store.files import layout
 from overspill.store.files.failures import explain_failures, to_store_error
 from overspill.store.files.layout import Directory
 from overspill.store.protocols import Retention
+from overspill.text import own_json
 
 _MAX_FIRST_LINE_BYTES = 4096  # several times what the longest name needs
 _BLOCK = 1 << 16
@@ -35,6 +36,12 @@ class Opening(Struct, frozen=True, tag_field="event", tag="session"):
     @classmethod
     def now(cls, session: str, name: str, retention: Retention) -> Opening:
         return cls(session, name, retention, time.time_ns() // 1_000_000)
+
+    @classmethod
+    def parse(cls, session: str, line: bytes) -> Opening:
+        """What is damaged, or another session's, is kept: nobody knows that it may be removed."""
+        found = own_json.parse(line, cls)
+        return found if found is not None and found.session == session else cls(session, retention="keep")
 
     @property
     def line(self) -> bytes:
@@ -111,8 +118,9 @@ class Journal:
                 os.close(self._fd)
 
 
-def whole_lines(directory: Directory) -> Iterator[bytes]:
+def whole_lines(directory: Directory, start: int = 0) -> Iterator[bytes]:
     with explain_failures(f"read {directory.path / layout.JOURNAL}"), open(directory.open_file(layout.JOURNAL), "rb") as file:
+        file.seek(start)
         for line in file:
             # Not `continue`: the rest of the line, which its writer may add meanwhile, would look like another line.
             if not line.endswith(b"\n"):
@@ -128,9 +136,7 @@ def read_opening(session: str, directory: Directory) -> Opening | None:
         return None
     try:
         line, ended, _ = os.pread(fd, _MAX_FIRST_LINE_BYTES, 0).partition(b"\n")
-        return msgspec.json.decode(line, type=Opening) if ended else None
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return Opening(session, retention="keep")
+        return Opening.parse(session, line) if ended else None
     finally:
         os.close(fd)
 

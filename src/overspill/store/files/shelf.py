@@ -50,6 +50,10 @@ class FileShelf:
     def journal(self) -> Iterator[bytes]:
         return whole_lines(self.directory)
 
+    def read_on(self, position: int) -> tuple[list[bytes], int]:
+        lines = list(whole_lines(self.directory, position))
+        return lines, position + sum(map(len, lines))
+
     def remove_unrecorded(self, recorded: Container[str]) -> int:
         raise rules.read_only_error(self.session)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from contextlib import suppress
-from functools import cache
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock, Thread
 
@@ -20,8 +20,9 @@ from overspill.store.files.layout import Directory, Root
 from overspill.store.files.naming import NamedShelves
 from overspill.store.files.run import StoreRun
 from overspill.store.files.shelf import FileShelf, LiveFileShelf
-from overspill.store.files.survey import Place, ShelfIndex, has_many, unknown_session_error
+from overspill.store.files.survey import Place, ShelfIndex, Visit, has_many, unknown_session_error
 from overspill.store.keeping import HOUR, KeepGuard
+from overspill.store.known import KnownStores
 from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
 from overspill.store.quota import GIB
 from overspill.store.rules import KeptItem
@@ -77,20 +78,12 @@ class FileStore:
                 raise
 
     def read_shelf(self, session: str) -> FileShelf:
-        rules.check_id(session)
-        with explain_failures(f"read session {session}"):
-            if not self.root.exists():
-                raise unknown_session_error(session)
-            with self.place.open() as root, root.open_directory(self._find(root, session).run) as run:
-                return FileShelf(session, run.open_directory(layout.session_directory(session)))
+        with self._open_root("read", session) as root, root.open_directory(self._find(root, session).run) as run:
+            return FileShelf(session, run.open_directory(layout.session_directory(session)))
 
     def label(self, session: str) -> ShelfLabel:
-        rules.check_id(session)
-        with explain_failures(f"read session {session}"):
-            if not self.root.exists():
-                raise unknown_session_error(session)
-            with self.place.open() as root:
-                return self._index.read_label(root, self._find(root, session))
+        with self._open_root("read", session) as root:
+            return self._index.read_label(root, self._find(root, session))
 
     def shelves(self, *, family: str = "", after: str = "", most: int | None = None) -> list[ShelfLabel]:
         with explain_failures(f"list {self.root}"):
@@ -99,28 +92,23 @@ class FileStore:
             with self.place.open() as root:
                 return [label for _, label in self._index.survey(root, family, after, most).shelves]
 
+    def find_recorded(self, ending: str) -> list[tuple[str, bytes]]:
+        return []  # reading a journal on this machine takes no longer than an index would
+
     def remove_shelf(self, session: str) -> None:
-        rules.check_id(session)
-        with explain_failures(f"remove session {session}"):
-            if not self.root.exists():
-                raise unknown_session_error(session)
-            with self.place.open() as root:
-                if not self._remove_place(root, self._find(root, session)):
-                    raise rules.still_live_error(session)
+        with self._open_root("remove", session) as root:
+            if not self._remove_place(root, self._find(root, session)):
+                raise rules.still_live_error(session)
 
     def empty_shelf(self, session: str) -> int:
-        rules.check_id(session)
-        with explain_failures(f"empty session {session}"):
-            if not self.root.exists():
-                raise unknown_session_error(session)
-            with (
-                self.place.open() as root,
-                root.open_directory(self._find(root, session).run) as run,
-                run.open_directory(layout.session_directory(session)) as directory,
-            ):
-                removed = layout.list_outputs(directory)
-                for id in removed:
-                    directory.remove_file(id)
+        with (
+            self._open_root("empty", session) as root,
+            root.open_directory(self._find(root, session).run) as run,
+            run.open_directory(layout.session_directory(session)) as directory,
+        ):
+            removed = layout.list_outputs(directory)
+            for id in removed:
+                directory.remove_file(id)
         if self._run:
             for id in removed:
                 self._run.quota.release(session, id)
@@ -158,6 +146,16 @@ class FileStore:
                 self._run.end()
                 self._run = None
 
+    @contextmanager
+    def _open_root(self, doing: str, session: str) -> Generator[Directory]:
+        """Open for what is done with a session in it."""
+        rules.check_id(session)
+        with explain_failures(f"{doing} session {session}"):
+            if not self.root.exists():
+                raise unknown_session_error(session)
+            with self.place.open() as root:
+                yield root
+
     def _find(self, root: Directory, session: str) -> Place:
         """Those of this process are found without listing the others."""
         run = self._run
@@ -177,8 +175,7 @@ class FileStore:
         if has_many(root, MAX_MEASURED_FIRST):
             self._begin_in_large_store(root, guard, limits)
         else:
-            if limits:
-                guard.apply(limits)
+            guard.apply(limits) if limits else self._remove_unfinished(root)
             self._clear_dead_runs(root)
         self._run = StoreRun(self.place, run_bytes=self._run_bytes, mutex=self._mutex, guard=guard)
         return self._run
@@ -207,11 +204,24 @@ class FileStore:
 
     def _clear_soon(self) -> None:
         with suppress(OSError, StoreError), self.place.open() as root:  # the next process tries again
+            self._remove_unfinished(root)
             self._clear_dead_runs(root)
 
     def _clear_dead_runs(self, root: Directory) -> None:
         for name in self._index.list_clearable_runs(root):
             clearing.clear_dead_run(root, name)
+
+    def _remove_unfinished(self, root: Directory) -> None:
+        """As the keep limits do, of what processes were writing when they died."""
+        found: list[Place] = []
+
+        def look(visit: Visit) -> None:
+            if any(name.endswith(layout.PART) for name in visit.directory.names()):
+                found.append(visit.place)
+
+        self._index.visit(root, look)
+        for place in found:
+            clearing.remove_unfinished(root, place)
 
     def _expire(self, root: Directory, limits: KeepLimits, family: str | None) -> Expired:
         run = self._run
@@ -245,12 +255,11 @@ class FileStore:
         return True
 
 
+_known: KnownStores[FileStore] = KnownStores()
+
+
 def file_store(directory: str | None, run_bytes: int) -> FileStore:
     """One store for each root in a process, so that its sessions share a run."""
     path = None if directory is None else Path(directory)
-    return _shared_store(path, None if path is None or path.is_absolute() else Path.cwd(), run_bytes)
-
-
-@cache
-def _shared_store(root: Path | None, _cwd: Path | None, run_bytes: int) -> FileStore:
-    return FileStore(root, run_bytes=run_bytes)
+    cwd = None if path is None or path.is_absolute() else Path.cwd()
+    return _known.get((path, cwd, run_bytes), lambda: FileStore(path, run_bytes=run_bytes))

@@ -10,14 +10,16 @@ import msgspec
 from msgspec import Struct
 
 from overspill.store import rules
+from overspill.store.files.journal import Opening
 from overspill.store.objects import removal
 from overspill.store.objects.bucket import Bucket, Item
 from overspill.store.objects.families import map_families
-from overspill.store.objects.names import Names, parse_opening
+from overspill.store.objects.names import Names
 from overspill.store.objects.output import USED, Parts, folder
 from overspill.store.objects.run import Run
 from overspill.store.protocols import Expired, KeepLimits
 from overspill.store.rules import KeptItem
+from overspill.text import own_json
 
 _MEASURED = "measured"
 
@@ -94,10 +96,7 @@ def recall_measurement(bucket: Bucket) -> dict[str, int] | None:
 
 def _read_last(bucket: Bucket) -> Measurement | None:
     content = bucket.get(_MEASURED)
-    try:
-        return msgspec.json.decode(content[0], type=Measurement) if content else None
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
+    return own_json.parse(content[0], Measurement) if content else None
 
 
 def expire(bucket: Bucket, names: Names, run: Run, limits: KeepLimits, family: str | None = None) -> Expired:
@@ -112,7 +111,7 @@ def expire(bucket: Bucket, names: Names, run: Run, limits: KeepLimits, family: s
 def _remove(bucket: Bucket, names: Names, run: Run, item: KeptItem) -> bool:
     """False if it has been used since it was measured, or if another worker was faster."""
     found = bucket.get(f"openings/{item.session}")
-    opening = parse_opening(item.session, found[0]) if found else None
+    opening = Opening.parse(item.session, found[0]) if found else None
     if opening is None or opening.retention != "keep":
         return False
     if item.id:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from threading import Lock
 
 from msgspec import Struct
@@ -26,8 +25,14 @@ class Entry(Struct, frozen=True, order=True):
 
     @classmethod
     def parse(cls, key: str) -> Entry:
-        ms, hold, first, last = key.rpartition("/")[2].split(".")
-        return cls(int(ms), hold, int(first), int(last))
+        try:
+            ms, hold, first, last = key.rpartition("/")[2].split(".")
+            return cls(int(ms), hold, int(first), int(last))
+        except ValueError:
+            raise StoreError(f"Its journal is damaged: Overspill did not write {key!r}. Remove that object.") from None
+
+    def has(self, single: Entry) -> bool:
+        return self.hold == single.hold and self.first <= single.first <= self.last
 
     def key(self, session: str) -> str:
         return f"journal/{session}/{self.ms:013}.{self.hold}.{self.first:08}.{self.last:08}"
@@ -70,22 +75,24 @@ class ObjectJournal:
         self._waiting = []
 
 
-def read_lines(bucket: Bucket, session: str) -> Iterator[bytes]:
-    """Every line after the opening, oldest first."""
+def read_on(bucket: Bucket, session: str, position: int) -> tuple[list[bytes], int]:
+    """The lines from a write of this number on, oldest first, and the number of the last write: that one is read again, because
+    its writer may not know that it arrived, and repeat it with more lines. Where several holds have written, each counts for
+    itself, and all lines are read."""
     for _ in range(_ATTEMPTS):
-        found = _read_all(bucket, session)
-        if found is not None:
-            for lines in found:
-                yield from (line + b"\n" for line in lines[:-1].split(b"\n"))
-            return
+        entries = sorted(Entry.parse(item.key) for item in bucket.list(f"journal/{session}/"))
+        is_counted = len({entry.hold for entry in entries}) == 1
+        new = [entry for entry in entries if entry.last >= position or not is_counted]
+        if (found := _read_all(bucket, session, new)) is not None:
+            lines = [line + b"\n" for lines in found for line in lines[:-1].split(b"\n")]
+            return lines, max(entry.last for entry in entries) if is_counted else 0
     raise StoreError(f"The journal of session {session} changes faster than it can be read. Try again.")
 
 
-def _read_all(bucket: Bucket, session: str) -> list[bytes] | None:
+def _read_all(bucket: Bucket, session: str, entries: list[Entry]) -> list[bytes] | None:
     """None if objects were put together after they were listed."""
-    entries = sorted(Entry.parse(item.key) for item in bucket.list(f"journal/{session}/"))
-    joined = {(entry.hold, nth) for entry in entries if entry.last > entry.first for nth in range(entry.first, entry.last + 1)}
-    wanted = [entry for entry in entries if entry.last > entry.first or (entry.hold, entry.first) not in joined]
+    joined = [entry for entry in entries if entry.last > entry.first]
+    wanted = [entry for entry in entries if entry.last > entry.first or not any(each.has(entry) for each in joined)]
     found: list[bytes] = []
     for lines in bucket.get_all([entry.key(session) for entry in wanted]):
         if lines is None:

@@ -12,6 +12,7 @@ from overspill.store import rules
 from overspill.store.files.journal import Opening
 from overspill.store.objects.bucket import Bucket
 from overspill.store.objects.run import Run
+from overspill.text import own_json
 
 _ATTEMPTS = 5
 
@@ -73,7 +74,12 @@ class Names:
 
     def _read(self, name: str) -> tuple[NameEntry, str] | None:
         found = self._bucket.get(_key(name))
-        return (msgspec.json.decode(found[0], type=NameEntry), found[1]) if found else None
+        if found is None:
+            return None
+        entry = own_json.parse(found[0], NameEntry)
+        if entry is None:
+            raise StoreError(f"The name {name!r} is damaged in {self._bucket.url}. Remove the object {_key(name)} there.")
+        return entry, found[1]
 
     def _is_held(self, entry: NameEntry, run: Run) -> bool:
         if not entry.hold:
@@ -83,15 +89,8 @@ class Names:
 
     def _is_kept(self, session: str) -> bool:
         found = self._bucket.get(f"openings/{session}") if session else None
-        return found is not None and parse_opening(session, found[0]).retention == "keep"
+        return found is not None and Opening.parse(session, found[0]).retention == "keep"
 
 
 def _key(name: str) -> str:
     return f"names/{hashlib.sha256(name.encode()).hexdigest()}"
-
-
-def parse_opening(session: str, line: bytes) -> Opening:
-    try:
-        return msgspec.json.decode(line, type=Opening)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return Opening(session, retention="keep")

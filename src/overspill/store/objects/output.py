@@ -51,6 +51,11 @@ def folder(session: str, id: str) -> str:
     return f"data/{session}/{id}/"
 
 
+def recorded_key(session: str, id: str) -> str:
+    """Has the journal's line about the output, to be found by a short name, which tells only the end of the id."""
+    return f"recorded/{id[-handles.ENDING_CHARS :]}/{session}/{id}"
+
+
 def read_parts(bucket: Bucket, session: str, id: str) -> Parts | None:
     """None if there is no such output."""
     items = list(bucket.list(folder(session, id)))

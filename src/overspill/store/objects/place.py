@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from overspill.errors import UnknownHandle
 from overspill.store.objects import removal
 from overspill.store.objects.bucket import Bucket
-from overspill.store.objects.journal import ObjectJournal, read_lines
+from overspill.store.objects.journal import ObjectJournal, read_on
 from overspill.store.objects.names import Names
-from overspill.store.objects.output import NOTHING_YET, USED, ObjectParts, ObjectSource, find_output, folder, read_parts
+from overspill.store.objects.output import (
+    NOTHING_YET,
+    USED,
+    ObjectParts,
+    ObjectSource,
+    find_output,
+    folder,
+    read_parts,
+    recorded_key,
+)
 from overspill.store.objects.run import Run
 from overspill.store.protocols import Retention
 from overspill.store.shared.lease import lost_session_error
@@ -33,7 +42,10 @@ class ObjectPlace:
         if opening is None:
             raise UnknownHandle(f"session-{self.session}")
         yield opening[0]
-        yield from read_lines(self._bucket, self.session)
+        yield from read_on(self._bucket, self.session, 0)[0]
+
+    def read_on(self, position: int) -> tuple[list[bytes], int]:
+        return read_on(self._bucket, self.session, position)
 
 
 def hold_key(session: str, hold: str, run: Run) -> str:
@@ -57,8 +69,10 @@ class HeldObjectPlace(ObjectPlace):
     def create(self, id: str) -> ObjectParts:
         return ObjectParts(self._bucket, self.session, id, self._check_held)
 
-    def append_journal(self, lines: bytes) -> None:
+    def append_journal(self, lines: bytes, recorded: Sequence[tuple[str, bytes]]) -> None:
         self._check_held()
+        for id, line in recorded:  # first, so that what the journal has is always found
+            self._bucket.put(recorded_key(self.session, id), line)
         self._journal.append(lines)
         self._check_held()
 

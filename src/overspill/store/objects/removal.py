@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import groupby
 
+from overspill.store.files.journal import Opening
 from overspill.store.objects.bucket import Bucket
 from overspill.store.objects.families import family_keys
-from overspill.store.objects.names import parse_opening
-from overspill.store.objects.output import REMOVED, folder, read_parts
+from overspill.store.objects.output import REMOVED, folder, read_parts, recorded_key
 from overspill.store.objects.run import Run
 from overspill.store.shared.lease import READABLE_AFTER_REMOVAL_SECONDS
 
@@ -37,7 +37,7 @@ def mark_removed(bucket: Bucket, session: str, id: str) -> bool:
 def delete_output(bucket: Bucket, session: str, id: str) -> None:
     """With the mark last, so that an output that is half deleted stays removed."""
     keys = [item.key for item in bucket.list(folder(session, id))]
-    bucket.delete([key for key in keys if not key.endswith(REMOVED)])
+    bucket.delete([recorded_key(session, id), *(key for key in keys if not key.endswith(REMOVED))])
     bucket.delete([key for key in keys if key.endswith(REMOVED)])
 
 
@@ -57,8 +57,9 @@ def delete_unfinished(bucket: Bucket, run: Run, session: str, id: str) -> None:
 def delete_session(bucket: Bucket, session: str) -> None:
     """The opening early: without it, there is no such session. Only the place in the family goes before, so that none stays."""
     if opening := bucket.get(f"openings/{session}"):
-        bucket.delete(family_keys(parse_opening(session, opening[0])))
+        bucket.delete(family_keys(Opening.parse(session, opening[0])))
     bucket.delete([f"openings/{session}"])
+    bucket.delete([recorded_key(session, id) for id in list_outputs(bucket, session)])
     for prefix in (f"data/{session}/", f"journal/{session}/", f"holds/{session}/"):
         bucket.delete([item.key for item in bucket.list(prefix)])
     bucket.delete([f"used/{session}"])

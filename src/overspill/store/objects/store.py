@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from contextlib import suppress
-from functools import cache
 from itertools import islice
 
 from overspill import handles
@@ -12,11 +11,12 @@ from overspill.errors import StoreError, UnknownHandle
 from overspill.store import rules
 from overspill.store.files.journal import Opening
 from overspill.store.keeping import HOUR, KeepGuard
+from overspill.store.known import KnownStores
 from overspill.store.objects import removal
 from overspill.store.objects.bucket import Bucket
 from overspill.store.objects.expiry import expire, note_measurement, read_measurement, recall_measurement
 from overspill.store.objects.families import family_id, family_keys, list_family
-from overspill.store.objects.names import NameEntry, Names, parse_opening
+from overspill.store.objects.names import NameEntry, Names
 from overspill.store.objects.output import read_parts
 from overspill.store.objects.place import HeldObjectPlace, ObjectPlace, hold_key
 from overspill.store.objects.run import Run
@@ -93,6 +93,11 @@ class ObjectStore:
             ShelfLabel(session, live=session in live, name=opening.name, retention=opening.retention)
             for session, opening in sorted(openings.items())
         ]
+
+    def find_recorded(self, ending: str) -> list[tuple[str, bytes]]:
+        keys = [item.key for item in self._bucket.list(f"recorded/{ending}/")]
+        lines = self._bucket.get_all(keys) if keys else ()
+        return [(key.split("/")[2], line) for key, line in zip(keys, lines, strict=True) if line]
 
     def remove_shelf(self, session: str) -> None:
         opening = self._read_opening(session)
@@ -178,7 +183,7 @@ class ObjectStore:
         found = self._bucket.get(f"openings/{session}")
         if found is None:
             raise UnknownHandle(f"session-{session}")
-        return parse_opening(session, found[0])
+        return Opening.parse(session, found[0])
 
     def _list_all(self, after: str, most: int | None) -> dict[str, Opening]:
         listed = self._bucket.list("openings/", after=f"openings/{after}" if after else "")
@@ -202,11 +207,13 @@ class ObjectStore:
             known = self._openings = {}
         new = [session for session in sessions if session not in known]
         lines = self._bucket.get_all([f"openings/{session}" for session in new]) if new else ()
-        known |= {session: parse_opening(session, line) for session, line in zip(new, lines, strict=True) if line}
+        known |= {session: Opening.parse(session, line) for session, line in zip(new, lines, strict=True) if line}
         return {session: known[session] for session in sessions if session in known}
 
 
-@cache
+_known: KnownStores[ObjectStore] = KnownStores()
+
+
 def object_store(url: str, run_bytes: int) -> ObjectStore:
     """One store for each bucket and prefix in a process, so that its sessions share a lease and a quota."""
-    return ObjectStore(url, run_bytes=run_bytes)
+    return _known.get((url, run_bytes), lambda: ObjectStore(url, run_bytes=run_bytes))

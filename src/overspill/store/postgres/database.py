@@ -52,6 +52,8 @@ class Database:
         self._free = BoundedSemaphore(_MAX_CONNECTIONS)
         self._mutex = Lock()
         self._is_ready = False
+        self.has_index = False
+        """Whether outputs can be recorded to be found by their names. Known after the first call."""
         self._begin()
 
     def _begin(self) -> None:
@@ -138,7 +140,7 @@ class Database:
         connection.answer_seconds = self._answer_seconds
         try:
             if not self._is_ready:
-                _make_tables(connection)
+                self.has_index = _make_tables(connection)
                 self._is_ready = True
         except BaseException:
             connection.close()
@@ -190,19 +192,30 @@ def _fetch(connection: _Connection, query: str, parameters: Mapping[str, object]
         return cursor.fetchall() if cursor.rownumber is not None else []
 
 
-def _make_tables(connection: _Connection) -> None:
+def _make_tables(connection: _Connection) -> bool:
+    """Whether there is an index of names: a user who may not create tables works without it in a database that has none."""
     try:
-        found = _fetch(connection, schema.FIND_VERSION, {})[0][0]
+        found, has_index = _fetch(connection, schema.FIND_VERSION, {})[0]
     except (errors.UndefinedTable, errors.InvalidSchemaName):
-        with connection.transaction():
-            connection.execute("SELECT pg_advisory_xact_lock(%s)", [_SCHEMA_LOCK])
-            connection.execute(schema.CREATE)  # pyright: ignore[reportArgumentType, reportCallIssue]
-        return
+        _create(connection, schema.CREATE)
+        return True
     if found != schema.VERSION:
         raise StoreError(
             f"its tables have version {found}, and this Overspill works with version {schema.VERSION}. Use the version of "
             "Overspill that made them, or another database."
         )
+    if not has_index:
+        try:
+            _create(connection, schema.CREATE_INDEX)
+        except errors.InsufficientPrivilege:
+            return False
+    return True
+
+
+def _create(connection: _Connection, script: str) -> None:
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", [_SCHEMA_LOCK])
+        connection.execute(script)  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
 def _read_url(url: str, answer_seconds: float) -> dict[str, Any]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from overspill.errors import UnknownHandle
 from overspill.store.postgres import sql
-from overspill.store.postgres.database import Database
+from overspill.store.postgres.database import Database, Row
 from overspill.store.postgres.output import PostgresParts, PostgresSource, find_output
 from overspill.store.postgres.schema import SCHEMA
 from overspill.store.protocols import Retention
@@ -25,6 +25,15 @@ WITH held AS (
 )
 SELECT EXISTS (SELECT FROM held)
 """
+APPEND_RECORDED = APPEND_JOURNAL.replace(
+    "SELECT EXISTS",
+    f""", recorded AS (
+    INSERT INTO {SCHEMA}.recorded (session, id, line)
+    SELECT %(session)s::uuid, each.id, each.line FROM held, unnest(%(ids)s::uuid[], %(recorded)s::bytea[]) AS each (id, line)
+    ON CONFLICT DO NOTHING
+)
+SELECT EXISTS""",
+)
 READ_OPENING = f"SELECT opening FROM {SCHEMA}.sessions WHERE session = %(session)s"
 READ_JOURNAL = f"""
 SELECT n, lines FROM {SCHEMA}.journal WHERE session = %(session)s AND n > %(after)s ORDER BY n LIMIT {_JOURNAL_PAGE_ROWS}
@@ -56,10 +65,17 @@ class PostgresPlace:
         if not opening:
             raise UnknownHandle(f"session-{self.session}")
         yield bytes(opening[0][0])
-        after = 0
+        for _, lines in self._read_rows(doing, 0):
+            yield from (line + b"\n" for line in bytes(lines)[:-1].split(b"\n"))
+
+    def read_on(self, position: int) -> tuple[list[bytes], int]:
+        rows = list(self._read_rows(f"read the journal of session {self.session}", position))
+        lines = [line + b"\n" for _, lines in rows for line in bytes(lines)[:-1].split(b"\n")]
+        return lines, rows[-1][0] if rows else position
+
+    def _read_rows(self, doing: str, after: int) -> Iterator[Row]:
         while rows := self._database.rows(doing, READ_JOURNAL, {"session": self.session, "after": after}):
-            for _, lines in rows:
-                yield from (line + b"\n" for line in bytes(lines)[:-1].split(b"\n"))
+            yield from rows
             if len(rows) < _JOURNAL_PAGE_ROWS:
                 return
             after = rows[-1][0]
@@ -78,10 +94,14 @@ class HeldPostgresPlace(PostgresPlace):
     def create(self, id: str) -> PostgresParts:
         return PostgresParts(self._database, self.session, id, self.hold)
 
-    def append_journal(self, lines: bytes) -> None:
+    def append_journal(self, lines: bytes, recorded: Sequence[tuple[str, bytes]]) -> None:
         # Numbered, so that a write that is repeated because the connection broke counts once.
-        values = {**self._key, "nth": next(self._nth), "lines": lines}
-        is_held = self._database.rows(f"write to the journal of session {self.session}", APPEND_JOURNAL, values)[0][0]
+        values: dict[str, object] = {**self._key, "nth": next(self._nth), "lines": lines}
+        statement = APPEND_JOURNAL
+        if recorded and self._database.has_index:
+            statement = APPEND_RECORDED
+            values |= {"ids": [id for id, _ in recorded], "recorded": [line for _, line in recorded]}
+        is_held = self._database.rows(f"write to the journal of session {self.session}", statement, values)[0][0]
         if not is_held:
             raise lost_session_error(self.session)
 

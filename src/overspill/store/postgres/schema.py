@@ -6,6 +6,8 @@ hold, a session cannot write. Time is always the server's, so the clocks of the 
 
 from __future__ import annotations
 
+from overspill.handles import ENDING_CHARS
+
 SCHEMA = "overspill"
 VERSION = 1
 MAX_PIECE_BYTES = 1 << 20
@@ -13,6 +15,16 @@ MAX_PIECE_BYTES = 1 << 20
 FAMILY = "left(name, -1 - length(substring(name FROM '[^/]*$')))"
 """What comes before the last slash of a name; without a slash, nothing."""
 
+CREATE_INDEX = f"""
+CREATE TABLE IF NOT EXISTS {SCHEMA}.recorded (
+    session uuid NOT NULL REFERENCES {SCHEMA}.sessions ON DELETE CASCADE,
+    id uuid NOT NULL,
+    line bytea NOT NULL,
+    PRIMARY KEY (session, id)
+);
+CREATE INDEX IF NOT EXISTS recorded_by_ending ON {SCHEMA}.recorded (right(id::text, {ENDING_CHARS}));
+"""
+"""Lines of journals, by the ends of the ids that names spell. The first databases have no such table."""
 CREATE = f"""
 CREATE SCHEMA IF NOT EXISTS {SCHEMA};
 CREATE TABLE IF NOT EXISTS {SCHEMA}.runs (
@@ -71,7 +83,12 @@ CREATE TABLE IF NOT EXISTS {SCHEMA}.journal (
     PRIMARY KEY (session, n),
     UNIQUE (session, hold, nth)
 );
+{CREATE_INDEX}
 CREATE TABLE IF NOT EXISTS {SCHEMA}.version (version int PRIMARY KEY);
 INSERT INTO {SCHEMA}.version VALUES ({VERSION}) ON CONFLICT DO NOTHING;
 """
-FIND_VERSION = f"SELECT max(version) FROM {SCHEMA}.version"
+_INDEX = f"to_regclass('{SCHEMA}.recorded')"
+FIND_VERSION = f"""
+SELECT max(version), coalesce(has_table_privilege({_INDEX}, 'SELECT') AND has_table_privilege({_INDEX}, 'INSERT'), false)
+FROM {SCHEMA}.version
+"""

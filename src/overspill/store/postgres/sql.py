@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from overspill.handles import ENDING_CHARS
 from overspill.store.postgres.schema import FAMILY, SCHEMA
 
 _IS_LIVE = f"""EXISTS (
@@ -56,6 +57,10 @@ UNION ALL ({_LABELS} AND s.name <> '' AND s.name = %(family)s {_PAGE})
 {_PAGE}
 """
 """In two parts, because each has an index."""
+FIND_RECORDED = f"""
+SELECT session, line FROM {SCHEMA}.recorded JOIN {SCHEMA}.sessions USING (session)
+WHERE right(id::text, {ENDING_CHARS}) = %(ending)s AND tenant = %(tenant)s
+"""
 EXISTS = f"SELECT 1 FROM {SCHEMA}.sessions WHERE tenant = %(tenant)s AND session = %(session)s"
 REMOVE_SESSION = f"""
 DELETE FROM {SCHEMA}.sessions s WHERE s.tenant = %(tenant)s AND s.session = %(session)s AND NOT {_IS_LIVE} RETURNING s.session

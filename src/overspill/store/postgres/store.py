@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 from overspill.errors import BadRequest, UnknownHandle
 from overspill.store import rules
 from overspill.store.files.journal import Opening
 from overspill.store.keeping import HOUR, KeepGuard
+from overspill.store.known import KnownStores
 from overspill.store.postgres import sql
 from overspill.store.postgres.database import ANSWER_SECONDS, Database, Fetch
 from overspill.store.postgres.expiry import expire
@@ -95,6 +95,10 @@ class PostgresStore:
         rows = self._database.rows(f"list {self.url}", sql.LABELS_OF_FAMILY if family else sql.LABELS, key)
         return [_label(row) for row in rows]
 
+    def find_recorded(self, ending: str) -> list[tuple[str, bytes]]:
+        rows = self._database.rows(f"search {self.url}", sql.FIND_RECORDED, self._key(ending=ending))
+        return [(str(session), bytes(line)) for session, line in rows]
+
     def remove_shelf(self, session: str) -> None:
         rules.check_id(session)
         if not self._database.rows(f"remove session {session}", sql.REMOVE_SESSION, self._key(session=session)):
@@ -170,7 +174,9 @@ def _label(row: tuple[Any, ...]) -> ShelfLabel:
     return ShelfLabel(str(session), live=is_live, name=name, retention=retention)
 
 
-@cache
+_known: KnownStores[PostgresStore] = KnownStores()
+
+
 def postgres_store(url: str, tenant: str, run_bytes: int) -> PostgresStore:
     """One store for each database in a process, so that its sessions share a lease and a quota."""
-    return PostgresStore(url, tenant=tenant, run_bytes=run_bytes)
+    return _known.get((url, tenant, run_bytes), lambda: PostgresStore(url, tenant=tenant, run_bytes=run_bytes))

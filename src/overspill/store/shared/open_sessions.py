@@ -63,12 +63,14 @@ class OpenSessions(Generic[R]):
     def add(
         self, place: HeldPlace, lease: Lease, retention: Retention, limits: KeepLimits | None, family: str
     ) -> LiveSharedShelf:
-        """`family` is whose limits the session counts towards."""
+        """`family` is whose limits the session counts towards, and who reads it by the names of its outputs."""
         quota: OutputQuota = self.quota
         if limits and retention == "keep":
             quota = KeepQuota(self.quota, self._guard, limits, family)
             self._guard.join(place.session, limits)
-        shelf = LiveSharedShelf(place, self._copies, lease=lease, retention=retention, quota=quota, ended=self._end)
+        shelf = LiveSharedShelf(
+            place, self._copies, lease=lease, retention=retention, quota=quota, ended=self._end, has_relatives=bool(family)
+        )
         with self._mutex:
             self._shelves[shelf.hold] = shelf
         return shelf

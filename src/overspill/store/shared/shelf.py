@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import suppress
 from threading import Lock
 from typing import Protocol
+
+from msgspec import Struct
 
 from overspill import handles
 from overspill.errors import StoreError
@@ -16,8 +18,19 @@ from overspill.store.protocols import Retention, Writer
 from overspill.store.quota import OutputQuota
 from overspill.store.shared.lease import Lease
 from overspill.store.shared.output import OutputParts, OutputSource, SharedReader, SharedWriter
+from overspill.text import own_json
 
 _MAX_NOTES = 1_000
+
+
+class _StoredId(Struct, frozen=True):
+    id: str
+
+
+class _StoredLine(Struct, frozen=True, tag_field="event", tag="kept"):
+    """What the index needs of a journal's line about a stored output."""
+
+    kept: _StoredId
 
 
 class SessionPlace(Protocol):
@@ -36,6 +49,8 @@ class SessionPlace(Protocol):
         """Raises UnknownHandle if there is no such session."""
         ...
 
+    def read_on(self, position: int) -> tuple[list[bytes], int]: ...
+
 
 class HeldPlace(SessionPlace, Protocol):
     """What a session that is open here may write. Whatever writes raises StoreError if another process has taken the session."""
@@ -50,7 +65,10 @@ class HeldPlace(SessionPlace, Protocol):
         """Asks nothing of the server yet."""
         ...
 
-    def append_journal(self, lines: bytes) -> None: ...
+    def append_journal(self, lines: bytes, recorded: Sequence[tuple[str, bytes]]) -> None:
+        """`recorded` are outputs to be found by the ends of their ids, and those of the lines that are about them."""
+        ...
+
     def remove_outputs(self, stays: Callable[[str], bool]) -> int:
         """All but those that stay. Returns how many bytes they had."""
         ...
@@ -95,6 +113,10 @@ class SharedShelf:
         self._check_open()
         yield from self._place.read_journal()
 
+    def read_on(self, position: int) -> tuple[list[bytes], int]:
+        self._check_open()
+        return self._place.read_on(position)
+
     def remove_unrecorded(self, recorded: Container[str]) -> int:
         raise rules.read_only_error(self.session)
 
@@ -116,6 +138,7 @@ class LiveSharedShelf(SharedShelf):
         retention: Retention,
         quota: OutputQuota,
         ended: Callable[[LiveSharedShelf], None],
+        has_relatives: bool,
     ) -> None:
         super().__init__(place, copies)
         self.hold = place.hold
@@ -124,6 +147,7 @@ class LiveSharedShelf(SharedShelf):
         self._held = place
         self._quota = quota
         self._ended = ended
+        self._has_relatives = has_relatives
         self._writers: dict[str, SharedWriter] = {}
         self._mutex = Lock()
 
@@ -149,7 +173,7 @@ class LiveSharedShelf(SharedShelf):
     def append_journal(self, lines: bytes) -> None:
         rules.check_lines(lines)
         self._check_writable()
-        self._held.append_journal(lines)
+        self._held.append_journal(lines, _find_recorded(lines) if self._has_relatives else ())
 
     def remove_unrecorded(self, recorded: Container[str]) -> int:
         self._check_writable()
@@ -180,3 +204,12 @@ class LiveSharedShelf(SharedShelf):
 
     def _forget_writer(self, id: str) -> None:
         self._writers.pop(id, None)
+
+
+def _find_recorded(lines: bytes) -> list[tuple[str, bytes]]:
+    found: list[tuple[str, bytes]] = []
+    for line in lines[:-1].split(b"\n"):
+        if b'"event":"kept"' in line:  # most lines are not decoded
+            event = own_json.parse(line, _StoredLine)
+            found += [(event.kept.id, line + b"\n")] if event and handles.is_uuid(event.kept.id) else []
+    return found

@@ -13,7 +13,7 @@ from overspill import handles
 from overspill.errors import StoreAway, StoreError, StoreFull, UnknownHandle
 from overspill.store import rules
 from overspill.store.files.journal import Opening
-from overspill.store.protocols import Expired, KeepLimits, Reader, Retention, Shelf, ShelfLabel, Store, Writer
+from overspill.store.protocols import KeepLimits, Reader, Retention, Shelf, Store, Writer
 
 _REST_AFTER_FAILURE = 20  # times as long as the failed attempt took
 _MAX_WAITING_BYTES = 1 << 20  # of a journal that cannot be written yet
@@ -24,16 +24,20 @@ class RecoveringStore:
     """`tell` gets one line when the store fails, and one when it works again."""
 
     def __init__(self, store: Store, tell: Callable[[str], None]) -> None:
+        self.url = store.url
+        self.read_shelf = store.read_shelf
+        self.label = store.label
+        self.shelves = store.shelves
+        self.find_recorded = store.find_recorded
+        self.expire = store.expire
+        self.free = store.free
+        self.close = store.close
         self._store = store
         self._tell = tell
         self._failure: StoreError | None = None
         self._no_attempt_before = 0.0
         self._waiting: set[str] = set()
         self._mutex = Lock()
-
-    @property
-    def url(self) -> str:
-        return self._store.url
 
     def check(self) -> None:
         """Try it, so that a failure is told before it matters."""
@@ -73,20 +77,11 @@ class RecoveringStore:
         try:
             shelf = self._store.open_shelf(session, name=name, retention=retention, limits=limits)
         except StoreError as error:
-            self._note_failure(error, time.monotonic() - started)
+            self._note(error, time.monotonic() - started)
             raise
         self._waiting.discard(session)
-        self._note_success()
+        self._note(None)
         return shelf
-
-    def read_shelf(self, session: str) -> Shelf:
-        return self._store.read_shelf(session)
-
-    def label(self, session: str) -> ShelfLabel:
-        return self._store.label(session)
-
-    def shelves(self, *, family: str = "", after: str = "", most: int | None = None) -> list[ShelfLabel]:
-        return self._store.shelves(family=family, after=after, most=most)
 
     def remove_shelf(self, session: str) -> None:
         if session in self._waiting:
@@ -97,28 +92,15 @@ class RecoveringStore:
     def empty_shelf(self, session: str) -> int:
         return 0 if session in self._waiting else self._store.empty_shelf(session)
 
-    def expire(self, limits: KeepLimits, *, family: str | None = None) -> Expired:
-        return self._store.expire(limits, family=family)
-
-    def free(self) -> int | None:
-        return self._store.free()
-
-    def close(self) -> None:
-        self._store.close()
-
-    def _note_failure(self, error: StoreError, seconds: float) -> None:
+    def _note(self, failure: StoreError | None, seconds: float = 0) -> None:
+        """What came of an attempt, and how long it took."""
         with self._mutex:
-            is_news = self._failure is None
-            self._failure = error
+            is_news = (failure is None) != (self._failure is None)
+            self._failure = failure
             self._no_attempt_before = time.monotonic() + seconds * _REST_AFTER_FAILURE
-        if is_news:
-            self._tell(f"Nothing can be stored, so large results are cut. {error} Each large result tries the store again.")
-
-    def _note_success(self) -> None:
-        with self._mutex:
-            is_news = self._failure is not None
-            self._failure = None
-        if is_news:
+        if is_news and failure:
+            self._tell(f"Nothing can be stored, so large results are cut. {failure} Each large result tries the store again.")
+        elif is_news:
             self._tell("The store works again, and large results are stored.")
 
 
@@ -126,6 +108,7 @@ class RecoveringShelf:
     """Has nothing until the store works. Every output that is to be stored is an attempt."""
 
     def __init__(self, opening: Opening, open_now: Callable[[], Shelf]) -> None:
+        self.session = opening.session
         self._opening = opening
         self._open_now = open_now
         self._shelf: Shelf | None = None
@@ -133,10 +116,6 @@ class RecoveringShelf:
         self._is_closed = False
         self._attempting = Lock()  # held while the store is tried, which may take a while
         self._mutex = Lock()
-
-    @property
-    def session(self) -> str:
-        return self._opening.session
 
     def create(self, id: str) -> Writer:
         rules.check_id(id)
@@ -173,6 +152,9 @@ class RecoveringShelf:
             if self._shelf is not None:
                 return self._shelf.journal()
             return iter([self._opening.line, *bytes(self._lines).splitlines(keepends=True)])
+
+    def read_on(self, position: int) -> tuple[list[bytes], int]:
+        return ([], position) if self._shelf is None else self._shelf.read_on(position)
 
     def remove_unrecorded(self, recorded: Container[str]) -> int:
         return 0 if self._shelf is None else self._shelf.remove_unrecorded(recorded)

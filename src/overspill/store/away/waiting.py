@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Container, Iterator
+from contextlib import suppress
 from threading import Event, Lock, Thread
 
+from overspill import handles
 from overspill.errors import StoreAway, StoreError
 from overspill.store import rules
 from overspill.store.protocols import Reader, Shelf, Writer
@@ -27,60 +28,51 @@ def is_on_server(url: str) -> bool:
 
 
 class WaitingShelf:
-    """A shelf whose outputs wait if its store does not answer. Its journal waits too: it names nothing that is not stored."""
+    """A shelf whose outputs wait if its store does not answer. Its journal waits too: it names nothing that is yet to be stored.
+
+    An output that the store refuses for another reason delays nothing. It can be read here as long as the session is open."""
 
     def __init__(self, shelf: Shelf) -> None:
+        self.session = shelf.session
+        self.create_now = shelf.create
+        self.note_read = shelf.note_read
+        self.journal = shelf.journal
+        self.read_on = shelf.read_on
+        self.remove_unrecorded = shelf.remove_unrecorded
         self._shelf = shelf
         self._held_bytes = 0
         self._waiting: dict[str, WaitingWriter] = {}
         self._closed = Event()
+        self._is_trying = False
         self._mutex = Lock()
         self._settling = Lock()
 
-    @property
-    def session(self) -> str:
-        return self._shelf.session
-
     def create(self, id: str) -> WaitingWriter:
         return WaitingWriter(self, id)
-
-    def create_now(self, id: str) -> Writer:
-        return self._shelf.create(id)
 
     def open(self, id: str) -> Reader:
         writer = self._waiting.get(id)
         held = None if writer is None else writer.read_held()
         return self._shelf.open(id) if held is None else BytesReader(held)
 
-    def note_read(self, id: str) -> None:
-        self._shelf.note_read(id)
-
     def append_journal(self, lines: bytes) -> None:
-        if self._waiting:
+        if self._is_delayed():
             raise StoreError("The store does not answer, and outputs wait to be stored. Nothing is recorded before they are.")
         self._shelf.append_journal(lines)
 
-    def journal(self) -> Iterator[bytes]:
-        return self._shelf.journal()
-
-    def remove_unrecorded(self, recorded: Container[str]) -> int:
-        return self._shelf.remove_unrecorded(recorded)
-
     def settle(self) -> None:
         """Store what waits, as far as the store answers. Blocks."""
-        with self._settling:
+        with self._settling, suppress(StoreAway):
             for id, writer in list(self._waiting.items()):
-                try:
-                    writer.settle()
-                except StoreError:  # also if it can never be stored: then closing says so
-                    return
-                self._waiting.pop(id, None)
+                if writer.settle():
+                    self._waiting.pop(id, None)
 
     def close(self) -> None:
         self.settle()
         self._closed.set()
         if self._waiting:
-            logger.error("%d outputs of session %s are lost: the store does not answer.", len(self._waiting), self.session)
+            reason = next((each.refusal for each in self._waiting.values() if each.refusal), "the store does not answer.")
+            logger.error("%d outputs of session %s are lost: %s", len(self._waiting), self.session, reason)
         self._shelf.close()
 
     def reserve(self, size: int) -> bool:
@@ -94,24 +86,30 @@ class WaitingShelf:
             self._held_bytes -= size
 
     def wait_for(self, id: str, writer: WaitingWriter) -> None:
-        is_first = not self._waiting
-        self._waiting[id] = writer
-        if is_first:
+        self._waiting[id] = writer  # before the thread is looked for, which ends only if it finds nothing here
+        with self._mutex:
+            is_tried, self._is_trying = self._is_trying, True
+        if not is_tried:
             Thread(target=self._settle_later, name="overspill-waiting", daemon=True).start()
 
-    def forget(self, id: str) -> None:
-        self._waiting.pop(id, None)
-
     def _settle_later(self) -> None:
-        while self._waiting and not self._closed.wait(_SECONDS_BETWEEN_ATTEMPTS):
+        while not self._closed.wait(_SECONDS_BETWEEN_ATTEMPTS):
             self.settle()
+            with self._mutex:
+                self._is_trying = self._is_delayed()
+                if not self._is_trying:
+                    return
+
+    def _is_delayed(self) -> bool:
+        return any(not writer.refusal for writer in list(self._waiting.values()))
 
 
 class WaitingWriter:
-    """`is_waiting`: whether it was committed here, but not in the store."""
+    """`is_waiting`: whether it was committed here, but not in the store. `refusal`: why it may never be."""
 
     def __init__(self, shelf: WaitingShelf, id: str) -> None:
         self.is_waiting = False
+        self.refusal = ""
         self._shelf = shelf
         self._id = id
         self._writer: Writer | None = None
@@ -152,26 +150,42 @@ class WaitingWriter:
 
     def discard(self) -> None:
         with self._mutex:
-            self._shelf.forget(self._id)
-            self._let_go()
-            if self._writer is not None and not self.is_waiting:
+            if self.is_waiting:  # what is committed stays, wherever it is
+                return
+            self._shelf.release(len(self._held))
+            self._held.clear()
+            if self._writer is not None:
                 self._writer.discard()
 
-    def settle(self) -> None:
+    def settle(self) -> bool:
+        """Whether the store has it now. Raises StoreAway while it does not answer."""
         with self._mutex:
-            writer = self._ensure_writer()
-            if self._held:
-                view = memoryview(bytes(self._held))
-                before = writer.size
-                try:
-                    writer.append(view)
-                finally:
-                    del view
-                    stored = writer.size - before
-                    del self._held[:stored]
-                    self._shelf.release(stored)
-            writer.commit()
-            self.is_waiting = False
+            try:
+                self._store_held(self._ensure_writer())
+            except StoreAway:
+                raise
+            except StoreError as error:
+                if not self.refusal:
+                    logger.error(
+                        "%s is not stored, and can be read only until its session closes: %s",
+                        handles.handle(self._shelf.session, self._id),
+                        error,
+                    )
+                self.refusal = str(error) or type(error).__name__
+            else:
+                self.is_waiting = False
+            return not self.is_waiting
+
+    def _store_held(self, writer: Writer) -> None:
+        if self._held:
+            before = writer.size
+            try:
+                writer.append(bytes(self._held))
+            finally:
+                stored = writer.size - before
+                del self._held[:stored]
+                self._shelf.release(stored)
+        writer.commit()
 
     def read_held(self) -> bytes | None:
         """All of it, if all of it is in memory."""
@@ -182,7 +196,3 @@ class WaitingWriter:
         if self._writer is None:
             self._writer = self._shelf.create_now(self._id)
         return self._writer
-
-    def _let_go(self) -> None:
-        self._shelf.release(len(self._held))
-        self._held.clear()

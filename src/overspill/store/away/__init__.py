@@ -1,0 +1,1 @@
+"""A store that does not answer: outputs wait for it in memory, and sessions begin without it."""

@@ -1,0 +1,117 @@
+"""A shelf whose store is away for a while: what is committed stays, and one output never stops the others."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+from waiting import wait_until
+
+from overspill import handles
+from overspill.errors import StoreAway, StoreError
+from overspill.store.away.waiting import WaitingShelf
+from overspill.store.memory import LiveMemoryShelf, MemoryStore
+from overspill.store.protocols import Writer
+
+
+class ShelfThatIsAway(LiveMemoryShelf):
+    """Of a store that a test can take away, and that refuses one output for good."""
+
+    is_away = True
+    refused = ""
+
+    def create(self, id: str) -> Writer:
+        if self.is_away:
+            raise StoreAway("it does not answer.")
+        if id == self.refused:
+            raise StoreError("it is refused.")
+        return super().create(id)
+
+
+@pytest.fixture
+def shelf() -> ShelfThatIsAway:
+    store = MemoryStore()
+    live = store.open_shelf(handles.new(), retention="keep")
+    return ShelfThatIsAway(live._held, live._quota, store)  # pyright: ignore[reportPrivateUsage]
+
+
+def commit(shelf: WaitingShelf, data: bytes, id: str = "") -> str:
+    writer = shelf.create(id := id or handles.new())
+    writer.append(data)
+    writer.commit()
+    return id
+
+
+def read(shelf: WaitingShelf | LiveMemoryShelf, id: str) -> bytes:
+    reader = shelf.open(id)
+    return reader.read(0, reader.size)
+
+
+@pytest.mark.promise("nothing-lost")
+def test_discarding_a_committed_output_that_waits_does_nothing(shelf: ShelfThatIsAway):
+    waiting = WaitingShelf(shelf)
+    writer = waiting.create(id := handles.new())
+    writer.append(b"committed")
+    writer.commit()
+    writer.discard()
+    assert read(waiting, id) == b"committed"
+    shelf.is_away = False
+    waiting.settle()
+    assert read(shelf, id) == b"committed"
+
+
+@pytest.mark.promise("nothing-lost")
+def test_an_output_that_is_refused_stops_neither_the_later_ones_nor_the_journal(
+    shelf: ShelfThatIsAway, caplog: pytest.LogCaptureFixture
+):
+    waiting = WaitingShelf(shelf)
+    first, second = commit(waiting, b"first"), commit(waiting, b"second")
+    with pytest.raises(StoreError, match="outputs wait to be stored"):
+        waiting.append_journal(b"{}\n")
+    shelf.is_away, shelf.refused = False, first
+    waiting.settle()
+    assert read(shelf, second) == b"second"
+    waiting.append_journal(b"{}\n")
+    assert read(waiting, first) == b"first"
+    assert [record.message for record in caplog.records] == [
+        f"{handles.handle(shelf.session, first)} is not stored, and can be read only until its session closes: it is refused."
+    ]
+    waiting.close()
+    assert "1 outputs of session" in caplog.records[-1].message
+
+
+class IdThatActs(str):
+    """Acts at the moment it is put in the list of what waits."""
+
+    act: Callable[[], None] | None = None
+
+    def __hash__(self) -> int:
+        act, self.act = self.act, None
+        if act is not None:
+            act()
+        return super().__hash__()
+
+
+@pytest.mark.promise("nothing-lost")
+def test_an_output_that_comes_as_the_list_empties_is_stored_too(shelf: ShelfThatIsAway):
+    """Old wake-ups are not enough: the thread that stored the first output has just ended."""
+    waiting = WaitingShelf(shelf)
+    before = set(threading.enumerate())
+    first = commit(waiting, b"first")
+    (thread,) = set(threading.enumerate()) - before
+    id = IdThatActs(handles.new())
+    writer = waiting.create(id)
+    writer.append(b"second")
+
+    def come_back_until_the_list_is_empty() -> None:
+        shelf.is_away = False
+        thread.join(60)
+        shelf.is_away = True
+
+    id.act = come_back_until_the_list_is_empty
+    writer.commit()
+    assert read(shelf, first) == b"first"
+    shelf.is_away = False
+    wait_until(lambda: str(id) in shelf._held.outputs)  # pyright: ignore[reportPrivateUsage]
+    waiting.close()
