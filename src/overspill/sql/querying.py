@@ -57,22 +57,18 @@ def run(request: QueryRequest) -> Result:
     Path(_SPILL).mkdir()
     try:
         with Path("result").open("wb") as file:
-            connection = _open(request)
+            connection = open_tables(request)
             check_statement(connection, request.sql, [name for database in request.databases for name in database.tables])
             return _answer(connection.execute(request.sql), file, request.result_bytes)
     except Refused as error:
         return Result(failed=str(error))
-    except (
-        MemoryError,
-        duckdb.OutOfMemoryException,
-        duckdb.IOException,
-    ):  # which opens files only for what does not fit in memory
+    except (MemoryError, duckdb.OutOfMemoryException, duckdb.IOException):  # files are opened only for what memory cannot hold
         return Result(failed="The query needs more memory than it may use. Select fewer rows or columns, or sort and group less.")
     except duckdb.Error as error:
         return Result(failed=quote_line(str(error).split("\n\nLINE ")[0]))
 
 
-def _open(request: QueryRequest) -> Any:
+def open_tables(request: QueryRequest) -> Any:
     """Attaches the tables, then gives up everything else."""
     settings: Config = {
         "memory_limit": f"{request.memory_bytes}B",

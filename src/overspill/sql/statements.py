@@ -38,6 +38,7 @@ _LISTS = _names('"databases" "schemas" "tables" __show_tables_expanded')
 """What SHOW lists, as DuckDB spells it in a tree."""
 _CATALOG = frozenset((("information_schema", "columns"), ("information_schema", "tables")))
 _OUR_SCHEMAS = frozenset(((), ("main",), ("memory",), ("memory", "main")))
+_GIVE_ONE = "Give one statement."
 _MAX_DEPTH = 10_000
 """Of a tree: DuckDB nests expressions up to 1,000 times, and writes several levels for each."""
 
@@ -48,11 +49,6 @@ class Refused(Exception):
 
 def check_statement(connection: Any, sql: str, tables: Collection[str]) -> None:
     """Raises Refused. `tables` are those that it may read."""
-    statements = connection.extract_statements(sql)
-    if len(statements) != 1:
-        raise Refused("Give one statement." if statements else "There is no statement.")
-    if statements[0].type != duckdb.StatementType.SELECT:
-        raise _not_possible(statements[0].type.name)
     nodes = list(_walk(_parse(connection, sql)))
     named = {entry["key"].lower() for node in nodes if "cte_map" in node for entry in node["cte_map"]["map"]}
     known = {name.lower() for name in tables} | (named - _find_views(connection) if named else named)
@@ -68,8 +64,21 @@ def _parse(connection: Any, sql: str) -> Any:
     except RecursionError:
         raise Refused("The statement is nested too deeply.") from None
     if tree["error"]:
-        raise Refused(quote_line(tree.get("error_message", "The statement cannot be read.")))
+        raise _refuse(connection, sql, tree)
+    if len(tree["statements"]) != 1:
+        raise Refused(_GIVE_ONE if tree["statements"] else "There is no statement.")
     return tree["statements"]
+
+
+def _refuse(connection: Any, sql: str, tree: dict[str, Any]) -> Refused:
+    """What has no tree is no statement, or no SELECT."""
+    if tree["error_type"] != "not implemented":
+        return Refused(quote_line(tree["error_message"]))
+    try:
+        kinds = [statement.type.name for statement in connection.extract_statements(sql)]
+    except (duckdb.Error, ValueError):  # it looks for files that the statement names, and does not know the names of all kinds
+        kinds = ["This statement"]
+    return _not_possible(kinds[0]) if len(kinds) == 1 else Refused(_GIVE_ONE)
 
 
 def _find_views(connection: Any) -> set[str]:
