@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import decimal  # noqa: F401  # which DuckDB would import when nothing can be opened any more
 import json
 import math
 import os
-import uuid  # noqa: F401  # as above
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
@@ -24,12 +22,10 @@ from overspill.sql.statements import Refused, check_statement
 from overspill.sql.tables.table import quote, quote_name
 from overspill.text.humanize import quote_line
 
-with suppress(ImportError):
-    import_module("pytz")  # needed for times with a zone
-
 _ROWS_AT_A_TIME = 2_000
 _OVERHEAD_BYTES = 3 << 29  # of address space: libraries, stacks, and what DuckDB does not count
 _SPILL = "spill"
+_IMPORTED_LATE = ("decimal", "pytz", "uuid")  # by DuckDB, for some types
 _SETTINGS = (
     "SET threads = 2",
     "SET TimeZone = 'UTC'",
@@ -79,6 +75,9 @@ def open_tables(request: QueryRequest) -> Any:
         "autoload_known_extensions": "false",
         "allow_community_extensions": "false",
     }
+    for module in _IMPORTED_LATE:
+        with suppress(ImportError):
+            import_module(module)
     threads = list_threads()
     connection = duckdb.connect(":memory:", config=settings)
     try:
