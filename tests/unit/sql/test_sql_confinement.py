@@ -27,18 +27,18 @@ TABLE = b"id,name\n1,a\n2,b\n3,c\n4,d\n"
 SECRET = "the-words-of-a-file-that-nobody-may-read"  # noqa: S105
 
 USE_UP_LANDLOCK = """
-import ctypes, os, struct
-call = ctypes.CDLL(None).syscall
-ctypes.CDLL(None).prctl(38, 1, 0, 0, 0)
-rules = call(444, struct.pack("=QQ", 1, 0), ctypes.c_long(16), 0)
-call(445, rules, 1, struct.pack("=Qi", 1, os.open("/", os.O_RDONLY)), 0)
-for _ in range(16):  # there can be no more on top of each other; each allows what it could forbid
-    call(446, rules, 0)
+import ctypes, os, struct, sys
+if sys.platform == "linux":
+    call = ctypes.CDLL(None).syscall
+    ctypes.CDLL(None).prctl(38, 1, 0, 0, 0)
+    rules = call(444, struct.pack("=QQ", 1, 0), ctypes.c_long(16), 0)
+    call(445, rules, 1, struct.pack("=Qi", 1, os.open("/", os.O_RDONLY)), 0)
+    for _ in range(16):  # there can be no more on top of each other; each allows what it could forbid
+        call(446, rules, 0)
 """
 QUERY = """
 import json, sys
 import duckdb
-from overspill.errors import OverspillError
 from overspill.sql.library import Source, SqlLibrary
 from overspill.store.readers import BytesReader
 answers = [duckdb.__version__]
