@@ -251,15 +251,6 @@ def test_an_error_shows_cells_and_columns_in_lines_of_ours_and_short(statement: 
     assert all(line.isprintable() for line in (first, *others))
 
 
-def test_tables_that_cannot_be_read_are_told_in_one_short_line(tmp_path: Path) -> None:
-    file = tmp_path / "a.xml"
-    file.write_text(f"<list><row>{VOICE * 99}</row><row></list>")
-    with SqlLibrary() as fresh, pytest.raises(BadRequest) as caught:
-        fresh.load(Source("key", BytesReader(file.read_bytes()), kind="xml"))
-    assert str(caught.value).isprintable()
-    assert len(str(caught.value)) < 400
-
-
 @pytest.mark.parametrize("part", ["\ud800", "\0"])
 def test_a_statement_that_is_no_text_is_told_so(part: str, library: SqlLibrary, source: dict[str, Source]) -> None:
     with pytest.raises(BadRequest, match=re.escape(f"cannot be used: {part!a} is no character")):
