@@ -130,7 +130,7 @@ BOMBS = (
     "SELECT repeat('x', 1000000000) || repeat('y', 1000000000)",
     "SELECT * FROM range(10000000000) ORDER BY random()",
     "SELECT DISTINCT hash(range) FROM range(100000000000)",
-    "SELECT regexp_replace(repeat('a', 100000000), '(a*)*b', 'x')",
+    "SELECT regexp_replace(repeat('a', 400000000), '(a*)*b', 'x')",
     "SELECT " + "(" * 20_000 + "1" + ")" * 20_000,
     "SELECT " + "+".join(["1"] * 40_000),
     "SELECT " + " || ".join(["repeat('x', 100000000)"] * 100),
