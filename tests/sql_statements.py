@@ -39,6 +39,8 @@ READS = (
     "FROM output",
     "FROM Main.OUTPUT SELECT id WHERE id > 1",
     "WITH x AS (SELECT 1), y AS MATERIALIZED (FROM x), output AS (SELECT 5) SELECT * FROM X, y, output",
+    "WITH tables AS (SELECT 1), columns AS (FROM tables) FROM columns",
+    "WITH RECURSIVE r(n, m) USING KEY (n) AS (SELECT 1, 2 UNION SELECT n + 1, m FROM recurring.r WHERE n < 5) FROM r",
     "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 5) SELECT * FROM r",
     "SELECT 1 UNION SELECT 2 UNION ALL SELECT 3 INTERSECT SELECT 4 EXCEPT SELECT 5 ORDER BY 1",
     "SELECT 1 AS a UNION ALL BY NAME SELECT 2 AS b",
@@ -194,6 +196,7 @@ def list_hostile() -> Iterator[str]:
         yield f"FROM query('{quoted}')"
         yield f"FROM json_execute_serialized_sql(json_serialize_sql('{quoted}'))"
         yield f"SELECT json_serialize_plan('{quoted}')"
+    yield "SELECT * FROM (WITH tables AS (SELECT 1) FROM tables), information_schema.schemata"
     for view in ("duckdb_databases", "pg_settings", "pragma_database_list"):
         yield f"WITH {view} AS (SELECT * FROM {view}) SELECT * FROM {view}"
         yield f"WITH x AS (FROM {view}), {view} AS (SELECT 1) FROM x"

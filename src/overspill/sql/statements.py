@@ -37,7 +37,8 @@ _REFUSED_FUNCTIONS = _names("current_setting getenv json_serialize_plan write_lo
 _LISTS = _names('"databases" "schemas" "tables" __show_tables_expanded')
 """What SHOW lists, as DuckDB spells it in a tree."""
 _CATALOG = frozenset((("information_schema", "columns"), ("information_schema", "tables")))
-_OUR_SCHEMAS = frozenset(((), ("main",), ("memory",), ("memory", "main")))
+_OUR_SCHEMAS = frozenset(((), ("main",), ("memory",), ("memory", "main"), ("recurring",)))
+"""DuckDB calls what a recursive query has found so far `recurring`."""
 _GIVE_ONE = "Give one statement."
 _MAX_DEPTH = 10_000
 """Of a tree: DuckDB nests expressions up to 1,000 times, and writes several levels for each."""
@@ -82,8 +83,9 @@ def _refuse(connection: Any, sql: str, tree: dict[str, Any]) -> Refused:
 
 
 def _find_views(connection: Any) -> set[str]:
-    """Names that DuckDB's own views have. Where it does not see a table of a WITH clause, it takes the view of that name."""
-    found = connection.execute("SELECT view_name FROM duckdb_views() WHERE internal").fetchall()
+    """Of DuckDB, by names without a schema. Where it does not see a table of a WITH clause, it takes the view of that name."""
+    views = "SELECT view_name FROM duckdb_views() WHERE internal AND schema_name <> 'information_schema'"
+    found = connection.execute(views).fetchall()
     return {name.lower() for (name,) in found}
 
 
