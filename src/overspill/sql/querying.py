@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
@@ -38,6 +39,8 @@ _TABLES = """
     list(data_type ORDER BY column_index)
     FROM duckdb_tables() JOIN duckdb_columns() USING (database_name, schema_name, table_name) GROUP BY ALL
 """
+_BEHIND_THE_ERROR = re.compile("\n\nLINE |, due to the following Python exception")
+"""The statement again, or where in our own files a package is missing."""
 _CHANGED = "The loaded tables are not as they were when they were loaded, so they are not used. Ask in a new session."
 
 
@@ -61,7 +64,7 @@ def run(request: QueryRequest) -> Result:
     except (MemoryError, duckdb.OutOfMemoryException, duckdb.IOException):  # files are opened only for what memory cannot hold
         return Result(failed="The query needs more memory than it may use. Select fewer rows or columns, or sort and group less.")
     except duckdb.Error as error:
-        return Result(failed=quote_line(str(error).split("\n\nLINE ")[0]))
+        return Result(failed=quote_line(_BEHIND_THE_ERROR.split(str(error))[0]))
 
 
 def open_tables(request: QueryRequest) -> Any:
