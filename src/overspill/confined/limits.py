@@ -46,9 +46,14 @@ def limit_memory(size: int) -> None:
 
 
 def give_up_everything_else(memory: int) -> None:
-    """From here on no file can be opened, and no connection, so everything has to be imported."""
+    """Everything has to be imported before."""
     limit_memory(memory)
     _limit(resource.RLIMIT_CORE, 0)
+    open_no_more()
+
+
+def open_no_more() -> None:
+    """From here on no file can be opened, and no connection. What is open can be used."""
     _limit(resource.RLIMIT_NOFILE, 0)
 
 

@@ -17,7 +17,7 @@ from overspill.sql.library import QueryResult, Source, SqlLibrary
 from overspill.sql.protocol import Loaded, rename
 from overspill.store.protocols import Reader
 from overspill.text.encoding import decode
-from overspill.text.humanize import count_noun
+from overspill.text.humanize import SUMMARY_CHARS, count_noun, one_line, shorten
 
 _UNKNOWN_COLUMN = re.compile(r'[Cc]olumn "([^"\n]{1,200})" not found')
 _AMBIGUOUS = frozenset(("", "NULL", "null"))
@@ -62,7 +62,7 @@ def describe_tables(name: str, found: Loaded) -> list[str]:
     """The card of each table: its columns with their types."""
     cards: list[str] = []
     for table in found.tables:
-        columns = ", ".join(f"{column.name} {column.type}" for column in table.columns[:_MAX_COLUMNS_SHOWN])
+        columns = ", ".join(one_line(f"{column.name} {column.type}") for column in table.columns[:_MAX_COLUMNS_SHOWN])
         more = f", and {len(table.columns) - _MAX_COLUMNS_SHOWN:,} more" if len(table.columns) > _MAX_COLUMNS_SHOWN else ""
         cards.append(f"{rename(table.name, name)}: {count_noun(table.rows, 'row')} ({columns}{more})")
     return cards
@@ -73,8 +73,8 @@ def explain_failure(failed: str, tables: Mapping[str, Loaded]) -> str:
     cards = [card for name, found in tables.items() for card in describe_tables(name, found)]
     columns = {column.name for found in tables.values() for table in found.tables for column in table.columns}
     if unknown := _UNKNOWN_COLUMN.search(failed):
-        nearest = find_nearest(unknown[1], columns)
-        failed = f"There is no column {unknown[1]!r}" + (f"; did you mean {nearest!r}?" if nearest else ".")
+        nearest = shorten(repr(find_nearest(unknown[1], columns)), SUMMARY_CHARS)
+        failed = f"There is no column {unknown[1]!r}" + (f"; did you mean {nearest}?" if nearest != "''" else ".")
     return "\n".join([failed, "Tables:", *(f"  {card}" for card in cards)]) if cards else failed
 
 

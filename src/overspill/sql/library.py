@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -33,6 +34,8 @@ MAX_PROCESSES = 2
 MAX_QUERIED_AT_ONCE_BYTES = 64 << 20
 """Texts up to this size are queried by the process that loads them. In a larger one the query would lack memory."""
 MAX_SQL_CHARS = 100_000
+_NOT_TEXT = re.compile("[\0\ud800-\udfff]")
+"""DuckDB would end the statement there, or could not be given it."""
 _BLOCK_BYTES = 1 << 20
 _FOLDER = Path(__file__).parent
 
@@ -121,6 +124,8 @@ class SqlLibrary:
         """`sources` are named as the query names them: `NAME` and `NAME_…` are the tables of each."""
         if len(sql) > MAX_SQL_CHARS:
             raise BadRequest(f"The statement has {len(sql):,} characters. The most is {MAX_SQL_CHARS:,}.")
+        if unusable := _NOT_TEXT.search(sql):
+            raise BadRequest(f"The statement cannot be used: {unusable[0]!a} is no character of a text. Leave it out.")
         loaded = {name: found for name, source in sources.items() if (found := self._find(source.key))}
         *first, last = [name for name in sources if name not in loaded] or [""]
         loaded |= {name: self.load(sources[name]) for name in first}

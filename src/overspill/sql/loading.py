@@ -28,8 +28,8 @@ from overspill.sql.tables.logs import find_log
 from overspill.sql.tables.markup import find_in_markdown, find_in_page
 from overspill.sql.tables.nested import find_in_document, find_lines
 from overspill.sql.tables.table import ROW, Found, Unreadable, limit_tables, make_name, quote_name
+from overspill.text.humanize import quote_line
 
-_MAX_ERROR_CHARS = 500
 _MANY_COLUMNS = 200
 _BOM = b"\xef\xbb\xbf"
 
@@ -64,7 +64,7 @@ def load(request: LoadRequest) -> Loaded:
         found = limit_tables(_find(kind.traits.layout, source, text, work))
         return Loaded(kind.name, _write(request, found)) if found else Loaded(kind.name)
     except (csv.Error, duckdb.Error, msgspec.DecodeError, RecursionError, Unreadable) as error:
-        return Loaded(kind.name, failed=str(error).splitlines()[0][:_MAX_ERROR_CHARS])
+        return Loaded(kind.name, failed=quote_line(str(error).partition("\n")[0]))
 
 
 def _find(layout: Layout, source: Path, text: mmap.mmap, work: Callable[[], Path]) -> list[Found]:

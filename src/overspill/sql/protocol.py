@@ -38,13 +38,12 @@ class Database(Struct, frozen=True):
     """The tables of one output, by the names under which a query finds them."""
 
     file: str
-    names: dict[str, str]
-    """From the names in a query to those in the file."""
+    tables: dict[str, TableInfo]
 
     @staticmethod
     def of(found: Loaded, file: str, name: str) -> Database:
         """For a query that calls the output `name`."""
-        return Database(file, {rename(table.name, name): table.name for table in found.tables})
+        return Database(file, {rename(table.name, name): table for table in found.tables})
 
 
 def rename(table: str, name: str) -> str:

@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
+from collections.abc import Iterable
+from contextlib import suppress
 from datetime import datetime
+from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -13,17 +17,31 @@ import duckdb
 import msgspec
 
 from overspill.confined import limits
-from overspill.sql.protocol import Column, Config, QueryRequest, Result
+from overspill.confined.landlock import list_threads, open_only_below
+from overspill.sql.protocol import Column, Config, Database, QueryRequest, Result
+from overspill.sql.statements import Refused, check_statement
 from overspill.sql.tables.table import quote, quote_name
+from overspill.text.humanize import quote_line
 
 _ROWS_AT_A_TIME = 2_000
-_MAX_ERROR_CHARS = 600
 _OVERHEAD_BYTES = 3 << 29  # of address space: libraries, stacks, and what DuckDB does not count
+_SPILL = "spill"
+_IMPORTED_LATE = ("decimal", "pytz", "uuid")  # by DuckDB, for some types
 _SETTINGS = (
+    "SET threads = 2",
+    "SET TimeZone = 'UTC'",
     "SET python_enable_replacements = false",
     "SET enable_external_access = false",
     "SET lock_configuration = true",
 )
+_TABLES = """
+    SELECT database_name, schema_name, table_name, estimated_size, list(column_name ORDER BY column_index),
+    list(data_type ORDER BY column_index)
+    FROM duckdb_tables() JOIN duckdb_columns() USING (database_name, schema_name, table_name) GROUP BY ALL
+"""
+_BEHIND_THE_ERROR = re.compile("\n\nLINE |, due to the following Python exception")
+"""The statement again, or where in our own files a package is missing."""
+_CHANGED = "The loaded tables are not as they were when they were loaded, so they are not used. Ask in a new session."
 
 
 def main(requests: BinaryIO, answers: BinaryIO) -> None:
@@ -35,67 +53,79 @@ def main(requests: BinaryIO, answers: BinaryIO) -> None:
 
 def run(request: QueryRequest) -> Result:
     os.chdir(request.folder)
+    Path(_SPILL).mkdir()
     try:
-        connection = _open(request)
-        limits.limit_memory(request.memory_bytes + _OVERHEAD_BYTES)
-        _check(request.sql)
-        return _answer(connection.execute(request.sql), request.result_bytes)
+        with Path("result").open("wb") as file:
+            connection = open_tables(request)
+            check_statement(connection, request.sql, [name for database in request.databases for name in database.tables])
+            return _answer(connection.execute(request.sql), file, request.result_bytes)
     except Refused as error:
         return Result(failed=str(error))
+    except (MemoryError, duckdb.OutOfMemoryException, duckdb.IOException):  # files are opened only for what memory cannot hold
+        return Result(failed="The query needs more memory than it may use. Select fewer rows or columns, or sort and group less.")
     except duckdb.Error as error:
-        return Result(failed=_explain(error))
-    except MemoryError:
-        return Result(failed="The query needs more memory than it may use.")
+        return Result(failed=quote_line(_BEHIND_THE_ERROR.split(str(error))[0]))
 
 
-class Refused(Exception):
-    """The statement does something else than reading."""
-
-
-def _open(request: QueryRequest) -> Any:
+def open_tables(request: QueryRequest) -> Any:
+    """Attaches the tables, then gives up everything else."""
     settings: Config = {
         "memory_limit": f"{request.memory_bytes}B",
-        "threads": "2",
-        "temp_directory": "spill",
+        "threads": "1",
+        "temp_directory": _SPILL,
         "max_temp_directory_size": f"{request.disk_bytes}B",
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
         "allow_community_extensions": "false",
     }
+    for module in _IMPORTED_LATE:
+        with suppress(ImportError):
+            import_module(module)
+    threads = list_threads()
     connection = duckdb.connect(":memory:", config=settings)
-    connection.execute("SET TimeZone = 'UTC'")
+    try:
+        for number, database in enumerate(request.databases):
+            connection.execute(f"ATTACH {quote(database.file)} AS loaded{number} (READ_ONLY)")
+        with suppress(duckdb.CatalogException):  # which has no threads for files
+            connection.execute("SET async_threads = 0")
+        if not open_only_below(_SPILL, threads):
+            limits.open_no_more()  # not even to spill
+        limits.limit_memory(request.memory_bytes + _OVERHEAD_BYTES)
+        for setting in _SETTINGS:
+            connection.execute(setting)
+        _compare(connection, request.databases)
+    except duckdb.Error:
+        raise Refused(_CHANGED) from None
     for number, database in enumerate(request.databases):
-        connection.execute(f"ATTACH {quote(database.file)} AS loaded{number} (READ_ONLY)")
-        for name, inside in database.names.items():
-            connection.execute(f"CREATE VIEW {quote_name(name)} AS FROM loaded{number}.main.{quote_name(inside)}")
-    for setting in _SETTINGS:
-        connection.execute(setting)
+        for name, table in database.tables.items():
+            connection.execute(f"CREATE VIEW {quote_name(name)} AS FROM loaded{number}.main.{quote_name(table.name)}")
     return connection
 
 
-def _check(sql: str) -> None:
-    statements = duckdb.extract_statements(sql)
-    if len(statements) != 1:
-        raise Refused("Give one statement." if statements else "There is no statement.")
-    if statements[0].type != duckdb.StatementType.SELECT:
-        kind = statements[0].type.name
-        raise Refused(f"{kind} is not possible here: use SELECT, WITH, VALUES, DESCRIBE, SHOW or SUMMARIZE.")
+def _compare(connection: Any, databases: Iterable[Database]) -> None:
+    """Only tables are used that are as they were when they were loaded."""
+    loaded = {
+        (f"loaded{number}", "main", table.name, table.rows, tuple((column.name, column.type) for column in table.columns))
+        for number, database in enumerate(databases)
+        for table in database.tables.values()
+    }
+    if loaded != {(*row[:4], tuple(zip(*row[4:], strict=True))) for row in connection.execute(_TABLES).fetchall()}:
+        raise Refused(_CHANGED)
 
 
-def _answer(result: Any, max_bytes: int) -> Result:
+def _answer(result: Any, file: BinaryIO, max_bytes: int) -> Result:
     columns = tuple(Column(str(name), str(kind)) for name, kind, *_ in result.description or ())
     names = _distinguish([column.name for column in columns])
     written = rows = size = 0
-    with Path("result").open("wb") as file:
-        while block := result.fetchmany(_ROWS_AT_A_TIME):
-            for row in block:
-                rows += 1
+    while block := result.fetchmany(_ROWS_AT_A_TIME):
+        for row in block:
+            rows += 1
+            if size <= max_bytes:
+                line = json.dumps(dict(zip(names, map(_simplify, row), strict=True)), ensure_ascii=False).encode() + b"\n"
+                size += len(line)
                 if size <= max_bytes:
-                    line = json.dumps(dict(zip(names, map(_simplify, row), strict=True)), ensure_ascii=False).encode() + b"\n"
-                    size += len(line)
-                    if size <= max_bytes:
-                        file.write(line)
-                        written += 1
+                    file.write(line)
+                    written += 1
     return Result(tuple(Column(name, column.type) for name, column in zip(names, columns, strict=True)), rows, written)
 
 
@@ -123,8 +153,3 @@ def _simplify(value: Any) -> Any:
     if isinstance(value, bytes):
         return "\\x" + value.hex()
     return value.isoformat(" ") if isinstance(value, datetime) else str(value)
-
-
-def _explain(error: duckdb.Error) -> str:
-    text = str(error).split("\n\nLINE ")[0].strip()
-    return text[:_MAX_ERROR_CHARS]
