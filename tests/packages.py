@@ -38,7 +38,7 @@ PYTHON = {
 CONFIGURED = ("PIP_", "UV_", "HTTP", "http", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy", "SSL_", "REQUESTS_", "CURL_CA")
 """How the names begin of what package managers need to reach their packages."""
 _LONGEST = 600  # seconds
-_NEEDED_BY_SCRIPTS = ("bash", "cat", "cksum", "dirname", "env", "git", "grep", "readlink", "rm")
+_NEEDED_BY_SCRIPTS = ("bash", "cat", "cksum", "dirname", "env", "grep", "readlink", "rm")
 
 
 class Unavailable(Exception):

@@ -97,7 +97,7 @@ def test_a_new_clone_sets_itself_up_without_uv(tmp_path: Path):
 
     reached = run("python3", "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(tmp_path), "iniconfig")
     if reached.returncode and not os.environ.get("CI"):
-        pytest.skip(f"no package index can be reached: {reached.stderr.strip().splitlines()[-1]}")
+        pytest.skip(f"packages cannot be had: {reached.stderr.strip().splitlines()[-1]}")
     first = run("scripts/overspill", "--version")
     assert (first.returncode, first.stdout.startswith("overspill 0.")) == (0, True), first.stderr
     second = run("scripts/test", "tests/unit/test_handles.py")
