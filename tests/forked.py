@@ -18,12 +18,14 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
 from typing import Any, NamedTuple
 
 import overspill
+from overspill.errors import OverspillError
 from overspill.text import tokens
 
 _SERVE = "import sys; sys.path.append(sys.argv[2]); import forked; run = forked.serve(int(sys.argv[1])); run and run()"
@@ -137,7 +139,8 @@ def serve(fd: int) -> Any:
     """Fork whenever asked. Returns what to call: in a forked process the program, in the server, when all is over, nothing."""
     for module in walk_packages(overspill.__path__, "overspill."):
         if not module.name.startswith(_LEFT_OUT):
-            import_module(module.name)
+            with suppress(ImportError, OverspillError):  # where a package is not installed, the command that needs it says so
+                import_module(module.name)
     import_module("anyio._backends._asyncio")
     tokens.count(Path(__file__).read_text("utf-8"))  # the first count takes five times as long as all else that `extract` does
     assert threading.active_count() == 1, "a fork would lose the others"
