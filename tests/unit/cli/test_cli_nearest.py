@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
-from forked import run
-
 LOG = "".join(f"INFO {'step' if number % 3 else 'part'} {number} done\n" for number in range(3000))
+RUN = "from overspill.cli import main; main()"
 
 
 def extract(place: Path, question: str) -> subprocess.CompletedProcess[str]:
     (place / "build.log").write_text(LOG)
     environ = {"HOME": str(place), "XDG_CONFIG_HOME": str(place), "TMPDIR": str(place), "LANG": "C.UTF-8"}
-    return run(["extract", question, "build.log"], cwd=place, env=environ, capture_output=True, text=True)
+    command = [sys.executable, "-c", RUN, "extract", question, "build.log"]
+    return subprocess.run(command, cwd=place, env=environ, capture_output=True, text=True, timeout=60, check=False)
 
 
 def test_standard_error_says_that_nothing_fits_and_standard_output_has_what_comes_nearest(tmp_path: Path) -> None:
