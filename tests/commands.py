@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 import anyio
 import pytest
+from forked import Forked
+from forked import run as run_forked
 
 from overspill.cli import main
 from overspill.session.session import Session
@@ -57,6 +59,9 @@ class Place:
         return Result(int(str(end.value.code)), *self._capsys.readouterr())
 
     def process(self, *args: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
+        """Forked, unless what Python does when it starts matters: then there are variables or functions for it."""
+        if not options.keys() & {"env", "preexec_fn"}:
+            return run_forked(args, **options)
         env = {**options.pop("env", os.environ), "PYTHONPATH": str(SOURCE)}
         return subprocess.run([sys.executable, "-c", RUN, *args], env=env, timeout=60, check=False, **options)
 
@@ -96,10 +101,8 @@ def on_a_terminal(
 ) -> tuple[int, str]:
     """As a person sees it, who types or presses something when asked."""
     ours, theirs = pty.openpty()
-    env = {**os.environ, "PYTHONPATH": str(SOURCE), "COLUMNS": str(columns)}
-    # Whatever runs the tests in the background may have them ignore it.
-    heeding = f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler); {RUN}"
-    process = subprocess.Popen([sys.executable, "-c", heeding, *args], stdin=theirs, stdout=theirs, stderr=theirs, env=env)
+    env = {**os.environ, "COLUMNS": str(columns)}
+    process = Forked(args, stdin=theirs, stdout=theirs, stderr=theirs, env=env)
     os.close(theirs)
     seen, due = bytearray(), 0.0
     while True:

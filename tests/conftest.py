@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from azure_server import CONTAINER, run_azure
+from forked import end_server
 from hypothesis import HealthCheck, settings
 from store_servers import S3_BUCKET, S3_KEYS, run_postgres, run_queue, run_s3
 
@@ -37,6 +38,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """Bytes may hold a time stamp, as those of gzip and ZIP do, and all workers have to collect the same names."""
     return argname if isinstance(val, bytes) else None
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_forks_are_left() -> Iterator[None]:
+    yield
+    end_server()
 
 
 @pytest.fixture(scope="module", params=["asyncio", pytest.param("trio", marks=pytest.mark.slow)])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -35,11 +36,25 @@ PYTHON = {
     "duckdb-lowest": ("duckdb==1.3.0",),  # the lowest that `pyproject.toml` allows
     "mcp-1.1": ("mcp==1.1.3", "mcp-server-git==0.6.2", "mcp-server-time==0.6.2"),
 }
+CONFIGURED = ("PIP_", "UV_", "HTTP", "http", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy", "SSL_", "REQUESTS_", "CURL_CA")
+"""How the names begin of what package managers need to reach their packages."""
 _LONGEST = 600  # seconds
+_NEEDED_BY_SCRIPTS = ("bash", "cat", "cksum", "dirname", "env", "grep", "readlink", "rm")
 
 
 class Unavailable(Exception):
     """The packages cannot be had here; the text says why."""
+
+
+def path_without_uv(folder: Path) -> str:
+    """The PATH of somebody who has Python and what every system has. Made in this folder."""
+    folder.mkdir()
+    for name in _NEEDED_BY_SCRIPTS:
+        (folder / name).symlink_to(str(shutil.which(name)))
+    python = folder / "python3"  # not a link: a virtual environment would take the folder for Python's own
+    python.write_text(f'#!/bin/sh\nexec {shlex.quote(sys._base_executable)} "$@"\n')  # pyright: ignore
+    python.chmod(0o755)
+    return str(folder)
 
 
 def npm_home(name: str = "npm", pins: Mapping[str, str] = NPM) -> Path:

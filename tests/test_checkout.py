@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from packages import CONFIGURED, path_without_uv
 
 ROOT = Path(__file__).parents[1]
 PASSED = {
@@ -82,3 +83,23 @@ def test_every_check_must_pass_and_only_all_measures_coverage(checkout: Path, op
     if fails != "ruff":
         assert {"ran ruff", "ran pytest", "ran basedpyright"} == set(done.stdout.splitlines())
         assert ("--cov" in calls.read_text()) is (options == ["--all"])
+
+
+@pytest.mark.slow
+def test_a_new_clone_sets_itself_up_without_uv(tmp_path: Path):
+    clone = tmp_path / "clone"
+    subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True, timeout=120)  # noqa: S607
+    passed = {name: value for name, value in os.environ.items() if name.startswith((*CONFIGURED, "XDG_CACHE_HOME"))}
+    env = {**passed, "PATH": path_without_uv(tmp_path / "bin"), "HOME": str(Path.home()), "LANG": "C.UTF-8"}
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(words, cwd=clone, env=env, capture_output=True, text=True, timeout=900, check=False)
+
+    reached = run("python3", "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(tmp_path), "iniconfig")
+    if reached.returncode and not os.environ.get("CI"):
+        pytest.skip(f"packages cannot be had: {reached.stderr.strip().splitlines()[-1]}")
+    first = run("scripts/overspill", "--version")
+    assert (first.returncode, first.stdout.startswith("overspill 0.")) == (0, True), first.stderr
+    second = run("scripts/test", "tests/unit/test_handles.py")
+    assert second.returncode == 0, second.stdout + second.stderr
+    assert not (clone / ".venv" / "unfinished").exists()

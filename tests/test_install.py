@@ -14,13 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from packages import MCPB, Unavailable, npm_home
+from packages import CONFIGURED, MCPB, Unavailable, npm_home
 
 ROOT = Path(__file__).parents[1]
 UV = shutil.which("uv")
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
-CONFIGURED = ("PIP_", "UV_", "HTTP", "http", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy", "SSL_", "REQUESTS_", "CURL_CA")
-"""What package managers need to reach their packages."""
 CHECK = runpy.run_path(str(ROOT / "scripts" / "check-release"))
 
 uv_is_here = pytest.mark.skipif(UV is None, reason="needs uv")

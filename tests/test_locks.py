@@ -1,16 +1,16 @@
-"""The locks pin what pyproject.toml asks for, with hashes, and say nothing of where it came from."""
+"""The locks pin what pyproject.toml asks for and all that this needs, with hashes, and say nothing of where it came from."""
 
 import re
-import tomllib
-from pathlib import Path
+import sysconfig
 
 import pytest
+from locks import LOCKS as NAMES
+from locks import PYPROJECT, ROOT, find_gaps, read_asked, read_installed, read_lock
+from packaging.markers import default_environment
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-ROOT = Path(__file__).parents[1]
-PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-LOCKS = {name: (ROOT / name).read_text("utf-8") for name in ("requirements.lock", "requirements-dev.lock")}
+LOCKS = {name: (ROOT / name).read_text("utf-8") for name in NAMES}
 PINS = {name: dict(re.findall(r"^([a-z0-9-]+)==([^ ]+)", lock, re.MULTILINE)) for name, lock in LOCKS.items()}
 
 
@@ -40,3 +40,40 @@ def test_every_pin_has_a_hash_and_no_address(lock: str):
     pinned = re.findall(r"^\S+==.*\n(.*)", lock, re.MULTILINE)
     assert [following for following in pinned if not following.startswith("    --hash=sha256:")] == []
     assert "://" not in lock
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_every_line_of_a_lock_is_understood(lock: str):
+    pins = read_lock(LOCKS[lock])
+    assert [f"{pin.name}=={pin.version}" for pin in pins] == re.findall(r"^[^\s#]+", LOCKS[lock], re.MULTILINE)
+    assert sum(len(pin.hashes) for pin in pins) == LOCKS[lock].count("--hash=")
+
+
+INSTALLED = read_installed(sysconfig.get_path("purelib"))
+
+
+@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])
+def test_a_lock_has_all_that_its_packages_need_on_every_python_and_machine(lock: str):
+    pins = read_lock(LOCKS[lock])
+    here = {name: str(value) for name, value in default_environment().items()}
+    assert {pin.name for pin in pins if pin.is_for(here)} <= INSTALLED.keys(), "scripts/test installs them"
+    assert find_gaps(read_asked(lock), pins, INSTALLED) == set()
+
+
+@pytest.mark.parametrize(
+    ("missing", "expected"),
+    [
+        ("cffi", "cryptography needs cffi"),  # by another package
+        ("cryptography", "pyjwt needs cryptography"),  # only with an extra
+        ("async-timeout", "redis needs async-timeout"),  # only on Python 3.11.0 to 3.11.2
+    ],
+)
+def test_what_is_missing_from_a_lock_is_noticed(missing: str, expected: str):
+    pins = [pin for pin in read_lock(LOCKS["requirements.lock"]) if pin.name != missing]
+    gaps = find_gaps(read_asked("requirements.lock"), pins, INSTALLED)
+    assert any(gap.startswith(expected) for gap in gaps), gaps
+
+
+def test_a_version_that_another_package_refuses_is_noticed():
+    pins = [pin._replace(version="1.0") if pin.name == "pydantic" else pin for pin in read_lock(LOCKS["requirements.lock"])]
+    assert any("and 1.0 is pinned" in gap for gap in find_gaps(read_asked("requirements.lock"), pins, INSTALLED))

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from locks import find_gaps, read_asked, read_installed, read_lock
 
 from tests.integrations.abilities import CANNOT, list_behaviours
 
@@ -48,3 +49,15 @@ def test_the_suite_passes(framework: str):
     if run.returncode == NO_ENVIRONMENT and "CI" not in os.environ:
         pytest.skip(f"{framework} could not be installed: {run.stderr.strip()[-500:]}")
     assert run.returncode == 0, run.stdout[-20_000:] + run.stderr[-2_000:]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("framework", CANNOT)
+def test_the_lock_of_a_framework_has_all_that_its_packages_need(framework: str):
+    command = [ROOT / "scripts/framework", "--python", framework]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=1_800, check=False)
+    if run.returncode == NO_ENVIRONMENT:
+        pytest.skip(f"{framework} could not be installed: {run.stderr.strip()[-500:]}")
+    lock = f"tests/integrations/environments/{framework}.lock"
+    (site,) = Path(run.stdout.strip()).parents[1].glob("lib/python3.*/site-packages")
+    assert find_gaps(read_asked(lock), read_lock((ROOT / lock).read_text("utf-8")), read_installed(site)) == set()

@@ -17,6 +17,7 @@ from pathlib import Path
 import anyio
 import pytest
 from commands import on_a_terminal
+from forked import run as run_forked
 from waiting import list_paths, until
 
 from overspill.cli import main
@@ -42,8 +43,10 @@ def command(place: Path, *args: str) -> tuple[list[str], dict[str, str]]:
     return [sys.executable, "-c", RUN, "extract", *args], {**environ, **home}
 
 
-def process(place: Path, *args: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+def process(place: Path, *args: str, stdin: str = "", is_forked: bool = True) -> subprocess.CompletedProcess[str]:
     line, env = command(place, *args)
+    if is_forked:
+        return run_forked(line[3:], env=env, cwd=place, input=stdin, capture_output=True, text=True)
     return subprocess.run(line, env=env, cwd=place, input=stdin, capture_output=True, text=True, timeout=60, check=False)
 
 
@@ -67,7 +70,7 @@ def run(place: Path, *args: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_file_is_searched(place: Path):
-    done = process(place, "why did step 3000 fail", "build.log", "--max-tokens", "300")
+    done = process(place, "why did step 3000 fail", "build.log", "--max-tokens", "300", is_forked=False)
     assert done.returncode == 0
     assert "ERROR step 3000 failed: no space left on device" in done.stdout
     assert done.stderr == ""

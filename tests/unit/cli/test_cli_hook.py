@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import RUN, SOURCE, bare_environment
+from commands import SOURCE, bare_environment
+from forked import Forked
 
 from overspill.cli.commands import hook as command
 from overspill.settings.files import WORKING_DIRECTORY_NAMES
@@ -28,8 +29,7 @@ class Agent:
 
     def start(self, *args: str) -> subprocess.Popen[bytes]:
         pipe = subprocess.PIPE
-        line = [sys.executable, "-c", RUN, *args]
-        return subprocess.Popen(line, env=self.env, cwd=self.project, stdin=pipe, stdout=pipe, stderr=pipe)
+        return Forked(args, env=self.env, cwd=self.project, stdin=pipe, stdout=pipe, stderr=pipe)
 
     def hook(self, client: str, event: object) -> tuple[int, bytes, str]:
         data = event if isinstance(event, bytes) else json.dumps(event).encode()

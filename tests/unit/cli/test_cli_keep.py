@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from commands import RUN, bare_environment, on_a_terminal
+from forked import run as run_forked
 from upstream import is_alive
 from waiting import until, wait_until
 
@@ -22,7 +23,7 @@ PRINT_LOG = "for i in range(3000): print('INFO step', i, 'done')\nprint('ERROR s
 
 
 class Shell:
-    """Real processes with a home of their own."""
+    """Real processes with a home of their own: forked, or started to watch them."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -33,9 +34,8 @@ class Shell:
         return subprocess.Popen([sys.executable, "-c", RUN, *args], **options)
 
     def run(self, *args: str, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
-        process = self.start(*args, stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE)
-        out, err = process.communicate(stdin, timeout=60)
-        return subprocess.CompletedProcess(args, process.returncode, out, err)
+        given: dict[str, Any] = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}
+        return run_forked(args, env=self.env, cwd=self.root, capture_output=True, **given)
 
     def keep(self, *args: str, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
         return self.run("keep", *args, stdin=stdin)

@@ -1,0 +1,204 @@
+"""`overspill` as a process, without the time its imports take: forked from a process that has imported it.
+
+It has its own streams, signals, folder, variables and exit code. What Python itself reads when it starts, such as `LANG` and
+`PYTHONPATH`, is the same for all: tests of that start `overspill` for real, and so does one test of each command.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import os
+import pickle
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from pkgutil import walk_packages
+from typing import Any, NamedTuple
+
+import overspill
+from overspill.errors import OverspillError
+from overspill.text import tokens
+
+_SERVE = "import sys; sys.path.append(sys.argv[2]); import forked; run = forked.serve(int(sys.argv[1])); run and run()"
+_LEFT_OUT = tuple(
+    f"overspill.{room}"
+    for room in (
+        "agent",
+        "cli.commands.doctor",
+        "cli.commands.worker",
+        "cli.serving",
+        "integrations",
+        "mcp",
+        "models",
+        "record.otel",
+        "sql",
+        "store.objects",
+        "store.postgres",
+        "task_queue",
+        "testing",
+        "view",
+        "worker",
+    )
+)
+"""What few commands need and brings large packages: with them, all others would take longer to end."""
+_starting = threading.Lock()
+
+
+class _Start(NamedTuple):
+    args: list[str]
+    cwd: str
+    env: dict[str, str]
+    in_new_session: bool
+
+
+def run(args: Sequence[str], *, input: Any = None, capture_output: bool = False, timeout: float = 60, **options: Any) -> Any:
+    """As `subprocess.run`. The arguments are those of `overspill`."""
+    if input is not None:
+        options["stdin"] = subprocess.PIPE
+    if capture_output:
+        options |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with Forked(args, **options) as process:
+        try:
+            out, err = process.communicate(input, timeout)
+        except BaseException:
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+class Forked(subprocess.Popen[Any]):
+    """The arguments are those of `overspill`. It is a child of the server, which tells how it ended."""
+
+    _line: socket.socket
+
+    def _execute_child(self, args: Sequence[str], *rest: Any) -> None:  # pyright: ignore
+        _, _, _, pass_fds, cwd, env, _, _, _, *pipes = rest[:15]
+        assert not pass_fds, "a forked process has only its three streams"
+        in_new_session = rest[-2]
+        start = _Start(list(args), os.fspath(cwd or Path.cwd()), dict(os.environ if env is None else env), in_new_session)
+        self._line, theirs = socket.socketpair()
+        given = (theirs.fileno(), *(own if own != -1 else number for number, own in enumerate((pipes[0], pipes[3], pipes[5]))))
+        try:
+            with theirs, _starting:
+                socket.send_fds(_server()[1], [b"!"], given)
+            self._line.sendall(pickle.dumps(start))
+            self._line.shutdown(socket.SHUT_WR)
+            self.pid = int.from_bytes(self._line.recv(4), "big")
+            assert self.pid, "the process that forks has ended"
+            self._child_created = True
+        finally:
+            self._close_pipe_fds(*pipes)  # pyright: ignore
+
+    def _internal_poll(self, _deadstate: object = None) -> int | None:
+        if self.returncode is None and self._has_ended(0):
+            self.returncode = int.from_bytes(self._line.recv(4), "big", signed=True)
+            self._line.close()
+        return self.returncode
+
+    def _wait(self, timeout: float | None) -> int | None:  # pyright: ignore
+        if self.returncode is None and not self._has_ended(timeout):
+            raise subprocess.TimeoutExpired(self.args, timeout or 0)
+        return self._internal_poll()
+
+    def _has_ended(self, timeout: float | None) -> bool:
+        return bool(select.select([self._line], [], [], timeout)[0])
+
+
+@functools.cache
+def _server() -> tuple[subprocess.Popen[bytes], socket.socket]:
+    ours, theirs = socket.socketpair()
+    measuring = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE")}
+    env = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "PYTHONPATH": str(Path(overspill.__file__).parents[1]), **measuring}
+    with theirs:
+        command = [sys.executable, "-c", _SERVE, str(theirs.fileno()), str(Path(__file__).parent)]
+        server = subprocess.Popen(
+            command, env=env, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], start_new_session=True, cwd=Path.home().root
+        )
+    return server, ours
+
+
+def end_server() -> None:
+    """It ends when nobody can ask it any more. Coverage counts only what has been written before the tests end."""
+    if _server.cache_info().currsize:
+        server, ours = _server()
+        _server.cache_clear()
+        ours.close()
+        server.wait(60)
+
+
+def serve(fd: int) -> Any:
+    """Fork whenever asked. Returns what to call: in a forked process the program, in the server, when all is over, nothing."""
+    for module in walk_packages(overspill.__path__, "overspill."):
+        if not module.name.startswith(_LEFT_OUT):
+            with suppress(ImportError, OverspillError):  # where a package is not installed, the command that needs it says so
+                import_module(module.name)
+    import_module("anyio._backends._asyncio")
+    tokens.count(Path(__file__).read_text("utf-8"))  # the first count takes five times as long as all else that `extract` does
+    assert threading.active_count() == 1, "a fork would lose the others"
+    gc.freeze()
+    woken, waking = socket.socketpair()
+    waking.setblocking(False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(waking.fileno())
+    asking, lines = socket.socket(fileno=fd), dict[int, socket.socket]()
+    while True:
+        ready, _, _ = select.select([asking, woken], [], [])
+        if woken in ready:
+            woken.recv(4096)
+            _report_ended(lines)
+        if asking not in ready:
+            continue
+        said, fds, _, _ = socket.recv_fds(asking, 1, 4)
+        if not said:
+            return None
+        line = socket.socket(fileno=fds[0])
+        start: _Start = pickle.loads(b"".join(iter(lambda: line.recv(1 << 16), b"")))  # noqa: S301, B023
+        if child := os.fork():
+            lines[child] = line
+            for each in fds[1:]:
+                os.close(each)
+            continue
+        if start.in_new_session:
+            os.setsid()
+        line.sendall(os.getpid().to_bytes(4, "big"))
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for each in (asking, woken, waking, line, *lines.values()):
+            each.close()
+        return functools.partial(_become, start, fds[1:])
+
+
+def _report_ended(lines: dict[int, socket.socket]) -> None:
+    while lines:
+        child, status = os.waitpid(-1, os.WNOHANG)
+        if not child:
+            return
+        with lines.pop(child) as line:
+            line.sendall(os.waitstatus_to_exitcode(status).to_bytes(4, "big", signed=True))
+
+
+def _become(start: _Start, streams: Sequence[int]) -> None:
+    for number, each in enumerate(streams):
+        os.dup2(each, number)
+        os.close(each)
+    os.chdir(start.cwd)
+    os.environ.clear()
+    os.environ.update(start.env)
+    time.tzset()
+    sys.argv = ["-c", *start.args]
+    sys.path.pop()  # where this file is
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        old = getattr(sys, name)
+        stream = open(number, old.mode, encoding=old.encoding, errors=old.errors, closefd=False)  # noqa: SIM115
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+    import_module("overspill.cli").main()
