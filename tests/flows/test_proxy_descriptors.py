@@ -57,6 +57,7 @@ def join(proxy: Listening) -> ByHand | None:
     return None if (answer.status_code, answer.headers["retry-after"]) == (503, "1") else pytest.fail(answer.text)
 
 
+@pytest.mark.slow
 def test_a_proxy_without_descriptors_says_so_once_and_serves_the_clients_it_has(listening: Listening):
     known = ByHand(listening.url)
     sessions = list(iter(lambda: join(listening), None))  # each has a server process, with its pipes

@@ -330,9 +330,11 @@ def test_jobs_that_ended_elsewhere_have_their_sizes_and_take_little_memory() -> 
     queueing = queue_jobs(store, ids)
     sizes = [{job.id: job.kept and job.kept.size.bytes for job in group.list_unread_jobs()} for _ in range(2)]
     assert sizes == [dict.fromkeys(ids, 4)] * 2  # the second time from memory
-    held = group._ended_jobs
+    held = group._job_lines
     assert held.keys() == {queueing, *ids}
-    assert sum(map(len, held.values())) < 1_000 * len(ids)
+    encoded = [lines for lines in held.values() if isinstance(lines, bytes)]
+    assert len(encoded) == len(held)
+    assert sum(map(len, encoded)) < 1_000 * len(ids)
 
 
 def test_what_is_known_of_an_ended_session_is_forgotten_when_the_session_is_gone() -> None:
@@ -343,7 +345,7 @@ def test_what_is_known_of_an_ended_session_is_forgotten_when_the_session_is_gone
     assert len(group.list_unread_jobs()) == 2
     store.remove_shelf(gone)
     group.list_unread_jobs()
-    assert group._ended_jobs.keys() == {queueing, stays}
+    assert group._job_lines.keys() == {queueing, stays}
 
 
 def test_a_job_that_no_session_says_is_in_the_background_is_not_listed() -> None:

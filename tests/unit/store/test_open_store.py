@@ -108,6 +108,7 @@ def test_a_memory_url_takes_no_path():
         open_store("memory://shared")
 
 
+@pytest.mark.slow
 def test_a_process_that_opens_many_stores_remembers_only_the_last_and_those_in_use():
     kinds = (FileStore, PostgresStore, ObjectStore)
     used = [open_store(url.format("used")) for url in ("/nowhere/{}", "postgresql://me:secret@localhost/{}", "s3://bucket/{}")]
