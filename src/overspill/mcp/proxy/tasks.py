@@ -8,6 +8,7 @@ from mcp.shared.exceptions import MCPError
 from overspill.mcp.client.connection import Raw, as_mapping
 
 _EXTENSION = "io.modelcontextprotocol/tasks"
+_NO_TASK = "forbidden"
 _METHODS, _NOTIFICATIONS = "tasks/", "notifications/tasks"
 
 
@@ -28,7 +29,8 @@ def drop_from_request(method: str, params: Raw) -> Raw:
 
 
 def drop_task_support(tool: Raw) -> Raw:
-    if "taskSupport" not in (execution := as_mapping(tool.get("execution"))):
+    """A tool as one that cannot be a task, which is what a tool is that does not say."""
+    if (execution := as_mapping(tool.get("execution"))).get("taskSupport", _NO_TASK) == _NO_TASK:
         return tool
     rest = {name: value for name, value in execution.items() if name != "taskSupport"}
     return {**{name: value for name, value in tool.items() if name != "execution"}, **({"execution": rest} if rest else {})}
