@@ -15,8 +15,9 @@ _METHODS, _NOTIFICATIONS = "tasks/", "notifications/tasks"
 def drop_tasks(capabilities: Raw) -> Raw:
     """What a client or a server can do, except tasks: a capability of the older protocol, an extension of the newer one."""
     rest = {name: value for name, value in capabilities.items() if name != "tasks"}
-    if _EXTENSION in as_mapping(rest.get("extensions")):
-        rest["extensions"] = {name: value for name, value in rest["extensions"].items() if name != _EXTENSION}
+    for kind in ("extensions", "experimental"):  # some SDKs have had tasks among the experimental ones
+        if known := as_mapping(rest.get(kind)):
+            rest[kind] = {name: value for name, value in known.items() if name not in ("tasks", _EXTENSION)}
     return rest
 
 
