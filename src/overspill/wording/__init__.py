@@ -69,7 +69,7 @@ from overspill.wording.slow_tools import (
     still_running,
     too_many_left_jobs,
 )
-from overspill.wording.sql import SQL_REQUIRED, STILL_LOADING, no_table, sql_rows
+from overspill.wording.sql import SQL_REQUIRED, STILL_LOADING, no_table, sql_columns, sql_rows
 
 __all__ = [
     "BUILTIN_ANSWERED",
@@ -130,6 +130,7 @@ __all__ = [
     "retrieval_failure",
     "running_message",
     "shortened_reference",
+    "sql_columns",
     "sql_rows",
     "still_running",
     "stored_message",
