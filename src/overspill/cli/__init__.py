@@ -89,7 +89,6 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         cast("TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
     try:
         code = _run(args)
-        ending.flush()
     except (OSError, OverspillError) as problem:
         code = ending.report_failure(problem)
     ending.drop_unwritten()
@@ -112,4 +111,5 @@ def _run(args: Sequence[str] | None) -> int:
         # Click replaces both streams when the reader has gone, and exits with 1, which here means something else.
         sys.stdout, sys.stderr = stdout, stderr
         raise BrokenPipeError
+    stdout.flush()
     return code if isinstance(code, int) else 0

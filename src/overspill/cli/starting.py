@@ -47,7 +47,7 @@ def start(given: Mapping[str, Any]) -> None:
         given["preset"], given["settings"], given["assignments"], usual=[PROXY_DEFAULTS, store], forgiving=True
     ).settings
     quiet = given["quiet"] or is_quiet()
-    log = _make_log(quiet)
+    log: Callable[[str], None] = (lambda _: None) if quiet else inform
     environ = {
         name: value for name, value in os.environ.items() if not name.startswith(_OWN_PREFIX) and name not in given["tokens"]
     }
@@ -146,7 +146,3 @@ def _parse_header(assignment: str, environ: Mapping[str, str]) -> tuple[str, str
     if not equals:
         raise SettingsError(f"--header-env {assignment} has no variable. Write --header-env {assignment}=VARIABLE.")
     return name, read_variable(variable, environ)
-
-
-def _make_log(quiet: bool) -> Callable[[str], None]:
-    return (lambda _: None) if quiet else inform
