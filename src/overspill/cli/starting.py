@@ -12,11 +12,10 @@ from typing import Any
 import anyio
 
 from overspill.cli import ending
-from overspill.cli.logs import show_log
+from overspill.cli.logs import find_observers, show_log
 from overspill.cli.settings import lasting_store, load_settings, read_variable
 from overspill.cli.signals import run_until_signal
 from overspill.cli.stderr import inform, is_quiet, with_uvx
-from overspill.cli.tracing import find_observers
 from overspill.cli.unread_stderr import unread_stderr_allowed
 from overspill.errors import MissingPackage, SettingsError
 from overspill.mcp.client.config import ServerConfig, parse_host, read_servers, server_configs

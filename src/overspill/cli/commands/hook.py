@@ -54,9 +54,17 @@ def _answer(client: Client) -> bytes:
         return b""
     found = find_text(client, event)
     # Imported late: most outputs are small, and the agent waits for every one of them.
-    from overspill.cli.hooking import keep_output
+    import anyio
 
-    return keep_output(client, project_of(client), event, found)
+    from overspill.cli.settings import lasting_store, load_settings
+    from overspill.hooks.keeping import ASSIGNMENTS, HOOK_DEFAULTS, keep
+    from overspill.settings import Layer
+    from overspill.text.lenient_json import dumps
+
+    store = Layer("hook", {"storeDir": lasting_store()})
+    settings = load_settings(None, None, ASSIGNMENTS, usual=[HOOK_DEFAULTS, store], forgiving=True).settings
+    answer = anyio.run(keep, client, project_of(client), event, found, settings)
+    return b"" if answer is None else dumps(answer)
 
 
 def _has_settings() -> bool:

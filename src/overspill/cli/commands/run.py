@@ -18,12 +18,12 @@ from overspill.agent import Agent, RunControl, RunRecord, Sources, load_agent, r
 from overspill.agent.run.snapshot import append_accounting, may_replace, write_snapshot
 from overspill.agent.wording import still_running
 from overspill.cli import ending, output
+from overspill.cli.logs import find_observers
 from overspill.cli.models import endpoints
 from overspill.cli.progress import ProgressView, progress
 from overspill.cli.settings import command_line, config_files, parse_assignments, settings_options
 from overspill.cli.stderr import is_verbose, report_error, warn
 from overspill.cli.terminal import on_terminal
-from overspill.cli.tracing import find_observers
 from overspill.errors import OverspillError, SettingsError
 from overspill.models.endpoints import Endpoint
 from overspill.settings.files import file_exists

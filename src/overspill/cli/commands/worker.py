@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 import click
 
-from overspill.cli.grace import grace_option
+from overspill.cli.common_options import grace_option
 from overspill.cli.settings import load_settings, settings_options
 from overspill.cli.signals import run_until_signal
 from overspill.cli.stderr import inform

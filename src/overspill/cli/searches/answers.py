@@ -17,10 +17,10 @@ from overspill.cli import output
 from overspill.cli.searches.extractions import print_extraction, print_parts
 from overspill.cli.searches.highlighting import head
 from overspill.cli.searches.searching import SearchedFile, WatchedFile, list_files, split_files
+from overspill.cli.signals import Interrupted, cancel_on_signal
 from overspill.cli.stderr import inform, is_quiet, report_error
 from overspill.cli.streams import read_stream
 from overspill.cli.terminal import has_color, watched_on_terminal
-from overspill.cli.termination import Interrupted, cancel_on_signal
 from overspill.errors import BadRequest, NotText
 from overspill.extraction import BUILTIN
 from overspill.session.oneshot import Ask

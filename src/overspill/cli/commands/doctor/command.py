@@ -20,7 +20,7 @@ from overspill.cli.client_files.target import clients, complete_clients, find_ta
 from overspill.cli.commands.doctor import Finding, Report, config, hooks, models, store
 from overspill.cli.models import endpoints
 from overspill.cli.settings import command_line, lasting_store, settings_options, user_config_dir
-from overspill.cli.termination import Interrupted, cancel_on_signal
+from overspill.cli.signals import Interrupted, cancel_on_signal
 from overspill.errors import MissingPackage, SettingsError
 from overspill.mcp.host_configs import rewriting
 from overspill.mcp.host_configs.dialects import USUAL
