@@ -100,22 +100,18 @@ class SessionRecord:
         self.jobs: dict[str, JobChanged] = {}
         self.savings: dict[SavingsKey, Savings] = {}
         self.passed_chars = 0
-        self._lines = 0
-        """Of the journal that were read."""
-
-    @property
-    def events(self) -> int:
-        return self._lines
+        self.events = 0
+        """Lines of the journal that were read."""
 
     def read(self, lines: Iterable[bytes]) -> None:
         """All lines of the journal from its beginning. Those that were read before are skipped."""
 
         def count(fresh: Iterable[bytes]) -> Iterator[bytes]:
             for line in fresh:
-                self._lines += 1
+                self.events += 1
                 yield line
 
-        for event in read_events(count(islice(lines, self._lines, None))):
+        for event in read_events(count(islice(lines, self.events, None))):
             self._add(event)
 
     @property

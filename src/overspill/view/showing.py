@@ -33,10 +33,6 @@ def format_seconds(milliseconds: int) -> str:
     return f"{milliseconds} ms" if abs(milliseconds) < 1000 else f"{milliseconds / 1000:,.1f} s"
 
 
-def format_number(value: int) -> str:
-    return f"{value:,}"
-
-
 class Showing:
     """Renders pages below one folder of URLs."""
 
@@ -59,7 +55,7 @@ class Showing:
             seconds=format_seconds,
             size=format_size,
             count=count_noun,
-            number=format_number,
+            number="{:,}".format,
             line=one_line,
         )
 
