@@ -8,8 +8,9 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from overspill.cli.stderr import is_quiet, is_verbose, set_verbosity, suggest_nearest
+from overspill.cli.stderr import is_quiet, is_verbose, set_verbosity
 from overspill.cli.terminal import chosen_color
+from overspill.text.humanize import suggest_nearest
 
 _SHOW_THEIR_LOG = {"proxy", "run", "serve"}
 """Commands that show what is logged by themselves."""

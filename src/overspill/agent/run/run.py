@@ -14,7 +14,7 @@ from overspill.agent import wording
 from overspill.agent.file.load import Agent
 from overspill.agent.progress import ModelAnswered, ModelSaid, Observe
 from overspill.agent.run.control import RunControl
-from overspill.agent.run.parts import AgentParts
+from overspill.agent.run.models import AgentParts
 from overspill.agent.run.record import RunRecord, Totals
 from overspill.agent.run.router import ToolRouter
 from overspill.agent.run.turns import Outcome, Turns

@@ -14,7 +14,7 @@ from overspill.agent.file.load import Agent
 from overspill.agent.progress import Observe, TurnStarted
 from overspill.agent.report import Report
 from overspill.agent.run.control import RunControl
-from overspill.agent.run.parts import AgentParts
+from overspill.agent.run.models import AgentParts
 from overspill.agent.run.router import ToolRouter
 from overspill.errors import BadRequest
 from overspill.models.conversation import Step, take_step

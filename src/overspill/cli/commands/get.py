@@ -68,10 +68,11 @@ def get(name: str, ask: str | None, wait: float | None, as_json: bool, as_lines:
     wanted = _read_wanted(ask, **options)
     found = stores.find_stores(settings)
     finder = OutputFinder(found, Archive(found, warn=warn))
+    bound = Bound(settings.answer_max_bytes or _UNLIMITED_BYTES, settings.answer_max_chars)
     if wait:
         finder.wait(name, wait)
     with finder.open(name) as output:
-        answer = _read(output.stored, wanted, settings) if ask is None else _ask(output.stored, ask, settings)
+        answer = read_part(output.stored, wanted, bound) if ask is None else _ask(output.stored, ask, settings)
         if as_json or as_lines:
             described = {"id": output.stored.shown_id, **_describe(answer, output.note)}
             print_records([described], as_lines=True) if as_lines else print_json(described)
@@ -81,10 +82,6 @@ def get(name: str, ask: str | None, wait: float | None, as_json: bool, as_lines:
     sys.exit(0 if is_found else 1)
 
 
-def _read(stored: StoredOutput, wanted: Wanted, settings: Settings) -> Part:
-    return read_part(stored, wanted, Bound(settings.answer_max_bytes or _UNLIMITED_BYTES, settings.answer_max_chars))
-
-
 def _describe(answer: Part | Extraction, note: str) -> dict[str, Any]:
     if isinstance(answer, Part):
         return {"found": answer.is_found, "text": answer.data, "notes": [*answer.notes, *([note] if note else [])]}
@@ -92,20 +89,15 @@ def _describe(answer: Part | Extraction, note: str) -> dict[str, Any]:
 
 
 def _print(answer: Part | Extraction, output: FoundOutput, wanted: Wanted, words: Sequence[str], settings: Settings) -> None:
-    if isinstance(answer, Part):
-        _print_part(answer.text, wanted)
-    else:
+    if isinstance(answer, Extraction):
         print_extraction(answer, output.stored.shown_id, _count_tokens(settings), words)
+    elif wanted.grep is None or not has_color():
+        print_parts(answer.text)
+    else:
+        shown = highlight_pattern(escape_invisible(answer.text), wanted.grep, ignore_case=wanted.ignore_case)
+        print_parts(shown, is_safe=True)
     if output.note:
         print_parts(output.note)
-
-
-def _print_part(text: str, wanted: Wanted) -> None:
-    if wanted.grep is None or not has_color():
-        print_parts(text)
-    else:
-        shown = highlight_pattern(escape_invisible(text), wanted.grep, ignore_case=wanted.ignore_case)
-        print_parts(shown, is_safe=True)
 
 
 def _read_wanted(ask: str | None, **options: Any) -> Wanted:
