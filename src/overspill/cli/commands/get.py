@@ -16,7 +16,7 @@ from overspill.cli.models import endpoints
 from overspill.cli.output import json_options, print_json, print_records
 from overspill.cli.searches.extractions import has_answer, print_extraction, print_parts
 from overspill.cli.searches.highlighting import find_words, highlight_pattern
-from overspill.cli.settings import lasting_store, load_settings, settings_options
+from overspill.cli.settings import load_settings, settings_options
 from overspill.cli.stderr import warn
 from overspill.cli.terminal import has_color
 from overspill.reading import Bound
@@ -24,7 +24,7 @@ from overspill.record.ledger import Ledger
 from overspill.retrieval.archive import Archive
 from overspill.retrieval.extractor import ExtractionRequest, Extractor
 from overspill.retrieval.output import StoredOutput
-from overspill.settings import Layer, Settings
+from overspill.settings import Settings
 from overspill.shell.finding import FoundOutput, OutputFinder
 from overspill.shell.pages import Part, Wanted, read_part
 from overspill.text.humanize import escape_invisible
@@ -62,9 +62,7 @@ def get(name: str, ask: str | None, wait: float | None, as_json: bool, as_lines:
 
     The exit code is 1 if nothing was found or seems to answer.
     """
-    settings = load_settings(
-        *(options.pop(key) for key in ("preset", "config", "assignments")), usual=[Layer("get", {"storeDir": lasting_store()})]
-    ).settings
+    settings = load_settings(*(options.pop(key) for key in ("preset", "config", "assignments")), lasting="get").settings
     wanted = _read_wanted(ask, **options)
     found = stores.find_stores(settings)
     finder = OutputFinder(found, Archive(found, warn=warn))

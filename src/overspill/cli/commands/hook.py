@@ -56,13 +56,11 @@ def _answer(client: Client) -> bytes:
     # Imported late: most outputs are small, and the agent waits for every one of them.
     import anyio
 
-    from overspill.cli.settings import lasting_store, load_settings
+    from overspill.cli.settings import load_settings
     from overspill.hooks.keeping import ASSIGNMENTS, HOOK_DEFAULTS, keep
-    from overspill.settings import Layer
     from overspill.text.lenient_json import dumps
 
-    store = Layer("hook", {"storeDir": lasting_store()})
-    settings = load_settings(None, None, ASSIGNMENTS, usual=[HOOK_DEFAULTS, store], forgiving=True).settings
+    settings = load_settings(None, None, ASSIGNMENTS, [HOOK_DEFAULTS], lasting="hook", forgiving=True).settings
     answer = anyio.run(keep, client, project_of(client), event, found, settings)
     return b"" if answer is None else dumps(answer)
 

@@ -61,7 +61,7 @@ def wrap(
         raise click.UsageError("--hooks needs a client: overspill wrap claude-code --hooks.")
     launch = parse_launch(command)
     if file is None and dry and not every:
-        _print_pattern(launch, as_json)
+        output.print_json(display.example_entries(launch)) if as_json else click.echo(display.instructions(launch))
         return
     if file is None:
         if servers or as_json:
@@ -133,13 +133,6 @@ def _list_clients() -> str:
     installed = [name for name, client in known.items() if os.path.exists(client.file)]
     here = f" On this machine: {', '.join(installed)}." if installed else ""
     return f" Name a client ({', '.join(known)}) or a file.{here} For any other client, `--print` shows what to write."
-
-
-def _print_pattern(launch: Sequence[str], as_json: bool) -> None:
-    if as_json:
-        output.print_json(display.example_entries(launch))
-    else:
-        click.echo(display.instructions(launch))
 
 
 def _finish(target: Target, result: Rewriting, dry: bool, as_json: bool) -> None:
