@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from overspill.cli.commands.doctor.findings import Finding
 from overspill.errors import SettingsError
-from overspill.mcp.client import ServerConfig, server_configs
+from overspill.mcp.client.config import ServerConfig, server_configs
 from overspill.mcp.client.probe import Probe, probe
 from overspill.mcp.host_configs import rewriting
 from overspill.mcp.host_configs.entries import speaks_sse
