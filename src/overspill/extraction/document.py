@@ -106,6 +106,10 @@ class ModelPool(Protocol):
     async def ask(self, request: Request, check: Check) -> Response: ...
 
 
+def name_strategy(mode: ModelMode) -> Strategy:
+    return "full-chunked" if mode == "snippets" else mode
+
+
 class Passage(Protocol):
     @property
     def start_byte(self) -> int: ...

@@ -26,7 +26,7 @@ from overspill.extraction.document import (
     Progress,
     limit_output,
 )
-from overspill.extraction.numbered import CitableLines, NumberedLines, split_segments
+from overspill.extraction.numbered import CitableLines
 from overspill.extraction.prompting import Prompts
 from overspill.extraction.report import Report
 from overspill.extraction.support import choose_supporting
@@ -73,6 +73,11 @@ class Inquiry(Struct, frozen=True):
     def _version(self) -> str:
         return f"{prompting.hash_prompts()}-{self.policy.contract}-{self.policy.citing}"
 
+    @property
+    def has_numbers(self) -> bool:
+        """Whether the model is shown lines that it can cite by number."""
+        return self.policy.contract == "plain" and self.policy.citing == "numbers"
+
     def measure_room(self, request: Request) -> int:
         """Tokens that a request and its answer leave in the window. Raises ExtractionFailed where next to none are left."""
         output = limit_output(self.model)
@@ -112,12 +117,6 @@ class Inquiry(Struct, frozen=True):
         if len(response.text) > MAX_ANSWER_CHARS:
             return TOO_LONG.format(chars=len(response.text), most=MAX_ANSWER_CHARS)
         return self.prompts.describe_missing_report(response, nonce)
-
-    def show(self, data: bytes, start: int) -> NumberedLines | None:
-        """Stored bytes as lines that can be cited by number; None where they are shown as they are."""
-        if self.policy.contract == "wrapped" or self.policy.citing == "quotes":
-            return None
-        return NumberedLines([split_segments(data, start)])
 
 
 def scale_for_model(model: ModelPool, document: Document) -> Document:
