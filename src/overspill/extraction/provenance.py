@@ -132,7 +132,7 @@ def _search(data: bytes | memoryview, quotes: Sequence[Quote]) -> dict[Quote, Sp
         (str, _find_exactly),
         (_strip_marks, _find_exactly),
         (_simplify, _find_in_any_spelling),
-        (lambda text: _simplify(_strip_marks(text)), _find_in_any_spelling),
+        (_strip_marks_and_simplify, _find_in_any_spelling),
     ):
         wanted = {quote: text for quote in quotes if quote not in found and (text := reading(quote.text))}
         places = find(data, dict.fromkeys(wanted.values()))
@@ -151,6 +151,10 @@ def _strip_marks(text: str) -> str:
 def _simplify(text: str) -> str:
     reduced = spelling.simplify(text)
     return reduced if _MIN_LOOSE_CHARS <= len(reduced) <= _MAX_PATTERN_CHARS else ""
+
+
+def _strip_marks_and_simplify(text: str) -> str:
+    return _simplify(_strip_marks(text))
 
 
 def _find_exactly(data: bytes | memoryview, texts: Iterable[str]) -> dict[str, Span]:

@@ -44,6 +44,8 @@ from overspill.wording.retrieval import (
     NULL,
     PASSAGES,
     QUERY_REQUIRED,
+    SQL_REQUIRED,
+    STILL_LOADING,
     UNSUPPORTED,
     abstract,
     citations,
@@ -54,10 +56,12 @@ from overspill.wording.retrieval import (
     grep_place,
     incomplete,
     lost_bytes,
+    no_table,
     not_ready,
     partial,
     place,
     retrieval_failure,
+    sql_rows,
     too_large,
     unknown_handle,
 )
@@ -73,4 +77,3 @@ from overspill.wording.slow_tools import (
     still_running,
     too_many_left_jobs,
 )
-from overspill.wording.sql import SQL_REQUIRED, STILL_LOADING, no_table, sql_rows
