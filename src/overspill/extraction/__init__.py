@@ -11,7 +11,6 @@ from overspill.extraction.document import (
     ExtractionFailed,
     Inspection,
     Mode,
-    ModelPool,
     Policy,
     Progress,
     Selection,

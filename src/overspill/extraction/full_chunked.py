@@ -10,7 +10,7 @@ from msgspec import Struct
 from overspill.errors import OverspillError
 from overspill.extraction import chunks, wrapper
 from overspill.extraction.chunks import Span
-from overspill.extraction.document import ExtractionFailed, ModelPool
+from overspill.extraction.document import ExtractionFailed
 from overspill.extraction.findings import describe_coverage
 from overspill.extraction.grounding import conclude
 from overspill.extraction.inquiry import Inquiry, run_in_thread
@@ -21,6 +21,7 @@ from overspill.extraction.reduce import Part, merge
 from overspill.extraction.report import Report
 from overspill.extraction.spelling import simplify
 from overspill.extraction.support import choose_supporting
+from overspill.models.targets import Targets
 from overspill.text import tokens
 from overspill.text.encoding import decode
 from overspill.types import Excerpt, Extraction
@@ -89,7 +90,7 @@ def compute_chunk_tokens(inquiry: Inquiry) -> int:
     return min(room, inquiry.model.context_window // 2) if inquiry.mode == "snippets" else room
 
 
-def _choose_safe_share(model: ModelPool) -> float:
+def _choose_safe_share(model: Targets) -> float:
     return _SAFE_SHARE if tokens.has_vocabulary(model.name) else _SAFE_SHARE_WITHOUT_VOCABULARY
 
 

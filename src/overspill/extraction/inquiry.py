@@ -20,17 +20,17 @@ from overspill.extraction.document import (
     Engine,
     ExtractionFailed,
     ModelMode,
-    ModelPool,
     OnInspection,
     Policy,
     Progress,
     limit_output,
 )
 from overspill.extraction.numbered import CitableLines
-from overspill.extraction.prompting import Prompts
+from overspill.extraction.plain_prompting import Prompts
 from overspill.extraction.report import Report
 from overspill.extraction.support import choose_supporting
 from overspill.models.protocol import Request, Response
+from overspill.models.targets import Targets
 from overspill.text import tokens
 from overspill.text.encoding import decode
 
@@ -54,7 +54,7 @@ class Inquiry(Struct, frozen=True):
     document: Document
     query: str
     mode: ModelMode
-    model: ModelPool
+    model: Targets
     policy: Policy
     cache: Cache
     prompts: Prompts
@@ -119,7 +119,7 @@ class Inquiry(Struct, frozen=True):
         return self.prompts.describe_missing_report(response, nonce)
 
 
-def scale_for_model(model: ModelPool, document: Document) -> Document:
+def scale_for_model(model: Targets, document: Document) -> Document:
     """The document with its size in the model's own tokens, estimated from evenly spread samples where it is long. Blocks."""
     reader, whole = document.reader, document.reader.size
     spans = [(0, whole)]

@@ -18,7 +18,6 @@ from overspill.extraction.document import (
     ExtractionFailed,
     Mode,
     ModelMode,
-    ModelPool,
     OnInspection,
     Policy,
     Progress,
@@ -32,6 +31,7 @@ from overspill.extraction.plain_prompting import PlainPrompts
 from overspill.extraction.prompting import WrappedPrompts
 from overspill.extraction.routing import choose_mode
 from overspill.extraction.strategies import extract_by_mode
+from overspill.models.targets import Targets
 from overspill.types import Extraction
 
 NO_QUERY = "What to extract is missing: say in words what you need from the stored output."
@@ -48,7 +48,7 @@ async def extract(
     query: str,
     *,
     mode: Mode = "auto",
-    model: ModelPool | None = None,
+    model: Targets | None = None,
     policy: Policy = Policy(),  # noqa: B008  # frozen
     cache: Cache | None = None,
     engine: Engine | None = None,
