@@ -17,8 +17,10 @@ import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from overspill.mcp.client import ServerConfig
-from overspill.mcp.proxy import PROXY_DEFAULTS, ListenOptions, ProxyOptions, open_clients, serve_http
+from overspill.mcp.client.config import ServerConfig
+from overspill.mcp.proxy.http import ListenOptions, serve_http
+from overspill.mcp.proxy.options import PROXY_DEFAULTS, ProxyOptions
+from overspill.mcp.proxy.serve import open_clients
 from overspill.settings import load
 
 SERVER = Path(__file__).parent / "every_server.py"

@@ -12,9 +12,9 @@ from typing import Any
 import anyio
 import pytest
 
-from overspill.mcp.client import ClientIdentity, Server, ServerConfig, ServerConnection, open_servers
-from overspill.mcp.client.connection import connect
-from overspill.mcp.client.server import SilentPeer
+from overspill.mcp.client.config import ServerConfig
+from overspill.mcp.client.connection import ClientIdentity, ServerConnection, connect
+from overspill.mcp.client.server import Server, SilentPeer, open_servers
 
 SERVERS = Path(__file__).parent / "servers"
 once = pytest.mark.parametrize("anyio_backend", ["asyncio"])

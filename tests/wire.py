@@ -16,8 +16,9 @@ from typing import Any, BinaryIO
 
 import anyio
 
-from overspill.mcp.client import ServerConfig
-from overspill.mcp.proxy import PROXY_DEFAULTS, ProxyOptions, open_clients, serve_stdio
+from overspill.mcp.client.config import ServerConfig
+from overspill.mcp.proxy.options import PROXY_DEFAULTS, ProxyOptions
+from overspill.mcp.proxy.serve import open_clients, serve_stdio
 from overspill.settings import load
 
 EVERY = Path(__file__).parent / "every_server.py"

@@ -16,7 +16,7 @@ import pytest
 from upstream import SERVERS, up
 from wire import Process, Served, config, proxied
 
-from overspill.mcp.client import ServerConfig
+from overspill.mcp.client.config import ServerConfig
 
 FINE = {"name": "fine", "description": "Works.", "inputSchema": {"type": "object"}, "x-own": [1]}
 ERAS = pytest.mark.parametrize("era", ["legacy", "modern"])

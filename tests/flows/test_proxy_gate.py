@@ -14,7 +14,7 @@ import pytest
 from upstream import script
 from wire import Served, Wire, config, every
 
-from overspill.mcp.proxy import PROXY_DEFAULTS
+from overspill.mcp.proxy.options import PROXY_DEFAULTS
 from overspill.retrieval.definitions import TOOLS
 from overspill.settings import load
 from overspill.text import tokens

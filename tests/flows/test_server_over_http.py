@@ -16,7 +16,7 @@ from upstream import Web, connected, said, up, web, words
 from waiting import until
 
 from overspill.errors import ServerError
-from overspill.mcp.client import ServerConfig
+from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.server import SilentPeer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]

@@ -14,7 +14,9 @@ from upstream import connected, is_alive, once, said, script, up, words
 from waiting import until
 
 from overspill.errors import ServerError
-from overspill.mcp.client import ClientIdentity, Server, ServerConfig, ToolDefinition, open_servers
+from overspill.mcp.client.config import ServerConfig
+from overspill.mcp.client.connection import ClientIdentity
+from overspill.mcp.client.server import Server, ToolDefinition, open_servers
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 

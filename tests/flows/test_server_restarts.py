@@ -10,8 +10,8 @@ from upstream import is_alive, once, said, script, up
 from waiting import until
 
 from overspill.errors import ServerError
-from overspill.mcp.client import ClientIdentity, Server, ServerConnection
-from overspill.mcp.client.server import SilentPeer
+from overspill.mcp.client.connection import ClientIdentity, ServerConnection
+from overspill.mcp.client.server import Server, SilentPeer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 

@@ -11,7 +11,8 @@ from upstream import connected, script, up, web, words
 from waiting import until
 
 from overspill.errors import ServerError
-from overspill.mcp.client import ClientIdentity, Server, ToolDefinition
+from overspill.mcp.client.connection import ClientIdentity
+from overspill.mcp.client.server import Server, ToolDefinition
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 

@@ -10,8 +10,7 @@ import anyio
 from msgspec import Struct
 
 from overspill import wording
-from overspill.calls.elsewhere import StoredElsewhere
-from overspill.calls.invoke import Threads, Tool, invoke_tool
+from overspill.calls.invoke import StoredElsewhere, Threads, Tool, invoke_tool
 from overspill.calls.job import Job
 from overspill.errors import SessionClosed
 from overspill.gate.collect import CollectedResult, block_text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import FunctionType
@@ -10,11 +11,28 @@ from typing import Any, TypeAlias, TypeVar
 
 import anyio
 import anyio.to_thread
+from msgspec import Struct
 
 from overspill.calls.job import Job
+from overspill.types import Kept
 
 Tool: TypeAlias = Callable[..., Any]
 T = TypeVar("T")
+
+
+class RemoteTool(ABC):
+    """A tool that runs on the workers of a task engine. The worker limits its time and stores its output."""
+
+    @abstractmethod
+    async def __call__(self, /, **args: Any) -> Any: ...
+
+
+class StoredElsewhere(Struct, frozen=True):
+    """What a remote tool returns if its output stays where the worker has stored it."""
+
+    kept: Kept | None
+    """None if it failed and left nothing else."""
+    error: str = ""
 
 
 class Threads:

@@ -16,8 +16,7 @@ from overspill.budget import ContextBudget
 from overspill.calls.arguments import check_arguments
 from overspill.calls.background import find_last_change, restore_job
 from overspill.calls.body import ToolBody
-from overspill.calls.elsewhere import RemoteTool
-from overspill.calls.invoke import Threads, Tool, invoke_tool
+from overspill.calls.invoke import RemoteTool, Threads, Tool, invoke_tool
 from overspill.calls.job import Job, current
 from overspill.calls.ledger_writing import LedgerWriting
 from overspill.calls.scheduler import JobScheduler

@@ -14,7 +14,9 @@ from overspill.cli.settings import read_variable
 from overspill.cli.stderr import inform
 from overspill.errors import SettingsError
 from overspill.mcp.client.process import end_unused
-from overspill.mcp.proxy import ListenOptions, ProxyOptions, open_clients, serve_http, serve_stdio
+from overspill.mcp.proxy.http import ListenOptions, serve_http
+from overspill.mcp.proxy.options import ProxyOptions
+from overspill.mcp.proxy.serve import open_clients, serve_stdio
 from overspill.settings import Settings
 
 _TOKEN_VARIABLE = "OVERSPILL_PROXY_TOKEN"  # noqa: S105

@@ -7,15 +7,15 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from overspill.extraction.document import ExtractionFailed, ModelMode
+from overspill.extraction.document import ExtractionFailed, ModelMode, name_strategy
 from overspill.extraction.fallback import BY_ENGINE, STRATEGY_FAILED, ask_engine, fall_back
+from overspill.extraction.findings import cut_to_tokens
 from overspill.extraction.full_chunked import compute_chunk_tokens
 from overspill.extraction.inquiry import Inquiry
-from overspill.extraction.routing import CONFIDENT, Situation, choose_plain_mode, needs_whole
-from overspill.extraction.strategies import find_strategy
+from overspill.extraction.routing import CONFIDENT, choose_plain_mode, needs_whole
+from overspill.extraction.strategies import extract_by_mode
 from overspill.text import tokens
 from overspill.text.encoding import encode
-from overspill.truncate import truncate
 from overspill.types import Excerpt, Extraction
 
 DENIED = "{model} found nothing, but the built-in engine is confident that it did."
@@ -45,9 +45,9 @@ async def extract_beside_engine(inquiry: Inquiry, mode: Literal["auto"] | ModelM
         if mode == "auto":
             inquiry = replace(inquiry, mode=_choose_mode(inquiry, passages))
         inquiry = replace(inquiry, max_answer_tokens=max(limit_answer(inquiry), room))
-        found = inquiry.cache.results.get(inquiry.key) or await find_strategy(inquiry.mode).extract(inquiry)
+        found = await extract_by_mode(inquiry)
     except ExtractionFailed as error:
-        strategy = find_strategy(inquiry.mode).name
+        strategy = name_strategy(inquiry.mode)
         reason = STRATEGY_FAILED.format(strategy=strategy, reason=error)
         return await fall_back(inquiry.document, inquiry.query, strategy, inquiry.policy, inquiry.engine, reason)
     if fault := find_fault(found, passages):
@@ -84,17 +84,15 @@ async def _ask_engine(inquiry: Inquiry, max_tokens: int) -> Extraction | None:
         return None
     policy = replace(inquiry.policy, max_tokens=max_tokens)
     try:
-        return await ask_engine(inquiry.document, inquiry.query, policy, inquiry.engine, find_strategy(inquiry.mode).name)
+        return await ask_engine(inquiry.document, inquiry.query, policy, inquiry.engine, name_strategy(inquiry.mode))
     except ExtractionFailed:
         return None
 
 
 def _choose_mode(inquiry: Inquiry, passages: Extraction | None) -> ModelMode:
-    has_passages = passages is not None and bool(passages.excerpts)
-    confidence = passages.confidence if passages and has_passages else 0.0
-    size, chunk_tokens = inquiry.document.size, compute_chunk_tokens(inquiry)
-    situation = Situation(size, chunk_tokens, inquiry.query, confidence, has_passages, inquiry.model.is_large)
-    return choose_plain_mode(situation, inquiry.policy)
+    confidence = passages.confidence if passages and passages.excerpts else None
+    size, chunk_tokens, is_large = inquiry.document.size, compute_chunk_tokens(inquiry), inquiry.model.is_large
+    return choose_plain_mode(size, inquiry.policy, chunk_tokens, inquiry.query, confidence, is_model_large=is_large)
 
 
 async def _answer_instead(inquiry: Inquiry, found: Extraction, passages: Extraction | None, fault: str) -> Extraction:
@@ -103,8 +101,8 @@ async def _answer_instead(inquiry: Inquiry, found: Extraction, passages: Extract
         return replace(found, warnings=(*found.warnings, fault))
     words = _shorten(inquiry, found.text) if found.found else ""
     if passages is None:
-        strategy = find_strategy(inquiry.mode).name
-        answer = await fall_back(inquiry.document, inquiry.query, strategy, inquiry.policy, None, fault)
+        planned = name_strategy(inquiry.mode)
+        answer = await fall_back(inquiry.document, inquiry.query, planned, inquiry.policy, None, fault)
         return replace(answer, unsupported=words)
     warnings = (f"{fault} {BY_ENGINE}", *passages.warnings)
     passages = await _fit_passages(inquiry, passages, words, warnings)
@@ -113,11 +111,7 @@ async def _answer_instead(inquiry: Inquiry, found: Extraction, passages: Extract
 
 def _shorten(inquiry: Inquiry, said: str) -> str:
     most = max(int(inquiry.policy.max_tokens * _UNSUPPORTED_SHARE), min(_MIN_ANSWER_TOKENS, inquiry.policy.max_tokens))
-    words, limit = said, len(said)
-    while _count_tokens(words) > most and limit > 1:
-        limit = limit * 4 // 5
-        words = truncate(said, limit, "head").text
-    return words
+    return cut_to_tokens(said, most)
 
 
 async def _put_together(inquiry: Inquiry, found: Extraction, passages: Extraction) -> Extraction:

@@ -8,8 +8,7 @@ from typing import Literal, Protocol, TypeAlias
 from msgspec import Struct
 
 from overspill.errors import OverspillError
-from overspill.models.protocol import Request, Response
-from overspill.models.targets import Check
+from overspill.models.targets import Targets
 from overspill.settings.keys import Fallback
 from overspill.store.protocols import Reader
 from overspill.types import Size
@@ -89,21 +88,8 @@ class Policy(Struct, frozen=True, kw_only=True):
     """The most tokens of the passages that `focused` sends."""
 
 
-class ModelPool(Protocol):
-    """Models that are asked as one. A model that fails, or whose answer does not pass the check, is asked again."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def context_window(self) -> int: ...
-    @property
-    def max_output_tokens(self) -> int: ...
-    @property
-    def is_large(self) -> bool:
-        """Whether all of them are known to read long texts well."""
-        ...
-
-    async def ask(self, request: Request, check: Check) -> Response: ...
+def name_strategy(mode: ModelMode) -> Strategy:
+    return "full-chunked" if mode == "snippets" else mode
 
 
 class Passage(Protocol):
@@ -136,6 +122,6 @@ Engine: TypeAlias = Callable[[Document, str, int], Selection]
 """(document, query, max tokens) -> selection. Blocks, so it runs in a worker thread."""
 
 
-def limit_output(model: ModelPool) -> int:
+def limit_output(model: Targets) -> int:
     """Tokens reserved for the answer: at most half of the window."""
     return min(model.max_output_tokens, model.context_window // 2)

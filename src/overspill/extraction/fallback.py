@@ -61,23 +61,19 @@ async def ask_engine(document: Document, query: str, policy: Policy, engine: Eng
 
 
 def extract_with_engine(document: Document, query: str, policy: Policy, engine: Engine, planned: Strategy) -> Extraction:
-    """Blocks."""
+    """Reads the engine's excerpts again from the stored bytes. Blocks."""
     try:
-        return _read_selection(document, query, policy, engine, planned)
+        selection = engine(document, query, policy.max_tokens)
+        places = [(Span(excerpt.start_byte, excerpt.end_byte), 0) for excerpt in selection.excerpts]
+        excerpts = read_excerpts(document.reader, places)
     except Exception as error:  # the engine is handed in, and a fault of it must not keep the next fallback from answering
         raise ExtractionFailed(ENGINE_FAILED.format(reason=str(error) or type(error).__name__)) from error
-
-
-def _read_selection(document: Document, query: str, policy: Policy, engine: Engine, planned: Strategy) -> Extraction:
-    """Reads the engine's excerpts again from the stored bytes."""
-    selection = engine(document, query, policy.max_tokens)
-    spans = [Span(excerpt.start_byte, excerpt.end_byte) for excerpt in selection.excerpts]
-    found = bool(spans) or selection.matched > 0
+    found = bool(excerpts) or selection.matched > 0
     size = document.size.bytes
     is_whole = selection.searched_bytes >= size
     return Extraction(
         text=selection.text if found else f"{NOT_FOUND if is_whole else NOT_FOUND_YET}\n{selection.text}",
-        excerpts=read_excerpts(document.reader, [(span, 0) for span in spans]),
+        excerpts=excerpts,
         confidence=selection.confidence,
         strategy="builtin",
         source_hash=document.sha256,
@@ -86,7 +82,7 @@ def _read_selection(document: Document, query: str, policy: Policy, engine: Engi
         chunks_total=1,
         model=BUILTIN,
         found=found,
-        is_nearest=bool(spans) and selection.confidence < MIN_FITTING_CONFIDENCE,
+        is_nearest=bool(excerpts) and selection.confidence < MIN_FITTING_CONFIDENCE,
         warnings=() if is_whole else (PART_SEARCHED.format(searched=selection.searched_bytes, total=size),),
         planned_strategy=planned,
     )

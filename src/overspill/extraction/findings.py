@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from overspill.extraction.document import ExtractionFailed, Strategy
+from overspill.extraction.document import ExtractionFailed, name_strategy
 from overspill.extraction.inquiry import Inquiry
 from overspill.extraction.provenance import Located
 from overspill.extraction.report import Report
@@ -45,12 +45,10 @@ def build_extraction(
     report: Report,
     located: Located,
     warnings: Sequence[str],
-    *,
-    strategy: Strategy,
     searched_where: str,
-    searched: int = 1,
-    total: int = 1,
-    support: Support = "cited",
+    searched: int,
+    total: int,
+    support: Support,
 ) -> Extraction:
     """Raises ExtractionFailed where there is neither an answer in words nor a passage that is really in the document."""
     document = inquiry.document
@@ -65,12 +63,15 @@ def build_extraction(
             all_warnings.append((UNSUPPORTING if is_plain else UNCHECKED).format(missing=missing, total=quotes))
         elif not quotes and not is_plain:
             all_warnings.append(NO_QUOTES)
-    text = _fit(text, inquiry.max_answer_tokens, inquiry.model.name, all_warnings)
+    most = inquiry.max_answer_tokens
+    shown = cut_to_tokens(text, most, inquiry.model.name)
+    if shown != text:
+        all_warnings.append(SHORTENED.format(tokens=inquiry.count_tokens(text), most=most))
     return Extraction(
-        text=text,
+        text=shown,
         excerpts=located.excerpts if report.found else (),
         confidence=_rate_confidence(report, quotes, missing if support == "cited" else quotes) * searched / total,
-        strategy=strategy,
+        strategy=name_strategy(inquiry.mode),
         source_hash=document.sha256,
         source_size_bytes=document.size.bytes,
         chunks_searched=searched,
@@ -107,11 +108,10 @@ def _describe_nothing_found(report: Report, searched_where: str, *, is_complete:
     return "\n".join(lines)
 
 
-def _fit(text: str, max_tokens: int, model: str, warnings: list[str]) -> str:
+def cut_to_tokens(text: str, max_tokens: int, model: str | None = None) -> str:
+    """As much of its beginning as has no more tokens, as `model` counts them."""
     shown, limit = text, len(text)
     while tokens.count(shown, model).tokens > max_tokens and limit > 1:
-        limit = max(limit * 4 // 5, 1)
+        limit = limit * 4 // 5
         shown = truncate(text, limit, "head").text
-    if shown != text:
-        warnings.append(SHORTENED.format(tokens=tokens.count(text, model).tokens, most=max_tokens))
     return shown

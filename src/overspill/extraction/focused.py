@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from overspill.extraction import findings, wrapper
+from overspill.extraction import wrapper
 from overspill.extraction.chunks import Span
-from overspill.extraction.document import ExtractionFailed, Selection
-from overspill.extraction.grounding import ground
+from overspill.extraction.document import ExtractionFailed
+from overspill.extraction.grounding import conclude
 from overspill.extraction.inquiry import Inquiry, run_in_thread
 from overspill.extraction.numbered import NumberedLines, align_lines
 from overspill.extraction.plain_prompting import PlainPrompts
@@ -30,40 +30,21 @@ async def extract_focused(inquiry: Inquiry) -> Extraction:
     whole = Span(min(span.start for span in seen), max(span.end for span in seen))
     quotes = [Quote(text, whole) for text in report.quotes]
     located = await run_in_thread(lambda: locate(document.reader, quotes, cited=report.cited))
-    grounded = await ground(inquiry, report, located, seen)
-    extraction = findings.build_extraction(
-        inquiry,
-        report,
-        grounded.located,
-        (),
-        strategy="focused",
-        searched_where=SEARCHED.format(tool=document.tool, bytes=document.size.bytes),
-        support=grounded.support,
-    )
-    inquiry.cache.results[inquiry.key] = extraction
-    return extraction
+    return await conclude(inquiry, report, located, seen, SEARCHED.format(tool=document.tool, bytes=document.size.bytes))
 
 
 def _number_passages(inquiry: Inquiry, max_tokens: int) -> NumberedLines:
     """As many as fit with their numbers, which take room too. Blocks."""
     if inquiry.engine is None:
         raise ExtractionFailed(NO_ENGINE)
-    budget = max_tokens
+    budget, read = max_tokens, inquiry.document.reader.read
     while True:
-        selection = inquiry.engine(inquiry.document, inquiry.query, budget)
-        lines = number_passages(inquiry, selection)
+        passages = inquiry.engine(inquiry.document, inquiry.query, budget).excerpts
+        groups = [align_lines(each.shown, read(each.start_byte, each.end_byte), each.start_byte) for each in passages]
+        lines = NumberedLines(groups, has_numbers=inquiry.policy.citing == "numbers")
         if not lines.lines:
             raise ExtractionFailed(NO_PASSAGES)
         excess = inquiry.count_tokens(lines.text) - max_tokens
         if excess <= 0 or budget <= 1:
             return lines
         budget = max(min(budget - excess, budget * 9 // 10), 1)
-
-
-def number_passages(inquiry: Inquiry, selection: Selection) -> NumberedLines:
-    reader = inquiry.document.reader
-    groups = [
-        align_lines(passage.shown, reader.read(passage.start_byte, passage.end_byte), passage.start_byte)
-        for passage in selection.excerpts
-    ]
-    return NumberedLines(groups, has_numbers=inquiry.policy.citing == "numbers")

@@ -8,17 +8,20 @@ import anyio
 from msgspec import Struct
 
 from overspill.errors import OverspillError
-from overspill.extraction import chunks, findings, prompting, wrapper
+from overspill.extraction import chunks, wrapper
 from overspill.extraction.chunks import Span
-from overspill.extraction.document import ExtractionFailed, ModelPool
-from overspill.extraction.grounding import ground
+from overspill.extraction.document import ExtractionFailed
+from overspill.extraction.findings import describe_coverage
+from overspill.extraction.grounding import conclude
 from overspill.extraction.inquiry import Inquiry, run_in_thread
-from overspill.extraction.numbered import Line, NumberedLines
+from overspill.extraction.numbered import Line, NumberedLines, split_segments
+from overspill.extraction.prompting import name_chunk
 from overspill.extraction.provenance import Located, Quote, locate
 from overspill.extraction.reduce import Part, merge
 from overspill.extraction.report import Report
 from overspill.extraction.spelling import simplify
 from overspill.extraction.support import choose_supporting
+from overspill.models.targets import Targets
 from overspill.text import tokens
 from overspill.text.encoding import decode
 from overspill.types import Excerpt, Extraction
@@ -58,7 +61,7 @@ async def extract_full_chunked(inquiry: Inquiry) -> Extraction:
     quotes = [Quote(text, read.spans[index]) for index, report in found.items() for text in report.quotes]
     cited = [span for report in found.values() for span in report.cited]
     located = await _locate(inquiry, quotes, read.spans, cited)
-    warnings = list(findings.describe_coverage(len(read.reports), len(read.spans), read.failures, read.waiting))
+    warnings = list(describe_coverage(len(read.reports), len(read.spans), read.failures, read.waiting))
     complete = not warnings
     if not found:
         answer = Report("\n".join(dict.fromkeys(report.answer for report in read.reports.values())), found=False)
@@ -70,23 +73,13 @@ async def extract_full_chunked(inquiry: Inquiry) -> Extraction:
         except ExtractionFailed as error:
             complete = False
             warnings.append(NOT_MERGED.format(reason=str(error).rstrip(".")))
-            answer = Report("\n\n".join(f"{_name_chunk(i, read.spans)}\n{report.answer}" for i, report in found.items()))
-    grounded = await ground(inquiry, answer, located, read.spans)
+            named = (f"{name_chunk(i, read.spans[i])}\n{report.answer}" for i, report in found.items())
+            answer = Report("\n\n".join(named))
     searched, total, document = len(read.reports), len(read.spans), inquiry.document
-    extraction = findings.build_extraction(
-        inquiry,
-        answer,
-        grounded.located,
-        warnings,
-        strategy="full-chunked",
-        searched_where=SEARCHED.format(searched=searched, total=total, tool=document.tool, bytes=document.size.bytes),
-        searched=searched,
-        total=total,
-        support=grounded.support,
+    where = SEARCHED.format(searched=searched, total=total, tool=document.tool, bytes=document.size.bytes)
+    return await conclude(
+        inquiry, answer, located, read.spans, where, warnings=warnings, searched=searched, total=total, is_complete=complete
     )
-    if complete:
-        inquiry.cache.results[inquiry.key] = extraction
-    return extraction
 
 
 def compute_chunk_tokens(inquiry: Inquiry) -> int:
@@ -97,7 +90,7 @@ def compute_chunk_tokens(inquiry: Inquiry) -> int:
     return min(room, inquiry.model.context_window // 2) if inquiry.mode == "snippets" else room
 
 
-def _choose_safe_share(model: ModelPool) -> float:
+def _choose_safe_share(model: Targets) -> float:
     return _SAFE_SHARE if tokens.has_vocabulary(model.name) else _SAFE_SHARE_WITHOUT_VOCABULARY
 
 
@@ -106,14 +99,18 @@ async def _plan(inquiry: Inquiry) -> tuple[tuple[Span, ...], int]:
     overlap = _SNIPPETS_OVERLAP_PERCENT if inquiry.mode == "snippets" else inquiry.policy.overlap_percent
 
     def count(span: Span) -> int:
-        return inquiry.count_tokens(_show(inquiry, reader.read(*span), span.start)[0])
+        return inquiry.count_tokens(_show(inquiry, span)[0])
 
     return await run_in_thread(lambda: chunks.plan(reader, most, overlap, count)), overlap
 
 
-def _show(inquiry: Inquiry, data: bytes, start: int) -> tuple[str, NumberedLines | None]:
-    lines = inquiry.show(data, start)
-    return (lines.text, lines) if lines else (decode(data), None)
+def _show(inquiry: Inquiry, span: Span) -> tuple[str, NumberedLines | None]:
+    """Stored bytes as they are, or as lines that can be cited by number. Blocks."""
+    data = inquiry.document.reader.read(*span)
+    if not inquiry.has_numbers:
+        return decode(data), None
+    lines = NumberedLines([split_segments(data, span.start)])
+    return lines.text, lines
 
 
 async def _map(inquiry: Inquiry, spans: tuple[Span, ...], overlap: int) -> ReadChunks:
@@ -144,21 +141,20 @@ async def _map(inquiry: Inquiry, spans: tuple[Span, ...], overlap: int) -> ReadC
 
 
 async def _read_chunk(inquiry: Inquiry, index: int, spans: Sequence[Span], overlap: int) -> Report:
-    span = spans[index]
-    text, lines = await run_in_thread(lambda: _show(inquiry, inquiry.document.reader.read(*span), span.start))
+    text, lines = await run_in_thread(lambda: _show(inquiry, spans[index]))
     nonce = wrapper.new_nonce()
     return await inquiry.ask(inquiry.prompts.build_chunk_request(text, index, len(spans), overlap, nonce), nonce, lines)
 
 
 async def _reduce(inquiry: Inquiry, read: ReadChunks, found: Mapping[int, Report], located: Located) -> tuple[Report, Located]:
     """Merge from checked quotes only. They stay the citations where the merged report quotes nothing that is in the document."""
-    lines = _number_excerpts(inquiry, located)
+    lines = NumberedLines([_list_excerpts(located)]) if inquiry.has_numbers else None
     numbers = {line.span: number for number, line in enumerate(lines.lines, 1)} if lines else {}
     parts: list[Part] = []
     for index, report in found.items():
         own = [each for each in located.excerpts if each.chunk_index == index]
         numbered = [numbers[span] for each in own if (span := Span(each.start_byte, each.end_byte)) in numbers]
-        parts.append(Part(_name_chunk(index, read.spans), report.answer, tuple(each.text for each in own), tuple(numbered)))
+        parts.append(Part(name_chunk(index, read.spans[index]), report.answer, tuple(each.text for each in own), tuple(numbered)))
     answer: Report | None = None
     with anyio.CancelScope(deadline=inquiry.deadline):
         answer = await merge(inquiry, parts, len(read.spans), lines)
@@ -171,33 +167,24 @@ async def _reduce(inquiry: Inquiry, read: ReadChunks, found: Mapping[int, Report
     return answer, merged
 
 
-def _number_excerpts(inquiry: Inquiry, located: Located) -> NumberedLines | None:
-    if inquiry.policy.contract == "wrapped" or inquiry.policy.citing == "quotes":
-        return None
-    return NumberedLines([[Line(Span(each.start_byte, each.end_byte), each.text) for each in located.excerpts]])
+def _list_excerpts(located: Located) -> list[Line]:
+    return [Line(Span(each.start_byte, each.end_byte), each.text) for each in located.excerpts]
 
 
 def _keep_supporting(inquiry: Inquiry, answer: Report, located: Located) -> tuple[Excerpt, ...]:
     """What the chunks cited, for a merged answer that cites nothing: in the plain contract, only what still supports it."""
     if inquiry.policy.contract == "wrapped" or not answer.answer:
         return located.excerpts
-    lines = [Line(Span(each.start_byte, each.end_byte), each.text) for each in located.excerpts]
-    spans = {line.span for line in choose_supporting(lines, answer.answer, inquiry.query)}
+    spans = {line.span for line in choose_supporting(_list_excerpts(located), answer.answer, inquiry.query)}
     return tuple(each for each in located.excerpts if Span(each.start_byte, each.end_byte) in spans)
 
 
 def _scope_quotes(quotes: Iterable[str], located: Located) -> Iterable[Quote]:
-    known = [(simplify(each.text), Span(each.start_byte, each.end_byte)) for each in located.excerpts]
+    known = [(simplify(line.text), line.span) for line in _list_excerpts(located)]
     for text in quotes:
         bare = simplify(text)
         yield Quote(text, next((span for shown, span in known if bare in shown), None))
 
 
-async def _locate(inquiry: Inquiry, quotes: Sequence[Quote], spans: Sequence[Span], cited: Sequence[Span] = ()) -> Located:
-    if not quotes and not cited:
-        return Located()
+async def _locate(inquiry: Inquiry, quotes: Sequence[Quote], spans: Sequence[Span], cited: Sequence[Span]) -> Located:
     return await run_in_thread(lambda: locate(inquiry.document.reader, quotes, spans, cited))
-
-
-def _name_chunk(index: int, spans: Sequence[Span]) -> str:
-    return prompting.name_chunk(index, spans[index])

@@ -1,35 +1,46 @@
-"""Finds where an answer is in the stored output if its model did not say."""
+"""Makes a report the result of an extraction, and finds where an answer is in the stored output if its model did not say."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec import Struct
-
 from overspill.extraction.chunks import Span
+from overspill.extraction.findings import build_extraction
 from overspill.extraction.inquiry import Inquiry, run_in_thread
 from overspill.extraction.provenance import Located, Quote, locate
 from overspill.extraction.report import Report
 from overspill.extraction.support import Claims, locate_claims
-from overspill.types import Support
+from overspill.types import Extraction, Support
 
 _MIN_VERBATIM_CHARS = 12
 _MAX_VERBATIM_LINES = 100
 
 
-class Grounded(Struct, frozen=True):
-    located: Located
-    support: Support
+async def conclude(
+    inquiry: Inquiry,
+    report: Report,
+    located: Located,
+    seen: Sequence[Span],
+    searched_where: str,
+    *,
+    warnings: Sequence[str] = (),
+    searched: int = 1,
+    total: int = 1,
+    is_complete: bool = True,
+) -> Extraction:
+    """With citations that were checked, or the places where the answer's own words are. `seen` is what the model has read.
 
-
-async def ground(inquiry: Inquiry, report: Report, located: Located, seen: Sequence[Span]) -> Grounded:
-    """Citations that were checked, or the places where the answer's own words are. `seen` is what the model has read."""
-    if located.excerpts or inquiry.policy.contract == "wrapped" or not (report.found and report.answer):
-        return Grounded(located, "cited" if located.excerpts else "")
-    places = await run_in_thread(lambda: _locate_answer(inquiry, report.answer, seen))
-    if not places.excerpts:
-        return Grounded(located, "")
-    return Grounded(Located(places.excerpts, located.quotes, located.missing), "located")
+    A result that `is_complete` is remembered.
+    """
+    support: Support = "cited" if located.excerpts else ""
+    if not located.excerpts and inquiry.policy.contract == "plain" and report.found and report.answer:
+        places = await run_in_thread(lambda: _locate_answer(inquiry, report.answer, seen))
+        if places.excerpts:
+            located, support = Located(places.excerpts, located.quotes, located.missing), "located"
+    extraction = build_extraction(inquiry, report, located, warnings, searched_where, searched, total, support)
+    if is_complete:
+        inquiry.cache.results[inquiry.key] = extraction
+    return extraction
 
 
 def _locate_answer(inquiry: Inquiry, answer: str, seen: Sequence[Span]) -> Located:

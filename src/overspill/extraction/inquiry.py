@@ -20,17 +20,17 @@ from overspill.extraction.document import (
     Engine,
     ExtractionFailed,
     ModelMode,
-    ModelPool,
     OnInspection,
     Policy,
     Progress,
     limit_output,
 )
-from overspill.extraction.numbered import CitableLines, NumberedLines, split_segments
-from overspill.extraction.prompting import Prompts
+from overspill.extraction.numbered import CitableLines
+from overspill.extraction.plain_prompting import Prompts
 from overspill.extraction.report import Report
 from overspill.extraction.support import choose_supporting
 from overspill.models.protocol import Request, Response
+from overspill.models.targets import Targets
 from overspill.text import tokens
 from overspill.text.encoding import decode
 
@@ -54,7 +54,7 @@ class Inquiry(Struct, frozen=True):
     document: Document
     query: str
     mode: ModelMode
-    model: ModelPool
+    model: Targets
     policy: Policy
     cache: Cache
     prompts: Prompts
@@ -72,6 +72,11 @@ class Inquiry(Struct, frozen=True):
     @property
     def _version(self) -> str:
         return f"{prompting.hash_prompts()}-{self.policy.contract}-{self.policy.citing}"
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether the model is shown lines that it can cite by number."""
+        return self.policy.contract == "plain" and self.policy.citing == "numbers"
 
     def measure_room(self, request: Request) -> int:
         """Tokens that a request and its answer leave in the window. Raises ExtractionFailed where next to none are left."""
@@ -113,14 +118,8 @@ class Inquiry(Struct, frozen=True):
             return TOO_LONG.format(chars=len(response.text), most=MAX_ANSWER_CHARS)
         return self.prompts.describe_missing_report(response, nonce)
 
-    def show(self, data: bytes, start: int) -> NumberedLines | None:
-        """Stored bytes as lines that can be cited by number; None where they are shown as they are."""
-        if self.policy.contract == "wrapped" or self.policy.citing == "quotes":
-            return None
-        return NumberedLines([split_segments(data, start)])
 
-
-def scale_for_model(model: ModelPool, document: Document) -> Document:
+def scale_for_model(model: Targets, document: Document) -> Document:
     """The document with its size in the model's own tokens, estimated from evenly spread samples where it is long. Blocks."""
     reader, whole = document.reader, document.reader.size
     spans = [(0, whole)]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import TypeAlias
 
 from overspill.extraction import report, wrapper
 from overspill.extraction.document import Document, ModelMode, Policy
 from overspill.extraction.numbered import CitableLines
-from overspill.extraction.prompting import EMPTY_ANSWER, TOOL_CALL, fill, frame_data, load_template, shorten_args
+from overspill.extraction.prompting import EMPTY_ANSWER, TOOL_CALL, WrappedPrompts, fill, frame_data, load_template, shorten_args
 from overspill.extraction.report import NOTHING, Report
 from overspill.models.protocol import Message, Request, Response
 from overspill.text.encoding import clean
@@ -24,6 +25,8 @@ _TASKS = ("answer_numbers", "answer_quotes", "snippets_numbers", "snippets_quote
 
 
 class PlainPrompts:
+    """Its methods are those of `WrappedPrompts`."""
+
     def __init__(self, document: Document, query: str, mode: ModelMode, policy: Policy) -> None:
         self._document = document
         self._policy = policy
@@ -80,6 +83,9 @@ class PlainPrompts:
             or plain.startswith(("[data ", "[end of data "))
             or (len(plain) > 1 and plain == self._query.strip().casefold())
         )
+
+
+Prompts: TypeAlias = WrappedPrompts | PlainPrompts
 
 
 @cache

@@ -6,7 +6,6 @@ import hashlib
 import re
 from functools import cache
 from pathlib import Path
-from typing import Protocol
 
 from msgspec.structs import replace
 
@@ -46,30 +45,11 @@ def frame_data(text: str, nonce: str) -> str:
     return f"[data {nonce}]\n{clean(text)}\n[end of data {nonce}]"
 
 
-class Prompts(Protocol):
-    """The requests of one extraction. Each has its own nonce, so no report can end the block it is merged in."""
-
-    def build_chunk_request(self, text: str, index: int, total: int, overlap: int, nonce: str) -> Request:
-        """`index` counts from 0, the prompt from 1."""
-        ...
-
-    def build_merge_request(self, outputs: str, count: int, total: int, nonce: str) -> Request: ...
-    def build_explore_prompt(self, nonce: str) -> str: ...
-    def remind(self, found: str) -> str:
-        """What a tool of the sub-agent found, with what the sub-agent must not forget."""
-        ...
-
-    def read_report(self, response: Response, nonce: str, lines: CitableLines | None) -> Report:
-        """The report in an answer that `describe_missing_report` accepts."""
-        ...
-
-    def describe_missing_report(self, response: Response, nonce: str) -> str:
-        """Why an answer holds no report; empty where it holds one."""
-        ...
-
-
 class WrappedPrompts:
-    """The documents' contract: instructions first, and the report in a wrapper."""
+    """The documents' contract: instructions first, and the report in a wrapper.
+
+    Each request of an extraction has its own nonce, so no report can end the block it is merged in.
+    """
 
     def __init__(self, document: Document, query: str, mode: ModelMode, policy: Policy) -> None:
         self._document = document
@@ -82,6 +62,7 @@ class WrappedPrompts:
         }
 
     def build_chunk_request(self, text: str, index: int, total: int, overlap: int, nonce: str) -> Request:
+        """`index` counts from 0, the prompt from 1."""
         system = self._fill("map", nonce, index=index + 1, total=total, overlap=overlap, **self._describe_size())
         return Request(system, (Message("user", frame_data(text, nonce)),), tool_choice="none")
 
@@ -94,9 +75,11 @@ class WrappedPrompts:
         return self._fill("read_grep", nonce, handle=self._document.handle, turns=self._policy.max_turns, **self._describe_size())
 
     def remind(self, found: str) -> str:
+        """What a tool of the sub-agent found, with what the sub-agent must not forget."""
         return found
 
     def read_report(self, response: Response, nonce: str, lines: CitableLines | None) -> Report:
+        """The report in an answer that `describe_missing_report` accepts."""
         content = wrapper.unwrap(response.text, nonce) or ""
         parsed = report.parse(content, response.model)
         if not parsed.quotes and (after := report.parse(wrapper.find_text_after(response.text, nonce)).quotes):
@@ -104,6 +87,7 @@ class WrappedPrompts:
         return parsed
 
     def describe_missing_report(self, response: Response, nonce: str) -> str:
+        """Why an answer holds no report; empty where it holds one."""
         if wrapper.unwrap(response.text, nonce) is not None:
             return ""
         return TOOL_CALL if response.calls else NO_REPORT if response.text.strip() else EMPTY_ANSWER

@@ -53,7 +53,11 @@ class Located(Struct, frozen=True):
 def locate(reader: Reader, quotes: Sequence[Quote], chunks: Sequence[Span] = (), cited: Sequence[Span] = ()) -> Located:
     """Blocks. Its time grows with the document, little with the number of quotes. `cited` are places that are known already."""
     found: dict[Quote, Span] = {}
-    for scope, asked in _group_by_scope(quotes):
+    scopes: dict[Span, list[Quote]] = {}
+    for quote in quotes:
+        if quote.scope is not None:
+            scopes.setdefault(quote.scope, []).append(quote)
+    for scope, asked in scopes.items():
         for quote, place in _search(reader.read(*scope), asked).items():
             found[quote] = Span(scope.start + place.start, scope.start + place.end)
     if rest := [quote for quote in quotes if quote not in found]:
@@ -121,19 +125,11 @@ class _ChunkIndex:
         return max(bisect_right(self._starts, place.start) - 1, 0)
 
 
-def _group_by_scope(quotes: Iterable[Quote]) -> Iterator[tuple[Span, list[Quote]]]:
-    scopes: dict[Span, list[Quote]] = {}
-    for quote in quotes:
-        if quote.scope is not None:
-            scopes.setdefault(quote.scope, []).append(quote)
-    return iter(scopes.items())
-
-
 def _search(data: bytes | memoryview, quotes: Sequence[Quote]) -> dict[Quote, Span]:
     """Search in rounds, from the strictest reading of the quotes to the loosest, each for what is still missing."""
     found: dict[Quote, Span] = {}
     for reading, find in (
-        (_keep_as_given, _find_exactly),
+        (str, _find_exactly),
         (_strip_marks, _find_exactly),
         (_simplify, _find_in_any_spelling),
         (_strip_marks_and_simplify, _find_in_any_spelling),
@@ -142,10 +138,6 @@ def _search(data: bytes | memoryview, quotes: Sequence[Quote]) -> dict[Quote, Sp
         places = find(data, dict.fromkeys(wanted.values()))
         found |= {quote: places[text] for quote, text in wanted.items() if text in places}
     return found
-
-
-def _keep_as_given(text: str) -> str:
-    return text
 
 
 def _strip_marks(text: str) -> str:

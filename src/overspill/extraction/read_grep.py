@@ -5,11 +5,11 @@ from __future__ import annotations
 import anyio
 
 from overspill.errors import OverspillError
-from overspill.extraction import findings, wrapper
+from overspill.extraction import wrapper
 from overspill.extraction.chunks import Span
 from overspill.extraction.document import ExtractionFailed, limit_output
 from overspill.extraction.file_tools import FileTools
-from overspill.extraction.grounding import ground
+from overspill.extraction.grounding import conclude
 from overspill.extraction.inquiry import Inquiry, run_in_thread
 from overspill.extraction.provenance import Quote, locate
 from overspill.models.conversation import converse, run_in_parallel
@@ -55,15 +55,5 @@ async def extract_read_grep(inquiry: Inquiry) -> Extraction:
     report = await run_in_thread(lambda: inquiry.parse_report(response, nonce, tools if is_plain else None))
     quotes = [Quote(text) for text in report.quotes]
     located = await run_in_thread(lambda: locate(document.reader, quotes, cited=report.cited))
-    grounded = await ground(inquiry, report, located, [Span(0, document.reader.size)])
-    extraction = findings.build_extraction(
-        inquiry,
-        report,
-        grounded.located,
-        (),
-        strategy="read-grep",
-        searched_where=SEARCHED.format(tool=document.tool, bytes=document.size.bytes, lines=document.size.lines),
-        support=grounded.support,
-    )
-    inquiry.cache.results[inquiry.key] = extraction
-    return extraction
+    searched_where = SEARCHED.format(tool=document.tool, bytes=document.size.bytes, lines=document.size.lines)
+    return await conclude(inquiry, report, located, [Span(0, document.reader.size)], searched_where)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-from msgspec import Struct
-
 from overspill.extraction import chunks
 from overspill.extraction.document import ModelMode, Policy
 from overspill.types import Size
@@ -23,36 +21,27 @@ _WHOLE = re.compile(
 _MAX_QUERY_CHARS = 10_000
 
 
-class Situation(Struct, frozen=True):
-    """What the choice depends on."""
-
-    size: Size
-    chunk_tokens: int
-    query: str
-    confidence: float
-    """Of the engine, for this question; 0 if it found nothing."""
-    has_passages: bool
-    is_model_large: bool
-    """Whether the model is known to read long texts well."""
-
-
 def choose_mode(size: Size, policy: Policy, chunk_tokens: int) -> ModelMode:
     """The documents' rule: read a few chunks whole, and long lines, where line numbers and patterns do not help."""
     few = chunks.count(size.tokens, chunk_tokens, policy.overlap_percent) <= policy.max_chunks
     return "full-chunked" if few or size.average_line_bytes > policy.avg_line_bytes_threshold else "read-grep"
 
 
-def choose_plain_mode(situation: Situation, policy: Policy) -> ModelMode:
-    """1. A question about the whole goes to a large model chunk by chunk, if one extraction can read all chunks.
+def choose_plain_mode(
+    size: Size, policy: Policy, chunk_tokens: int, query: str, confidence: float | None, *, is_model_large: bool
+) -> ModelMode:
+    """`confidence` is the engine's, None if it found no passages. `is_model_large`: known to read long texts well.
+
+    1. A question about the whole goes to a large model chunk by chunk, if one extraction can read all chunks.
     2. Where the engine is confident, or the model is small or unknown, the model reads the engine's passages.
     3. The rest follows the documents' rule.
     """
-    needed = chunks.count(situation.size.tokens, situation.chunk_tokens, policy.overlap_percent)
-    if situation.is_model_large and needs_whole(situation.query) and needed <= policy.max_extraction_chunks:
+    needed = chunks.count(size.tokens, chunk_tokens, policy.overlap_percent)
+    if is_model_large and needs_whole(query) and needed <= policy.max_extraction_chunks:
         return "full-chunked"
-    if situation.has_passages and (situation.confidence >= CONFIDENT or not situation.is_model_large):
+    if confidence is not None and (confidence >= CONFIDENT or not is_model_large):
         return "focused"
-    return choose_mode(situation.size, policy, situation.chunk_tokens)
+    return choose_mode(size, policy, chunk_tokens)
 
 
 def needs_whole(query: str) -> bool:

@@ -18,10 +18,10 @@ from overspill.extraction.document import (
     ExtractionFailed,
     Mode,
     ModelMode,
-    ModelPool,
     OnInspection,
     Policy,
     Progress,
+    name_strategy,
 )
 from overspill.extraction.fallback import STRATEGY_FAILED, ask_engine, extract_by_truncation, fall_back
 from overspill.extraction.findings import NOT_FOUND
@@ -30,7 +30,8 @@ from overspill.extraction.inquiry import Inquiry, run_in_thread, scale_for_model
 from overspill.extraction.plain_prompting import PlainPrompts
 from overspill.extraction.prompting import WrappedPrompts
 from overspill.extraction.routing import choose_mode
-from overspill.extraction.strategies import find_strategy
+from overspill.extraction.strategies import extract_by_mode
+from overspill.models.targets import Targets
 from overspill.types import Extraction
 
 NO_QUERY = "What to extract is missing: say in words what you need from the stored output."
@@ -47,7 +48,7 @@ async def extract(
     query: str,
     *,
     mode: Mode = "auto",
-    model: ModelPool | None = None,
+    model: Targets | None = None,
     policy: Policy = Policy(),  # noqa: B008  # frozen
     cache: Cache | None = None,
     engine: Engine | None = None,
@@ -62,7 +63,7 @@ async def extract(
     if mode == "truncate":
         return await run_in_thread(lambda: extract_by_truncation(document, policy))
     if not document.size.bytes:
-        return _nothing_found(document)
+        return Extraction(EMPTY_DOCUMENT, (), 0.0, "full-chunked", document.sha256, 0, 0, 0, found=False)
     if model is None:
         return await _without_model(document, query, mode, policy, engine)
     measured = await run_in_thread(lambda: scale_for_model(model, document))
@@ -92,9 +93,9 @@ async def _extract_alone(inquiry: Inquiry, mode: Literal["auto"] | ModelMode) ->
     try:
         if mode == "auto":
             inquiry = replace(inquiry, mode=choose_mode(document.size, policy, compute_chunk_tokens(inquiry)))
-        return inquiry.cache.results.get(inquiry.key) or await find_strategy(inquiry.mode).extract(inquiry)
+        return await extract_by_mode(inquiry)
     except ExtractionFailed as error:
-        strategy = find_strategy(inquiry.mode).name
+        strategy = name_strategy(inquiry.mode)
         reason = STRATEGY_FAILED.format(strategy=strategy, reason=error)
         return await fall_back(document, inquiry.query, strategy, policy, inquiry.engine, reason)
 
@@ -102,17 +103,13 @@ async def _extract_alone(inquiry: Inquiry, mode: Literal["auto"] | ModelMode) ->
 async def _without_model(
     document: Document, query: str, mode: Literal["auto"] | ModelMode, policy: Policy, engine: Engine | None
 ) -> Extraction:
-    planned = find_strategy(choose_mode(document.size, policy, _NOMINAL_CHUNK_TOKENS) if mode == "auto" else mode).name
+    planned = name_strategy(choose_mode(document.size, policy, _NOMINAL_CHUNK_TOKENS) if mode == "auto" else mode)
     if engine is None:
         return await fall_back(document, query, planned, policy, None, NO_MODEL)
     try:
         return await ask_engine(document, query, policy, engine, planned)
     except ExtractionFailed as error:
         return await fall_back(document, query, planned, policy, None, str(error))
-
-
-def _nothing_found(document: Document) -> Extraction:
-    return Extraction(EMPTY_DOCUMENT, (), 0.0, "full-chunked", document.sha256, 0, 0, 0, found=False)
 
 
 def _check(query: str, mode: str) -> None:

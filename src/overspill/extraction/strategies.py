@@ -5,12 +5,8 @@ The type checker complains about a mode without a strategy.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import assert_never
 
-from msgspec import Struct
-
-from overspill.extraction.document import ModelMode, Strategy
 from overspill.extraction.focused import extract_focused
 from overspill.extraction.full_chunked import extract_full_chunked
 from overspill.extraction.inquiry import Inquiry
@@ -18,18 +14,16 @@ from overspill.extraction.read_grep import extract_read_grep
 from overspill.types import Extraction
 
 
-class ModelStrategy(Struct, frozen=True):
-    name: Strategy
-    extract: Callable[[Inquiry], Awaitable[Extraction]]
-
-
-def find_strategy(mode: ModelMode) -> ModelStrategy:
-    match mode:
+async def extract_by_mode(inquiry: Inquiry) -> Extraction:
+    """What is known from an earlier question, or what the strategy of the mode finds."""
+    if known := inquiry.cache.results.get(inquiry.key):
+        return known
+    match inquiry.mode:
         case "focused":
-            return ModelStrategy("focused", extract_focused)
+            return await extract_focused(inquiry)
         case "full-chunked" | "snippets":
-            return ModelStrategy("full-chunked", extract_full_chunked)
+            return await extract_full_chunked(inquiry)
         case "read-grep":
-            return ModelStrategy("read-grep", extract_read_grep)
+            return await extract_read_grep(inquiry)
         case _:
-            assert_never(mode)
+            assert_never(inquiry.mode)

@@ -13,7 +13,6 @@ from overspill import handles, wording
 from overspill.budget import ContextBudget
 from overspill.errors import OverspillError, StoreError
 from overspill.gate import replies
-from overspill.gate.blobs import blob_size, decode_blob
 from overspill.gate.collect import CollectedResult, block_text, join_texts, replace_texts, text_block, write_arguments
 from overspill.gate.decide import (
     Cut,
@@ -27,7 +26,7 @@ from overspill.gate.decide import (
     keeps_nothing,
     passes_for_sure,
 )
-from overspill.gate.images import SealedKept
+from overspill.gate.images import SealedKept, blob_size, decode_blob
 from overspill.gate.intent import find_intent
 from overspill.gate.kept import CallArguments, Checkpoints, HeldOutputs, KeptOutputs, LateOutput, describe_kept
 from overspill.gate.names import OutputNames

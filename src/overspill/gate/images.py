@@ -1,7 +1,10 @@
-"""Images inside text, as browsers and phones send them: base64 in fields of JSON, or data URLs anywhere."""
+"""Images, audio and binary resources in a tool's result, and images inside text, as browsers and phones send them: base64 in
+fields of JSON, or data URLs anywhere."""
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
 from collections.abc import Callable, Iterator
 from functools import reduce
@@ -12,10 +15,13 @@ from msgspec import Struct
 
 from overspill import wording
 from overspill.errors import StoreError
+from overspill.gate.collect import field
 from overspill.reading.query.pointer import append_token
 from overspill.store.spool import SealedOutput
+from overspill.text import encoding
+from overspill.text.humanize import one_line
 from overspill.text.images import BASE64_STARTS, Image, decode_image
-from overspill.types import Kept
+from overspill.types import Block, Kept
 
 MAX_IMAGES = 10
 """Images of one output that are stored and listed. More are counted."""
@@ -43,6 +49,31 @@ class StoredImages(Struct, frozen=True):
 
     blobs: list[SealedKept]
     lines: list[str]
+
+
+def describe_blob(block: Block) -> str:
+    """Its type and media type: `Image image/png`."""
+    resource = field(block, "resource") or block
+    media_type = field(resource, "mimeType") or field(resource, "mime_type") or ""
+    return one_line(f"{str(field(block, 'type')).capitalize()} {media_type}")
+
+
+def blob_data(block: Block) -> str:
+    """The base64 data of an image, of audio, of an embedded resource, or of a block of an unknown type."""
+    data = field(block, "data") or field(field(block, "resource"), "blob")
+    return data if isinstance(data, str) else ""
+
+
+def blob_size(block: Block) -> int:
+    return len(blob_data(block)) * 3 // 4
+
+
+def decode_blob(block: Block) -> bytes:
+    data = blob_data(block)
+    try:
+        return base64.b64decode(data, validate=True)
+    except binascii.Error:  # not base64 after all: keep its characters
+        return encoding.encode(data)
 
 
 def store_images(text: str, of: Kept, store: StoreBlob) -> StoredImages:

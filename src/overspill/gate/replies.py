@@ -10,10 +10,9 @@ from msgspec import Struct
 from overspill import wording
 from overspill.decoding import HEAD_BYTES, describe
 from overspill.errors import StoreError
-from overspill.gate.blobs import describe_blob
 from overspill.gate.cards.draft import CardRoom, draft_cards, has_preview
 from overspill.gate.collect import field
-from overspill.gate.images import SealedKept, StoreBlob, StoredImages, list_images, store_images
+from overspill.gate.images import SealedKept, StoreBlob, StoredImages, describe_blob, list_images, store_images
 from overspill.settings import Settings
 from overspill.settings.keys import DEFAULT_STRATEGY
 from overspill.settings.presets import TOOL_STRATEGIES

@@ -11,11 +11,10 @@ from overspill import reading
 from overspill.errors import BadRequest, NotText
 from overspill.reading import Bound, Range
 from overspill.retrieval.definitions import GetArtifact, GetToolOutput, OutputMode, parse_range
+from overspill.retrieval.modes import ExactMode
 from overspill.retrieval.modes.grep import GREP
-from overspill.retrieval.modes.mode import ExactMode
 from overspill.retrieval.modes.query import QUERY, query_page
-from overspill.retrieval.modes.raw import RAW
-from overspill.retrieval.modes.slice import SLICE
+from overspill.retrieval.modes.slice import RAW, SLICE
 from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.pages import Page, add_note, base64_page, binary_page, passage_page
 from overspill.wording.names import tool_name

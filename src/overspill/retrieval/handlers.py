@@ -30,7 +30,7 @@ from overspill.retrieval import elsewhere, exact, extracted
 from overspill.retrieval.definitions import MODES, TOOLS, GetArtifact, GetToolOutput, name_mode, parse_arguments, parse_extraction
 from overspill.retrieval.extractor import ExtractionRequest, Extractor
 from overspill.retrieval.images import output_id, read_image
-from overspill.retrieval.modes.mode import ExactMode
+from overspill.retrieval.modes import ExactMode
 from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.outputs import StoredOutputs
 from overspill.retrieval.pages import Page, failure_page, finished_page, make_page

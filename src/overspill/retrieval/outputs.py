@@ -14,7 +14,16 @@ from msgspec import structs
 
 from overspill import handles
 from overspill.calls.job import Job, requester
-from overspill.errors import BadRequest, ExpiredHandle, HandleError, OverspillError, SessionClosed, StoreError, UnknownHandle
+from overspill.errors import (
+    AmbiguousName,
+    BadRequest,
+    ExpiredHandle,
+    HandleError,
+    OverspillError,
+    SessionClosed,
+    StoreError,
+    UnknownHandle,
+)
 from overspill.gate.collect import CollectedResult
 from overspill.gate.kept import KeptOutputs
 from overspill.gate.names import OutputNames
@@ -22,7 +31,6 @@ from overspill.reading import references
 from overspill.retrieval.group import SessionGroup
 from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.readers import RunningReader
-from overspill.retrieval.spelling import NameFinder
 from overspill.retrieval.views import TextViews
 from overspill.settings import Settings
 from overspill.store.protocols import Shelf
@@ -59,7 +67,7 @@ class StoredOutputs:
         self._held = held
         self._checkpoints = checkpoints
         self._names = names or OutputNames()
-        self._spell_out = NameFinder(shelf.session, self._names, family).spell_out
+        self._spell_out = _NameFinder(shelf.session, self._names, family).spell_out
         self._shows_names = shows_names
         self.jobs: Mapping[str, Job] = {}
         """Background jobs, whose outputs may not exist yet."""
@@ -226,6 +234,39 @@ class StoredOutputs:
         chars = handles.count_name_chars(self._names.give(spool.id))
         kept = structs.replace(kept, missing="still running", name_chars=chars)
         return StoredOutput(kept, reader, shows_name=self._shows_names)
+
+
+class _NameFinder:
+    """Finds what a short name means in one session: among its own outputs, and those of its family.
+
+    The session's own outputs come first: their names were chosen so that no output of the family had them.
+    """
+
+    def __init__(self, session: str, names: OutputNames, family: SessionGroup | None) -> None:
+        self._session = session
+        self._names = names
+        self._family = family
+        self._relatives: dict[str, str] = {}
+
+    def spell_out(self, spelling: str) -> str:
+        """The handle of the output with this short name. Any other spelling is returned as given. May block."""
+        name = handles.parse_name(spelling)
+        if name is None:
+            return spelling
+        found = {handles.handle(self._session, id) for id in self._names.find(name)}
+        return self._only(name, found) if found or self._family is None else self._find_relative(name, self._family)
+
+    def _find_relative(self, name: str, family: SessionGroup) -> str:
+        if name not in self._relatives:  # the journals of the family are read once for each name
+            self._relatives[name] = self._only(name, family.find_named(name))
+        return self._relatives[name]
+
+    def _only(self, name: str, found: set[str]) -> str:
+        if len(found) > 1:
+            raise AmbiguousName(name, sorted(found))
+        if not found:
+            raise UnknownHandle(name)
+        return found.pop()
 
 
 def _count_affordable() -> int:

@@ -10,7 +10,7 @@ import anyio
 import anyio.to_thread
 from msgspec.structs import replace
 
-from overspill.calls.elsewhere import RemoteTool, StoredElsewhere
+from overspill.calls.invoke import RemoteTool, StoredElsewhere
 from overspill.calls.job import Job, current
 from overspill.errors import OverspillError, QueueError, RemoteFailure
 from overspill.gate.decide import Keep, decide

@@ -2,7 +2,7 @@
 
 Limits are in characters. `STRATEGIES` is a plain mapping: add your own strategy to it and name it in the settings.
 
-A built-in strategy is a module with a function of the same name, an entry below, and a `StrategyName`.
+A built-in strategy is a function, an entry below, and a `StrategyName`.
 """
 
 from __future__ import annotations
@@ -11,13 +11,8 @@ from difflib import get_close_matches
 
 from overspill.errors import SettingsError
 from overspill.truncate.element import element
-from overspill.truncate.ends import BothEnds, EndsStrategy, for_whole_text
-from overspill.truncate.head import head
-from overspill.truncate.head_tail import head_tail
-from overspill.truncate.line import line
-from overspill.truncate.none import none
+from overspill.truncate.ends import BothEnds, EndsStrategy, for_whole_text, head, head_tail, line, tail
 from overspill.truncate.shape import Cut, Shape, Strategy, StrategyName, read_shape
-from overspill.truncate.tail import tail
 
 __all__ = [
     "ENDS_ARE_ENOUGH",
@@ -39,7 +34,7 @@ ENDS_ARE_ENOUGH = frozenset(_BY_ENDS)
 STRATEGIES: dict[str, Strategy] = {
     **{name: for_whole_text(strategy) for name, strategy in _BY_ENDS.items()},
     "element": element,
-    "none": none,
+    "none": lambda text, limit, shape: Cut(text, "none"),
 }
 
 _DEFAULT_SHAPE = Shape()

@@ -7,8 +7,7 @@ import re
 from overspill.text.lines import count_lines
 from overspill.truncate.element_json import outline_json
 from overspill.truncate.element_xml import outline_xml
-from overspill.truncate.ends import for_whole_text
-from overspill.truncate.head_tail import head_tail
+from overspill.truncate.ends import for_whole_text, head_tail
 from overspill.truncate.shape import Cut, Shape
 
 _XML = re.compile(r"\ufeff?[ \t\r\n]*<")

@@ -49,7 +49,31 @@ def for_whole_text(strategy: EndsStrategy) -> Strategy:
     return shorten_whole
 
 
-def shorten(ends: BothEnds, limit: int, name: str, plan: Plan) -> Cut:
+def head(ends: BothEnds, limit: int, shape: Shape) -> Cut:
+    """Keeps the first lines."""
+    return _shorten(ends, limit, "head", Plan(markers.remainder, head_share=1, head_lines=shape.head_lines, tail_lines=0))
+
+
+def tail(ends: BothEnds, limit: int, shape: Shape) -> Cut:
+    """Keeps the last lines; suits logs and the output of commands."""
+    return _shorten(ends, limit, "tail", Plan(markers.beginning, head_share=0, head_lines=0, tail_lines=shape.tail_lines))
+
+
+def head_tail(ends: BothEnds, limit: int, shape: Shape) -> Cut:
+    """Keeps both ends, as many characters as fit."""
+    return _shorten(ends, limit, "head_tail", Plan(markers.middle, shape.head_ratio, head_lines=None, tail_lines=None))
+
+
+def line(ends: BothEnds, limit: int, shape: Shape) -> Cut:
+    """Keeps the first or the last lines, always whole."""
+    if shape.line_from == "start":
+        plan = Plan(markers.remainder, head_share=1, head_lines=shape.head_lines, tail_lines=0, whole_lines=True)
+    else:
+        plan = Plan(markers.beginning, head_share=0, head_lines=0, tail_lines=shape.tail_lines, whole_lines=True)
+    return _shorten(ends, limit, "line", plan)
+
+
+def _shorten(ends: BothEnds, limit: int, name: str, plan: Plan) -> Cut:
     """Never exceeds the limit and always has a marker.
 
     If the marker leaves no room for content, a shorter one replaces it: `[1,234 chars omitted]`, and finally `…`. Only a plan of

@@ -13,7 +13,7 @@ _MINIMUMS = {"head_lines": 1, "tail_lines": 1, "depth": 1, "first_elements": 0, 
 
 
 StrategyName: TypeAlias = Literal["head", "tail", "head_tail", "line", "element", "none"]
-"""The built-in strategies, as the settings name them. Each has a module of the same name."""
+"""The built-in strategies, as the settings name them."""
 
 
 class Shape(Struct, frozen=True):

@@ -18,6 +18,8 @@ NEAREST = "Nothing in this output seems to answer that. The passages that come n
 NONE_FITS = "(What matches does not fit into this answer.)"
 PASSAGES = "PASSAGES (found by the built-in engine for the same question):"
 UNSUPPORTED = "UNSUPPORTED (what the model answered; nothing was found in the stored output that says so):"
+STILL_LOADING = "The tables are still being loaded, which takes longer than a call may. Send the same call again."
+SQL_REQUIRED = "SQL needs `query`: one SELECT over the table `output`."
 EXPANDED = "[Found in JSON inside a string.]"
 
 
@@ -142,3 +144,23 @@ def grep_place(shown: int, total: int, exact: bool, searched: tuple[int, int], s
 
 def continuation(ask: str) -> str:
     return f"[More follows. Next: {ask}]"
+
+
+def sql_rows(total: int, shown: int, stored: int, name: str) -> str:
+    """`name` is the output that has the first `stored` rows, if not all are shown."""
+    counted = count_noun(total, "row")
+    if shown == total:
+        return f"[{counted}]"
+    which = "All" if stored == total else f"The first {stored:,}"
+    where = f' {which} are stored as {name}, which mode="sql" can query.' if name else ""
+    return f"[{counted}, of which the first {shown:,} are shown.{where}]"
+
+
+def sql_columns(total: int, shown: int) -> str:
+    return f"[{count_noun(total, 'column')}, of which the first {shown:,} are named.]"
+
+
+def no_table(kind: str) -> str:
+    if kind == "empty":
+        return "There is no table: the output is empty."
+    return f'There is no table in this output: it was read as {kind}. Use mode="grep" or mode="extract".'

@@ -6,9 +6,8 @@ import pytest
 from overspill import handles
 from overspill.extraction import chunks
 from overspill.extraction.chunks import Span
-from overspill.extraction.document import ModelMode, Policy, Strategy
+from overspill.extraction.document import ModelMode, Policy, Strategy, name_strategy
 from overspill.extraction.routing import choose_mode
-from overspill.extraction.strategies import find_strategy
 from overspill.store.memory import MemoryStore
 from overspill.store.protocols import Reader
 from overspill.types import Size
@@ -106,4 +105,4 @@ def test_the_number_of_chunks_that_are_read_whole_can_be_set():
 
 @pytest.mark.parametrize("mode", get_args(ModelMode))
 def test_every_mode_that_asks_a_model_has_a_strategy(mode: ModelMode):
-    assert find_strategy(mode).name in get_args(Strategy)
+    assert name_strategy(mode) in get_args(Strategy)

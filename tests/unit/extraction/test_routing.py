@@ -3,15 +3,15 @@
 import pytest
 
 from overspill.extraction.document import Policy
-from overspill.extraction.routing import Situation, choose_plain_mode, needs_whole
+from overspill.extraction.routing import choose_plain_mode, needs_whole
 from overspill.models.facts import is_large
 from overspill.types import Size
 
 SMALL, LONG = Size(4_000, 4_000, 100, 1_000), Size(400_000, 400_000, 10_000, 100_000)
 
 
-def choose(size: Size, query: str = "the id", *, confidence: float = 0.9, has_passages: bool = True, large: bool = True) -> str:
-    return choose_plain_mode(Situation(size, 10_000, query, confidence, has_passages, large), Policy())
+def choose(size: Size, query: str = "the id", *, confidence: float | None = 0.9, large: bool = True) -> str:
+    return choose_plain_mode(size, Policy(), 10_000, query, confidence, is_model_large=large)
 
 
 def test_a_confident_engine_means_focused():
@@ -31,7 +31,7 @@ def test_a_question_about_the_whole_goes_to_a_large_model():
 def test_the_rest_follows_the_documents():
     assert choose(SMALL, confidence=0.1) == "full-chunked"
     assert choose(LONG, confidence=0.1) == "read-grep"
-    assert choose(LONG, confidence=0.0, has_passages=False, large=False) == "read-grep"
+    assert choose(LONG, confidence=None, large=False) == "read-grep"
 
 
 @pytest.mark.parametrize(

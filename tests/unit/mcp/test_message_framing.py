@@ -8,7 +8,7 @@ import mcp_types
 import pytest
 from mcp.shared.message import SessionMessage
 
-from overspill.mcp.client.framing import BadLine, decode, encode, error_reply, read_lines
+from overspill.mcp.client.framing import BadLine, decode, encode, error_reply, read_batches
 
 pytestmark = pytest.mark.anyio
 
@@ -19,7 +19,7 @@ async def split(chunks: Iterable[bytes], limit: int) -> list[bytes | BadLine]:
     async def receive() -> bytes:
         return next(pending, b"")
 
-    return [line async for line in read_lines(receive, limit)]
+    return [line async for lines in read_batches(receive, limit) for line in reversed(lines)]
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ async def test_reading_ends_however_the_stream_ends(end: type[Exception]):
     async def receive() -> bytes:
         raise end
 
-    assert [line async for line in read_lines(receive)] == []
+    assert [lines async for lines in read_batches(receive)] == []
 
 
 def test_a_message_is_written_in_the_same_order_in_every_process():

@@ -25,6 +25,10 @@ def answer(number: int) -> SessionMessage:
     return SessionMessage(mcp_types.JSONRPCResponse(jsonrpc="2.0", id=number, result={}))
 
 
+async def admit_all(_: object) -> bool:
+    return True
+
+
 class Server:
     """The near end of a connection to a server: what it sends, what was delivered, and which answers were read."""
 
@@ -36,7 +40,7 @@ class Server:
         self.answered = anyio.Event()
         self.may_deliver = anyio.Event()
         self._to_us, stream = anyio.create_memory_object_stream[Any](0)
-        self._stream = IncomingStream(stream, self.notifications)
+        self._stream = IncomingStream(stream, self.notifications, admit_all)
 
     async def send(self, item: Any) -> bool:
         """Whether it is read."""
@@ -159,7 +163,7 @@ async def test_who_waits_for_a_delivery_is_woken_when_nothing_more_is_delivered(
 async def test_cancellations_and_errors_of_the_stream_reach_the_sdk():
     cancelled = mcp_types.JSONRPCNotification(jsonrpc="2.0", method="notifications/cancelled", params={"requestId": 1})
     sender, receiver = anyio.create_memory_object_stream[Any](3)
-    stream, problem = IncomingStream(receiver, Notifications()), ValueError("torn")
+    stream, problem = IncomingStream(receiver, Notifications(), admit_all), ValueError("torn")
     sender.send_nowait(problem)
     sender.send_nowait([note(1), SessionMessage(cancelled)])
     sender.close()

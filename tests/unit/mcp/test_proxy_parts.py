@@ -8,9 +8,9 @@ import jsonschema
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from overspill.mcp.client import ServerConfig
 from overspill.mcp.client.arguments import fits_schema
-from overspill.mcp.proxy import ProxyOptions
+from overspill.mcp.client.config import ServerConfig
+from overspill.mcp.proxy.options import ProxyOptions
 from overspill.mcp.proxy.schemas import structure_reply, widen_schema
 from overspill.mcp.proxy.versions import ask_for_input
 

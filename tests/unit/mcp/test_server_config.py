@@ -8,7 +8,7 @@ import pytest
 from rich.pretty import pretty_repr
 
 from overspill.errors import SettingsError
-from overspill.mcp.client import ServerConfig, read_servers, server_configs
+from overspill.mcp.client.config import ServerConfig, read_servers, server_configs
 
 PROJECTS = {f"/p/{n}": {"mcpServers": {"other": {"command": "y"}}} for n in range(20_000)}
 CLAUDE = json.dumps({"projects": PROJECTS, "mcpServers": {"a": {"command": "x"}}})

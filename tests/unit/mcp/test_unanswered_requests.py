@@ -10,8 +10,8 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 
-from overspill.mcp.client import ClientIdentity, ServerConfig
-from overspill.mcp.client.connection import ServerConnection
+from overspill.mcp.client.config import ServerConfig
+from overspill.mcp.client.connection import ClientIdentity, ServerConnection
 from overspill.mcp.client.process import ServerProcess
 from overspill.mcp.client.unanswered import MAX_BYTES, MAX_REQUESTS
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from pkgutil import iter_modules
 from typing import get_args
 
 import pytest
@@ -18,10 +16,8 @@ from overspill.truncate import STRATEGIES, Cut, Shape, StrategyName, read_shape,
 NUMBERED = "".join(f"line {number:03}\n" for number in range(1000))
 
 
-def test_every_strategy_module_is_registered_and_can_be_named_in_the_settings() -> None:
-    modules = [import_module(f"{room.__name__}.{name}") for _, name, _ in iter_modules(room.__path__)]
-    strategies = {name for module in modules if callable(vars(module).get(name := module.__name__.rpartition(".")[2]))}
-    assert strategies == set(STRATEGIES) == set(get_args(StrategyName))
+def test_every_strategy_can_be_named_in_the_settings() -> None:
+    assert set(STRATEGIES) == set(get_args(StrategyName))
 
 
 def test_every_option_of_a_shape_is_a_setting_and_can_be_overridden_for_a_tool() -> None:

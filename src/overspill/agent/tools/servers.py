@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib import import_module
-from typing import Any, TypeAlias
+from typing import Any
 
 from overspill.agent.progress import ModelSaid, Observe
 from overspill.agent.tools.offers import OfferedTool
 from overspill.errors import MissingPackage, ServerError, SettingsError
-from overspill.reading.references import Check
+from overspill.mcp.client.arguments import fits_schema
+from overspill.mcp.client.config import server_configs
 from overspill.text.names import qualify_name
 from overspill.types import Output
-
-FitsSchema: TypeAlias = Callable[[object, str], Check]
 
 
 @asynccontextmanager
@@ -27,11 +26,10 @@ async def open_servers(
         yield {}
         return
     try:
-        import_module("overspill.mcp.client.server")
+        client = import_module("overspill.mcp.client.server")
     except ImportError as missing:
         raise MissingPackage("An agent with MCP servers", "mcp") from missing
-    client = import_module("overspill.mcp.client")
-    configs = client.server_configs(configured, "in your settings", environ)
+    configs = server_configs(configured, "in your settings", environ)
     for name in configured:
         if name not in configs:
             raise SettingsError(f"The server {name} is disabled in your settings. Enable it, or remove it from the agent file.")
@@ -40,17 +38,17 @@ async def open_servers(
         observe(ModelSaid("", text, warning=True))
 
     async with client.open_servers(configs.values(), environ, log=log) as servers:
-        yield {name: await _list_offers(name, server, client.fits_schema) for name, server in servers.items()}
+        yield {name: await _list_offers(name, server) for name, server in servers.items()}
 
 
-async def _list_offers(name: str, server: Any, fits_schema: FitsSchema) -> dict[str, OfferedTool]:
+async def _list_offers(name: str, server: Any) -> dict[str, OfferedTool]:
     try:
-        return {tool.name: _offer(name, server, tool, fits_schema) for tool in await server.list_tools()}
+        return {tool.name: _offer(name, server, tool) for tool in await server.list_tools()}
     except ServerError as error:
         raise ServerError(server.problem or str(error)) from None
 
 
-def _offer(name: str, server: Any, tool: Any, fits_schema: FitsSchema) -> OfferedTool:
+def _offer(name: str, server: Any, tool: Any) -> OfferedTool:
     run = partial(_call, server, tool.name)
     parameters: dict[str, Any] = {"type": "object", "properties": {}, **tool.input_schema}
     offered_as, description = qualify_name(tool.name, name), tool.description or tool.name

@@ -29,7 +29,7 @@ from overspill.mcp.client.handshake import ClientIdentity, Handshake, Raw, add_i
 from overspill.mcp.client.http import RedactingTransport, open_transport
 from overspill.mcp.client.notifications import IncomingStream, Notifications
 from overspill.mcp.client.process import ServerProcess, start_process
-from overspill.mcp.client.unanswered import AnswerStream, RequestStream, UnansweredRequests
+from overspill.mcp.client.unanswered import AnswerStream, UnansweredRequests
 from overspill.text.humanize import quote_line
 
 __all__ = ["ClientIdentity", "Handshake", "Peer", "Progress", "Raw", "ServerConnection", "as_mapping", "connect", "list_pages"]
@@ -77,8 +77,8 @@ class ServerConnection:
         self._notifications = Notifications()
         self._unanswered = UnansweredRequests()
         answers = AnswerStream(streams[1], self._unanswered)
-        incoming = IncomingStream(streams[0], self._notifications)
-        self._dispatcher = JSONRPCDispatcher(RequestStream(incoming, answers, self._unanswered), answers)
+        incoming = IncomingStream(streams[0], self._notifications, answers.admit)
+        self._dispatcher = JSONRPCDispatcher(incoming, answers)
         self._transport = transport
         self._pending = 0
         self._idle = anyio.Event()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
 from typing import Any, TypeAlias, cast
 
 import anyio
@@ -34,20 +33,11 @@ class BadLine(Exception):
         self.tail = tail
 
 
-async def read_lines(receive: Receive, limit: int = MAX_MESSAGE_BYTES) -> AsyncGenerator[bytes | BadLine]:
-    """Yield lines until `receive` ends. Of a line over the limit, only the two ends stay in memory.
-
-    A last line without a line feed counts if it is a whole message.
-    """
-    async with aclosing(read_batches(receive, limit)) as batches:
-        async for batch in batches:
-            batch.reverse()
-            while batch:
-                yield batch.pop()
-
-
 async def read_batches(receive: Receive, limit: int = MAX_MESSAGE_BYTES) -> AsyncGenerator[list[bytes | BadLine]]:
-    """As `read_lines`, with all lines that ended in one chunk together. The caller may empty the list."""
+    """Yield lines until `receive` ends, all that ended in one chunk together, the last one first. The caller may empty the list.
+
+    Of a line over the limit, only the two ends stay in memory. A last line without a line feed counts if it is a whole message.
+    """
     parts: list[bytes] = []
     size = 0
     while chunk := await _receive(receive):
@@ -63,6 +53,7 @@ async def read_batches(receive: Receive, limit: int = MAX_MESSAGE_BYTES) -> Asyn
             if size > limit:
                 parts = _cut_edges(parts)
         if batch:
+            batch.reverse()
             yield batch
     if size <= limit and not isinstance(decode(last := b"".join(parts)), BadLine):
         yield [last]
@@ -101,11 +92,21 @@ def _cut_edges(parts: list[bytes]) -> list[bytes]:
 
 
 def decode(line: bytes) -> SessionMessage | BadLine:
-    return decode_last([line])
+    return _decode_last([line])
 
 
-def decode_last(lines: list[bytes]) -> SessionMessage | BadLine:
-    """Decode the last line and take it out of the list, so that a large one can be dropped as soon as possible."""
+def take_last(lines: list[Any]) -> SessionMessage | BadLine | None:
+    """Take the last line out of the list and decode it. None if it is blank."""
+    if isinstance(lines[-1], BadLine):
+        return lines.pop()
+    if not lines[-1].strip():
+        lines.pop()
+        return None
+    return _decode_last(lines)
+
+
+def _decode_last(lines: list[bytes]) -> SessionMessage | BadLine:
+    """Take the line out of the list first, so that a large one can be dropped as soon as possible."""
     line = lines[-1]
     head, tail, is_large = line[:_MAX_EDGE_BYTES], line[-_MAX_EDGE_BYTES:], len(line) >= _LARGE_BYTES
     del line

@@ -19,6 +19,7 @@ from overspill.text.lenient_json import dumps
 _MAX_WAITING_BYTES = 1024 * 1024  # of notifications that are read before the first of them is delivered
 _OVERHEAD_BYTES = 300  # of each in memory, however little it says
 
+Admit: TypeAlias = Callable[[SessionMessage | Exception], Awaitable[bool]]
 Deliver: TypeAlias = Callable[[str, Raw], Awaitable[None]]
 
 _delivering: ContextVar[Notifications | None] = ContextVar("delivering", default=None)
@@ -99,11 +100,13 @@ class Notifications:
 
 
 class IncomingStream(ObjectReceiveStream[SessionMessage | Exception]):
-    """Yields what the SDK has to see. It would start a task for each notification, in no certain order."""
+    """Yields what the SDK has to see, as far as `admit` accepts it. It would start a task for each notification, in no certain
+    order."""
 
-    def __init__(self, stream: Any, notifications: Notifications) -> None:
+    def __init__(self, stream: Any, notifications: Notifications, admit: Admit) -> None:
         self._stream = stream
         self._notifications = notifications
+        self._admit = admit
         self._batch: deque[SessionMessage | Exception] = deque()
 
     @property
@@ -114,7 +117,7 @@ class IncomingStream(ObjectReceiveStream[SessionMessage | Exception]):
         while True:
             while self._batch:
                 item = self._batch.popleft()
-                if not self._take(item):
+                if not self._take(item) and await self._admit(item):
                     return item
             await self._notifications.wait_for_room()
             received: SessionMessage | Exception | list[SessionMessage] = await self._stream.receive()

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing, asynccontextmanager, suppress
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import anyio
 from anyio.abc import Process
@@ -15,7 +15,7 @@ from mcp.os.posix.utilities import terminate_posix_process_tree
 from mcp.shared.message import SessionMessage
 
 from overspill.mcp.client.config import ServerConfig
-from overspill.mcp.client.framing import BadLine, decode_last, encode, error_reply, read_batches
+from overspill.mcp.client.framing import BadLine, encode, error_reply, read_batches, take_last
 from overspill.mcp.client.launch import open_process
 from overspill.text.humanize import count_noun, quote_line
 
@@ -138,15 +138,11 @@ async def _read(server: ServerProcess, to_us: MemoryObjectSendStream[Batch]) -> 
 
 def _parse(server: ServerProcess, lines: list[bytes | BadLine]) -> Batch:
     """Take the lines out of the list one by one, because each may be large."""
-    lines.reverse()
     return [message for _ in range(len(lines)) if (message := _parse_last(server, lines)) is not None]
 
 
-def _parse_last(server: ServerProcess, lines: list[Any]) -> SessionMessage | None:
-    if not isinstance(lines[-1], BadLine) and not lines[-1].strip():
-        lines.pop()
-        return None
-    found = lines.pop() if isinstance(lines[-1], BadLine) else decode_last(lines)
+def _parse_last(server: ServerProcess, lines: list[bytes | BadLine]) -> SessionMessage | None:
+    found = take_last(lines)
     if isinstance(found, BadLine):
         server.garbage += 1
         return error_reply(found)

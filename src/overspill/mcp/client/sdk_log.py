@@ -9,8 +9,9 @@ import logging
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import TracebackType
 from typing import Any
+
+from anyio.abc import ObjectSendStream
 
 _logger = logging.getLogger("mcp.client.streamable_http")
 _is_ours: ContextVar[bool] = ContextVar("overspill_connection", default=False)
@@ -31,7 +32,7 @@ def drop_records() -> Generator[None]:
         _is_ours.reset(before)
 
 
-class UnloggedSendStream:
+class UnloggedSendStream(ObjectSendStream[Any]):
     """The SDK handles each message in the context of its sender."""
 
     def __init__(self, stream: Any) -> None:
@@ -43,9 +44,3 @@ class UnloggedSendStream:
 
     async def aclose(self) -> None:
         await self._stream.aclose()
-
-    async def __aenter__(self) -> UnloggedSendStream:
-        return self
-
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        await self.aclose()

@@ -8,7 +8,7 @@ from typing import Any
 
 import anyio
 import mcp_types
-from anyio.abc import ObjectReceiveStream, ObjectSendStream
+from anyio.abc import ObjectSendStream
 from mcp.shared.message import SessionMessage
 
 from overspill.text.lenient_json import dumps
@@ -60,39 +60,17 @@ class AnswerStream(ObjectSendStream[SessionMessage]):
             if isinstance(item.message, mcp_types.JSONRPCResponse | mcp_types.JSONRPCError):
                 self._unanswered.remove(item.message.id)
 
-    async def refuse(self, request: mcp_types.JSONRPCRequest) -> None:
-        """Waits until the server reads it, and so does all else that the server has sent since."""
+    async def admit(self, item: SessionMessage | Exception) -> bool:
+        """Whether there is room for what the server has sent. A request that there is none for is refused.
+
+        Waits until the server reads that, and so does all else that the server has sent since.
+        """
+        request = item.message if isinstance(item, SessionMessage) else None
+        if not isinstance(request, mcp_types.JSONRPCRequest) or self._unanswered.add(request):
+            return True
         with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
             await self._stream.send(SessionMessage(mcp_types.JSONRPCError(jsonrpc="2.0", id=request.id, error=_TOO_MANY)))
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-
-class RequestStream(ObjectReceiveStream[SessionMessage | Exception]):
-    """What a server sends, without the requests that there is no room for."""
-
-    def __init__(
-        self,
-        stream: ObjectReceiveStream[SessionMessage | Exception],
-        answers: AnswerStream,
-        unanswered: UnansweredRequests,
-    ) -> None:
-        self._stream = stream
-        self._answers = answers
-        self._unanswered = unanswered
-
-    @property
-    def last_context(self) -> Any:
-        return getattr(self._stream, "last_context", None)
-
-    async def receive(self) -> SessionMessage | Exception:
-        while True:
-            item = await self._stream.receive()
-            request = item.message if isinstance(item, SessionMessage) else None
-            if not isinstance(request, mcp_types.JSONRPCRequest) or self._unanswered.add(request):
-                return item
-            await self._answers.refuse(request)
+        return False
 
     async def aclose(self) -> None:
         await self._stream.aclose()

@@ -1,4 +1,4 @@
-"""One server's entry in a client's file: whether it can run through the proxy, and the edits for that."""
+"""One server's entry in a client's file: whether it can run through the proxy, the edits for that, and those that undo it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from overspill.mcp.host_configs.own_entries import serves_outputs
-from overspill.mcp.host_configs.proxied import TYPE_VARIABLE, URL_VARIABLE, header_variables, recognize
+from overspill.mcp.host_configs.proxied import TYPE_VARIABLE, URL_VARIABLE, ProxyArguments, header_variables, recognize
 from overspill.text import jsonc
 from overspill.text.humanize import suggest
 from overspill.text.jsonc import Edit, Node
@@ -25,23 +25,31 @@ _LOCAL = {"localhost", "127.0.0.1", "::1"}
 _MAX_PLAIN_SEGMENT = 19
 
 
-class Refusal(Struct, frozen=True):
+class _Refusal(Struct, frozen=True):
     """Why an entry is not wrapped. With `unless_named` it might work, so `--server NAME` wraps it."""
 
     reason: str
     unless_named: bool = False
 
 
-def find_refusal(name: str, entry: Node) -> Refusal | None:
+def find_refusal(name: str, entry: Node, *, is_named: bool = True) -> str:
+    """Why an entry is not wrapped; empty if it is. `is_named`: `--server` names it."""
+    refusal = _find_refusal(name, entry)
+    if refusal is None or (refusal.unless_named and is_named):
+        return ""
+    return f"{refusal.reason}; name it with --server to wrap it anyway" if refusal.unless_named else refusal.reason
+
+
+def _find_refusal(name: str, entry: Node) -> _Refusal | None:
     if entry.kind != "object":
-        return Refusal("it is not an object")
+        return _Refusal("it is not an object")
     for part in (entry, entry.get("headers")):
         if part and (twice := part.duplicate_key):
-            return Refusal(f"it has the key {twice!r} twice")
+            return _Refusal(f"it has the key {twice!r} twice")
     if recognize(name, entry):
-        return Refusal(ALREADY_WRAPPED)
+        return _Refusal(ALREADY_WRAPPED)
     if serves_outputs(name, entry):
-        return Refusal(OWN_SERVER)
+        return _Refusal(OWN_SERVER)
     value: dict[str, Any] = entry.value
     return _refuse_url(value) if "url" in value else _refuse_stdio(value)
 
@@ -67,42 +75,42 @@ def speaks_sse(value: Mapping[str, Any]) -> bool:
     return "sse" in (value.get("type"), value.get("transport")) or str(value.get("url", "")).rstrip("/").endswith("/sse")
 
 
-def _refuse_stdio(value: Mapping[str, Any]) -> Refusal | None:
+def _refuse_stdio(value: Mapping[str, Any]) -> _Refusal | None:
     if not isinstance(value.get("command"), str):
         unknown = [key for key in value if key not in (*_COMMAND_KEYS, "headers", "type")]
         hint = suggest(value, ("command", "url")) or (f" (its keys: {', '.join(unknown)})" if unknown else "")
-        return Refusal(f"it has neither a command nor a url{hint}")
+        return _Refusal(f"it has neither a command nor a url{hint}")
     if value.get("type", "stdio") != "stdio":
         return _refuse_type(value)
     if not _is_string_list(value.get("args", [])):
-        return Refusal("its args are not a list of strings")
+        return _Refusal("its args are not a list of strings")
     if isinstance(dev := value.get("dev"), dict) and "debug" in dev:
-        return Refusal("it runs in a debugger, which needs its own command")
+        return _Refusal("it runs in a debugger, which needs its own command")
     if value.get("sandboxEnabled"):
-        return Refusal("it runs in a sandbox, where Overspill may not be able to store anything", unless_named=True)
+        return _Refusal("it runs in a sandbox, where Overspill may not be able to store anything", unless_named=True)
     return None
 
 
-def _refuse_url(value: Mapping[str, Any]) -> Refusal | None:
+def _refuse_url(value: Mapping[str, Any]) -> _Refusal | None:
     url, headers = value["url"], value.get("headers", {})
     if not isinstance(url, str) or _COMMAND_KEYS & value.keys():
-        return Refusal("it has keys for both a command and a url")
+        return _Refusal("it has keys for both a command and a url")
     kind = value.get("type", "http")
     if not isinstance(kind, str) or re.sub("[-_]", "", kind.lower()) not in _STREAMABLE:
         return _refuse_type(value)
     if speaks_sse(value):
-        return Refusal("it speaks SSE, and the proxy speaks stdio and streamable HTTP")
+        return _Refusal("it speaks SSE, and the proxy speaks stdio and streamable HTTP")
     if _SIGN_IN & value.keys():
-        return Refusal("your client signs in to it, and the proxy cannot")
+        return _Refusal("your client signs in to it, and the proxy cannot")
     if not _is_header_map(headers):
-        return Refusal("its headers are not strings with valid names")
+        return _Refusal("its headers are not strings with valid names")
     if not headers and not may_hold_secret(url) and urlsplit(url).hostname not in _LOCAL:
-        return Refusal("it has no headers, so your client may sign in to it, and the proxy cannot", unless_named=True)
+        return _Refusal("it has no headers, so your client may sign in to it, and the proxy cannot", unless_named=True)
     return None
 
 
-def _refuse_type(value: Mapping[str, Any]) -> Refusal:
-    return Refusal(f"it is of type {value['type']!r}, and the proxy speaks stdio and streamable HTTP")
+def _refuse_type(value: Mapping[str, Any]) -> _Refusal:
+    return _Refusal(f"it is of type {value['type']!r}, and the proxy speaks stdio and streamable HTTP")
 
 
 def _is_string_list(value: object) -> bool:
@@ -150,3 +158,53 @@ def _wrap_url(entry: Node, program: str, words: Sequence[str]) -> list[Edit]:
     elif extra:
         edits.append(jsonc.append(entry, "url", f'"env": {{{", ".join(extra)}}}'))
     return edits
+
+
+def unwrap_entry(entry: Node, found: ProxyArguments) -> list[Edit] | None:
+    """The edits that undo wrapping and keep all comments; None if the entry does not tell what the original was."""
+    command, args, env = entry.get("command"), entry.get("args"), entry.get("env")
+    assert command
+    assert args
+    if found.command_at is not None:
+        own = args.children[found.command_at].raw
+        return [jsonc.replace(command, own), *jsonc.remove(args, range(found.command_at + 1))]
+    url = _find_url(args, env, found)
+    if found.has_other_options or not url or not {variable for _, variable in found.headers} <= set(env.names if env else ()):
+        return None
+    edits = [jsonc.replace(entry.key("command"), '"url"'), jsonc.replace(command, url.raw)]
+    if (kind := entry.get("type")) and kind.value == "stdio":
+        spelled = env.get(TYPE_VARIABLE) if env else None
+        edits.append(jsonc.replace(kind, spelled.raw if spelled else '"http"'))
+    return edits + _remove_args(entry, env, found)
+
+
+def _find_url(args: Node, env: Node | None, found: ProxyArguments) -> Node | None:
+    if found.url_at is not None:
+        return args.children[found.url_at] if found.url_at < len(args.children) else None
+    return env.get(found.url_variable) if env else None
+
+
+def _remove_args(entry: Node, env: Node | None, found: ProxyArguments) -> list[Edit]:
+    """Remove `args` and Overspill's variables. `env` becomes `headers` if it holds nothing else."""
+    gone = [entry.names.index("args")]
+    if not env:
+        return jsonc.remove(entry, gone)
+    own = [at for at, name in enumerate(env.names) if name in (found.url_variable, TYPE_VARIABLE)]
+    headers = {variable: name for name, variable in found.headers}
+    held = [at for at, name in enumerate(env.names) if name in headers]
+    if held and len(held) == len(found.headers) == len(env.names) - len(own):
+        names = [jsonc.replace(env.keys[at], jsonc.quote(headers[env.names[at]])) for at in held]
+        return [*jsonc.remove(entry, gone), jsonc.replace(entry.key("env"), '"headers"'), *names, *jsonc.remove(env, own)]
+    added: list[Edit] = []
+    if held:
+        members = [f"{jsonc.quote(name)}: {value.raw}" for name, variable in found.headers if (value := env.get(variable))]
+        added.append(jsonc.append(entry, "command", f'"headers": {{{", ".join(members)}}}'))
+    if own and len(own) == len(env.names):
+        return added + jsonc.remove(entry, [*gone, entry.names.index("env")])
+    return [*added, *jsonc.remove(entry, gone), *jsonc.remove(env, [*own, *held])]
+
+
+def edit_entry(entry: Node, edits: Sequence[Edit]) -> str:
+    """Apply edits of the file to the text of one entry."""
+    moved = [Edit(edit.start - entry.start, edit.end - entry.start, edit.text) for edit in edits]
+    return jsonc.apply_edits(entry.raw, moved)

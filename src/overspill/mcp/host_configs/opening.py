@@ -37,14 +37,8 @@ def dump_entry(entry: Mapping[str, Any], name: str, dialect: Dialect) -> str:
 
 def _load(dialect: Dialect, name: str) -> ModuleType:
     try:
-        return _load_toml() if dialect.format == "toml" else _load_yaml()
+        if dialect.format == "toml":
+            return import_module("overspill.mcp.host_configs.toml_documents")
+        return import_module("overspill.mcp.host_configs.yaml_documents")
     except ImportError as missing:
         raise MissingPackage(f"Reading {name}", "clients") from missing
-
-
-def _load_toml() -> ModuleType:
-    return import_module("overspill.mcp.host_configs.toml_documents")
-
-
-def _load_yaml() -> ModuleType:
-    return import_module("overspill.mcp.host_configs.yaml_documents")

@@ -12,10 +12,8 @@ from overspill.errors import SettingsError
 from overspill.mcp.host_configs import entries
 from overspill.mcp.host_configs.dialects import USUAL, Dialect
 from overspill.mcp.host_configs.documents import list_keys
-from overspill.mcp.host_configs.entries import Refusal
-from overspill.mcp.host_configs.originals import unwrap_entry
 from overspill.mcp.host_configs.proxied import recognize
-from overspill.mcp.host_configs.translating import NO_ORIGINAL, NOT_WRAPPED, Translation, open_earlier
+from overspill.mcp.host_configs.translating import NO_ORIGINAL, NOT_WRAPPED, EntryChange, Translation, open_earlier
 from overspill.text import jsonc
 from overspill.text.humanize import escape_line
 from overspill.text.jsonc import Edit, Node
@@ -72,24 +70,19 @@ def list_servers(text: str, name: str, dialect: Dialect = USUAL) -> list[Server]
     ]
 
 
-def wrap(text: str, name: str, launch: Sequence[str], only: Sequence[str] = (), dialect: Dialect = USUAL) -> Rewriting:
+def wrap(
+    text: str, name: str, launch: Sequence[str], only: Sequence[str] = (), dialect: Dialect = USUAL, *, is_written: bool = True
+) -> Rewriting:
+    """If it is not to be written, also of a file that cannot be written again without other changes."""
     if dialect is not USUAL:
-        return _wrap_translated(Translation(text, name, dialect), name, launch, only)
+        file = Translation(text, name, dialect, is_written=is_written)
+        return _translate(file, name, only, "wrapped", lambda server: file.wrap(server, launch, is_named=server in only))
 
-    def change(server: Server) -> list[Edit] | Refusal:
-        refusal = entries.find_refusal(server.name, server.entry)
-        if refusal and refusal.unless_named and server.name not in only:
-            return Refusal(f"{refusal.reason}; name it with --server to wrap it anyway")
-        if refusal and not refusal.unless_named:
-            return refusal
-        return entries.wrap_entry(server.name, server.entry, launch)
+    def change(server: Server) -> list[Edit] | str:
+        why = entries.find_refusal(server.name, server.entry, is_named=server.name in only)
+        return why or entries.wrap_entry(server.name, server.entry, launch)
 
     return _rewrite(text, select_servers(list_servers(text, name), name, only), change, "wrapped")
-
-
-def preview(text: str, name: str, launch: Sequence[str], only: Sequence[str], dialect: Dialect) -> Rewriting:
-    """What `wrap` would do to entries, also of a file that cannot be written again without other changes."""
-    return _wrap_translated(Translation(text, name, dialect, is_written=False), name, launch, only)
 
 
 def unwrap(text: str, name: str, earlier: Sequence[str] = (), only: Sequence[str] = (), dialect: Dialect = USUAL) -> Rewriting:
@@ -98,15 +91,15 @@ def unwrap(text: str, name: str, earlier: Sequence[str] = (), only: Sequence[str
         return _unwrap_translated(text, name, earlier, only, dialect)
     known = [server for old in earlier for server in _list_readable(old)]
 
-    def change(server: Server) -> list[Edit] | Refusal:
+    def change(server: Server) -> list[Edit] | str:
         found = recognize(server.name, server.entry) if server.entry.kind == "object" else None
         if not found:
-            return Refusal(NOT_WRAPPED)
+            return NOT_WRAPPED
         for old in known:
             if (old.name, old.project) == (server.name, server.project) and _wraps_into(old, server.entry, found.launch):
                 return [jsonc.replace(server.entry, old.entry.raw)]
-        edits = unwrap_entry(server.entry, found)
-        return Refusal(NO_ORIGINAL) if edits is None else edits
+        edits = entries.unwrap_entry(server.entry, found)
+        return NO_ORIGINAL if edits is None else edits
 
     return _rewrite(text, select_servers(list_servers(text, name), name, only), change, "unwrapped")
 
@@ -138,31 +131,29 @@ def select_servers(found: Sequence[Server], name: str, only: Sequence[str]) -> l
     return [server for server in found if not only or server.name in only]
 
 
-def _rewrite(text: str, found: Sequence[Server], change: Callable[[Server], list[Edit] | Refusal], verb: Change) -> Rewriting:
+def _rewrite(text: str, found: Sequence[Server], change: Callable[[Server], list[Edit] | str], verb: Change) -> Rewriting:
     edits: list[Edit] = []
     outcomes: list[Outcome] = []
     for server in found:
         made = change(server)
-        if isinstance(made, Refusal):
-            outcomes.append(Outcome(server.name, server.project, "none", made.reason))
-        else:
+        if not isinstance(made, str):
             edits += made
-            outcomes.append(Outcome(server.name, server.project, verb, "", server.entry.raw, edit_entry(server.entry, made)))
+            made = server.entry.raw, entries.edit_entry(server.entry, made)
+        outcomes.append(_make_outcome(server, verb, made))
     return Rewriting(jsonc.apply_edits(text, edits), tuple(outcomes))
 
 
-def edit_entry(entry: Node, edits: Sequence[Edit]) -> str:
-    """Apply edits of the file to the text of one entry."""
-    moved = [Edit(edit.start - entry.start, edit.end - entry.start, edit.text) for edit in edits]
-    return jsonc.apply_edits(entry.raw, moved)
+def _make_outcome(server: Server, verb: Change, made: EntryChange) -> Outcome:
+    if isinstance(made, str):
+        return Outcome(server.name, server.project, "none", made)
+    return Outcome(server.name, server.project, verb, "", *made)
 
 
 def _wraps_into(old: Server, entry: Node, launch: Sequence[str]) -> bool:
     """Whether wrapping the old entry results in this one."""
-    refusal = entries.find_refusal(old.name, old.entry)
-    if refusal and not refusal.unless_named:
+    if entries.find_refusal(old.name, old.entry):
         return False
-    now = edit_entry(old.entry, entries.wrap_entry(old.name, old.entry, launch))
+    now = entries.edit_entry(old.entry, entries.wrap_entry(old.name, old.entry, launch))
     return jsonc.scan(now, old.name).value == entry.value
 
 
@@ -173,13 +164,9 @@ def _list_readable(old: str) -> list[Server]:
         return []
 
 
-def _wrap_translated(file: Translation, name: str, launch: Sequence[str], only: Sequence[str]) -> Rewriting:
-    return _translate(file, name, only, "wrapped", lambda file, server: file.wrap(server, launch, is_named=server in only))
-
-
 def _unwrap_translated(text: str, name: str, earlier: Sequence[str], only: Sequence[str], dialect: Dialect) -> Rewriting:
     file, before = Translation(text, name, dialect), open_earlier(earlier, name, dialect)
-    made = _translate(file, name, only, "unwrapped", lambda file, server: file.unwrap(server, before))
+    made = _translate(file, name, only, "unwrapped", lambda server: file.unwrap(server, before))
     launches = {found.launch for server, node in file.nodes.items() if (found := recognize(server, node))}
     for old in earlier if not only and len(launches) == 1 else ():
         with suppress(SettingsError):
@@ -189,19 +176,8 @@ def _unwrap_translated(text: str, name: str, earlier: Sequence[str], only: Seque
 
 
 def _translate(
-    file: Translation,
-    name: str,
-    only: Sequence[str],
-    verb: Change,
-    change: Callable[[Translation, str], tuple[object, str, str] | Refusal],
+    file: Translation, name: str, only: Sequence[str], verb: Change, change: Callable[[str], EntryChange]
 ) -> Rewriting:
-    outcomes: list[Outcome] = []
     servers = [Server(server, "", node) for server, node in file.nodes.items()]
-    for server in select_servers(servers, name, only):
-        made = change(file, server.name)
-        if isinstance(made, Refusal):
-            outcomes.append(Outcome(server.name, "", "none", made.reason))
-        else:
-            _, before, after = made
-            outcomes.append(Outcome(server.name, "", verb, "", before, after))
-    return Rewriting(file.text, tuple(outcomes))
+    outcomes = tuple(_make_outcome(server, verb, change(server.name)) for server in select_servers(servers, name, only))
+    return Rewriting(file.text, outcomes)

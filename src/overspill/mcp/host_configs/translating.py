@@ -10,15 +10,13 @@ from overspill.errors import SettingsError
 from overspill.mcp.host_configs import entries
 from overspill.mcp.host_configs.dialects import Dialect
 from overspill.mcp.host_configs.documents import JsonDocument
-from overspill.mcp.host_configs.entries import Refusal
 from overspill.mcp.host_configs.opening import open_document
-from overspill.mcp.host_configs.originals import unwrap_entry
 from overspill.mcp.host_configs.proxied import recognize
 from overspill.text import jsonc
 from overspill.text.jsonc import Edit, Node
 
-Change: TypeAlias = tuple[Mapping[str, Any], str, str]
-"""The new entry, and the texts before and after in the usual spelling."""
+EntryChange: TypeAlias = tuple[str, str] | str
+"""The texts of an entry before and after, in the usual spelling; or why it does not change."""
 NO_ORIGINAL = "its original entry cannot be told; change it by hand"
 NOT_WRAPPED = "it does not run through Overspill"
 
@@ -38,37 +36,30 @@ class Translation:
     def text(self) -> str:
         return self._document.text()
 
-    def wrap(self, server: str, launch: Sequence[str], *, is_named: bool) -> Change | Refusal:
+    def wrap(self, server: str, launch: Sequence[str], *, is_named: bool) -> EntryChange:
         node = self.nodes[server]
         if recognize(server, node):
-            return Refusal(entries.ALREADY_WRAPPED)
-        if why := self._dialect.find_refusal(self._entries[server]):
-            return Refusal(why)
-        refusal = entries.find_refusal(server, node)
-        if refusal and refusal.unless_named and not is_named:
-            return Refusal(f"{refusal.reason}; name it with --server to wrap it anyway")
-        if refusal and not refusal.unless_named:
-            return refusal
-        return self._put(server, entries.wrap_entry(server, node, launch))
+            return entries.ALREADY_WRAPPED
+        why = self._dialect.find_refusal(self._entries[server]) or entries.find_refusal(server, node, is_named=is_named)
+        return why or self._put(server, entries.wrap_entry(server, node, launch))
 
-    def unwrap(self, server: str, earlier: Sequence[Translation]) -> Change | Refusal:
+    def unwrap(self, server: str, earlier: Sequence[Translation]) -> EntryChange:
         node = self.nodes[server]
         found = recognize(server, node)
         if not found:
-            return Refusal(NOT_WRAPPED)
+            return NOT_WRAPPED
         for old in earlier:
             if server in old.nodes and old.wraps_into(server, self._entries[server], found.launch):
                 self._restore(server, old)
-                return old._entries[server], node.raw, old.nodes[server].raw
-        edits = unwrap_entry(node, found)
-        return Refusal(NO_ORIGINAL) if edits is None else self._put(server, edits)
+                return node.raw, old.nodes[server].raw
+        edits = entries.unwrap_entry(node, found)
+        return NO_ORIGINAL if edits is None else self._put(server, edits)
 
     def wraps_into(self, server: str, entry: Mapping[str, Any], launch: Sequence[str]) -> bool:
         node = self.nodes[server]
-        refusal = entries.find_refusal(server, node)
-        if refusal and not refusal.unless_named:
+        if entries.find_refusal(server, node):
             return False
-        return self._translate(_edit(node, entries.wrap_entry(server, node, launch))) == entry
+        return self._translate(entries.edit_entry(node, entries.wrap_entry(server, node, launch))) == entry
 
     def _find_node(self, server: str, entry: Mapping[str, Any]) -> Node:
         if isinstance(self._document, JsonDocument) and self._dialect.to_usual(entry) == entry and "url" not in entry:
@@ -83,18 +74,18 @@ class Translation:
         else:
             self._document.put(server, old._entries[server])
 
-    def _put(self, server: str, edits: Sequence[Edit]) -> Change:
+    def _put(self, server: str, edits: Sequence[Edit]) -> EntryChange:
         node, entry = self.nodes[server], self._entries[server]
-        after = _edit(node, edits)
+        after = entries.edit_entry(node, edits)
         is_own = isinstance(self._document, JsonDocument) and node is self._document.node(server)
-        if isinstance(self._document, JsonDocument) and is_own and "url" not in (value := jsonc.scan(after, self._name).value):
+        if isinstance(self._document, JsonDocument) and is_own and "url" not in jsonc.scan(after, self._name).value:
             self._document.edit(edits)
-            return value, node.raw, after
+            return node.raw, after
         before, changed = self._translate(node.raw), self._translate(after)
         # What did not change stays what the file has: it may be of a type that JSON does not know.
         new = {key: entry[key] if key in entry and before.get(key) == value else value for key, value in changed.items()}
         self._document.put(server, new)
-        return new, node.raw, after
+        return node.raw, after
 
     def _translate(self, usual: str) -> dict[str, Any]:
         return self._dialect.from_usual(jsonc.scan(usual, self._name).value)
@@ -108,7 +99,3 @@ def open_earlier(texts: Sequence[str], name: str, dialect: Dialect) -> list[Tran
         except SettingsError:
             continue
     return found
-
-
-def _edit(node: Node, edits: Sequence[Edit]) -> str:
-    return jsonc.apply_edits(node.raw, [Edit(edit.start - node.start, edit.end - node.start, edit.text) for edit in edits])

@@ -11,8 +11,8 @@ import mcp_types
 from mcp.shared.exceptions import MCPError
 
 from overspill.errors import ServerError
-from overspill.mcp.client import Server, ServerConnection
-from overspill.mcp.client.connection import Raw
+from overspill.mcp.client.connection import Raw, ServerConnection
+from overspill.mcp.client.server import Server
 from overspill.text.humanize import quote_line
 
 _FAILED_WAIT = 3.0

@@ -8,8 +8,8 @@ from itertools import chain
 import anyio
 
 from overspill.gate.looking_for import add_argument, asks
-from overspill.mcp.client import Server, ServerConnection
-from overspill.mcp.client.connection import Raw
+from overspill.mcp.client.connection import Raw, ServerConnection
+from overspill.mcp.client.server import Server
 from overspill.mcp.proxy.ask_servers import ask_each, list_all, wait_for_server
 from overspill.mcp.proxy.schemas import widen_schema
 from overspill.mcp.proxy.tasks import drop_task_support

@@ -10,8 +10,7 @@ import mcp_types
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 
 from overspill.errors import ServerError
-from overspill.mcp.client import ServerConnection
-from overspill.mcp.client.connection import Raw, as_mapping
+from overspill.mcp.client.connection import Raw, ServerConnection, as_mapping
 from overspill.mcp.proxy.tasks import drop_tasks
 from overspill.text.humanize import one_line
 from overspill.wording import framing

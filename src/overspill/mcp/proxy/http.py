@@ -20,7 +20,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from overspill.errors import SettingsError
-from overspill.mcp.client import ClientIdentity
+from overspill.mcp.client.connection import ClientIdentity
 from overspill.mcp.proxy.client_request import ClientRequest
 from overspill.mcp.proxy.guard import MAX_BODY_BYTES, Guard
 from overspill.mcp.proxy.health import Health

@@ -13,8 +13,8 @@ from mcp.shared.inbound import validate_mcp_param_headers
 from mcp_types.methods import CLIENT_REQUESTS, SPEC_CLIENT_METHODS
 
 from overspill.errors import ServerError
-from overspill.mcp.client import ClientIdentity, Server
-from overspill.mcp.client.connection import Raw, as_mapping
+from overspill.mcp.client.connection import ClientIdentity, Raw, as_mapping
+from overspill.mcp.client.server import Server
 from overspill.mcp.proxy import handshake, outputs
 from overspill.mcp.proxy.ask_servers import ask_each, has_capability, list_all, wait_for_server
 from overspill.mcp.proxy.client_request import ClientChannel, ClientRequest, Context

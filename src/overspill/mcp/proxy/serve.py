@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 from mcp.server.lowlevel.server import Server as Protocol
 
-from overspill.mcp.client import ClientIdentity
+from overspill.mcp.client.connection import ClientIdentity
 from overspill.mcp.proxy.client_request import ClientRequest
 from overspill.mcp.proxy.options import ProxyOptions
 from overspill.mcp.proxy.proxy import FindClient, Proxy

@@ -15,9 +15,9 @@ from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY, event_from_wire
 
 from overspill.calls.job import Requester, requester
 from overspill.errors import ServerError, Unheard
-from overspill.mcp.client import ClientIdentity, Server, ServerConnection
-from overspill.mcp.client.connection import Raw, as_mapping
+from overspill.mcp.client.connection import ClientIdentity, Raw, ServerConnection, as_mapping
 from overspill.mcp.client.results import require_result
+from overspill.mcp.client.server import Server
 from overspill.mcp.proxy.ask_servers import wait_for_server
 from overspill.mcp.proxy.catalog import Catalog
 from overspill.mcp.proxy.client_request import ClientChannel, ClientRequest

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from overspill import wording
 from overspill.calls.job import Requester
-from overspill.mcp.client import ClientIdentity
+from overspill.mcp.client.connection import ClientIdentity
 from overspill.mcp.proxy.options import ProxyOptions
 from overspill.mcp.proxy.served_client import ServedClient, open_client
 from overspill.models.endpoints import Endpoint

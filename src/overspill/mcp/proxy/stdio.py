@@ -15,7 +15,7 @@ from anyio.abc import ObjectSendStream
 from anyio.streams.memory import MemoryObjectReceiveStream
 from mcp.shared.message import SessionMessage
 
-from overspill.mcp.client.framing import BadLine, decode, encode, read_lines
+from overspill.mcp.client.framing import BadLine, encode, read_batches, take_last
 
 _READ_BYTES = 1 << 16
 _WRITE_BYTES = getattr(select, "PIPE_BUF", 512)  # what a writable pipe takes without blocking
@@ -34,17 +34,16 @@ async def stdio_streams(
     outgoing = OutgoingStream(target)
 
     async def read() -> None:
-        async with to_server, aclosing(read_lines(lambda: _read(source))) as found:
+        async with to_server, aclosing(read_batches(lambda: _read(source))) as found:
             with reading:
-                async for line in found:
-                    if isinstance(line, bytes) and not line.strip():
-                        continue
-                    message = line if isinstance(line, BadLine) else decode(line)
-                    if isinstance(message, BadLine):
-                        with suppress(anyio.ClosedResourceError):
-                            await outgoing.send(SessionMessage(_error_reply(message)))
-                    else:
-                        await to_server.send(message)
+                async for lines in found:
+                    while lines:
+                        message = take_last(lines)
+                        if isinstance(message, BadLine):
+                            with suppress(anyio.ClosedResourceError):
+                                await outgoing.send(SessionMessage(_error_reply(message)))
+                        elif message is not None:
+                            await to_server.send(message)
 
     async def write() -> None:
         with writing:

@@ -11,8 +11,8 @@ import anyio.abc
 from mcp.shared.exceptions import MCPError
 
 from overspill.errors import ServerError
-from overspill.mcp.client import Server, ServerConnection
-from overspill.mcp.client.connection import Raw, as_mapping
+from overspill.mcp.client.connection import Raw, ServerConnection, as_mapping
+from overspill.mcp.client.server import Server
 from overspill.mcp.proxy.ask_servers import wait_for_server
 
 CHANGES = {

@@ -15,10 +15,10 @@ from overspill.calls.job import current
 from overspill.errors import BadRequest, OverspillError
 from overspill.gate import looking_for
 from overspill.gate.decide import Pass, decide
-from overspill.mcp.client import Server
 from overspill.mcp.client.arguments import fits_schema
 from overspill.mcp.client.connection import Raw, as_mapping
 from overspill.mcp.client.results import find_texts, to_error_output, to_output
+from overspill.mcp.client.server import Server
 from overspill.mcp.proxy import outputs
 from overspill.mcp.proxy.catalog import Catalog
 from overspill.mcp.proxy.client_request import ClientRequest

@@ -8,7 +8,7 @@ from overspill import reading, wording
 from overspill.errors import BadRequest
 from overspill.reading import Bound
 from overspill.retrieval.definitions import GetToolOutput
-from overspill.retrieval.modes.mode import ExactMode
+from overspill.retrieval.modes import ExactMode
 from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.pages import FOOTER_BYTES, Page, make_page, shrink
 from overspill.text import encoding

@@ -1,4 +1,7 @@
-"""Mode `slice`: characters, lines, or what is around an anchor. Of an output that is not text: bytes, or lines of its text."""
+"""Mode `slice`: characters, lines, or what is around an anchor. Of an output that is not text: bytes, or lines of its text.
+
+Mode `raw`: everything, from the beginning.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from overspill import reading, wording
 from overspill.errors import BadRequest
 from overspill.reading import Bound, Passage, Range
 from overspill.retrieval.definitions import GetToolOutput, Slice, parse_range
-from overspill.retrieval.modes.mode import ExactMode
+from overspill.retrieval.modes import ExactMode
 from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.pages import (
     FOOTER_BYTES,
@@ -90,4 +93,9 @@ def _read_text(stored: StoredOutput, part: Slice, bound: Bound) -> Page:
     return passage_page(stored, bound, around, spell_slice, located=True)
 
 
+def _read_all(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
+    return passage_page(stored, bound, lambda bound: reading.raw(stored.reader, stored.view, bound), spell_slice)
+
+
+RAW = ExactMode(read=_read_all)
 SLICE = ExactMode(read=_read, reads_running=True, reads_binary=True)

@@ -12,11 +12,9 @@ import anyio
 
 from overspill.cli.commands.doctor import Finding, Report
 from overspill.errors import SettingsError
-from overspill.mcp.client import ServerConfig, server_configs
+from overspill.mcp.client.config import ServerConfig, server_configs
 from overspill.mcp.client.probe import probe
-from overspill.mcp.host_configs import rewriting
-from overspill.mcp.host_configs.entries import speaks_sse
-from overspill.mcp.host_configs.originals import unwrap_entry
+from overspill.mcp.host_configs.entries import edit_entry, speaks_sse, unwrap_entry
 from overspill.mcp.host_configs.proxied import recognize
 from overspill.mcp.host_configs.rewriting import Server
 from overspill.text import humanize, jsonc
@@ -115,4 +113,4 @@ def _find_original(server: Server) -> tuple[str, Any]:
     edits = unwrap_entry(server.entry, found) if found else None
     if not found or edits is None:
         return "", server.entry.value
-    return found.launch[0], jsonc.scan(rewriting.edit_entry(server.entry, edits), server.name).value
+    return found.launch[0], jsonc.scan(edit_entry(server.entry, edits), server.name).value
