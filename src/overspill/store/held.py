@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from threading import Lock
 
 from overspill.store import rules
 from overspill.store.files.journal import Opening
 from overspill.store.protocols import Retention, Shelf, ShelfLabel
-from overspill.store.quota import OutputQuota
 from overspill.store.rules import KeptItem
+from overspill.store.writer import OutputParts
 
 
 class HeldOutput:
@@ -80,47 +79,19 @@ class MemoryReader:
         return self._output
 
 
-class MemoryWriter:
-    def __init__(self, session: HeldSession, id: str, quota: OutputQuota) -> None:
-        self._session = session
+class MemoryParts(OutputParts):
+    def __init__(self, session: HeldSession, id: str) -> None:
+        self._outputs = session.outputs
         self._id = id
-        self._quota = quota
         self._output = session.outputs[id] = HeldOutput()
-        self._open = True
-        self._mutex = Lock()
 
-    @property
-    def size(self) -> int:
-        return len(self._output.data)
+    def add(self, data: memoryview) -> None:
+        self._output.data += data
+        self._output.used = time.time()
+        self.size = len(self._output.data)
 
-    def append(self, data: bytes | memoryview) -> None:
-        view = rules.bytes_of(data)
-        with self._mutex:
-            self._check_open()
-            granted = self._quota.take(self._session.session, self._id, view.nbytes)
-            self._output.data += view[:granted]
-            self._output.used = time.time()
-        if granted < view.nbytes:
-            raise self._quota.exhausted_error(view.nbytes - granted)
+    def complete(self) -> None:
+        self._output.complete = True
 
-    def commit(self) -> None:
-        with self._mutex:
-            if not self._output.complete:
-                self._check_open()
-                self._output.complete = True
-                self._open = False
-
-    def discard(self) -> None:
-        with self._mutex:
-            if self._writable:
-                self._open = False
-                del self._session.outputs[self._id]
-                self._quota.release(self._session.session, self._id)
-
-    @property
-    def _writable(self) -> bool:
-        return self._open and self._session.holder is not None and self._session.outputs.get(self._id) is self._output
-
-    def _check_open(self) -> None:
-        if not self._writable:
-            raise rules.closed_error("output")
+    def remove(self) -> None:
+        del self._outputs[self._id]
