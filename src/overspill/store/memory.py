@@ -11,7 +11,7 @@ from overspill import handles
 from overspill.errors import UnknownHandle
 from overspill.store import rules
 from overspill.store.held import HeldSession, MemoryParts, MemoryReader
-from overspill.store.keeping import HOUR, KeepGuard, KeepQuota
+from overspill.store.keeping import HOUR, KeepGuard
 from overspill.store.listing import SessionIndex
 from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
 from overspill.store.quota import GIB, OutputQuota, Quota
@@ -45,10 +45,7 @@ class MemoryStore:
                 held = self._sessions[session] = HeldSession(session, name, retention)
                 self._index.add(session, name)
             held.used = time.time()
-            quota: OutputQuota = self._quota
-            if limits and held.retention == "keep":
-                quota = KeepQuota(self._quota, self._guard, limits, held.family)
-                self._guard.join(held.session, limits)
+            quota = self._guard.make_quota(self._quota, held.session, held.family, held.retention, limits)
             held.holder = shelf = LiveMemoryShelf(held, quota, self)
             return shelf
 

@@ -81,7 +81,7 @@ class LiveFileShelf(FileShelf):
         with explain_failures(f"create {handle}"):
             try:
                 # A writer is forgotten only after its output has its final name, and an unfinished file is not opened again.
-                if not layout.is_complete(self.directory, id):
+                if not layout.has_file(self.directory, id):
                     return FileParts(self.directory, self.session, id, durable=self.retention == "keep")
             except FileExistsError:
                 pass
