@@ -11,12 +11,26 @@ from overspill.store.rules import KeptItem
 from overspill.store.writer import OutputParts
 
 
-class HeldOutput:
-    def __init__(self) -> None:
+class HeldOutput(OutputParts):
+    def __init__(self, outputs: dict[str, HeldOutput], id: str) -> None:
         self.data = bytearray()
-        self.complete = False
+        self.is_complete = False
         self.removed = False
         self.used = time.time()
+        self._outputs = outputs
+        self._id = id
+        outputs[id] = self
+
+    def add(self, data: memoryview) -> None:
+        self.data += data
+        self.size = len(self.data)
+        self.used = time.time()
+
+    def complete(self) -> None:
+        self.is_complete = True
+
+    def remove(self) -> None:
+        del self._outputs[self._id]
 
 
 class HeldSession:
@@ -46,7 +60,7 @@ class HeldSession:
         if self.holder is None:
             used = max([self.used, *(each.used for each in self.outputs.values())])
             return [KeptItem(self.session, "", used, self.size, self.family)]
-        complete = [(id, output) for id, output in self.outputs.items() if output.complete]
+        complete = [(id, output) for id, output in self.outputs.items() if output.is_complete]
         return [KeptItem(self.session, id, output.used, len(output.data), self.family) for id, output in complete]
 
 
@@ -64,7 +78,7 @@ class MemoryReader:
     def buffer(self) -> memoryview:
         output = self._readable()
         # A view of a bytearray forbids it to grow, so what is still written is shown as a copy.
-        return memoryview(output.data).toreadonly() if output.complete else memoryview(bytes(output.data))
+        return memoryview(output.data).toreadonly() if output.is_complete else memoryview(bytes(output.data))
 
     @property
     def is_removed(self) -> bool:
@@ -77,21 +91,3 @@ class MemoryReader:
         if self._output is None:
             raise rules.closed_error("reader")
         return self._output
-
-
-class MemoryParts(OutputParts):
-    def __init__(self, session: HeldSession, id: str) -> None:
-        self._outputs = session.outputs
-        self._id = id
-        self._output = session.outputs[id] = HeldOutput()
-
-    def add(self, data: memoryview) -> None:
-        self._output.data += data
-        self._output.used = time.time()
-        self.size = len(self._output.data)
-
-    def complete(self) -> None:
-        self._output.complete = True
-
-    def remove(self) -> None:
-        del self._outputs[self._id]

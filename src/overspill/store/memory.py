@@ -10,7 +10,7 @@ from threading import RLock
 from overspill import handles
 from overspill.errors import UnknownHandle
 from overspill.store import rules
-from overspill.store.held import HeldSession, MemoryParts, MemoryReader
+from overspill.store.held import HeldOutput, HeldSession, MemoryReader
 from overspill.store.keeping import HOUR, KeepGuard
 from overspill.store.listing import SessionIndex
 from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
@@ -72,7 +72,7 @@ class MemoryStore:
     def empty_shelf(self, session: str) -> int:
         with self._mutex:
             found = self._get_session(session)
-            complete = [id for id, output in found.outputs.items() if output.complete]
+            complete = [id for id, output in found.outputs.items() if output.is_complete]
             for id in complete:
                 self._remove_output(found, id)
             return len(complete)
@@ -172,10 +172,10 @@ class LiveMemoryShelf(MemoryShelf):
         super().__init__(held, quota)
         self._store = store
 
-    def _make_parts(self, id: str) -> MemoryParts:
+    def _make_parts(self, id: str) -> HeldOutput:
         if id in self._held.outputs:
             raise rules.already_exists_error(handles.handle(self.session, id))
-        return MemoryParts(self._held, id)
+        return HeldOutput(self._held.outputs, id)
 
     def _write_journal(self, lines: bytes) -> None:
         self._held.lines += [line + b"\n" for line in lines[:-1].split(b"\n")]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from overspill import handles
-from overspill.errors import StoreError, UnknownHandle
+from overspill.errors import StoreError
 from overspill.store import rules
 from overspill.store.objects.bucket import Bucket, Item
 from overspill.store.writer import OutputParts
@@ -158,10 +158,3 @@ class ObjectSource:
 
 def _name_part(start: int) -> str:
     return f"{start:0{_START_DIGITS}x}"
-
-
-def find_output(bucket: Bucket, session: str, id: str) -> ObjectSource:
-    parts = read_parts(bucket, session, id)
-    if parts is None or parts.is_removed:
-        raise UnknownHandle(handles.handle(session, id))
-    return ObjectSource(bucket, session, id, parts)
