@@ -116,17 +116,14 @@ def _find_file(file: Path | None, words: tuple[str, ...]) -> tuple[Path, tuple[s
 
 def _read_question(words: Sequence[str]) -> str:
     """Call it last: where there is no question, standard input is waited for."""
-    question = words[0] if words and words[0] != "-" else _read_standard_input()
+    is_given = bool(words) and words[0] != "-"
+    try:
+        question = words[0] if is_given else output.standard_input("Reading the question").read().decode("utf-8")
+    except UnicodeDecodeError:
+        raise click.UsageError("Standard input is not UTF-8 text.") from None
     if not question.strip():
         raise click.UsageError("No question. Pass it as an argument or on standard input.")
     return question
-
-
-def _read_standard_input() -> str:
-    try:
-        return output.standard_input("Reading the question").read().decode("utf-8")
-    except UnicodeDecodeError:
-        raise click.UsageError("Standard input is not UTF-8 text.") from None
 
 
 def _collect_sources(models: Sequence[str], overrides: Sequence[str], options: Mapping[str, Any]) -> Sources:
