@@ -46,8 +46,6 @@ _SHOWN = {
     "error": "error",
     "response": "answer",
 }
-
-
 _SHOWN_ROWS = {
     "notice": ("notice", "jobs"),
     "news": ("notice", "jobs that have ended"),
