@@ -85,9 +85,8 @@ def run(
     abort. Exit codes: 0 reported, 1 no report, 2 a mistake in the input, 3 the run failed (no model answered), 130 aborted.
     """
     for path in filter(None, (snapshot, accounting)):
-        if file_exists(path) or path.absolute().parent.is_dir():
-            continue
-        raise SettingsError(f"The folder of {path} does not exist. Create it first.")
+        if not file_exists(path) and not path.absolute().parent.is_dir():
+            raise SettingsError(f"The folder of {path} does not exist. Create it first.")
     if snapshot is not None and not may_replace(snapshot):
         raise SettingsError(f"{snapshot} already exists and is not a snapshot. Choose another name.")
     file, words = _find_file(file, words)
