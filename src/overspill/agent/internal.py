@@ -14,9 +14,12 @@ BATCH = "agent__batch"
 NAMES = frozenset({STATUS, REPORT, BATCH})
 
 
+def describe_object(required: list[str], **properties: Any) -> dict[str, Any]:
+    return {"type": "object", "additionalProperties": False, "required": required, "properties": properties}
+
+
 def _tool(name: str, description: str, required: list[str], **properties: Any) -> dict[str, Any]:
-    parameters = {"type": "object", "additionalProperties": False, "required": required, "properties": properties}
-    return {"name": name, "description": description, "parameters": parameters}
+    return {"name": name, "description": description, "parameters": describe_object(required, **properties)}
 
 
 def _string(description: str) -> dict[str, Any]:
@@ -49,15 +52,11 @@ def final_report(output: OutputKeys) -> dict[str, Any]:
 def batch(tools: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Built from the tools of the turn. Their parameters are not repeated, which would use twice the context."""
     names = [tool["name"] for tool in tools]
-    entry = {
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["id", "tool", "parameters"],
-        "properties": {
-            "id": _string("A number or name that you choose for this call"),
-            "tool": {"type": "string", "enum": names},
-            "parameters": {"type": "object", "description": "The arguments of that tool"},
-        },
-    }
+    entry = describe_object(
+        ["id", "tool", "parameters"],
+        id=_string("A number or name that you choose for this call"),
+        tool={"type": "string", "enum": names},
+        parameters={"type": "object", "description": "The arguments of that tool"},
+    )
     calls = {"type": "array", "minItems": 1, "items": entry}
     return _tool(BATCH, "Run several tools in parallel. Returns all their results as JSON", ["calls"], calls=calls)

@@ -15,9 +15,9 @@ from overspill.cli import ending
 from overspill.cli.logs import find_observers, show_log
 from overspill.cli.settings import load_settings, read_variable
 from overspill.cli.signals import run_until_signal
-from overspill.cli.stderr import inform, is_quiet, with_uvx
+from overspill.cli.stderr import inform, is_quiet, lacks_mcp
 from overspill.cli.unread_stderr import unread_stderr_allowed
-from overspill.errors import MissingPackage, SettingsError
+from overspill.errors import SettingsError
 from overspill.mcp.client.config import ServerConfig, parse_host, read_servers, server_configs
 from overspill.mcp.client.launch import start_early
 from overspill.mcp.proxy.options import PROXY_DEFAULTS, ProxyOptions
@@ -86,7 +86,7 @@ def _load_serve() -> Callable[..., Awaitable[None]]:
     try:
         from overspill.cli.serving import serve
     except ImportError as missing:
-        raise MissingPackage("`overspill proxy`", "mcp", with_uvx("proxy")) from missing
+        raise lacks_mcp("proxy") from missing
     finally:
         gc.enable()
     return serve

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 import click
 
 from overspill.cli.terminal import has_colored_messages
+from overspill.errors import MissingPackage
 from overspill.text.humanize import escape_invisible, suggest_nearest
 
 Level: TypeAlias = Literal["note", "warning", "error"]
@@ -70,9 +71,9 @@ def report_usage(problem: click.ClickException) -> None:
         click.echo(f"\n{context.get_usage()}\n\nFor more information, try '{context.command_path} --help'.", err=True)
 
 
-def with_uvx(command: str) -> str:
-    """How to run a command that needs MCP without installing anything."""
-    return f"With uv: `uvx --from 'overspill[mcp]' overspill {command}`. "
+def lacks_mcp(command: str) -> MissingPackage:
+    """The error of a command that needs MCP, with how to run it without installing anything."""
+    return MissingPackage(f"`overspill {command}`", "mcp", f"With uv: `uvx --from 'overspill[mcp]' overspill {command}`. ")
 
 
 def _describe(problem: click.ClickException) -> str:

@@ -86,8 +86,7 @@ def read_text(path: Path, name: str, *, follow_link: bool = True) -> str:
     """A small UTF-8 file that is really a file."""
     try:
         # Check before opening, because opening a pipe would wait for its writer.
-        regular = stat.S_ISREG(path.stat(follow_symlinks=follow_link).st_mode)
-        if not regular:
+        if not stat.S_ISREG(path.stat(follow_symlinks=follow_link).st_mode):
             raise SettingsError(f"{name} is not a regular file.")
         with path.open("rb") as file:
             data = file.read(_MAX_BYTES + 1)

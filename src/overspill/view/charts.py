@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import date
 from typing import Literal, TypeAlias, TypeVar
 
 from msgspec import Struct
 
 from overspill.record.events import Entry, OutputRetrieved, OutputStored, TextShown, ToolCalled, TurnOpened
+from overspill.text.humanize import to_datetime
 from overspill.text.tokens import CHARS_PER_TOKEN
 from overspill.view.records import DAY_MS, Savings, SavingsKey, SessionRecord
 
@@ -90,12 +90,5 @@ def _sum_by(name: Callable[[SavingsKey], N], records: Iterable[SessionRecord]) -
 
 def _name(key: SavingsKey, grouping: Grouping) -> str:
     if grouping == "day":
-        return _format_day(key.day)
+        return to_datetime(key.day * DAY_MS).date().isoformat()
     return key.tool if grouping == "tool" else key.server or "(none)"
-
-
-def _format_day(day: int) -> str:
-    try:
-        return date.fromordinal(date(1970, 1, 1).toordinal() + day).isoformat()
-    except (OverflowError, ValueError):  # from a damaged journal
-        return "1970-01-01"

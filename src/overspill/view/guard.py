@@ -96,15 +96,13 @@ class Guard:
         if refusal := self._refuse(scope["method"], headers):
             return refusal
         token = _find_token(scope["query_string"])
-        if token is not None:
-            # A used token gets nothing, even in the browser that used it: the link would otherwise work twice there.
-            if scope["path"] == f"{self._entrance.folder}/" and self._entrance.exchange(token):
-                cookie = self._entrance.make_cookie(self._cookie_name)
-                return RedirectResponse(f"{self._entrance.folder}/", 303, {"Set-Cookie": cookie})
-            return _refuse_entry()
-        if not self._entrance.knows(headers.getlist("cookie"), self._cookie_name):
-            return _refuse_entry()
-        return None
+        if token is None and self._entrance.knows(headers.getlist("cookie"), self._cookie_name):
+            return None
+        # A used token gets nothing, even in the browser that used it: the link would otherwise work twice there.
+        if token is not None and scope["path"] == f"{self._entrance.folder}/" and self._entrance.exchange(token):
+            cookie = self._entrance.make_cookie(self._cookie_name)
+            return RedirectResponse(f"{self._entrance.folder}/", 303, {"Set-Cookie": cookie})
+        return PlainTextResponse(_NO_ENTRY, 403)
 
     def _refuse(self, method: str, headers: Headers) -> Response | None:
         """Names are compared whole: any parser of their parts could be tricked."""
@@ -131,10 +129,6 @@ def _find_token(query: bytes) -> str | None:
 def _is_navigation(headers: Headers) -> bool:
     """Whether somebody followed a link, such as one that a colleague sent: it opens in a window of its own."""
     return headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
-
-
-def _refuse_entry() -> Response:
-    return PlainTextResponse(_NO_ENTRY, 403)
 
 
 def _are_equal(one: str, other: str) -> bool:

@@ -46,8 +46,6 @@ _SHOWN = {
     "error": "error",
     "response": "answer",
 }
-
-
 _SHOWN_ROWS = {
     "notice": ("notice", "jobs"),
     "news": ("notice", "jobs that have ended"),
@@ -112,7 +110,7 @@ def _other_rows(events: Iterable[Entry], session: str) -> Iterator[Row]:
                 facts = (("bytes", f"{kept.size.bytes:,}"), ("kept because", kept.reason))
                 yield Row("stored", kept.tool, event.t, 0, facts=facts, output=(session, kept.id))
             case JobChanged(state="queued" | "running"):
-                yield Row("job", event.tool, event.t, 0, facts=(("state", event.state),), output=None)
+                yield Row("job", event.tool, event.t, 0, facts=(("state", event.state),))
             case TextShown():
                 facts = (("characters shown", f"{event.chars:,}"), *_describe_others(event.reply))
                 output = (session, event.id) if event.id else None

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from overspill.agent import wording
 from overspill.agent.file.load import Agent
+from overspill.agent.internal import describe_object
 from overspill.agent.progress import ModelAnswered, ModelSaid, Observe
 from overspill.agent.run.control import RunControl
 from overspill.agent.run.models import AgentParts
@@ -155,7 +156,7 @@ def _describe_parameters(settings: Settings) -> dict[str, Any]:
     prompt = {"type": "string", "description": "The task, with everything the agent needs to know"}
     later = {"type": "boolean", "description": "true: run in the background from the start, so that you can continue meanwhile"}
     properties = {"prompt": prompt, **({"async": later} if settings.background else {})}
-    return {"type": "object", "additionalProperties": False, "required": ["prompt"], "properties": properties}
+    return describe_object(["prompt"], **properties)
 
 
 def _new_record(agent: Agent, question: str) -> RunRecord:

@@ -32,17 +32,14 @@ def write_snapshot(path: Path, record: RunRecord) -> None:
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        except OSError:
-            with suppress(OSError):
-                temporary.unlink()
-            raise
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
     except OSError as error:
+        with suppress(OSError):
+            temporary.unlink()
         raise StoreError(f"Could not write the snapshot {path}: {error.strerror}.") from None
 
 

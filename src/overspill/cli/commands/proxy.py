@@ -10,8 +10,7 @@ import click
 
 from overspill.cli.common_options import grace_option
 from overspill.cli.settings import store_option
-from overspill.cli.stderr import with_uvx
-from overspill.errors import MissingPackage
+from overspill.cli.stderr import lacks_mcp
 from overspill.settings import PRESETS
 
 
@@ -64,5 +63,5 @@ def proxy(**given: Any) -> None:
     from overspill.cli.starting import start
 
     if find_spec("mcp") is None:
-        raise MissingPackage("`overspill proxy`", "mcp", with_uvx("proxy"))
+        raise lacks_mcp("proxy")
     start(given)

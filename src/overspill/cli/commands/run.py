@@ -85,9 +85,8 @@ def run(
     abort. Exit codes: 0 reported, 1 no report, 2 a mistake in the input, 3 the run failed (no model answered), 130 aborted.
     """
     for path in filter(None, (snapshot, accounting)):
-        if file_exists(path) or path.absolute().parent.is_dir():
-            continue
-        raise SettingsError(f"The folder of {path} does not exist. Create it first.")
+        if not file_exists(path) and not path.absolute().parent.is_dir():
+            raise SettingsError(f"The folder of {path} does not exist. Create it first.")
     if snapshot is not None and not may_replace(snapshot):
         raise SettingsError(f"{snapshot} already exists and is not a snapshot. Choose another name.")
     file, words = _find_file(file, words)
@@ -116,17 +115,14 @@ def _find_file(file: Path | None, words: tuple[str, ...]) -> tuple[Path, tuple[s
 
 def _read_question(words: Sequence[str]) -> str:
     """Call it last: where there is no question, standard input is waited for."""
-    question = words[0] if words and words[0] != "-" else _read_standard_input()
+    is_given = bool(words) and words[0] != "-"
+    try:
+        question = words[0] if is_given else output.standard_input("Reading the question").read().decode("utf-8")
+    except UnicodeDecodeError:
+        raise click.UsageError("Standard input is not UTF-8 text.") from None
     if not question.strip():
         raise click.UsageError("No question. Pass it as an argument or on standard input.")
     return question
-
-
-def _read_standard_input() -> str:
-    try:
-        return output.standard_input("Reading the question").read().decode("utf-8")
-    except UnicodeDecodeError:
-        raise click.UsageError("Standard input is not UTF-8 text.") from None
 
 
 def _collect_sources(models: Sequence[str], overrides: Sequence[str], options: Mapping[str, Any]) -> Sources:

@@ -7,8 +7,7 @@ from importlib.util import find_spec
 import click
 
 from overspill.cli.commands.hook import project_of
-from overspill.cli.stderr import with_uvx
-from overspill.errors import MissingPackage
+from overspill.cli.stderr import lacks_mcp
 from overspill.hooks.shapes import CLIENTS, Client
 
 
@@ -20,7 +19,7 @@ def serve(client: Client) -> None:
     It reads the outputs of this client in this project folder, and nothing else.
     """
     if find_spec("mcp") is None:
-        raise MissingPackage("`overspill serve`", "mcp", with_uvx("serve"))
+        raise lacks_mcp("serve")
     from overspill.cli.starting import serve_outputs
     from overspill.hooks.keeping import family_of
 

@@ -102,15 +102,15 @@ def unwrap(file: str, servers: tuple[str, ...], dry: bool, as_json: bool) -> Non
 
 
 def _wrap_all(launch: Sequence[str], *, dry: bool, ask: bool) -> None:
-    found: list[tuple[Target, Rewriting]] = []
+    changed: list[tuple[Target, Rewriting]] = []
     for target in find_installed():
         try:
             result = pasting.wrap(target.file.text, str(target.file.given), launch, (), target.dialect)
         except OverspillError as problem:
             warn(f"{problem} Skipping it.")
             continue
-        found.append((target, result))
-    changed = [(target, result) for target, result in found if result.text != target.file.text]
+        if result.text != target.file.text:
+            changed.append((target, result))
     if not changed:
         raise BadRequest(f"There is nothing to wrap on this machine.{_list_clients()}")
     if ask:

@@ -119,11 +119,9 @@ def _check_servers(file: str | None, settings: Settings, chosen: Sequence[str], 
 
 def _list_other_clients() -> list[str]:
     """Clients whose servers you can check too."""
-    lines: list[str] = []
-    for name, client in clients().items():
-        if os.path.exists(client.file):
-            lines.append(f"{client.title} has servers in {client.file}. To check them: {output.program()} doctor {name}")
-    return lines
+    found = {name: client for name, client in clients().items() if os.path.exists(client.file)}
+    check = f"To check them: {output.program()} doctor"
+    return [f"{client.title} has servers in {client.file}. {check} {name}" for name, client in found.items()]
 
 
 def _print(reports: Sequence[Report], hints: Sequence[str]) -> None:

@@ -23,12 +23,8 @@ def check(cli: Mapping[str, Any], config: Path | None, cwd: Path, user_config_di
         return [Finding("settings", "wrong", str(problem))], Settings()
     findings = [Finding("settings", "note", warning) for warning in loaded.warnings]
     for layer in layers:
-        if layer.author == "owner":
-            findings.append(_check_file(Path(layer.name)))
-        else:
-            findings.append(
-                Finding("settings", "ok", f"{layer.name} in this folder is used, but only for limits and strategies.")
-            )
+        limited = Finding("settings", "ok", f"{layer.name} in this folder is used, but only for limits and strategies.")
+        findings.append(_check_file(Path(layer.name)) if layer.author == "owner" else limited)
     return findings or [Finding("settings", "ok", "No config file found; the defaults apply.")], loaded.settings
 
 

@@ -26,17 +26,14 @@ def check(url: str | None, settings: Settings) -> list[Finding]:
     """One store. Without a URL, the temporary directory."""
     try:
         store = open_store(url, run_bytes=settings.max_run_bytes)
-    except SettingsError as error:
-        return [_wrong(str(error), _USE_OTHER_FOLDER)]
-    if not isinstance(store, FileStore):
-        return _check_elsewhere(store)
-    if problem := _find_problem(store.root):
-        return [_wrong(problem, _USE_OTHER_FOLDER)]
-    try:
+        if not isinstance(store, FileStore):
+            return _check_elsewhere(store)
+        if problem := _find_problem(store.root):
+            return [_wrong(problem, _USE_OTHER_FOLDER)]
         if os.path.lexists(store.root):
             store.check_writable()
         return [*_find_untrusted(store), _describe_content(store, settings), *_find_leftovers(store), *_check_space(store)]
-    except StoreError as error:
+    except (SettingsError, StoreError) as error:
         return [_wrong(str(error), _USE_OTHER_FOLDER)]
 
 
