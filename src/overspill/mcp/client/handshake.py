@@ -14,9 +14,9 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERS
 from msgspec import Struct, field
 
 from overspill.errors import ServerError
+from overspill.mcp.client.framing import Raw
 from overspill.text.humanize import quote_line
 
-Raw: TypeAlias = "dict[str, Any]"
 Ask: TypeAlias = Callable[[str, Raw, CallOptions], Awaitable[Raw]]
 """Raises MCPError for a refusal, after which another handshake may work, and ServerError if none will."""
 
