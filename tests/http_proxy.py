@@ -122,6 +122,10 @@ class ByHand:
         found = [json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: {")]
         return found[-1] if found else {}
 
+    @property
+    def session(self) -> str:
+        return self._headers["mcp-session-id"]
+
     def leave(self) -> None:
         """Says goodbye after all."""
         httpx2.delete(self._url, headers=self._headers, timeout=60).raise_for_status()

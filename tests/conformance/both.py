@@ -39,8 +39,9 @@ class Both(NamedTuple):
         return await self.same(lambda client: client.call_tool(name, arguments))
 
     async def same_lists(self) -> None:
-        """All there is to list. A promise about structured results is widened, so that a handle keeps it too."""
-        direct, through = await _tools(self.direct), await _tools(self.through)
+        """All there is to list. A promise about structured results is widened, so that a handle keeps it too, and no tool can be
+        a task."""
+        direct, through = [_without_task(tool) for tool in await _tools(self.direct)], await _tools(self.through)
         assert [{**tool, "outputSchema": None} for tool in through] == [{**tool, "outputSchema": None} for tool in direct]
         assert [bool(tool["outputSchema"]) for tool in through] == [bool(tool["outputSchema"]) for tool in direct]
         has = self.direct.server_capabilities
@@ -70,6 +71,11 @@ class Both(NamedTuple):
         result = await self.through.call_tool("get_tool_output", asked)
         assert not result.is_error, result
         return _text(result)
+
+
+def _without_task(tool: dict[str, Any]) -> dict[str, Any]:
+    offers = (tool.get("execution") or {}).get("taskSupport") in ("optional", "required")
+    return {**tool, "execution": None} if offers else tool
 
 
 @asynccontextmanager

@@ -1,5 +1,6 @@
 """The proxy over HTTP among clients that mean harm: what they are refused, and what the others still get."""
 
+import itertools
 import select
 import socket
 from collections.abc import Callable, Iterator
@@ -9,7 +10,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from http_proxy import ANN, BOB, Listening, call
+from http_proxy import ANN, BOB, ByHand, Listening, call
 from waiting import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -308,3 +309,38 @@ def test_the_bytes_that_one_token_sends_together_are_bounded(listening: Listenin
         code, headers = answer(readable[0])
         assert (code, headers["retry-after"]) == (429, "1")
         assert ask(listening, token=BOB)[0] in LET_IN
+
+
+def test_a_stranger_who_queues_requests_gets_one_refusal_and_is_hung_up_on(shared: Listening) -> None:
+    with connect(shared) as stranger:
+        stranger.sendall(head(shared, token=None, method="GET") * 5)
+        said = b"".join(iter(lambda: stranger.recv(65536), b""))
+    assert said.count(b"HTTP/1.1 401 ") == said.count(b"HTTP/1.1 ") == 1
+
+
+@pytest.mark.parametrize("given", ["a stream", "half a request"])
+def test_a_proxy_that_is_ended_hangs_up_without_a_traceback(listening: Listening, given: str) -> None:
+    session = ByHand(listening.url).session
+    with connect(listening) as client:
+        if given == "a stream":
+            client.sendall(head(listening, f"Mcp-Session-Id: {session}", method="GET"))
+            assert client.recv(65536).startswith(b"HTTP/1.1 200 ")
+        else:
+            client.sendall(head(listening, "Content-Length: 100") + b"{")
+            assert listening.post(Authorization=f"Bearer {ANN}").status_code in LET_IN
+        assert listening.end() == (0, "")
+
+
+def test_a_body_that_is_invalid_leaves_nothing_in_the_log(listening: Listening) -> None:
+    kinds = itertools.product([None, ANN], ["", "Expect: 100-continue"], ["at once", "later"])
+    for token, expectation, when in kinds:
+        start = head(listening, "Transfer-Encoding: chunked", *filter(None, [expectation]), token=token)
+        with connect(listening) as client, suppress(ConnectionResetError):
+            client.sendall(start if when == "later" else start + b"zz\r\n")
+            if when == "later":
+                assert client.recv(65536) if token is None or expectation else b"no answer yet"
+                client.sendall(b"zz\r\n")
+            while client.recv(65536):
+                pass
+    assert listening.post(Authorization=f"Bearer {ANN}").status_code in LET_IN
+    assert listening.end() == (0, "")

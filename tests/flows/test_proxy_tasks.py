@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from upstream import script, up
@@ -17,6 +18,7 @@ CLIENT = {
     "roots": {},
     "tasks": {"list": {}, "cancel": {}, "requests": {"elicitation": {"create": {}}}},
     "extensions": {EXTENSION: {}, "x.example/other": {}},
+    "experimental": {"x": {}, "tasks": {}},
 }
 KINDS = [(client, server, count) for client in ("legacy", "modern") for server in ("legacy", "modern") for count in (1, 2)]
 MAX_BYTES = 20_000
@@ -37,6 +39,7 @@ def test_tasks_are_not_announced_and_other_extensions_are(wire: Wire) -> None:
     found = wire.handshake["capabilities"]
     assert "tasks" not in found
     assert found["extensions"] == {"x.example/other": {"a": 1}}
+    assert found["experimental"] == {"x": {}}
     tools = {tool["name"]: tool for tool in wire.result("tools/list")["tools"]}
     assert tools[wire.prefix + "report"]["execution"] == {"x": 1}
     assert "execution" not in tools[wire.prefix + "must"]
@@ -44,7 +47,8 @@ def test_tasks_are_not_announced_and_other_extensions_are(wire: Wire) -> None:
 
 def test_a_server_does_not_hear_that_the_client_knows_tasks(wire: Wire) -> None:
     heard = json.loads(wire.text(wire.prefix + "heard"))
-    assert heard == {"capabilities": {"roots": {}, "extensions": {"x.example/other": {}}}, "task": None}
+    others = {"roots": {}, "extensions": {"x.example/other": {}}, "experimental": {"x": {}}}
+    assert heard == {"capabilities": others, "task": None}
 
 
 @pytest.mark.promise("nothing-lost")
@@ -52,6 +56,22 @@ def test_the_result_of_a_tool_that_could_be_a_task_passes_the_gate(wire: Wire) -
     result = wire.call(wire.prefix + "report")
     assert len(json.dumps(result)) < MAX_BYTES
     assert "stored" in result["content"][0]["text"]
+
+
+MALFORMED: list[dict[str, Any]] = [
+    {},
+    {"name": 5},
+    {"name": ["report"]},
+    *({"name": "report", "arguments": each} for each in ([], ["a"], "", "text", 0, False, 5)),
+]
+
+
+@pytest.mark.parametrize("params", MALFORMED, ids=str)
+def test_a_malformed_call_is_refused_and_does_not_go_round_the_gate(wire: Wire, params: dict[str, Any]) -> None:
+    named = {"name": wire.prefix + "report"} if params.get("name") == "report" else {}
+    answer = wire.request("tools/call", {**params, **named})
+    assert answer["error"]["code"] == -32602
+    assert "arguments" in answer["error"]["message"]
 
 
 @pytest.mark.parametrize("name", ["report", "heard", "read_tool_output"])

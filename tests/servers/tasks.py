@@ -14,7 +14,7 @@ MODERN = sys.argv[1] == "modern"
 STUBBORN = "stubborn" in sys.argv
 META = "io.modelcontextprotocol/"
 EXTENSIONS = {META + "tasks": {}, "x.example/other": {"a": 1}}
-CAPABILITIES: dict[str, Any] = {"tools": {}, "extensions": EXTENSIONS, "experimental": {"x": {}}}
+CAPABILITIES: dict[str, Any] = {"tools": {}, "extensions": EXTENSIONS, "experimental": {"x": {}, "tasks": {}, META + "tasks": {}}}
 if not MODERN:
     CAPABILITIES["tasks"] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
 INFO = {"name": "tasks", "version": "1"}
@@ -66,7 +66,7 @@ class Tasks:
                 return {"error": {"code": -32601, "message": "Method not found"}}
 
     def call(self, params: dict[str, Any]) -> dict[str, Any]:
-        name = params["name"]
+        name = params.get("name")
         if name == "heard":
             said = {"capabilities": self.declared, "task": params.get("task")}
             return self.complete(text(json.dumps(said)))

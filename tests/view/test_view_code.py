@@ -18,7 +18,7 @@ PYTHON, RUST = find_comments(["def f():", "    return 1"]), find_comments(["fn f
 
 
 def show(text: str, pattern: re.Pattern[str]) -> str:
-    return "".join(color_code(text, pattern))
+    return color_code(pattern, text)
 
 
 @pytest.mark.parametrize(

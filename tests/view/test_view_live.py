@@ -12,7 +12,7 @@ from overspill.record.events import TokensReported
 from overspill.session.session import Session
 from overspill.settings import Settings
 from overspill.store.files.store import FileStore
-from overspill.view.bells import Bells
+from overspill.view.live import Bells
 
 NEVER = 3600.0
 EVENT = TokensReported(0, 1, 1)

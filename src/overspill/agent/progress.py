@@ -54,7 +54,3 @@ class ModelSaid(Struct, frozen=True):
 
 Progress: TypeAlias = TurnStarted | ModelAnswered | CallStarted | CallEnded | ModelSaid
 Observe: TypeAlias = Callable[[Progress], None]
-
-
-def ignore_progress(_: Progress) -> None:
-    """For runs without an observer."""

@@ -14,8 +14,7 @@ import click
 
 from overspill import __version__
 from overspill.cli import ending
-from overspill.cli.common_options import add_common_options, add_common_options_before
-from overspill.cli.group import CommandGroup
+from overspill.cli.common_options import CommandGroup, add_common_options, add_own_options
 from overspill.cli.stderr import report_usage
 from overspill.errors import OverspillError
 
@@ -79,7 +78,7 @@ def overspill() -> None:
     """Keep large tool outputs out of a model's context, whole, and run slow tools in the background."""
 
 
-add_common_options_before(overspill)
+add_own_options(overspill)
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
@@ -89,7 +88,6 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         cast("TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
     try:
         code = _run(args)
-        ending.flush()
     except (OSError, OverspillError) as problem:
         code = ending.report_failure(problem)
     ending.drop_unwritten()
@@ -112,4 +110,5 @@ def _run(args: Sequence[str] | None) -> int:
         # Click replaces both streams when the reader has gone, and exits with 1, which here means something else.
         sys.stdout, sys.stderr = stdout, stderr
         raise BrokenPipeError
+    stdout.flush()
     return code if isinstance(code, int) else 0

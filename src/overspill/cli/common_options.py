@@ -1,7 +1,8 @@
-"""The options that every command takes, behind its name or before it: -q, -v and --color."""
+"""What commands have in common: -q, -v and --color, behind the name of each or before it, and a hint for a mistyped name."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -9,32 +10,47 @@ from click.core import ParameterSource
 
 from overspill.cli.stderr import is_quiet, is_verbose, set_verbosity
 from overspill.cli.terminal import chosen_color
+from overspill.text.humanize import suggest_nearest
 
 _SHOW_THEIR_LOG = {"proxy", "run", "serve"}
 """Commands that show what is logged by themselves."""
 _COLORS = {"auto": None, "always": True, "never": False}
 
 
+class CommandGroup(click.Group):
+    """Suggests the nearest command for a mistyped name."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        known = self.list_commands(ctx)
+        if args[0] not in known and not args[0].startswith("-"):
+            ctx.fail(f"No such command {args[0]!r}.{suggest_nearest(args[0], known)}")
+        return super().resolve_command(ctx, args)
+
+
+def grace_option(default: float) -> Callable[[Any], Any]:
+    """For commands that serve others."""
+    return click.option(
+        "--grace",
+        type=click.FloatRange(0),
+        default=default,
+        show_default=True,
+        metavar="SECONDS",
+        help="How long calls may take to end after SIGTERM or Ctrl-C.",
+    )
+
+
 def add_common_options(command: click.Command) -> click.Command:
+    """To the command, or to those of a group."""
+    for each in command.commands.values() if isinstance(command, click.Group) else [command]:
+        add_own_options(each)
+    return command
+
+
+def add_own_options(command: click.Command) -> None:
     """Once. Options that a command has itself stay. A hook takes none: whatever its client passes, it must not fail."""
-    if isinstance(command, click.Group):
-        for each in command.commands.values():
-            add_common_options(each)
-        return command
-    return _add(command)
-
-
-def add_common_options_before(group: click.Group) -> click.Group:
-    """To the group itself: `overspill -q stats`."""
-    _add(group)
-    return group
-
-
-def _add(command: click.Command) -> click.Command:
     taken = {spelling for param in command.params for spelling in param.opts}
     if command.name != "hook":
         command.params += [option for option in _make_options() if option.opts[-1] not in taken]
-    return command
 
 
 def is_common(option: click.Option) -> bool:

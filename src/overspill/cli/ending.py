@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from contextlib import suppress
-from typing import NoReturn, TextIO
+from typing import NoReturn
 
 from overspill.cli.stderr import report_error
 from overspill.errors import OverspillError
@@ -54,25 +54,18 @@ def hold_closed_streams() -> None:
         sys.stdout = ClosedOutput()
 
 
-def flush() -> None:
-    sys.stdout.flush()
-
-
 def drop_unwritten() -> None:
     """Python would try again at shutdown, fail again, print a traceback and change the exit code."""
     for stream in (sys.stdout, sys.stderr):
-        if stream is not None:  # pyright: ignore[reportUnnecessaryComparison]
-            _drop_unwritten(stream)
-
-
-def _drop_unwritten(stream: TextIO) -> None:
-    try:
-        stream.flush()
-    except OSError:
-        with suppress(OSError):  # a caller may have put a stream without a file descriptor here
-            null = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(null, stream.fileno())
-            os.close(null)
+        if stream is None:  # pyright: ignore[reportUnnecessaryComparison]
+            continue
+        try:
+            stream.flush()
+        except OSError:
+            with suppress(OSError):  # a caller may have put a stream without a file descriptor here
+                null = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(null, stream.fileno())
+                os.close(null)
 
 
 def _describe(problem: OSError) -> str:

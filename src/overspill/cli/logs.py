@@ -1,23 +1,37 @@
-"""What Overspill logs, shown while a command runs."""
+"""What Overspill logs, shown while a command runs, and traces of the calls in it."""
 
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
 from overspill.cli.stderr import Level, inform, is_verbose, warn
+
+if TYPE_CHECKING:
+    from overspill.record.observers import Observer
 
 _LOGGER = logging.getLogger("overspill")  # by name: importing the room that logs would delay a proxy's servers
 
 
-def _write(text: str, level: Level) -> None:
+def write(text: str, level: Level) -> None:
     (inform if level == "note" else warn)(text)
+
+
+def find_observers() -> tuple[Observer, ...]:
+    """OpenTelemetry, if its SDK was loaded before us, as by `opentelemetry-instrument overspill proxy …`. Else nothing."""
+    if "opentelemetry.sdk.trace" not in sys.modules:
+        return ()
+    from overspill.record.otel import OpenTelemetry
+
+    return (OpenTelemetry(),)
 
 
 @contextmanager
 def show_log(
-    write: Callable[[str, Level], None] = _write, wanted: Callable[[logging.LogRecord], bool] = lambda _: True
+    write: Callable[[str, Level], None] = write, wanted: Callable[[logging.LogRecord], bool] = lambda _: True
 ) -> Generator[None]:
     """Show warnings and which outputs were stored while a command runs, and everything with --verbose."""
     handler = _LogLines(write)

@@ -9,7 +9,6 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -17,6 +16,7 @@ import click
 
 from overspill.cli.stderr import inform
 from overspill.cli.terminal import has_color, on_terminal
+from overspill.text.humanize import to_datetime
 from overspill.text.lenient_json import dumps
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -85,16 +85,8 @@ def _highlight(written: bytes) -> bytes:
 
 
 def format_time(milliseconds: int) -> str:
-    return _to_datetime(milliseconds).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    return to_datetime(milliseconds).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 def format_iso(milliseconds: int) -> str:
-    return _to_datetime(milliseconds).isoformat(timespec="milliseconds")
-
-
-def _to_datetime(milliseconds: int) -> datetime:
-    """A damaged journal may contain any number. One that is not a valid time becomes 1970."""
-    try:
-        return datetime.fromtimestamp(milliseconds / 1000, UTC)
-    except (OverflowError, ValueError, OSError):
-        return datetime.fromtimestamp(0, UTC)
+    return to_datetime(milliseconds).isoformat(timespec="milliseconds")

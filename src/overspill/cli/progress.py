@@ -9,7 +9,6 @@ import logging
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Protocol
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -18,14 +17,9 @@ from rich.text import Text
 
 from overspill.agent.progress import CallEnded, CallStarted, ModelAnswered, ModelSaid, Progress, TurnStarted
 from overspill.cli.consoles import progress_console
-from overspill.cli.logs import show_log
-from overspill.cli.stderr import Level, format_message, inform, is_quiet, warn
+from overspill.cli.logs import show_log, write
+from overspill.cli.stderr import Level, format_message, is_quiet
 from overspill.text.humanize import escape_invisible, format_size
-
-
-class ProgressView(Protocol):
-    def observe(self, event: Progress) -> None: ...
-    def inform(self, text: str) -> None: ...
 
 
 @contextmanager
@@ -33,7 +27,7 @@ def progress(*, verbose: bool) -> Generator[ProgressView]:
     console = progress_console()
     if not console.is_interactive or is_quiet():
         with show_log(wanted=_is_not_shown_yet if verbose else _is_relevant):
-            yield _Lines(verbose=verbose)
+            yield ProgressView(verbose=verbose)
         return
     display = _Display(console, verbose=verbose)
     with (
@@ -43,25 +37,28 @@ def progress(*, verbose: bool) -> Generator[ProgressView]:
         yield display
 
 
-class _Lines:
+class ProgressView:
+    """Lines on standard error: of each step if `verbose`, otherwise only of warnings."""
+
     def __init__(self, *, verbose: bool) -> None:
         self._verbose = verbose
 
     def observe(self, event: Progress) -> None:
-        text = describe(event)
-        if text and _is_warning(event):
-            warn(text)
-        elif text and self._verbose:
-            inform(text)
+        is_warning = isinstance(event, ModelSaid) and event.warning
+        if (is_warning or self._verbose) and (text := describe(event)):
+            self.log(text, "warning" if is_warning else "note")
 
     def inform(self, text: str) -> None:
-        inform(text)
+        self.log(text, "note")
+
+    def log(self, text: str, level: Level) -> None:
+        write(text, level)
 
 
-class _Display:
+class _Display(ProgressView):
     def __init__(self, console: Console, *, verbose: bool) -> None:
+        super().__init__(verbose=verbose)
         self._console = console
-        self._verbose = verbose
         self._turns: dict[str, TurnStarted] = {}
         self._running: dict[tuple[str, str], tuple[str, float]] = {}
         self._status = ""
@@ -74,22 +71,13 @@ class _Display:
                 self._running[event.agent, event.id] = (event.tool, time.monotonic())
             case CallEnded():
                 self._running.pop((event.agent, event.id), None)
+                if event.kept is not None and not self._verbose:
+                    self.inform(describe(event))
             case ModelSaid(warning=False):
                 self._status = event.text
             case _:
                 pass
-        kept = isinstance(event, CallEnded) and event.kept is not None
-        text = describe(event)
-        if text and _is_warning(event):
-            self.warn(text)
-        elif text and (self._verbose or kept):
-            self.inform(text)
-
-    def inform(self, text: str) -> None:
-        self.log(text, "note")
-
-    def warn(self, text: str) -> None:
-        self.log(text, "warning")
+        super().observe(event)
 
     def log(self, text: str, level: Level) -> None:
         self._console.print(Text(format_message(text, level), style="dim"))
@@ -142,7 +130,3 @@ def _is_not_shown_yet(record: logging.LogRecord) -> bool:
 def _is_relevant(record: logging.LogRecord) -> bool:
     """Leave out tools whose threads outlive the session: here they end with the process."""
     return not hasattr(record, "go_on")
-
-
-def _is_warning(event: Progress) -> bool:
-    return isinstance(event, ModelSaid) and event.warning

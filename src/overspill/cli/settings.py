@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from overspill.cli.stderr import warn
 from overspill.errors import SettingsError
 from overspill.settings import PRESETS, Layer, Loaded, load
-from overspill.settings.files import file_layers, parse_yaml
+from overspill.settings.files import parse_yaml
 from overspill.text.urls import mask_password
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -63,10 +63,12 @@ def load_settings(
     assignments: Sequence[str],
     usual: Sequence[Layer] = (),
     *,
+    lasting: str = "",
     forgiving: bool = False,
 ) -> Loaded:
-    """Load the settings of this process and write their warnings to standard error."""
+    """Load the settings of this process and write their warnings to standard error. `lasting`: a command whose outputs last."""
     cli = command_line(preset, assignments)
+    usual = [*usual, *([Layer(lasting, {"storeDir": lasting_store()})] if lasting else [])]
     loaded = load(cli=cli, config=config, cwd=Path(), user_config_dir=user_config_dir(), usual=usual, forgiving=forgiving)
     for warning in loaded.warnings:
         warn(warning)
@@ -74,11 +76,6 @@ def load_settings(
     if context and context.get_parameter_source("store") is ParameterSource.ENVIRONMENT:
         loaded.origins["store"] = f"environment ({_STORE_VARIABLE})"
     return loaded
-
-
-def config_files(config: Path | None) -> list[Layer]:
-    """The files that `load_settings` reads."""
-    return file_layers(config, Path(), user_config_dir())
 
 
 def command_line(preset: str | None, assignments: Sequence[str]) -> dict[str, Any]:

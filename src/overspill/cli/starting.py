@@ -12,17 +12,15 @@ from typing import Any
 import anyio
 
 from overspill.cli import ending
-from overspill.cli.logs import show_log
-from overspill.cli.settings import lasting_store, load_settings, read_variable
+from overspill.cli.logs import find_observers, show_log
+from overspill.cli.settings import load_settings, read_variable
 from overspill.cli.signals import run_until_signal
 from overspill.cli.stderr import inform, is_quiet, with_uvx
-from overspill.cli.tracing import find_observers
 from overspill.cli.unread_stderr import unread_stderr_allowed
 from overspill.errors import MissingPackage, SettingsError
 from overspill.mcp.client.config import ServerConfig, parse_host, read_servers, server_configs
 from overspill.mcp.client.launch import start_early
 from overspill.mcp.proxy.options import PROXY_DEFAULTS, ProxyOptions
-from overspill.settings import Layer
 from overspill.text.humanize import escape_line
 
 _OWN_PREFIX = "OVERSPILL_"
@@ -41,13 +39,12 @@ def start(given: Mapping[str, Any]) -> None:
     """Run the proxy with the options of `overspill proxy`, by name."""
     if not given["address"]:
         ending.require_output()
-    store = Layer("proxy", {"storeDir": lasting_store()})
     # Forgiving: the working directory, and with it the settings file, is chance, and clients show only that a server failed.
     settings = load_settings(
-        given["preset"], given["settings"], given["assignments"], usual=[PROXY_DEFAULTS, store], forgiving=True
+        given["preset"], given["settings"], given["assignments"], [PROXY_DEFAULTS], lasting="proxy", forgiving=True
     ).settings
     quiet = given["quiet"] or is_quiet()
-    log = _make_log(quiet)
+    log: Callable[[str], None] = (lambda _: None) if quiet else inform
     environ = {
         name: value for name, value in os.environ.items() if not name.startswith(_OWN_PREFIX) and name not in given["tokens"]
     }
@@ -74,8 +71,7 @@ def start(given: Mapping[str, Any]) -> None:
 def serve_outputs(family: str) -> None:
     """Serve the retrieval tools for what sessions of this family have stored, without any server."""
     ending.require_output()
-    store = Layer("serve", {"storeDir": lasting_store()})
-    settings = load_settings(None, None, ("async=false",), usual=[PROXY_DEFAULTS, store], forgiving=True).settings
+    settings = load_settings(None, None, ("async=false",), [PROXY_DEFAULTS], lasting="serve", forgiving=True).settings
     options = ProxyOptions(servers={}, environ={}, shared_family=family)
 
     async def run(stop: anyio.Event) -> None:
@@ -146,7 +142,3 @@ def _parse_header(assignment: str, environ: Mapping[str, str]) -> tuple[str, str
     if not equals:
         raise SettingsError(f"--header-env {assignment} has no variable. Write --header-env {assignment}=VARIABLE.")
     return name, read_variable(variable, environ)
-
-
-def _make_log(quiet: bool) -> Callable[[str], None]:
-    return (lambda _: None) if quiet else inform

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Literal, TypeAlias
 
 import click
 
 from overspill.cli.terminal import has_colored_messages
-from overspill.text.humanize import escape_invisible
+from overspill.text.humanize import escape_invisible, suggest_nearest
 
 Level: TypeAlias = Literal["note", "warning", "error"]
 Verbosity: TypeAlias = Literal["quiet", "usual", "verbose"]
@@ -75,12 +73,6 @@ def report_usage(problem: click.ClickException) -> None:
 def with_uvx(command: str) -> str:
     """How to run a command that needs MCP without installing anything."""
     return f"With uv: `uvx --from 'overspill[mcp]' overspill {command}`. "
-
-
-def suggest_nearest(given: str, known: Iterable[str]) -> str:
-    """` Did you mean 'config'?`, to put after a sentence, or nothing."""
-    near = get_close_matches(given, list(known), n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def _describe(problem: click.ClickException) -> str:

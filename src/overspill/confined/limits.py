@@ -25,7 +25,7 @@ def _wait_for_reader_to_go() -> None:
 
 def limit_seconds(seconds: float) -> None:
     """Of processor time, the start included. The system ends the process then."""
-    _limit(resource.RLIMIT_CPU, math.ceil(seconds))
+    _limit(resource.RLIMIT_CPU, math.ceil(seconds), reserve=1)  # without which it would be killed as if by somebody else
 
 
 def limit_more_seconds(seconds: float) -> None:
@@ -57,7 +57,7 @@ def open_no_more() -> None:
     _limit(resource.RLIMIT_NOFILE, 0)
 
 
-def _limit(what: int, most: int) -> None:
+def _limit(what: int, most: int, reserve: int = 0) -> None:
     hard = resource.getrlimit(what)[1]
-    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    resource.setrlimit(what, (most, most))
+    limits = most, most + reserve
+    resource.setrlimit(what, limits if hard == resource.RLIM_INFINITY else (min(limits[0], hard), min(limits[1], hard)))

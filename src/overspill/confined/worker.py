@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
@@ -15,12 +16,16 @@ from msgspec import Struct
 
 from overspill.confined.places import FairPlaces
 
+_OUT_OF_TIME = (signal.SIGALRM, signal.SIGXCPU)
+
 
 class Finished(Struct, frozen=True):
     """What a worker wrote until it ended, and whether it ended by itself and without a failure."""
 
     output: bytes
     is_complete: bool
+    is_late: bool = False
+    """Whether it had no time left, by the clock or of the processor."""
 
 
 class Processes:
@@ -78,7 +83,7 @@ class Worker:
         processes = processes or Processes()
         owned_by = owner or processes
         if not self._places.take(owned_by, deadline):
-            return Finished(b"", is_complete=False)
+            return Finished(b"", is_complete=False, is_late=True)
         try:
             pipe = subprocess.PIPE
             with (
@@ -95,8 +100,8 @@ def _finish(process: subprocess.Popen[bytes], data: bytes | memoryview, seconds:
         output, _ = process.communicate(cast("bytes", data), timeout=seconds)
     except subprocess.TimeoutExpired:
         process.kill()
-        output, _ = process.communicate()
+        return Finished(process.communicate()[0], is_complete=False, is_late=True)
     except BaseException:
         process.kill()
         raise
-    return Finished(output, process.returncode == 0)
+    return Finished(output, process.returncode == 0, -process.returncode in _OUT_OF_TIME)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import accumulate
 
 import anyio.to_thread
 from msgspec import Struct
@@ -17,7 +18,7 @@ from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.outputs import StoredOutputs
 from overspill.retrieval.pages import FOOTER_BYTES, Page, make_page, shrink
 from overspill.retrieval.views import describe_gaps
-from overspill.sql.answers import SqlAnswer, explain_failure, read_answer
+from overspill.sql.answers import SqlAnswer, explain_failure, read_answer, spell_cell
 from overspill.sql.library import QueryResult, Source, SqlLibrary
 from overspill.types import Kept, Lineage, LineageSource, ToolCall
 
@@ -34,19 +35,25 @@ class SqlReply(Struct, frozen=True):
     stored: StoredOutput
     kept: Kept | None = None
 
+    @property
+    def whole(self) -> Page:
+        return make_page(self.stored, self.answer.text, self._notes(len(self.answer.rows)))
+
     def page(self, bound: Bound) -> Page:
-        room = shrink(bound, FOOTER_BYTES) if self.kept else bound
-        shown, lines = 0, self.answer.lines
-        size = len(lines[0].encode("utf-8", "replace"))
-        for line in lines[1:]:
-            size += 1 + len(line.encode("utf-8", "replace"))
-            if size > min(room.bytes, room.chars or room.bytes):
-                break
-            shown += 1
+        if bound.holds((whole := self.whole).text):
+            return whole
+        room = shrink(bound, FOOTER_BYTES + len("\n".join(self._notes(0)[:-1]).encode()))
+        lines = _take(self.answer.lines, room)
+        if lines:
+            return make_page(self.stored, "\n".join(lines), self._notes(len(lines) - 1))
+        names = _take([spell_cell(name) for name in self.answer.columns], room)
+        named = wording.sql_columns(len(self.answer.columns), len(names))
+        return make_page(self.stored, "\t".join(names), [named, *self._notes(0)])
+
+    def _notes(self, shown: int) -> list[str]:
         notes = [note if note.startswith("[") else f"[{note}]" for note in self.answer.notes]
         stored = len(self.answer.rows)
-        notes.append(wording.sql_rows(self.answer.total, shown, stored, self.kept.name if self.kept else ""))
-        return make_page(self.stored, "\n".join(lines[: shown + 1]), notes)
+        return [*notes, wording.sql_rows(self.answer.total, shown, stored, self.kept.name if self.kept else "")]
 
 
 class OutputTables:
@@ -77,7 +84,7 @@ class OutputTables:
         except TimeoutError:
             raise BadRequest(wording.STILL_LOADING) from None
         kept = None
-        if sum(len(line.encode("utf-8", "replace")) + 1 for line in answer.lines) > min(bound.bytes, bound.chars or bound.bytes):
+        if answer.rows and not bound.holds(SqlReply(answer, stored).whole.text):
             sources = tuple(LineageSource(name, each.kept.handle, each.kept.sha256) for name, each in outputs.items())
             kept = await self._keep(found.lines, Lineage(_record(statement), sources))
         return SqlReply(answer, stored, kept)
@@ -115,6 +122,12 @@ class OutputTables:
         except BaseException:
             collected.discard()
             raise
+
+
+def _take(parts: list[str], room: Bound) -> list[str]:
+    """The first ones, as many as there is room for with something between them."""
+    sizes = accumulate(len(part.encode("utf-8", "replace")) + 1 for part in parts)
+    return parts[: sum(size <= room.least_bytes for size in sizes)]
 
 
 def _record(statement: str) -> str:

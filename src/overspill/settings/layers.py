@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 from msgspec import Struct
 
 from overspill.errors import SettingsError
-from overspill.settings.limits import Contradiction, find_contradictions
 from overspill.settings.presets import PRESETS
 from overspill.settings.reading import OWN_PLACES, SOMEBODY_ELSES, Layer, Reading
 from overspill.settings.schema import Path, Values, dotted_path, fields, flatten, keys_along
@@ -18,6 +17,8 @@ from overspill.text.humanize import shorten
 
 _SHOWN_DIGITS = 30
 _PRESET: Path = ("preset",)
+_INLINE, _REFERENCE = "inline_limit", "artifact_threshold"
+_GENERAL: tuple[Path, Path] = ("truncation", _INLINE), ("truncation", _REFERENCE)
 
 
 class Resolved(Struct, frozen=True):
@@ -28,12 +29,19 @@ class Resolved(Struct, frozen=True):
     warnings: tuple[str, ...]
 
 
+class Contradiction(Struct, frozen=True):
+    """The path of an `inlineLimit`, and that of the `artifactThreshold` which is below it."""
+
+    inline: Path
+    reference: Path
+
+
 def resolve(root: type, layers: Sequence[Layer]) -> Resolved:
     """The layers, strongest first, over the presets they choose, over the defaults."""
     readings = [Reading(root, layer) for layer in layers]
     warnings = [warning for reading in readings for warning in reading.warnings]
     merged = _merge(root, readings)
-    while wrong := list(find_contradictions(merged.values)):
+    while wrong := list(_find_contradictions(merged.values)):
         if not (ignored := _take_back(readings, wrong)):
             raise SettingsError(_describe(root, merged, wrong[0]))
         warnings.append(f"Ignored: {_name_keys(root, ignored)}. {_describe(root, merged, wrong[0])}")
@@ -75,6 +83,15 @@ def nest(section: type, values: Mapping[Path, Any]) -> dict[str, Any]:
         else:
             arguments[field.name] = field.section(**nest(field.section, own))
     return arguments
+
+
+def _find_contradictions(values: Values) -> Iterator[Contradiction]:
+    """In the general limits, and in each rule for a tool or server together with the general ones."""
+    for section in {path[:-1]: None for path in values if path[-1] in (_INLINE, _REFERENCE)}:
+        inline, reference = (own if (own := (*section, usual[-1])) in values else usual for usual in _GENERAL)
+        limit, threshold = values[inline], values[reference]
+        if limit is not None and threshold is not None and limit > threshold:
+            yield Contradiction(inline, reference)
 
 
 def _take_back(readings: Sequence[Reading], wrong: Sequence[Contradiction]) -> list[Path]:

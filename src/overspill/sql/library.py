@@ -41,10 +41,7 @@ _FOLDER = Path(__file__).parent
 
 _loader = Worker(_FOLDER / "load_worker.py", max_running=MAX_PROCESSES, max_seconds=LOAD_SECONDS, max_each=1)
 _querier = Worker(_FOLDER / "query_worker.py", max_running=MAX_PROCESSES, max_seconds=10.0)
-
-
-_LATE = Result()
-"""In place of the answer that a query did not give in time."""
+_ENDED = "ended without an answer: it was killed, or it failed. There may be too little memory. Ask again, or ask for less."
 
 
 class Source(Struct, frozen=True):
@@ -139,9 +136,7 @@ class SqlLibrary:
                 loaded[last], result = self._find_or_load(sources[last], at_once, last)
                 request = replace(request, databases=self._databases(loaded, sources))
             if result is None:
-                result = next((msgspec.json.decode(line, type=Result) for line in self._run(_querier, request, seconds)), _LATE)
-            if result is _LATE:
-                raise BadRequest(f"The query took longer than {seconds:g} seconds, or more memory than it may use.")
+                result = _read_result(*self._run(_querier, request, seconds), seconds)
             file = Path(folder, "result")
             lines = file.read_bytes() if file.exists() and not result.failed else b""
         return QueryResult(result, lines, {name: loaded[name] for name in sources})
@@ -178,10 +173,10 @@ class SqlLibrary:
                 query,
                 name,
             )
-            lines = self._run(_loader, request, LOAD_SECONDS + (query.seconds if query else 0))
+            lines, is_late = self._run(_loader, request, LOAD_SECONDS + (query.seconds if query else 0))
         if not lines:
-            late = f"within {LOAD_SECONDS} seconds and {MAX_MEMORY_BYTES >> 20} MB of memory."
-            raise BadRequest(f"{source.label} could not be loaded {late}")
+            late = f"{source.label} could not be loaded within {LOAD_SECONDS} seconds and {MAX_MEMORY_BYTES >> 20} MB of memory."
+            raise BadRequest(late if is_late else f"The process that loads {source.label} {_ENDED}")
         found = msgspec.json.decode(lines[0], type=Loaded)
         if found.failed:
             raise BadRequest(f"The tables in {source.label} could not be read: {found.failed}")
@@ -190,7 +185,7 @@ class SqlLibrary:
             self._make_room()
         if query is None or not found.tables:
             return found, None
-        return found, next((msgspec.json.decode(line, type=Result) for line in lines[1:]), _LATE)
+        return found, _read_result(lines[1:], is_late, query.seconds)
 
     def _make_room(self) -> None:
         sizes = {key: self._file(key).stat().st_size for key in self._loaded if self._file(key).exists()}
@@ -200,14 +195,14 @@ class SqlLibrary:
             del sizes[key], self._loaded[key]
             self._file(key).unlink(missing_ok=True)
 
-    def _run(self, worker: Worker, request: Struct, seconds: float) -> list[bytes]:
-        """The answers that the process gave: fewer if it did not end in time or was ended."""
+    def _run(self, worker: Worker, request: Struct, seconds: float) -> tuple[list[bytes], bool]:
+        """The answers that the process gave, and whether it lacked the time for more."""
         try:
-            lines = worker.run(msgspec.json.encode(request), seconds, self._processes).output.split(b"\n")[:-1]
+            done = worker.run(msgspec.json.encode(request), seconds, self._processes)
         except OSError as error:
             raise BadRequest(f"The process that runs SQL did not start: {error.strerror}.") from None
         self._check()
-        return lines
+        return done.output.split(b"\n")[:-1], done.is_late
 
     def _check(self) -> None:
         if self._processes.are_ended:
@@ -222,6 +217,13 @@ class SqlLibrary:
             if self._root is None:
                 self._root = ScratchFolder("overspill-sql-")
             return self._root.path
+
+
+def _read_result(lines: list[bytes], is_late: bool, seconds: float) -> Result:
+    if lines:
+        return msgspec.json.decode(lines[0], type=Result)
+    late = f"The query took longer than {seconds:g} seconds, or more memory than it may use."
+    raise BadRequest(late if is_late else f"The process that runs the query {_ENDED}")
 
 
 def _copy(reader: Reader, target: Path) -> Path:

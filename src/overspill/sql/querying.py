@@ -131,11 +131,15 @@ def _answer(result: Any, file: BinaryIO, max_bytes: int) -> Result:
 
 def _distinguish(names: list[str]) -> list[str]:
     """The result becomes lines of JSON, in which no key may occur twice."""
-    seen: dict[str, int] = {}
+    seen = dict.fromkeys(names, 0)
     found: list[str] = []
     for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        found.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
+        seen[name] += 1
+        chosen = name
+        while seen[name] > 1 and (chosen := f"{name}_{seen[name]}") in seen:
+            seen[name] += 1
+        seen.setdefault(chosen, 1)
+        found.append(chosen)
     return found
 
 

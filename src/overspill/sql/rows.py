@@ -15,7 +15,7 @@ from overspill.errors import BadRequest
 from overspill.lexical.kinds.delimited import Dialect
 from overspill.reading.query.pointer import split_pointer
 from overspill.sql.tables.commits import split_commits
-from overspill.sql.tables.delimited import MAX_FIELD_CHARS, MAX_SHORT_BYTES, SAMPLE_BYTES, find_short_dialect, read_heading
+from overspill.sql.tables.delimited import MAX_FIELD_CHARS, MAX_SHORT_BYTES, find_short_dialect, read_heading
 from overspill.sql.tables.kind import find_kind
 from overspill.sql.tables.logs import split_events
 from overspill.sql.tables.nested import BEFORE_VALUE, Elements, Members
@@ -98,7 +98,7 @@ def _skip_to_value(text: Text, position: int) -> int:
 
 def _find_record(text: Text, row: int, dialect: Dialect | None = None) -> Span:
     csv.field_size_limit(MAX_FIELD_CHARS)
-    heading = read_heading(bytes(text[:SAMPLE_BYTES]), dialect)
+    heading = read_heading(text, dialect)
     lines = _Lines(text)
     rows = csv.reader((line.replace("\0", "") for line in lines), delimiter=heading.mark)
     start, number = 0, -int(heading.has_names)

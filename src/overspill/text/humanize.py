@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from difflib import get_close_matches
 
 ELLIPSIS = "…"
@@ -20,6 +21,20 @@ def suggest(given: Iterable[str], known: Sequence[str]) -> str:
         if each not in known and (near := get_close_matches(each, known, n=1)):
             return f" (did you mean {near[0]!r} instead of {each!r}?)"
     return ""
+
+
+def suggest_nearest(given: str, known: Iterable[str]) -> str:
+    """` Did you mean 'config'?`, to put after a sentence, or nothing."""
+    near = get_close_matches(given, list(known), n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def to_datetime(milliseconds: int) -> datetime:
+    """In UTC. A damaged journal may contain any number. One that is not a valid time becomes 1970."""
+    try:
+        return datetime.fromtimestamp(milliseconds / 1000, UTC)
+    except (OverflowError, ValueError, OSError):
+        return datetime.fromtimestamp(0, UTC)
 
 
 def format_size(count: int) -> str:

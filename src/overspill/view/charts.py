@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -15,6 +15,7 @@ from overspill.view.records import DAY_MS, Savings, SavingsKey, SessionRecord
 MAX_POINTS = 2_000
 """Of a plot. With more, each point stands for several steps."""
 Grouping: TypeAlias = Literal["tool", "server", "day"]
+N = TypeVar("N", int, str)
 GROUPINGS: dict[str, Grouping] = {"tool": "tool", "server": "server", "day": "day"}
 
 
@@ -70,21 +71,21 @@ def _thin(points: list[ContextPoint]) -> list[ContextPoint]:
 
 def sum_savings(records: Iterable[SessionRecord], grouping: Grouping) -> list[tuple[str, Savings]]:
     """By tool or server, the most saved first; by day, in order."""
-    sums: dict[str, Savings] = {}
-    for record in records:
-        for key, found in record.savings.items():
-            sums.setdefault(_name(key, grouping), Savings()).add(found)
-    rows = list(sums.items())
+    rows = _sum_by(lambda key: _name(key, grouping), records).items()
     return sorted(rows) if grouping == "day" else sorted(rows, key=lambda row: -row[1].saved_tokens)
 
 
 def sum_days(records: Iterable[SessionRecord]) -> list[tuple[int, Savings]]:
     """By the second at which each day begins."""
-    sums: dict[int, Savings] = {}
+    return [(day * (DAY_MS // 1000), found) for day, found in sorted(_sum_by(lambda key: key.day, records).items())]
+
+
+def _sum_by(name: Callable[[SavingsKey], N], records: Iterable[SessionRecord]) -> dict[N, Savings]:
+    sums: dict[N, Savings] = {}
     for record in records:
         for key, found in record.savings.items():
-            sums.setdefault(key.day, Savings()).add(found)
-    return [(day * (DAY_MS // 1000), found) for day, found in sorted(sums.items())]
+            sums.setdefault(name(key), Savings()).add(found)
+    return sums
 
 
 def _name(key: SavingsKey, grouping: Grouping) -> str:

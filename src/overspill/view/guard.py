@@ -54,10 +54,6 @@ class Entrance:
     def start_path(self) -> str:
         return f"{self.folder}/?{TOKEN}={self._token or ''}"
 
-    @property
-    def is_used(self) -> bool:
-        return self._token is None
-
     def exchange(self, token: str) -> bool:
         """Whether this is the token. From now on it is worthless."""
         if self._token is None or not _are_equal(token, self._token):

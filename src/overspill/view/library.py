@@ -93,9 +93,6 @@ class Library:
         self._records[label.session] = record
         with suppress(HandleError, StoreError):  # the session ended while we looked; what was read stays true
             record.read(lines)
-        self._forget_oldest()
-        return record
-
-    def _forget_oldest(self) -> None:
         while len(self._records) > 1 and sum(len(each.kept) for each in self._records.values()) > MAX_REMEMBERED_OUTPUTS:
             self._records.popitem(last=False)
+        return record

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from re import Pattern
 
 from markupsafe import Markup, escape
 
@@ -19,7 +18,7 @@ _GOES_ON = '<span class="cut" title="The line goes on">…</span>'
 
 
 def show_lines(window: Window, layout: Layout) -> Markup:
-    show = partial(_show_code, find_comments([line.text for line in window.lines])) if layout == "definitions" else _show_text
+    show = partial(color_code, find_comments([line.text for line in window.lines])) if layout == "definitions" else escape
     return Markup("\n".join(_show_line(line, layout, show) for line in window.lines))  # noqa: S704  # all text in it is escaped below
 
 
@@ -38,11 +37,3 @@ def _show_pieces(line: Line, show: Callable[[str], str]) -> Iterator[str]:
         yield f"<mark>{text}</mark>" if piece.is_marked else text
     if line.continues:
         yield _GOES_ON
-
-
-def _show_text(text: str) -> str:
-    return str(escape(text))
-
-
-def _show_code(pattern: Pattern[str], text: str) -> str:
-    return "".join(color_code(text, pattern))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -18,7 +18,13 @@ from overspill.view.timeline import make_timeline
 SESSIONS_PER_PAGE = 50
 ROWS_PER_PAGE = 200
 OUTPUTS_PER_PAGE = 100
-STATES = ("all", "live", "ended", "failed", "running")
+STATES: dict[str, Callable[[SessionRecord], bool]] = {
+    "all": lambda _: True,
+    "live": lambda record: record.label.live,
+    "ended": lambda record: not record.label.live,
+    "failed": lambda record: record.errors > 0,
+    "running": lambda record: bool(record.running),
+}
 
 
 class Pages:
@@ -31,7 +37,7 @@ class Pages:
         if state not in STATES:
             raise BadRequest(f"state must be one of: {', '.join(STATES)}.")
         records = self._library.sessions()
-        found = [record for record in records if _is_in(record, state) and record.matches(words)]
+        found = [record for record in records if STATES[state](record) and record.matches(words)]
         page = Page(len(found), read_number(request, "page", 1), SESSIONS_PER_PAGE)
         template = "_sessions.html" if "hx-request" in request.headers else "sessions.html"
         return self._showing.page(
@@ -86,19 +92,4 @@ class Pages:
 
 
 def _plot(steps: list[int], entered: list[int], kept_out: list[int]) -> JSONResponse:
-    content: dict[str, Any] = {"steps": steps, "entered": entered, "keptOut": kept_out}
-    return JSONResponse(content)
-
-
-def _is_in(record: SessionRecord, state: str) -> bool:
-    match state:
-        case "live":
-            return record.label.live
-        case "ended":
-            return not record.label.live
-        case "failed":
-            return record.errors > 0
-        case "running":
-            return bool(record.running)
-        case _:
-            return True
+    return JSONResponse({"steps": steps, "entered": entered, "keptOut": kept_out})

@@ -100,22 +100,18 @@ class SessionRecord:
         self.jobs: dict[str, JobChanged] = {}
         self.savings: dict[SavingsKey, Savings] = {}
         self.passed_chars = 0
-        self._lines = 0
-        """Of the journal that were read."""
-
-    @property
-    def events(self) -> int:
-        return self._lines
+        self.events = 0
+        """Lines of the journal that were read."""
 
     def read(self, lines: Iterable[bytes]) -> None:
         """All lines of the journal from its beginning. Those that were read before are skipped."""
 
         def count(fresh: Iterable[bytes]) -> Iterator[bytes]:
             for line in fresh:
-                self._lines += 1
+                self.events += 1
                 yield line
 
-        for event in read_events(count(islice(lines, self._lines, None))):
+        for event in read_events(count(islice(lines, self.events, None))):
             self._add(event)
 
     @property
@@ -157,7 +153,8 @@ class SessionRecord:
         self.last_ms = max(self.last_ms, event.t)
         match event:
             case ToolCalled():
-                self.tools[self._tell_apart(event.tool)] += 1
+                is_told_apart = event.tool in self.tools or len(self.tools) < MAX_TOOLS
+                self.tools[event.tool if is_told_apart else _OTHERS] += 1
                 self._note_reply(event)
                 if not event.truncated:
                     self.passed_chars += event.chars_out
@@ -185,9 +182,6 @@ class SessionRecord:
     def _note_reply(self, event: ToolCalled | TextShown) -> None:
         if event.id and event.reply is not None:
             self.replies.setdefault(event.id, event.reply)
-
-    def _tell_apart(self, tool: str) -> str:
-        return tool if tool in self.tools or len(self.tools) < MAX_TOOLS else _OTHERS
 
     def _find(self, t: int, server: str, tool: str) -> Savings:
         key = SavingsKey(t // DAY_MS, server, tool)

@@ -7,13 +7,15 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from overspill.errors import HandleError
+from overspill.errors import HandleError, OverspillError
+from overspill.gate.replies import OutputText, draft_handle
 from overspill.reading.positions import View
+from overspill.retrieval.output import StoredOutput
+from overspill.settings import Settings
 from overspill.store.readers import BytesReader
-from overspill.text.encoding import decode
+from overspill.text.encoding import clean, decode
 from overspill.view.asking import read_number
 from overspill.view.library import Library
-from overspill.view.replies import rebuild_reply
 from overspill.view.showing import Showing
 from overspill.view.windows import make_window
 
@@ -46,3 +48,16 @@ class ReplyPages:
         if "hx-request" in request.headers:
             return self._showing.page(part, **values)  # htmx shows no answer that says it failed
         return self._showing.page("reply.html", status, part=part, **values)
+
+
+def rebuild_reply(stored: StoredOutput) -> str:
+    """What today's defaults would show: the journal holds no content. Empty if there is none to rebuild: the output is damaged,
+    not plain text, or was stored by the host itself."""
+    kept = stored.kept
+    if stored.damage or kept.media != "text" or kept.reason == "requested":
+        return ""
+    try:
+        drafts = draft_handle(kept, OutputText(stored.reader, kept.size), Settings())
+    except OverspillError:
+        return ""
+    return clean(drafts[0].text)

@@ -93,7 +93,8 @@ class Searches:
                 return self._ask_engine(text, words, key)
             case "query":
                 found = query(text.reader, words, Bound(_MAX_ANSWER_BYTES))
-                return Found(text=found.text, notes=(found.note,) if found.note else _tell_rest(found.next))
+                rest = f"The string goes on after its first {found.next:,} characters." if found.next else ""
+                return Found(text=found.text, notes=tuple(filter(None, [found.note or rest])))
             case "sql":
                 return self._ask_tables(text, words, key)
 
@@ -169,7 +170,3 @@ def _find_line_end(buffer: memoryview, at: int) -> int:
             return at + found + 1
         at += 1 << 20
     return len(buffer)
-
-
-def _tell_rest(following: int | None) -> tuple[str, ...]:
-    return (f"The string goes on after its first {following:,} characters.",) if following else ()

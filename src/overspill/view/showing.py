@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
-from overspill.text.humanize import count_noun, escape_invisible, format_size, one_line
+from overspill.text.humanize import count_noun, escape_invisible, format_size, one_line, to_datetime
 
 FOLDER = Path(__file__).parent
 
@@ -21,20 +20,11 @@ def show_visibly(value: Any) -> Any:
 
 
 def format_time(milliseconds: int) -> str:
-    """In UTC. A damaged journal may contain any number; one that is not a valid time becomes 1970."""
-    try:
-        moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
-    except (OverflowError, ValueError, OSError):
-        moment = datetime.fromtimestamp(0, UTC)
-    return moment.strftime("%Y-%m-%d %H:%M:%S")
+    return to_datetime(milliseconds).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def format_seconds(milliseconds: int) -> str:
     return f"{milliseconds} ms" if abs(milliseconds) < 1000 else f"{milliseconds / 1000:,.1f} s"
-
-
-def format_number(value: int) -> str:
-    return f"{value:,}"
 
 
 class Showing:
@@ -59,7 +49,7 @@ class Showing:
             seconds=format_seconds,
             size=format_size,
             count=count_noun,
-            number=format_number,
+            number="{:,}".format,
             line=one_line,
         )
 

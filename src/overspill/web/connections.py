@@ -16,6 +16,8 @@ from overspill.web.descriptors import max_files
 
 LET_IN = "overspill.let_in"
 """A guard sets this in the scope of a request that it lets in. All others can be closed at any time."""
+IS_STREAM = "overspill.is_stream"
+"""And this, whether its answer lasts until one side hangs up."""
 _MAX_WAITING = 256
 _REQUEST_SECONDS = 20.0
 _MIN_BYTES_PER_SECOND = 16 * 1024  # slower than any network on which people send megabytes
@@ -51,9 +53,21 @@ class HttpConnection(H11Protocol):
 
     def on_response_complete(self) -> None:
         self._was_let_in |= LET_IN in self.scope
+        if not self._was_let_in and self.conn.trailing_data[0]:
+            self.transport.close()  # a stranger who queues requests would keep us busy
         super().on_response_complete()
         self._update_timer(begins=True)
         self._make_room()
+
+    def send_400_response(self, msg: str) -> None:
+        """The rest of a request is invalid. It may have an answer already, and otherwise gets none but this."""
+        if self.cycle:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:
+            self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()

@@ -6,16 +6,18 @@ import asyncio
 import socket
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from typing import cast
 
 import anyio
 import anyio.abc
 import anyio.lowlevel
 import uvicorn
 
-from overspill.web.connections import HttpConnection, close_longest_waiting, max_waiting
+from overspill.web.connections import IS_STREAM, HttpConnection, close_longest_waiting, max_waiting
 from overspill.web.descriptors import USED_UP, Descriptors
 
 _HANDSHAKE_SECONDS = 20.0
+_LAST_SECONDS = 1.0  # for requests to end after their clients were hung up on
 _PAUSE_SECONDS = 0.1  # until the next try, when a connection could not be accepted
 
 
@@ -52,7 +54,20 @@ class WebServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._listener.close()
-        await super().shutdown(sockets)
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._hang_up)
+            await super().shutdown(sockets)
+            group.cancel_scope.cancel()
+
+    async def _hang_up(self) -> None:
+        """Streams never end by themselves. uvicorn would cancel what has not ended in time, and log a traceback for each."""
+        connections = cast("set[HttpConnection]", self.server_state.connections)
+        for each in list(connections):
+            if each.scope is not None and each.scope.get(IS_STREAM):
+                each.transport.close()
+        await anyio.sleep(max(0, (self.config.timeout_graceful_shutdown or 0) - _LAST_SECONDS))
+        for each in list(connections):
+            each.transport.abort()
 
     async def on_tick(self, counter: int) -> bool:
         if self._descriptors.are_short and counter % 10 == 0:  # once a second

@@ -61,6 +61,7 @@ from overspill.wording.retrieval import (
     partial,
     place,
     retrieval_failure,
+    sql_columns,
     sql_rows,
     too_large,
     unknown_handle,

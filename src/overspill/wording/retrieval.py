@@ -148,12 +148,16 @@ def continuation(ask: str) -> str:
 
 def sql_rows(total: int, shown: int, stored: int, name: str) -> str:
     """`name` is the output that has the first `stored` rows, if not all are shown."""
-    counted = "1 row" if total == 1 else f"{total:,} rows"
+    counted = count_noun(total, "row")
     if shown == total:
         return f"[{counted}]"
     which = "All" if stored == total else f"The first {stored:,}"
     where = f' {which} are stored as {name}, which mode="sql" can query.' if name else ""
     return f"[{counted}, of which the first {shown:,} are shown.{where}]"
+
+
+def sql_columns(total: int, shown: int) -> str:
+    return f"[{count_noun(total, 'column')}, of which the first {shown:,} are named.]"
 
 
 def no_table(kind: str) -> str:

@@ -54,15 +54,22 @@ attempt()
 @pytest.mark.slow
 def test_a_worker_ends_when_it_has_used_its_processor_time(tmp_path: Path):
     done = make_worker(tmp_path, "limits.limit_seconds(1)\nprint('begun', flush=True)\nwhile True: pass\n").run(b"")
-    assert (done.output, done.is_complete) == (b"begun\n", False)
+    assert (done.output, done.is_complete, done.is_late) == (b"begun\n", False, True)
 
 
 @pytest.mark.slow
 def test_a_worker_that_waits_for_ever_is_killed(tmp_path: Path):
     code = "import threading\nprint('begun', flush=True)\nthreading.Event().wait()\n"
     done = make_worker(tmp_path, code, seconds=2).run(b"")
-    assert not done.is_complete
+    assert (done.is_complete, done.is_late) == (False, True)
     assert done.output in (b"begun\n", b"")
+
+
+@pytest.mark.parametrize("end", ["os.kill(os.getpid(), signal.SIGKILL)", "os.abort()", "sys.exit(1)"])
+def test_a_worker_that_is_killed_or_fails_is_not_late(tmp_path: Path, end: str):
+    code = f"import os, signal\nlimits.limit_files(0)\nlimits.limit_seconds(60)\n{end}\n"
+    done = make_worker(tmp_path, code).run(b"")
+    assert (done.output, done.is_complete, done.is_late) == (b"", False, False)
 
 
 def test_a_worker_gets_its_work_and_nothing_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

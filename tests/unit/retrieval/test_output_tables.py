@@ -110,6 +110,31 @@ async def test_a_running_tool_has_no_table_yet(session: Session) -> None:
     tool.release()
 
 
+@pytest.mark.parametrize("names", [["n" * 60_000], [f"{'n' * 50}{each}" for each in range(1_500)]], ids=["long", "many"])
+async def test_names_of_columns_that_do_not_fit_are_counted(session: Session, names: list[str]) -> None:
+    kept = await session.keep(USERS, "users")
+    columns = ", ".join(f'id AS "{name}"' for name in names)
+    text, is_error = await ask(session, kept.name, f"SELECT {columns} FROM output")
+    assert (len(text) <= (session.settings.answer_max_bytes or 0), is_error) == (True, False)
+    *block, columns, rows = text.split("\n")
+    shown = block[1].split("\t") if block else []
+    assert (shown, len(shown) > 200) == (names[: len(shown)], len(names) > 1)
+    assert columns == wording.sql_columns(len(names), len(shown))
+    assert rows.startswith("[3 rows, of which the first 0 are shown. All are stored as out_")
+
+
+async def test_a_result_without_rows_is_not_stored(session: Session) -> None:
+    kept = await session.keep(USERS, "users")
+    text, _ = await ask(session, kept.name, f'SELECT id AS "{"n" * 60_000}" FROM output WHERE false')
+    assert text == "[1 column, of which the first 0 are named.]\n[0 rows]"
+    assert [other.id for other in session.kept()] == [kept.id]
+
+
+async def test_every_value_of_a_row_is_shown_whatever_its_columns_are_called(session: Session) -> None:
+    answer = await session.sql("SELECT 1 AS a, 2 AS a, 3 AS a_2, 4 AS a, 5 AS a_2")
+    assert (answer.columns, answer.rows) == (("a", "a_3", "a_2", "a_4", "a_2_2"), ((1, 2, 3, 4, 5),))
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").exists(), reason="finds the process in /proc")
 async def test_a_process_killed_in_the_middle_of_a_query_is_an_answer(session: Session) -> None:
@@ -125,7 +150,8 @@ async def test_a_process_killed_in_the_middle_of_a_query_is_an_answer(session: S
         await until(lambda: find_processes("query"))
         for process in find_processes("query"):
             os.kill(process, signal.SIGKILL)
-    assert answers == [("The query took longer than 10 seconds, or more memory than it may use.", True)]
+    ended = "ended without an answer: it was killed, or it failed. There may be too little memory. Ask again, or ask for less."
+    assert answers == [(f"The process that runs the query {ended}", True)]
     assert (await session.sql(f"SELECT count(*) FROM {kept.name}")).rows == ((3,),)
 
 

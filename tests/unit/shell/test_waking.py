@@ -6,7 +6,7 @@ import pytest
 WAITING = """
 import signal, threading, time
 import anyio
-from overspill.cli.termination import Interrupted, cancel_on_signal
+from overspill.cli.signals import Interrupted, cancel_on_signal
 from overspill.shell.command import SignalForwarder
 
 def strike(ended):  # the kernel may choose any thread; Python calls the handler in the main thread

@@ -167,6 +167,30 @@ def test_rows_above_the_header_are_left_out_and_reported() -> None:
     assert notes == ("output: 1 row above the header left out.",)
 
 
+@pytest.mark.parametrize("end", ["\n", "\r"])
+def test_a_header_may_be_longer_than_what_is_read_to_recognise_it(end: str) -> None:
+    names = [f"{'n' * 90_000}{each}" for each in range(5)]
+    (table,) = load_all("".join(",".join(cells) + end for cells in (names, *["abcde"] * 9)), "csv").tables
+    assert (table.rows, table.note) == (9, "")
+    assert [column.name for column in table.columns] == ["_row", *names]
+
+
+def test_cells_beyond_the_header_have_a_column_of_their_own() -> None:
+    rows, notes = ask("SELECT * FROM output", "_extra,name\n1,a\n2,b,c,d\n", "csv")
+    assert rows == [[1, 1, "a", None], [2, 2, "b", "c,d"]]
+    assert notes == ('output: 1 row with more or fewer cells than the header; more are in "_extra_2".',)
+
+
+@pytest.mark.slow
+def test_cells_beyond_the_header_have_a_column_in_a_wide_table_too() -> None:
+    names, cells = [f"c{each}" for each in range(3_001)], [str(each) for each in range(3_002)]
+    (table,) = load_all("".join(",".join(row) + "\n" for row in (names, cells, cells)), "csv").tables
+    assert [column.name for column in table.columns] == ["_row", *names[:2_999], "_extra"]
+    assert table.note.startswith(
+        '2 rows with more or fewer cells than the header; more are in "_extra". 2 columns after the first 2,999 left out: '
+    )
+
+
 def test_a_line_end_of_an_old_computer_ends_a_row() -> None:
     rows = "".join(f"{n},Leeds,{n}.50\r" for n in range(9))
     assert load("id,city,total\r" + rows, "csv")["output"][0] == 9

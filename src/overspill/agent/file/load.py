@@ -74,7 +74,7 @@ def _load(path: Path, sources: Sources, callers: list[Path], models: Sequence[st
         if tool in agents or tool in NAMES:
             raise SettingsError(f"{file.name} names the agent {name}, but there already is a tool {tool}. Rename the file.")
         agents[tool] = below
-    return Agent(_tool_name(path), file, _count_as_model(_ask_for_intent(loaded)), agents, loaded.warnings)
+    return Agent(_tool_name(path), file, _complete_settings(loaded), agents, loaded.warnings)
 
 
 def _tool_name(path: Path) -> str:
@@ -84,15 +84,13 @@ def _tool_name(path: Path) -> str:
     return name
 
 
-def _ask_for_intent(loaded: Loaded) -> Settings:
-    """Ask the model what it is looking for, unless a setting or a preset says otherwise."""
-    if loaded.origins["intent"] != "default":
-        return loaded.settings
-    return Settings.of({**dict(flatten(Settings, loaded.settings)), ("intent",): "ask"})
-
-
-def _count_as_model(settings: Settings) -> Settings:
-    """Count tokens as the agent's model does, if its vocabulary is known and no other is configured."""
-    if settings.model is not None or not settings.models or not tokens.has_vocabulary(settings.models[0]):
-        return settings
-    return Settings.of({**dict(flatten(Settings, settings)), ("model",): settings.models[0]})
+def _complete_settings(loaded: Loaded) -> Settings:
+    """Unless a setting or a preset says otherwise, ask the model what it is looking for, and count tokens as it does, if its
+    vocabulary is known."""
+    settings = loaded.settings
+    values = dict(flatten(Settings, settings))
+    if loaded.origins["intent"] == "default":
+        values["intent",] = "ask"
+    if settings.model is None and settings.models and tokens.has_vocabulary(settings.models[0]):
+        values["model",] = settings.models[0]
+    return Settings.of(values)

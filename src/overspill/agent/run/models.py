@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 import anyio
 from msgspec.structs import replace
 
+from overspill.agent.file.load import Agent
 from overspill.agent.report import ReportCheck
 from overspill.agent.run.context_guard import ContextGuard
 from overspill.errors import SettingsError
@@ -15,7 +16,7 @@ from overspill.models.endpoints import Endpoint
 from overspill.models.facts import convert_limits
 from overspill.models.opening import open_model
 from overspill.models.protocol import HasConnections, Model, ModelError, Request, Response
-from overspill.models.targets import Targets
+from overspill.models.targets import Observer, Targets
 from overspill.models.written import find_written_calls
 from overspill.settings import Settings
 
@@ -96,3 +97,24 @@ def open_models(
     for problem in failed:
         warn(problem)
     return [TimedModel(model, seconds) for model in opened] if seconds is not None else opened
+
+
+class AgentParts:
+    """What an agent needs besides its session. Creating the parts finds the mistakes that keep an agent from starting."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        models: Mapping[str, Model],
+        endpoints: Mapping[str, Endpoint],
+        *,
+        warn: Callable[[str], None] = lambda _: None,
+        observe: Observer = lambda _: None,
+    ) -> None:
+        opened = open_models(agent.settings, models, endpoints, warn)
+        targets = Targets(opened, retries=agent.settings.max_retries, observe=observe)
+        self.keep_connected = targets.keep_connected
+        self.models = {model.name: model for model in opened}
+        self.guard = ContextGuard(agent.settings, targets.context_window, targets.max_output_tokens)
+        self.reports = ReportCheck(agent.file.keys.output)
+        self.asking = AgentModels(targets, self.guard, self.reports)

@@ -14,7 +14,7 @@ from overspill.agent.internal import BATCH, REPORT, STATUS
 from overspill.agent.progress import CallEnded, CallStarted, ModelSaid, Observe
 from overspill.agent.report import ReportCheck
 from overspill.agent.run.context_guard import ContextGuard
-from overspill.agent.tools.batch import count_calls, has_news, render_results, run_batch
+from overspill.agent.tools.batch import count_calls, run_batch
 from overspill.agent.tools.offers import OfferedTool
 from overspill.errors import BadRequest, OverspillError
 from overspill.gate.collect import block_text, field
@@ -26,6 +26,7 @@ from overspill.retrieval.definitions import definition
 from overspill.session.session import Session
 from overspill.store.meter import chars_in
 from overspill.text.humanize import one_line
+from overspill.text.lenient_json import dumps
 from overspill.types import Reply, ToolCall
 
 _RUN_NOTHING = (STATUS, REPORT)
@@ -161,9 +162,11 @@ class ToolRouter:
             call, self._answer_in_batch, self._quota[call.id], self._session.settings.max_tool_calls_per_turn
         )
         replies = [result.reply for result in results if result.reply]
-        reply = self._answer_directly(call, render_results(results), started, reserved=sum(reply.tokens for reply in replies))
+        text = dumps({"results": [result.to_json() for result in results]}).decode()
+        reply = self._answer_directly(call, text, started, reserved=sum(reply.tokens for reply in replies))
         fits = reply.fits and all(reply.fits for reply in replies)
-        return msgspec.structs.replace(reply, fits=fits, new=has_news(results))
+        has_news = any(result.reply is None or result.reply.new for result in results)
+        return msgspec.structs.replace(reply, fits=fits, new=has_news)
 
     def _share_quota(self, calls: Sequence[ToolCall]) -> dict[str, int]:
         """In the order of the calls, not in the order in which they start."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
 
 import anyio
 from msgspec import Struct
@@ -10,15 +12,14 @@ from msgspec.structs import replace
 
 from overspill.agent import wording
 from overspill.agent.file.load import Agent
-from overspill.agent.progress import ModelAnswered, ModelSaid, Observe, ignore_progress
+from overspill.agent.progress import ModelAnswered, ModelSaid, Observe
 from overspill.agent.run.control import RunControl
-from overspill.agent.run.parts import AgentParts
+from overspill.agent.run.models import AgentParts
 from overspill.agent.run.record import RunRecord, Totals
 from overspill.agent.run.router import ToolRouter
 from overspill.agent.run.turns import Outcome, Turns
 from overspill.agent.tools.functions import FunctionReference
 from overspill.agent.tools.offers import OfferedTool, failure
-from overspill.agent.tools.subagents import as_tool
 from overspill.agent.tools.toolbox import Toolbox, open_tools
 from overspill.errors import OverspillError
 from overspill.models.endpoints import Endpoint
@@ -27,6 +28,7 @@ from overspill.models.targets import Attempt
 from overspill.record.events import AgentStarted, now_ms
 from overspill.record.observers import Observers
 from overspill.session.session import Session
+from overspill.settings import Settings
 from overspill.store.protocols import Store
 from overspill.types import Output
 
@@ -51,7 +53,7 @@ async def run_agent(
     models: Mapping[str, Model] | None = None,
     endpoints: Mapping[str, Endpoint] | None = None,
     control: RunControl | None = None,
-    observe: Observe = ignore_progress,
+    observe: Observe = lambda _: None,
     store: Store | None = None,
     environ: Mapping[str, str] | None = None,
     observers: Observers = (),
@@ -96,12 +98,7 @@ async def _run(
     tools = context.tools.of(agent, functions)
     budget, endpoints = parts.guard.budget, context.endpoints
     session = Session(
-        agent.settings,
-        budget=budget,
-        models=parts.models,
-        endpoints=endpoints,
-        store=context.store,
-        observers=context.observers,
+        agent.settings, budget=budget, models=parts.models, endpoints=endpoints, store=context.store, observers=context.observers
     )
     async with parts.keep_connected(), session:
         record.session = session.id
@@ -134,7 +131,9 @@ async def _converse(turns: Turns, record: RunRecord, session: Session, control: 
 
 
 def _offer_agents(agent: Agent, record: RunRecord, session: Session, context: RunContext) -> dict[str, OfferedTool]:
-    async def run(tool: str, below: Agent, prompt: str) -> str | Output:
+    """A call starts another run, and its report is the tool's output."""
+
+    async def run(tool: str, below: Agent, /, prompt: str) -> str | Output:
         child = _new_record(below, prompt)
         record.below.append(child)
         await _run(below, child, context, (), lambda id: session.note(AgentStarted(now_ms(), tool, id)))
@@ -144,8 +143,19 @@ def _offer_agents(agent: Agent, record: RunRecord, session: Session, context: Ru
         texts = [report.content, *([wording.still_running(running)] if running else [])]
         return report.content if len(texts) == 1 else Output([{"type": "text", "text": text} for text in texts])
 
-    background = agent.settings.background
-    return {name: as_tool(name, below, run, background=background) for name, below in agent.agents.items()}
+    parameters = _describe_parameters(agent.settings)
+    offers: dict[str, OfferedTool] = {}
+    for name, below in agent.agents.items():
+        description = below.file.keys.description or f"Hand a task to the agent {below.name}"
+        offers[name] = OfferedTool(name, description, parameters, partial(run, name, below), kind="agent")
+    return offers
+
+
+def _describe_parameters(settings: Settings) -> dict[str, Any]:
+    prompt = {"type": "string", "description": "The task, with everything the agent needs to know"}
+    later = {"type": "boolean", "description": "true: run in the background from the start, so that you can continue meanwhile"}
+    properties = {"prompt": prompt, **({"async": later} if settings.background else {})}
+    return {"type": "object", "additionalProperties": False, "required": ["prompt"], "properties": properties}
 
 
 def _new_record(agent: Agent, question: str) -> RunRecord:

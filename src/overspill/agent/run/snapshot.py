@@ -86,6 +86,7 @@ def read_snapshot(path: Path) -> dict[str, Any]:
 
 def _summarize(record: RunRecord) -> dict[str, Any]:
     outcome = record.outcome
+    turns = [_build_turn(record, op) for op in record.tree.children if op.kind == "turn"]
     return {
         "agent": record.agent,
         "file": record.file,
@@ -101,14 +102,9 @@ def _summarize(record: RunRecord) -> dict[str, Any]:
         "report": outcome.report and msgspec.to_builtins(outcome.report),
         "warnings": record.warnings,
         "totals": msgspec.to_builtins(record.totals),
-        "opTree": _build_tree(record),
+        "opTree": {"session": record.session, "turns": turns},
         "messages": msgspec.to_builtins(record.messages),
     }
-
-
-def _build_tree(record: RunRecord) -> dict[str, Any]:
-    turns = [op for op in record.tree.children if op.kind == "turn"]
-    return {"session": record.session, "turns": [_build_turn(record, op) for op in turns]}
 
 
 def _build_turn(record: RunRecord, turn: Op) -> dict[str, Any]:

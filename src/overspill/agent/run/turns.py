@@ -14,7 +14,7 @@ from overspill.agent.file.load import Agent
 from overspill.agent.progress import Observe, TurnStarted
 from overspill.agent.report import Report
 from overspill.agent.run.control import RunControl
-from overspill.agent.run.parts import AgentParts
+from overspill.agent.run.models import AgentParts
 from overspill.agent.run.router import ToolRouter
 from overspill.errors import BadRequest
 from overspill.models.conversation import Step, take_step
@@ -122,8 +122,8 @@ class Turns:
     async def _step(self, request: Request, max_turns: int, final: str) -> None:
         percent = self._guard.percent
         if final:
-            running, unread = self._list_running(), self._list_unread()
-            notice = wording.final_notice(self.turn, max_turns, percent, final, self._remark, running, unread)
+            unread = [wording.describe_job(tool, id) for id, tool in self._find_unread().items()]
+            notice = wording.final_notice(self.turn, max_turns, percent, final, self._remark, self._list_running(), unread)
         else:
             status, options = self._session.notice(), self._session.options()
             notice = wording.notice(self.turn, max_turns, percent, status, options, self._remark)
@@ -155,9 +155,6 @@ class Turns:
         known = {job.id for job in self._session.running()} | self._handed_over
         jobs, retrieved = self._router.background.items(), self._session.counters.retrieved
         return {id: tool for id, tool in jobs if id not in known and handles.parse(id)[1] not in retrieved}
-
-    def _list_unread(self) -> tuple[str, ...]:
-        return tuple(wording.describe_job(tool, id) for id, tool in self._find_unread().items())
 
     def _list_running(self) -> tuple[str, ...]:
         return tuple(wording.describe_job(job.tool, job.id) for job in self._session.running())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias, cast
 
 import anyio
@@ -13,7 +13,6 @@ from msgspec import Struct
 from overspill.agent import wording
 from overspill.agent.internal import BATCH, REPORT
 from overspill.errors import BadRequest
-from overspill.text.lenient_json import dumps
 from overspill.types import Reply, ToolCall
 
 Answer: TypeAlias = Callable[[ToolCall], Awaitable[Reply]]
@@ -79,11 +78,3 @@ async def run_batch(call: ToolCall, answer: Answer, quota: int, limit: int) -> l
         for index, entry in enumerate(batch.calls):
             group.start_soon(run_one, index, entry)
     return [results[index] for index in range(len(batch.calls))]
-
-
-def render_results(results: Sequence[BatchResult]) -> str:
-    return dumps({"results": [result.to_json() for result in results]}).decode()
-
-
-def has_news(results: Sequence[BatchResult]) -> bool:
-    return any(result.reply is None or result.reply.new for result in results)

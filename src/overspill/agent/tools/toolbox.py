@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
-from difflib import get_close_matches
 
 from msgspec import Struct
 
@@ -17,6 +16,7 @@ from overspill.agent.tools.offers import OfferedTool
 from overspill.agent.tools.servers import open_servers
 from overspill.errors import SettingsError
 from overspill.retrieval.definitions import TOOLS
+from overspill.text.humanize import suggest_nearest
 
 _FUNCTION_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -100,9 +100,7 @@ def _check_name(name: str) -> str:
 
 
 def _describe_unknown(name: str, file: str, known: list[str]) -> str:
-    near = get_close_matches(name, known, n=1)
-    guess = f" Did you mean {near[0]!r}?" if near else ""
     return (
-        f"{file} names the tool {name!r}, but your settings have it in neither `mcpServers` nor `functions`.{guess} "
-        "An agent file cannot define tools: add it to your own config file, or use --function."
+        f"{file} names the tool {name!r}, but your settings have it in neither `mcpServers` nor `functions`."
+        f"{suggest_nearest(name, known)} An agent file cannot define tools: add it to your own config file, or use --function."
     )

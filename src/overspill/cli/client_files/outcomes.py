@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from overspill.mcp.host_configs import display, entries, rewriting
+from overspill.mcp.host_configs.files import ClientFile
 from overspill.mcp.host_configs.rewriting import Outcome
 
 _UNREMARKABLE = {rewriting.NOT_WRAPPED, entries.OWN_SERVER}
@@ -22,7 +24,7 @@ def describe_skipped(outcomes: Sequence[Outcome]) -> list[str]:
 
 
 def describe_changed(outcomes: Sequence[Outcome]) -> list[str]:
-    changed = [outcome for outcome in outcomes if outcome.change != "none"]
+    changed = _select_changed(outcomes)
     if not changed:
         return []
     now = "now run" if changed[0].change == "wrapped" else "no longer run"
@@ -30,10 +32,22 @@ def describe_changed(outcomes: Sequence[Outcome]) -> list[str]:
 
 
 def render_changes(outcomes: Sequence[Outcome]) -> list[str]:
-    changed = [outcome for outcome in outcomes if outcome.change != "none"]
-    return [line for outcome in changed for line in (name_server(outcome), *display.diff_entry(outcome), "")]
+    """What would change, for --print."""
+    changes = [line for outcome in _select_changed(outcomes) for line in (name_server(outcome), *display.diff_entry(outcome), "")]
+    return [*changes, *describe_skipped(outcomes), "Nothing was written."]
+
+
+def describe_file(file: ClientFile, copy: Path | None) -> list[str]:
+    """A file that was changed, and where its text from before is."""
+    link = f" {file.given} is still a link to it." if file.is_symlink else ""
+    original = f"The original is in {copy}, secrets included. Remove it when you no longer need it."
+    return [f"Changed {file.path}.{link}", original if copy else "It is as it was before, so the copies of it are removed."]
 
 
 def list_facts(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     keys = ("server", "project", "change", "reason")
     return [{key: getattr(outcome, key) for key in keys} for outcome in outcomes]
+
+
+def _select_changed(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    return [outcome for outcome in outcomes if outcome.change != "none"]

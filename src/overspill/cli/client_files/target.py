@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 from msgspec import Struct
 
 from overspill.cli.settings import home
-from overspill.cli.stderr import suggest_nearest, warn
+from overspill.cli.stderr import warn
 from overspill.errors import OverspillError, SettingsError
 from overspill.mcp.host_configs import clients as places
 from overspill.mcp.host_configs import files
@@ -20,6 +20,7 @@ from overspill.mcp.host_configs.clients import Client
 from overspill.mcp.host_configs.dialects import Dialect, guess_dialect
 from overspill.mcp.host_configs.files import ClientFile
 from overspill.settings.files import file_exists
+from overspill.text.humanize import suggest_nearest
 
 
 class Target(Struct, frozen=True):

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from overspill.cli import output, stores, tables
-from overspill.cli.group import CommandGroup
+from overspill.cli.common_options import CommandGroup
 from overspill.cli.settings import load_settings, settings_options
 from overspill.cli.stderr import inform, warn
 from overspill.cli.terminal import on_terminal

@@ -16,7 +16,7 @@ from overspill.cli.models import endpoints
 from overspill.cli.output import json_options, print_json, print_records
 from overspill.cli.searches.extractions import has_answer, print_extraction, print_parts
 from overspill.cli.searches.highlighting import find_words, highlight_pattern
-from overspill.cli.settings import lasting_store, load_settings, settings_options
+from overspill.cli.settings import load_settings, settings_options
 from overspill.cli.stderr import warn
 from overspill.cli.terminal import has_color
 from overspill.reading import Bound
@@ -24,7 +24,7 @@ from overspill.record.ledger import Ledger
 from overspill.retrieval.archive import Archive
 from overspill.retrieval.extractor import ExtractionRequest, Extractor
 from overspill.retrieval.output import StoredOutput
-from overspill.settings import Layer, Settings
+from overspill.settings import Settings
 from overspill.shell.finding import FoundOutput, OutputFinder
 from overspill.shell.pages import Part, Wanted, read_part
 from overspill.text.humanize import escape_invisible
@@ -62,16 +62,15 @@ def get(name: str, ask: str | None, wait: float | None, as_json: bool, as_lines:
 
     The exit code is 1 if nothing was found or seems to answer.
     """
-    settings = load_settings(
-        *(options.pop(key) for key in ("preset", "config", "assignments")), usual=[Layer("get", {"storeDir": lasting_store()})]
-    ).settings
+    settings = load_settings(*(options.pop(key) for key in ("preset", "config", "assignments")), lasting="get").settings
     wanted = _read_wanted(ask, **options)
     found = stores.find_stores(settings)
     finder = OutputFinder(found, Archive(found, warn=warn))
+    bound = Bound(settings.answer_max_bytes or _UNLIMITED_BYTES, settings.answer_max_chars)
     if wait:
         finder.wait(name, wait)
     with finder.open(name) as output:
-        answer = _read(output.stored, wanted, settings) if ask is None else _ask(output.stored, ask, settings)
+        answer = read_part(output.stored, wanted, bound) if ask is None else _ask(output.stored, ask, settings)
         if as_json or as_lines:
             described = {"id": output.stored.shown_id, **_describe(answer, output.note)}
             print_records([described], as_lines=True) if as_lines else print_json(described)
@@ -81,10 +80,6 @@ def get(name: str, ask: str | None, wait: float | None, as_json: bool, as_lines:
     sys.exit(0 if is_found else 1)
 
 
-def _read(stored: StoredOutput, wanted: Wanted, settings: Settings) -> Part:
-    return read_part(stored, wanted, Bound(settings.answer_max_bytes or _UNLIMITED_BYTES, settings.answer_max_chars))
-
-
 def _describe(answer: Part | Extraction, note: str) -> dict[str, Any]:
     if isinstance(answer, Part):
         return {"found": answer.is_found, "text": answer.data, "notes": [*answer.notes, *([note] if note else [])]}
@@ -92,20 +87,15 @@ def _describe(answer: Part | Extraction, note: str) -> dict[str, Any]:
 
 
 def _print(answer: Part | Extraction, output: FoundOutput, wanted: Wanted, words: Sequence[str], settings: Settings) -> None:
-    if isinstance(answer, Part):
-        _print_part(answer.text, wanted)
-    else:
+    if isinstance(answer, Extraction):
         print_extraction(answer, output.stored.shown_id, _count_tokens(settings), words)
+    elif wanted.grep is None or not has_color():
+        print_parts(answer.text)
+    else:
+        shown = highlight_pattern(escape_invisible(answer.text), wanted.grep, ignore_case=wanted.ignore_case)
+        print_parts(shown, is_safe=True)
     if output.note:
         print_parts(output.note)
-
-
-def _print_part(text: str, wanted: Wanted) -> None:
-    if wanted.grep is None or not has_color():
-        print_parts(text)
-    else:
-        shown = highlight_pattern(escape_invisible(text), wanted.grep, ignore_case=wanted.ignore_case)
-        print_parts(shown, is_safe=True)
 
 
 def _read_wanted(ask: str | None, **options: Any) -> Wanted:

@@ -54,9 +54,15 @@ def _answer(client: Client) -> bytes:
         return b""
     found = find_text(client, event)
     # Imported late: most outputs are small, and the agent waits for every one of them.
-    from overspill.cli.hooking import keep_output
+    import anyio
 
-    return keep_output(client, project_of(client), event, found)
+    from overspill.cli.settings import load_settings
+    from overspill.hooks.keeping import ASSIGNMENTS, HOOK_DEFAULTS, keep
+    from overspill.text.lenient_json import dumps
+
+    settings = load_settings(None, None, ASSIGNMENTS, [HOOK_DEFAULTS], lasting="hook", forgiving=True).settings
+    answer = anyio.run(keep, client, project_of(client), event, found, settings)
+    return b"" if answer is None else dumps(answer)
 
 
 def _has_settings() -> bool:

@@ -14,11 +14,11 @@ import anyio
 import click
 
 from overspill.cli import ending, output
-from overspill.cli.detaching import Detachable, run_detachable
-from overspill.cli.settings import lasting_store, load_settings, settings_options
+from overspill.cli.detaching import run_detachable
+from overspill.cli.settings import load_settings, settings_options
 from overspill.cli.stderr import report_error, warn
 from overspill.cli.streams import read_stream
-from overspill.settings import Layer, Settings
+from overspill.settings import Settings
 from overspill.shell.command import CommandNotStarted
 from overspill.shell.keeping import KEEP_DEFAULTS, OFFERED, keep_command, keep_stream
 from overspill.text.humanize import escape_invisible
@@ -56,7 +56,10 @@ def keep(command: tuple[str, ...], what: str, background_after: float | None, **
         return
     run = partial(keep_command, command, settings, what)
     try:
-        code = anyio.run(run, StandardOutput()) if background_after is None else _run_detachable(run, background_after)
+        if background_after is None:
+            code = anyio.run(run, StandardOutput())
+        else:
+            code = run_detachable(lambda leave: anyio.run(run, StandardOutput(), background_after, leave))
     except CommandNotStarted as problem:
         report_error(str(problem))
         code = problem.exit_code
@@ -66,15 +69,7 @@ def keep(command: tuple[str, ...], what: str, background_after: float | None, **
 
 def _load(background_after: float | None, preset: str | None, config: Any, assignments: tuple[str, ...]) -> Settings:
     slow = () if not background_after else (f"asyncTimeoutSecs={background_after}",)
-    store = Layer("keep", {"storeDir": lasting_store()})
-    return load_settings(preset, config, (*assignments, OFFERED, *slow), usual=[KEEP_DEFAULTS, store]).settings
-
-
-def _run_detachable(run: Any, background_after: float) -> int:
-    def work(leave: Detachable) -> int:
-        return anyio.run(run, StandardOutput(), background_after, leave)
-
-    return run_detachable(work)
+    return load_settings(preset, config, (*assignments, OFFERED, *slow), [KEEP_DEFAULTS], lasting="keep").settings
 
 
 class StandardOutput:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from overspill.cli.grace import grace_option
+from overspill.cli.common_options import grace_option
 from overspill.cli.settings import store_option
 from overspill.cli.stderr import with_uvx
 from overspill.errors import MissingPackage

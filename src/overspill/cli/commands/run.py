@@ -18,15 +18,15 @@ from overspill.agent import Agent, RunControl, RunRecord, Sources, load_agent, r
 from overspill.agent.run.snapshot import append_accounting, may_replace, write_snapshot
 from overspill.agent.wording import still_running
 from overspill.cli import ending, output
+from overspill.cli.logs import find_observers
 from overspill.cli.models import endpoints
 from overspill.cli.progress import ProgressView, progress
-from overspill.cli.settings import command_line, config_files, parse_assignments, settings_options
+from overspill.cli.settings import command_line, parse_assignments, settings_options, user_config_dir
 from overspill.cli.stderr import is_verbose, report_error, warn
 from overspill.cli.terminal import on_terminal
-from overspill.cli.tracing import find_observers
 from overspill.errors import OverspillError, SettingsError
 from overspill.models.endpoints import Endpoint
-from overspill.settings.files import file_exists
+from overspill.settings.files import file_exists, file_layers
 from overspill.text.encoding import clean
 from overspill.text.humanize import escape_invisible
 
@@ -138,7 +138,8 @@ def _collect_sources(models: Sequence[str], overrides: Sequence[str], options: M
         "async": options["async_"],
     }
     given = assigned | {key: value for key, value in options_given.items() if value is not None}
-    return Sources(given, parse_assignments(overrides, "--override"), tuple(config_files(options["config"])))
+    files = file_layers(options["config"], Path(), user_config_dir())
+    return Sources(given, parse_assignments(overrides, "--override"), tuple(files))
 
 
 def _name_functions(references: Sequence[str]) -> dict[str, str]:

@@ -12,8 +12,8 @@ from rich.tree import Tree
 from overspill.agent.run.snapshot import read_snapshot
 from overspill.agent.wording import still_running
 from overspill.cli import output
+from overspill.cli.common_options import CommandGroup
 from overspill.cli.consoles import console
-from overspill.cli.group import CommandGroup
 from overspill.errors import BadRequest
 from overspill.text.humanize import count_noun, escape_invisible
 

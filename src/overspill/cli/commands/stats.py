@@ -59,12 +59,9 @@ _SUMMED = (
 )  # fmt: skip
 
 
-def _figures(counters: Counters) -> dict[str, Any]:
-    return {name: getattr(counters, name) for name in _SUMMED} | {"truncation_rate": counters.truncation_rate}
-
-
 def _describe(label: ShelfLabel, counters: Counters) -> dict[str, Any]:
-    return {"session": label.session, "name": label.name, "live": label.live, **_figures(counters)}
+    figures = {name: getattr(counters, name) for name in (*_SUMMED, "truncation_rate")}
+    return {"session": label.session, "name": label.name, "live": label.live, **figures}
 
 
 def _sum(all_counters: Sequence[Counters]) -> dict[str, Any]:

@@ -6,12 +6,12 @@ import logging
 import sys
 from functools import partial
 from importlib.util import find_spec
-from pathlib import Path
+from typing import Any
 
 import anyio
 import click
 
-from overspill.cli.grace import grace_option
+from overspill.cli.common_options import grace_option
 from overspill.cli.settings import load_settings, settings_options
 from overspill.cli.signals import run_until_signal
 from overspill.cli.stderr import inform
@@ -38,16 +38,7 @@ from overspill.errors import MissingPackage, SettingsError
 @grace_option(30.0)
 @click.option("--insecure", is_flag=True, help="Use a queue on another machine without TLS or without a password.")
 @settings_options
-def worker(
-    module: str,
-    jobs: str | None,
-    max_running: int,
-    grace: float,
-    insecure: bool,
-    preset: str | None,
-    config: Path | None,
-    assignments: tuple[str, ...],
-) -> None:
+def worker(module: str, jobs: str | None, max_running: int, grace: float, insecure: bool, **options: Any) -> None:
     """Run the slow tools of sessions that were opened with `jobs`. Start as many workers as you like.
 
     \b
@@ -62,7 +53,7 @@ def worker(
     from overspill.worker.serve import ToolWorker, WorkerOptions
     from overspill.worker.tools import load_tools
 
-    settings = load_settings(preset, config, assignments).settings
+    settings = load_settings(**options).settings
     place = jobs or settings.jobs
     if not place:
         raise SettingsError("There is no queue. Give its URL with --jobs, in OVERSPILL_JOBS, or as `jobs` in your config file.")

@@ -13,8 +13,8 @@ from typing import Any
 import click
 
 from overspill.cli import output
+from overspill.cli.client_files import outcomes
 from overspill.cli.client_files.launching import parse_launch
-from overspill.cli.client_files.outcomes import describe_changed, describe_skipped, list_facts, name_server, render_changes
 from overspill.cli.client_files.target import Target, clients, complete_clients, find_installed, find_target
 from overspill.cli.commands.wrap_hooks import unwrap_hooks, wrap_hooks
 from overspill.cli.stderr import warn
@@ -61,7 +61,7 @@ def wrap(
         raise click.UsageError("--hooks needs a client: overspill wrap claude-code --hooks.")
     launch = parse_launch(command)
     if file is None and dry and not every:
-        _print_pattern(launch, as_json)
+        output.print_json(display.example_entries(launch)) if as_json else click.echo(display.instructions(launch))
         return
     if file is None:
         if servers or as_json:
@@ -115,7 +115,7 @@ def _wrap_all(launch: Sequence[str], *, dry: bool, ask: bool) -> None:
         raise BadRequest(f"There is nothing to wrap on this machine.{_list_clients()}")
     if ask:
         for target, result in changed:
-            names = ", ".join(name_server(outcome) for outcome in result.outcomes if outcome.change == "wrapped")
+            names = ", ".join(outcomes.name_server(outcome) for outcome in result.outcomes if outcome.change == "wrapped")
             click.echo(escape_line(f"{target.given}: {names} ({target.file.given})"))
         _confirm()
     for target, result in changed:
@@ -135,13 +135,6 @@ def _list_clients() -> str:
     return f" Name a client ({', '.join(known)}) or a file.{here} For any other client, `--print` shows what to write."
 
 
-def _print_pattern(launch: Sequence[str], as_json: bool) -> None:
-    if as_json:
-        output.print_json(display.example_entries(launch))
-    else:
-        click.echo(display.instructions(launch))
-
-
 def _finish(target: Target, result: Rewriting, dry: bool, as_json: bool) -> None:
     is_written = result.text != target.file.text and not dry
     is_undo = any(outcome.change == "unwrapped" for outcome in result.outcomes)
@@ -152,7 +145,7 @@ def _finish(target: Target, result: Rewriting, dry: bool, as_json: bool) -> None
     if as_json:
         output.print_json(_describe_outcomes(target, result, is_written, copy))
         return
-    for line in _render_changes(result) if dry else _describe_result(target, result, is_written, copy):
+    for line in outcomes.render_changes(result.outcomes) if dry else _describe_result(target, result, is_written, copy):
         click.echo(escape_line(line))
 
 
@@ -162,28 +155,21 @@ def _describe_outcomes(target: Target, result: Rewriting, is_written: bool, copy
         "client": target.client.name if target.client else None,
         "written": is_written,
         "copy": str(copy) if copy else None,
-        "servers": list_facts(result.outcomes),
+        "servers": outcomes.list_facts(result.outcomes),
     }
 
 
-def _render_changes(result: Rewriting) -> list[str]:
-    return [*render_changes(result.outcomes), *describe_skipped(result.outcomes), "Nothing was written."]
-
-
 def _describe_result(target: Target, result: Rewriting, is_written: bool, copy: Path | None) -> list[str]:
-    changed = [outcome for outcome in result.outcomes if outcome.change != "none"]
+    changed = outcomes.describe_changed(result.outcomes)
     if not changed or not is_written:
-        return [*describe_skipped(result.outcomes), f"Nothing to change in {target.file.given}."]
+        return [*outcomes.describe_skipped(result.outcomes), f"Nothing to change in {target.file.given}."]
     lines = [
-        *describe_changed(result.outcomes),
-        *describe_skipped(result.outcomes),
-        f"Changed {target.file.path}." + (f" {target.file.given} is still a link to it." if target.file.is_symlink else ""),
-        f"The original is in {copy}, secrets included. Remove it when you no longer need it."
-        if copy
-        else "It is as it was before, so the copies of it are removed.",
+        *changed,
+        *outcomes.describe_skipped(result.outcomes),
+        *outcomes.describe_file(target.file, copy),
         target.client.restart if target.client else "Restart the client that reads this file.",
     ]
-    if changed[0].change != "wrapped":
+    if any(outcome.change == "unwrapped" for outcome in result.outcomes):
         return lines
     if target.client and target.file.given != target.client.file:
         lines.append("If you share this file, everyone needs Overspill at the same path, or wrap it with --command overspill.")

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from overspill.cli import output
-from overspill.cli.client_files.hook_files import HookFiles, Plan, find_hook_files, plan_unwrap, plan_wrap, write
-from overspill.cli.client_files.outcomes import describe_changed, describe_skipped, list_facts, render_changes
+from overspill.cli.client_files.hook_files import Plan, find_hook_files, plan_unwrap, plan_wrap, write
+from overspill.cli.client_files.outcomes import describe_changed, describe_file, describe_skipped, list_facts, render_changes
 from overspill.cli.client_files.target import clients
 from overspill.errors import BadRequest
 from overspill.text.humanize import escape_line
@@ -66,7 +66,7 @@ def _render(plan: Plan, *, is_undo: bool) -> list[str]:
         lines += [f"{at.hooks}", f"{sign} hooks.{at.place.event}: {at.place.tools}: {shlex.join(words)}", ""]
     if at.servers in plan.changed:
         lines += [f"{at.servers}", f"{sign} mcpServers.overspill: {shlex.join([*words[:-2], 'serve', at.client.name])}", ""]
-    return [*lines, *render_changes(plan.servers.outcomes), *describe_skipped(plan.servers.outcomes), "Nothing was written."]
+    return [*lines, *render_changes(plan.servers.outcomes)]
 
 
 def _describe(plan: Plan, copies: Mapping[Path, Path | None], *, is_undo: bool) -> list[str]:
@@ -94,9 +94,4 @@ def _describe_file(plan: Plan, path: Path, copy: Path | None) -> list[str]:
         return [f"Removed {path}, which Overspill had made."]
     if path not in plan.files.found:
         return [f"Made {path}."]
-    file: HookFiles = plan.files
-    real = file.found[path]
-    changed = f"Changed {real.path}." + (f" {path} is still a link to it." if real.is_symlink else "")
-    if copy is None:
-        return [changed, "It is as it was before, so the copies of it are removed."]
-    return [changed, f"The original is in {copy}, secrets included. Remove it when you no longer need it."]
+    return describe_file(plan.files.found[path], copy)

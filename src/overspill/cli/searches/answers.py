@@ -17,10 +17,10 @@ from overspill.cli import output
 from overspill.cli.searches.extractions import print_extraction, print_parts
 from overspill.cli.searches.highlighting import head
 from overspill.cli.searches.searching import SearchedFile, WatchedFile, list_files, split_files
+from overspill.cli.signals import Interrupted, cancel_on_signal
 from overspill.cli.stderr import inform, is_quiet, report_error
 from overspill.cli.streams import read_stream
 from overspill.cli.terminal import has_color, watched_on_terminal
-from overspill.cli.termination import Interrupted, cancel_on_signal
 from overspill.errors import BadRequest, NotText
 from overspill.extraction import BUILTIN
 from overspill.session.oneshot import Ask
@@ -56,7 +56,7 @@ def asked_of_one(file: Path, opening: Opening, max_tokens: int) -> Searched:
         async with opening() as ask:
             if stream is not None or bar is None or not size:
                 return await ask(stream if stream is not None else file, max_tokens=max_tokens, progress=bar)
-            return await _ask_watched(file, partial(ask, max_tokens=max_tokens, progress=bar), bar.read)
+            return await _ask_watched(file, partial(ask, max_tokens=max_tokens, progress=bar), partial(bar.read, 0))
 
     return Searched([Answer("standard input" if is_stream else str(file), _run(run, size))])
 
@@ -75,7 +75,7 @@ def asked_of_many(given: Sequence[Path], opening: Opening, max_tokens: int) -> S
         for batch in split_files(files):
             async with opening() as ask:
                 for file in batch:
-                    told = partial(_tell, bar, done) if bar else None
+                    told = partial(bar.read, done) if bar else None
                     found = await _search(file, partial(ask, max_tokens=min(share, max_tokens)), told, failed)
                     done += file.size
                     if found is not None:
@@ -146,10 +146,6 @@ async def _ask_watched(path: Path, ask: Ask, told: Callable[[int], None]) -> Ext
         raise BadRequest(f"{path} cannot be read: {problem.strerror}.") from None
     except NotText as error:
         raise NotText(error.what, error.advice, str(path)) from None
-
-
-def _tell(bar: Any, before: int, done: int) -> None:
-    bar.read(before + done)
 
 
 def _run(search: Callable[[Any], Coroutine[Any, Any, Any]], size: int) -> Any:

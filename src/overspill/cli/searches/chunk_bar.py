@@ -28,7 +28,8 @@ class ChunkBar:
     def __call__(self, done: int, total: int) -> None:
         self._bar.update(self._task, completed=done, total=total, description=f"{done}/{total} chunks")
 
-    def read(self, done: int) -> None:
-        """So many bytes of all files."""
+    def read(self, before: int, done: int) -> None:
+        """So many bytes of the files before, and of the one that is being read."""
+        done += before
         shown = f"{format_size(done)} of {format_size(self._total)}" if self._total else format_size(done)
         self._bar.update(self._task, completed=done, total=self._total or None, description=shown)

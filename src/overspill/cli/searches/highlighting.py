@@ -10,43 +10,11 @@ from overspill.text.patterns import compile_pattern, find_spans
 _HIT, _PLACE, _END = "\x1b[1;31m", "\x1b[2m", "\x1b[0m"
 _PLACE_OR_WORD = re.compile(r"(?m)(^\[L\d[^\]\n]*\]$)|\w{3,}")
 _WORD = re.compile(r"\w{3,}")
-_COMMON = frozenset(
-    [
-        "all",
-        "and",
-        "any",
-        "are",
-        "but",
-        "can",
-        "did",
-        "does",
-        "each",
-        "every",
-        "for",
-        "from",
-        "has",
-        "have",
-        "how",
-        "its",
-        "not",
-        "of",
-        "the",
-        "that",
-        "their",
-        "there",
-        "this",
-        "was",
-        "were",
-        "what",
-        "when",
-        "where",
-        "which",
-        "who",
-        "why",
-        "will",
-        "with",
-    ]
-)
+_COMMON_WORDS = """
+all and any are but can did does each every for from has have how its not that the their there this was were what when where
+which who why will with
+"""
+_COMMON = frozenset(_COMMON_WORDS.split())
 _MAX_WORDS = 100
 _MAX_ENDING_CHARS = 3
 """So many letters more than the question has are shown too: "limits" for "limit"."""

@@ -103,16 +103,16 @@ class _Filling:
 def indent(text: str, max_chars: int = MAX_LINE_CHARS) -> str:
     """Lines of the output for a card. Equal lines that follow each other are folded, and blank ones left out."""
     lines: list[str] = []
-    times = 0
-    for line in [*(cut for line in text.split("\n") if (cut := cut_line(line, max_chars))), ""]:
-        if lines and lines[-1] == _INDENT + line:
+    before, times = "", 0
+    for line in [*filter(str.strip, text.split("\n")), ""]:
+        if line == before:
             times += 1
             continue
         if times:
             lines.append("(the same once more)" if times == 1 else f"(the same {times:,} more times)")
-            times = 0
+        before, times = line, 0
         if line:
-            lines.append(_INDENT + line)
+            lines.append(_INDENT + cut_line(line, max_chars))
     return "\n".join(lines)
 
 

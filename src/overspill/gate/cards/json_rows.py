@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import isfinite
 from typing import Any, cast
 
 import msgspec
@@ -19,6 +20,13 @@ _MAX_MEMBERS = 100
 """Members of one object in which tables are looked for."""
 _MAX_PATH_DEPTH = 3
 """How deep members of a row are columns of their own."""
+
+
+def _read_float(digits: str) -> float | str:
+    return number if isfinite(number := float(digits)) else digits
+
+
+_DECODER = msgspec.json.Decoder(dict[str, Any], float_hook=_read_float)
 
 
 class JsonTable(Struct, frozen=True):
@@ -55,7 +63,7 @@ def _are_rows(values: Sequence[Value]) -> bool:
 def read_row(row: Raw) -> dict[str, object]:
     """Its cells by path: `status.phase` for a member of an object inside the row."""
     try:
-        return dict(_flatten(msgspec.json.decode(row, type=dict[str, Any]), "", 0))
+        return dict(_flatten(_DECODER.decode(row), "", 0))
     except (msgspec.DecodeError, RecursionError):
         return {}
 

@@ -169,7 +169,7 @@ def _show_failures(sample: OutputSample, index: Index, told: Collection[str], ro
             if record in shown:
                 continue
             text = _quote_event(index, record, told)
-            if text and text in (shown.get(record - 1), shown.get(record + 1)):
+            if text and any(near in shown and _are_equal(index, near, record) for near in (record - 1, record + 1)):
                 shown[record] = text
                 continue
             cost = count(text) + 1 + (_LOCATOR_TOKENS if record - 1 not in shown else 0)
@@ -195,12 +195,18 @@ def _join_events(sample: OutputSample, index: Index, shown: dict[int, str]) -> l
             continue
         starts = index.outline.starts
         follows = record - 1 in shown and sample.are_adjacent(starts[record - 1], starts[record])
-        if follows and text == shown[record - 1]:
+        if follows and _are_equal(index, record - 1, record):
             if not joined[-1].endswith(_REPEATED):
                 joined[-1] += f"\n{_REPEATED}"
         else:
             joined.append(text if follows else f"{sample.locate(starts[record])}\n{text}")
     return joined
+
+
+def _are_equal(index: Index, one: int, other: int) -> bool:
+    """Also in what is not shown of them."""
+    first, second = (bytes(index.text[index.outline.starts[each] : index.outline.ends[each]]).strip() for each in (one, other))
+    return first == second
 
 
 def _find_first_failure(index: Index, events: list[str]) -> int:

@@ -33,7 +33,8 @@ _MAX_VALUES = 4
 """Values that are named for one column."""
 _MAX_DISTINCT_SHARE = 0.5
 """With more different values, the most frequent ones say little."""
-_MISSING = frozenset(("", "-", "null", "none", "n/a", "na", "nan"))
+_NO_VALUE = frozenset(("-", "null", "none", "n/a", "na", "nan"))
+"""What stands for a missing number or date. Among other text each may be a value, as `NA` is among countries."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d.{0,20})?")
 _NUMBER = re.compile(r"[-+]?\d{1,15}(?:\.\d{1,15})?(?:[eE][-+]?\d{1,2})?")
 _MIN_TABLE_SHARE = 0.5
@@ -158,6 +159,9 @@ def describe_column(column: str, cells: Sequence[object], *, is_all: bool) -> st
     """`status text, ok 1,200, failed 30, 2 others; 3% missing`, or, if there are more cells, `status text, ok 96%, failed 2%,
     2 others seen; 3% missing`."""
     filled = [cell for cell in cells if not _is_missing(cell)]
+    values = [cell for cell in filled if not (isinstance(cell, str) and len(cell) < 10 and cell.strip().lower() in _NO_VALUE)]
+    if values and _find_type(values) in ("number", "date"):
+        filled = values
     missing = len(cells) - len(filled)
     if not filled:
         return f"{name(column)} empty" if is_all else f"{name(column)} empty wherever seen"
@@ -166,7 +170,7 @@ def describe_column(column: str, cells: Sequence[object], *, is_all: bool) -> st
 
 
 def _is_missing(cell: object) -> bool:
-    return cell is None or (isinstance(cell, str) and len(cell) < 10 and cell.strip().lower() in _MISSING)
+    return cell is None or (isinstance(cell, str) and not cell.strip())
 
 
 def _percent(part: int, whole: int) -> str:
@@ -231,6 +235,8 @@ def _suggest(table: ReadTable) -> list[NextStep]:
             return [NextStep("query", f"{path}[?{column}=={spelt}]", f"the rows whose {column} is {value}")]
         if not table.is_json and isinstance(value, str) and not value[0].isdigit():
             return [NextStep("grep", value, f"the rows whose {column} is {value}")]
+    if table.is_json and is_plain:
+        return [NextStep("query", f"{path}[-{_LAST_ROWS}:]", f"the last {_LAST_ROWS} rows")]
     if table.is_json:
-        return [NextStep("query", f"{path}[-{_LAST_ROWS}:]" if is_plain else "@", f"the last {_LAST_ROWS} rows")]
+        return [NextStep("query", "@", "the whole document")]
     return [NextStep("lines", "1-50", "the first 50 rows")]

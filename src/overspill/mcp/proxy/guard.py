@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from overspill.web.connections import LET_IN
+from overspill.web.connections import IS_STREAM, LET_IN
 from overspill.web.descriptors import max_files
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
@@ -62,7 +62,7 @@ class Guard:
         user = AuthenticatedUser(AccessToken(token="", client_id=principal, scopes=[]))
         rest = [(name, value) for name, value in scope["headers"] if name != b"authorization"]
         self._requests[principal] += 1
-        scope[LET_IN] = True
+        scope[LET_IN], scope[IS_STREAM] = True, scope["method"] == "GET"
         try:
             await self._pass_on({**scope, "headers": rest, "user": user}, receive, send, principal)
         finally:

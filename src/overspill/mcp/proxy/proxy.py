@@ -136,13 +136,13 @@ class RequestRouter:
             return await self._answer_call(request)
 
     async def _answer_call(self, request: ClientRequest) -> Raw:
-        client, name = self._client, request.params.get("name")
+        client, name, arguments = self._client, request.params.get("name"), request.params.get("arguments")
         client.note_call(request)
-        if not isinstance(name, str):
-            return await self._forward(request)
+        if not isinstance(name, str) or not isinstance(arguments, dict | None):  # some server might answer, past the gate
+            raise MCPError(mcp_types.INVALID_PARAMS, "A tool call needs a name, and arguments that are an object.")
         own = await client.catalog.find_own(name)
         if own is not None:
-            return self._adapt(request, await client.calls.call_own(own, request.params.get("arguments")))
+            return self._adapt(request, await client.calls.call_own(own, as_mapping(arguments)))
         found = client.catalog.find(name)
         if found is None or not found[0].config.allows(found[1]):
             raise MCPError(mcp_types.INVALID_PARAMS, f"Unknown tool: {name}")

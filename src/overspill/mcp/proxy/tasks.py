@@ -8,14 +8,16 @@ from mcp.shared.exceptions import MCPError
 from overspill.mcp.client.connection import Raw, as_mapping
 
 _EXTENSION = "io.modelcontextprotocol/tasks"
+_NO_TASK = "forbidden"
 _METHODS, _NOTIFICATIONS = "tasks/", "notifications/tasks"
 
 
 def drop_tasks(capabilities: Raw) -> Raw:
     """What a client or a server can do, except tasks: a capability of the older protocol, an extension of the newer one."""
     rest = {name: value for name, value in capabilities.items() if name != "tasks"}
-    if _EXTENSION in as_mapping(rest.get("extensions")):
-        rest["extensions"] = {name: value for name, value in rest["extensions"].items() if name != _EXTENSION}
+    for kind in ("extensions", "experimental"):  # some SDKs have had tasks among the experimental ones
+        if known := as_mapping(rest.get(kind)):
+            rest[kind] = {name: value for name, value in known.items() if name not in ("tasks", _EXTENSION)}
     return rest
 
 
@@ -28,7 +30,8 @@ def drop_from_request(method: str, params: Raw) -> Raw:
 
 
 def drop_task_support(tool: Raw) -> Raw:
-    if "taskSupport" not in (execution := as_mapping(tool.get("execution"))):
+    """A tool as one that cannot be a task, which is what a tool is that does not say."""
+    if (execution := as_mapping(tool.get("execution"))).get("taskSupport", _NO_TASK) == _NO_TASK:
         return tool
     rest = {name: value for name, value in execution.items() if name != "taskSupport"}
     return {**{name: value for name, value in tool.items() if name != "execution"}, **({"execution": rest} if rest else {})}

@@ -43,18 +43,17 @@ class ToolCalls:
         self._dry_run = dry_run
         self._log = log
 
-    async def call_own(self, name: str, args: object) -> Raw:
-        reply = await self._session.invoke(name, as_mapping(args))
+    async def call_own(self, name: str, args: Raw) -> Raw:
+        reply = await self._session.invoke(name, args)
         return self._render({}, reply)
 
     async def call_server(self, request: ClientRequest, server: Server, name: str) -> Raw:
         given = as_mapping(request.params.get("arguments"))
-        malformed = not given and request.params.get("arguments") not in (None, {})
         try:
             args, intent = await self._take_intent_off(server, name, given)
         except BadRequest as error:
             return _make_failure(str(error))
-        if self._dry_run or malformed:
+        if self._dry_run:
             return await self._pass_on(request, server, name, {} if args is given else {"arguments": args})
         call = partial(self._call, request, server, name)
         check = fits_schema(self._catalog.describe_if_known(server, name).get("inputSchema", True), server.name)
@@ -68,8 +67,7 @@ class ToolCalls:
 
     async def _pass_on(self, request: ClientRequest, server: Server, name: str, changes: Raw) -> Raw:
         result = await self._forward(request, server, "tools/call", {**request.params, "name": name, **changes})
-        if self._dry_run:
-            await self._report(result, server, name)
+        await self._report(result, server, name)
         return result
 
     async def _take_intent_off(self, server: Server, name: str, args: Raw) -> tuple[Raw, str]:

@@ -16,9 +16,11 @@ from overspill.lexical.kinds.delimited import NUMBER, Dialect, find_dialect, is_
 from overspill.sql.tables.table import EXTRA, MAX_COLUMNS, Found, RowWriter, join_notes, make_unique, quote, quote_name
 from overspill.text.humanize import count_noun
 
-SAMPLE_BYTES = 256_000
+_SAMPLE_BYTES = 256_000
+_MAX_HEADING_BYTES = 1 << 24
 MAX_SHORT_BYTES = 4_096
 MAX_FIELD_CHARS = 1 << 26
+_LINE_END = re.compile(rb"[\r\n]")
 _CR_ALONE = re.compile(rb"\r(?!\n)")
 _LF_ALONE = re.compile(rb"(?<!\r)\n")
 
@@ -55,9 +57,10 @@ def find_short_dialect(text: bytes) -> Dialect | None:
     return find_dialect([*lines, ""], min_rows=2) if len(text) <= MAX_SHORT_BYTES else None
 
 
-def read_heading(sample: bytes, dialect: Dialect | None = None) -> Heading:
-    text = sample[:SAMPLE_BYTES].decode("utf-8-sig", "replace")
-    lines = list(io.StringIO(text, newline=None))
+def read_heading(text: mmap.mmap | bytes, dialect: Dialect | None = None) -> Heading:
+    found = _LINE_END.search(text, _SAMPLE_BYTES, _MAX_HEADING_BYTES)  # whole lines: one may name thousands of columns
+    sample = bytes(text[: found.start() if found else _MAX_HEADING_BYTES])
+    lines = list(io.StringIO(sample.decode("utf-8-sig", "replace"), newline=None))
     dialect = dialect or find_dialect([line.rstrip("\n") for line in lines if line.strip()]) or Dialect(",")
     csv.field_size_limit(MAX_FIELD_CHARS)
     cells, number, blank = list[str](), 0, 0
@@ -72,7 +75,7 @@ def read_heading(sample: bytes, dialect: Dialect | None = None) -> Heading:
 
 def find_delimited(source: Path, work: Callable[[], Path], dialect: Dialect | None = None) -> list[Found]:
     with source.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
-        heading = read_heading(text[:SAMPLE_BYTES], dialect)
+        heading = read_heading(text, dialect)
         ends_differ = _end_differently(text, heading)
         rows = None if ends_differ else _count_rows(text, heading)
     names = make_unique(heading.cells if heading.has_names else [""] * len(heading.cells))
@@ -106,6 +109,7 @@ def _count_rows(text: mmap.mmap, heading: Heading) -> int | None:
 
 def _read_row_by_row(source: Path, heading: Heading, names: list[str], target: Path) -> Found:
     csv.field_size_limit(MAX_FIELD_CHARS)
+    extra = make_unique([*names, EXTRA])[-1]
     writer = RowWriter(target, names)
     ragged = bad = 0
     with source.open(encoding="utf-8-sig", errors="replace", newline="") as file:
@@ -118,14 +122,14 @@ def _read_row_by_row(source: Path, heading: Heading, names: list[str], target: P
             ragged += len(cells) != len(names)
             row: dict[str, str | None] = {name: cell or None for name, cell in zip(names, cells, strict=False)}
             if len(cells) > len(names):
-                row[EXTRA] = heading.mark.join(cells[len(names) :])
+                row[extra] = heading.mark.join(cells[len(names) :])
             writer.write(number, row)
     uneven = (
-        f"{count_noun(ragged, 'row')} with more or fewer cells than the header; more are in {quote_name(EXTRA)}."
+        f"{count_noun(ragged, 'row')} with more or fewer cells than the header; more are in {quote_name(extra)}."
         if ragged
         else ""
     )
-    return writer.finish(bad_rows=bad, note=join_notes(heading.note, uneven))
+    return writer.finish(bad_rows=bad, note=join_notes(heading.note, uneven), last=extra)
 
 
 def _rows(reader: Iterator[list[str]]) -> Iterator[list[str] | None]:

@@ -75,11 +75,13 @@ class RowWriter:
         self._stream.write(line)
         self.rows += 1
 
-    def finish(self, title: str = "", bad_rows: int = 0, note: str = "") -> Found:
+    def finish(self, title: str = "", bad_rows: int = 0, note: str = "", last: str = "") -> Found:
+        """There is room for the column `last` whichever others are left out, if it was written."""
         self._stream.close()
-        room = count_room(self.rows, self._bytes)
+        kept = [name] if (name := self._columns.pop(last, "")) else []
+        room = count_room(self.rows, self._bytes) - len(kept)
         chosen = list(self._columns.values())[:room]
-        columns = ", ".join(f"{quote(name)}: 'VARCHAR'" for name in (ROW, *chosen))
+        columns = ", ".join(f"{quote(name)}: 'VARCHAR'" for name in (ROW, *chosen, *kept))
         how = f"format='newline_delimited', maximum_object_size={self._longest}, columns={{{columns}}}"
         reader = f"read_json({quote(str(self._file))}, {how})"
         note = join_notes(note, describe_left_out(len(self._columns) - len(chosen), room))

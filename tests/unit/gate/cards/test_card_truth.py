@@ -237,3 +237,40 @@ def test_a_last_line_that_is_cut_at_its_beginning_says_so():
     lines = [f"2026-01-02 03:04:05 INFO message {n} " + "with many words " * 25 + f"end {n}" for n in range(300)]
     shown = write_card("\n".join(lines) + "\n").partition("last lines:\n")[2].split("\n")
     assert all(line[1:].startswith(("2026-01-02", "…")) for line in shown)
+
+
+@pytest.mark.parametrize("write", [as_csv, as_json_lines, as_document])
+def test_words_for_nothing_are_missing_only_among_numbers(write: Callable[[Sequence[Row]], str]):
+    rows = [
+        {"auth": "none", "land": "NA" if n % 2 else "DE", "size": "-" if n % 2 else str(n), "x": "" if n % 2 else "y"}
+        for n in range(50)
+    ]
+    described = "- auth text, always none\n- land text, DE 25, NA 25\n- size number 0 to 48; 50% missing\n"
+    assert f"{described}- x text, always y; 50% missing\n" in write_card(write(rows))
+
+
+@pytest.mark.parametrize("value", ["1e400", "-1E+999", "123456789012345678901234567890"])
+def test_a_row_with_an_unusual_value_is_read_too(value: str):
+    rows = [f'{{"id": {n}, "x": {value if n % 2 else 5}}}' for n in range(20)]
+    card = write_card(f"[{', '.join(rows)}]")
+    assert "- id number 0 to 19\n" in card
+    assert "missing" not in card
+    assert card.count(value.strip('"')) > 1
+
+
+def test_lines_that_differ_behind_what_is_shown_are_not_called_equal():
+    steps = "".join(f"2024-01-01 10:00:{n % 60:02d} INFO step {n} is done\n" for n in range(99))
+    failed = "".join(f"error: {'x' * 250} {end}\n" for end in ("one", "two", "two"))
+    card = write_card(f"{steps}{failed}make: *** [all] Error 2\n")
+    shown = f" error: {'x' * 233}…\n"
+    assert f"{shown}{shown}(equal lines follow)\n make: " in card
+    event = "".join(f"  at {'x' * 250} {end}\n" for end in ("one", "two", "two"))
+    card = write_card(f"{steps}2024-01-01 10:02:00 ERROR broke\n{event}{steps}")
+    shown = f"   at {'x' * 235}…\n"
+    assert f"{shown}{shown}(the same once more)\n" in card
+
+
+def test_a_step_that_reads_a_whole_document_says_so():
+    text = json.dumps({"a b": [{"id": n} for n in range(30)]}).encode()
+    (step,) = make_card(lambda start, end: text[start:end], size_of(text.decode(), None)).steps
+    assert (step.value, step.words) == ("@", "the whole document")

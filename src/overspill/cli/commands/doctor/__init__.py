@@ -1,5 +1,26 @@
 """Checks everything that Overspill needs in order to work."""
 
-from overspill.cli.commands.doctor.findings import Finding, Level
+from __future__ import annotations
 
-__all__ = ["Finding", "Level"]
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from overspill.mcp.client.probe import Probe
+
+
+class Finding(Struct, frozen=True):
+    """What a check finds. `advice` says what you can do about it."""
+
+    about: str
+    level: Literal["ok", "note", "wrong"]
+    text: str
+    advice: str = ""
+
+
+class Report(Struct, frozen=True):
+    """A finding, and the answers of the server that it is about, if it gave any."""
+
+    finding: Finding
+    probe: Probe | None = None

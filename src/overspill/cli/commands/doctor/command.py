@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import click
@@ -17,20 +17,16 @@ from msgspec import to_builtins
 
 from overspill.cli import output
 from overspill.cli.client_files.target import clients, complete_clients, find_target
-from overspill.cli.commands.doctor import Finding, config, hooks, models, store
+from overspill.cli.commands.doctor import Finding, Report, config, hooks, models, store
 from overspill.cli.models import endpoints
 from overspill.cli.settings import command_line, lasting_store, settings_options, user_config_dir
-from overspill.cli.termination import Interrupted, cancel_on_signal
+from overspill.cli.signals import Interrupted, cancel_on_signal
 from overspill.errors import MissingPackage, SettingsError
 from overspill.mcp.host_configs import rewriting
 from overspill.mcp.host_configs.dialects import USUAL
 from overspill.settings import Settings
 from overspill.settings.opening import store_place
 from overspill.text.humanize import count_noun, escape_line
-
-if TYPE_CHECKING:
-    from overspill.cli.commands.doctor.servers import ServerReport
-    from overspill.mcp.client.probe import Probe
 
 
 @click.command()
@@ -64,24 +60,19 @@ def doctor(file: str | None, chosen: tuple[str, ...], timeout: float, as_json: b
     findings += [*_check_models(settings), *_check_stores(settings), *(hooks.check(file) if file else [])]
     if chosen and file is None and not settings.mcp_servers:
         raise click.UsageError("--server needs FILE, because your settings have no servers.")
-    reports: list[ServerReport] = []
+    reports = list(map(Report, findings))
     try:
-        reports = _check_servers(file, settings, chosen, timeout) if file or settings.mcp_servers else []
+        reports += _check_servers(file, settings, chosen, timeout) if file or settings.mcp_servers else []
     except MissingPackage as problem:
-        findings.append(Finding("servers", "wrong", str(problem)))
-    all_findings = [*findings, *(report.finding for report in reports)]
+        reports.append(Report(Finding("servers", "wrong", str(problem))))
     if as_lines:
-        described = [_describe(finding) for finding in findings]
-        output.print_records([*described, *(_describe(each.finding, each.probe) for each in reports)], as_lines=True)
+        output.print_records(({**to_builtins(each.finding), "server": each.probe} for each in reports), as_lines=True)
     elif as_json:
-        output.print_json({"findings": all_findings, "servers": [report.probe for report in reports if report.probe]})
+        probes = [each.probe for each in reports if each.probe]
+        output.print_json({"findings": [each.finding for each in reports], "servers": probes})
     else:
-        _print(findings, reports, [] if file else _list_other_clients())
-    sys.exit(1 if any(finding.level == "wrong" for finding in all_findings) else 0)
-
-
-def _describe(finding: Finding, server: Probe | None = None) -> dict[str, Any]:
-    return {**to_builtins(finding), "server": server}
+        _print(reports, [] if file else _list_other_clients())
+    sys.exit(1 if any(each.finding.level == "wrong" for each in reports) else 0)
 
 
 def _check_stores(settings: Settings) -> list[Finding]:
@@ -98,7 +89,7 @@ def _check_models(settings: Settings) -> list[Finding]:
     return models.check(settings, available)
 
 
-def _check_servers(file: str | None, settings: Settings, chosen: Sequence[str], timeout: float) -> list[ServerReport]:
+def _check_servers(file: str | None, settings: Settings, chosen: Sequence[str], timeout: float) -> list[Report]:
     # Takes a second to import, which checking settings and stores does not need.
     try:
         from overspill.cli.commands.doctor.servers import check
@@ -112,7 +103,7 @@ def _check_servers(file: str | None, settings: Settings, chosen: Sequence[str], 
         name, text, dialect = file, target.file.text, target.dialect
     servers = rewriting.select_servers(rewriting.list_servers(text, name, dialect), name, chosen)
 
-    async def run() -> list[ServerReport]:
+    async def run() -> list[Report]:
         with cancel_on_signal():
             return await check(
                 servers, os.environ, name=name, folder=Path.cwd(), expands=expands, within=timeout, model=settings.model
@@ -135,13 +126,13 @@ def _list_other_clients() -> list[str]:
     return lines
 
 
-def _print(findings: Sequence[Finding], reports: Sequence[ServerReport], hints: Sequence[str]) -> None:
-    lines = [line for finding in findings for line in _render(finding)]
+def _print(reports: Sequence[Report], hints: Sequence[str]) -> None:
+    lines: list[str] = []
     for report in reports:
         lines += _render(report.finding)
         tools = sorted(report.probe.tools, key=lambda tool: -tool.bytes) if report.probe else []
         lines += [f"{tool.bytes:>20,} bytes {tool.tokens:>7,} tokens  {tool.name}" for tool in tools]
-    wrong = sum(finding.level == "wrong" for finding in (*findings, *(report.finding for report in reports)))
+    wrong = sum(report.finding.level == "wrong" for report in reports)
     verdict = f"Found {count_noun(wrong, 'problem')}." if wrong else "No problems found."
     for line in [*lines, *hints, verdict]:
         click.echo(escape_line(line))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from overspill.cli.commands.doctor.findings import Finding
+from overspill.cli.commands.doctor import Finding
 from overspill.errors import SettingsError
 from overspill.settings import Settings
 from overspill.settings.files import file_layers

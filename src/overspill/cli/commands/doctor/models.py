@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
-from overspill.cli.commands.doctor.findings import Finding
+from overspill.cli.commands.doctor import Finding
 from overspill.errors import SettingsError
 from overspill.extraction import BUILTIN
 from overspill.models.endpoints import Endpoint, complete_endpoint

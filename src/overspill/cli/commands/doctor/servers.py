@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any, cast
 
 import anyio
-from msgspec import Struct
 
-from overspill.cli.commands.doctor.findings import Finding
+from overspill.cli.commands.doctor import Finding, Report
 from overspill.errors import SettingsError
 from overspill.mcp.client.config import ServerConfig, server_configs
-from overspill.mcp.client.probe import Probe, probe
+from overspill.mcp.client.probe import probe
 from overspill.mcp.host_configs.entries import edit_entry, speaks_sse, unwrap_entry
 from overspill.mcp.host_configs.proxied import recognize
 from overspill.mcp.host_configs.rewriting import Server
@@ -24,13 +23,6 @@ _PROMPTED = re.compile(r"\$\{(?:input|command):([^}]*+)(\}|\Z)")
 _MAX_CONCURRENT = 8
 _CHECK_COMMAND = "Run its command in a shell and see what it prints."
 _CHECK_URL = "Check its URL and headers, and whether it needs you to sign in."
-
-
-class ServerReport(Struct, frozen=True):
-    """A finding, and the server's answers if it gave any."""
-
-    finding: Finding
-    probe: Probe | None = None
 
 
 class Variables(dict[str, str]):
@@ -56,10 +48,10 @@ async def check(
     expands: bool,
     within: float,
     model: str | None,
-) -> list[ServerReport]:
+) -> list[Report]:
     """Check servers concurrently; the reports keep their order. Errors call the file `name`. Servers of projects other than
     `folder` are left out. `expands` is whether the client fills in `${…}`."""
-    reports: dict[int, ServerReport] = {}
+    reports: dict[int, Report] = {}
     slots = anyio.Semaphore(_MAX_CONCURRENT)
     variables = {**environ, "workspaceFolder": str(folder), "workspaceFolderBasename": folder.name}
 
@@ -76,14 +68,14 @@ async def check(
 
 async def _check_server(
     server: Server, name: str, environ: Mapping[str, str], variables: Variables | None, within: float, model: str | None
-) -> ServerReport:
+) -> Report:
     config = _read_config(server, name, environ, variables)
     if isinstance(config, Finding):
-        return ServerReport(config)
+        return Report(config)
     result = await probe(config, environ, within, model)
     if result.problem:
         missing = [f"${{{name}}} is not set in this shell." for name in dict.fromkeys(variables.missing)] if variables else []
-        return ServerReport(
+        return Report(
             Finding(server.name, "wrong", result.problem, " ".join([*missing, _CHECK_URL if config.url else _CHECK_COMMAND])),
             result,
         )
@@ -95,7 +87,7 @@ async def _check_server(
     )
     if result.unusable:
         text = f"{text} It lists tools that cannot be used, and Overspill leaves them out: {result.unusable}."
-    return ServerReport(Finding(server.name, "note" if result.unusable else "ok", text), result)
+    return Report(Finding(server.name, "note" if result.unusable else "ok", text), result)
 
 
 def _read_config(server: Server, name: str, environ: Mapping[str, str], variables: Variables | None) -> ServerConfig | Finding:

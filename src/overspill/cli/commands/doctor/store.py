@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from overspill.cli.commands.doctor.findings import Finding
+from overspill.cli.commands.doctor import Finding
 from overspill.errors import SettingsError, StoreError
 from overspill.retrieval.archive import Archive
 from overspill.settings import Settings
@@ -85,13 +85,7 @@ def _describe_content(store: FileStore, settings: Settings) -> Finding:
     live = sum(label.live for label in labels)
     sessions = humanize.count_noun(len(labels), "session")
     text = f"{store.root} holds {sessions}, {live} of them live, with {humanize.format_size(size)} of outputs."
-    over = size > settings.keep_bytes
-    return Finding(
-        "store",
-        "note" if over else "ok",
-        text,
-        _OVER_LIMIT if over else "",
-    )
+    return Finding("store", "note", text, _OVER_LIMIT) if size > settings.keep_bytes else Finding("store", "ok", text)
 
 
 def _find_leftovers(store: FileStore) -> list[Finding]:
