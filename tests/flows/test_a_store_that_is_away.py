@@ -11,7 +11,7 @@ from waiting import until
 
 from overspill import Session, wording
 from overspill.errors import StoreAway
-from overspill.store.away.waiting import MAX_WAITING_BYTES
+from overspill.store.away import MAX_WAITING_BYTES
 from overspill.store.protocols import Store
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.parametrize("anyio_backend", ["asyncio"])]

@@ -34,7 +34,7 @@ from overspill.retrieval.passages import PassageSearch
 from overspill.retrieval.statuses import describe_job
 from overspill.session.compaction import Compactor
 from overspill.settings import Settings
-from overspill.store.away.waiting import WaitingShelf, is_on_server
+from overspill.store.away import WaitingShelf, is_on_server
 from overspill.store.protocols import KeepLimits, Shelf, Store
 from overspill.store.spool import Spool
 from overspill.task_queue.remote import RemoteTools
@@ -236,7 +236,8 @@ def _open_shelf(store: Store, settings: Settings, id: str, name: str) -> Shelf:
         # The process that had it may have died while it stored something. If that cannot be removed, the session works anyway.
         with suppress(StoreError):
             shelf.remove_unrecorded(_list_recorded(shelf))
-    return WaitingShelf(shelf) if is_on_server(store.url) else shelf
+    may_wait = is_on_server(store.url) and not isinstance(shelf, WaitingShelf)
+    return WaitingShelf(shelf) if may_wait else shelf
 
 
 def _list_recorded(shelf: Shelf) -> set[str]:

@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import time
-from threading import Lock
 
 from overspill.store import rules
 from overspill.store.files.journal import Opening
 from overspill.store.protocols import Retention, Shelf, ShelfLabel
-from overspill.store.quota import OutputQuota
 from overspill.store.rules import KeptItem
+from overspill.store.writer import OutputParts
 
 
-class HeldOutput:
-    def __init__(self) -> None:
+class HeldOutput(OutputParts):
+    def __init__(self, outputs: dict[str, HeldOutput], id: str) -> None:
         self.data = bytearray()
-        self.complete = False
+        self.is_complete = False
         self.removed = False
         self.used = time.time()
+        self._outputs = outputs
+        self._id = id
+        outputs[id] = self
+
+    def add(self, data: memoryview) -> None:
+        self.data += data
+        self.size = len(self.data)
+        self.used = time.time()
+
+    def complete(self) -> None:
+        self.is_complete = True
+
+    def remove(self) -> None:
+        del self._outputs[self._id]
 
 
 class HeldSession:
@@ -47,7 +60,7 @@ class HeldSession:
         if self.holder is None:
             used = max([self.used, *(each.used for each in self.outputs.values())])
             return [KeptItem(self.session, "", used, self.size, self.family)]
-        complete = [(id, output) for id, output in self.outputs.items() if output.complete]
+        complete = [(id, output) for id, output in self.outputs.items() if output.is_complete]
         return [KeptItem(self.session, id, output.used, len(output.data), self.family) for id, output in complete]
 
 
@@ -65,7 +78,7 @@ class MemoryReader:
     def buffer(self) -> memoryview:
         output = self._readable()
         # A view of a bytearray forbids it to grow, so what is still written is shown as a copy.
-        return memoryview(output.data).toreadonly() if output.complete else memoryview(bytes(output.data))
+        return memoryview(output.data).toreadonly() if output.is_complete else memoryview(bytes(output.data))
 
     @property
     def is_removed(self) -> bool:
@@ -78,49 +91,3 @@ class MemoryReader:
         if self._output is None:
             raise rules.closed_error("reader")
         return self._output
-
-
-class MemoryWriter:
-    def __init__(self, session: HeldSession, id: str, quota: OutputQuota) -> None:
-        self._session = session
-        self._id = id
-        self._quota = quota
-        self._output = session.outputs[id] = HeldOutput()
-        self._open = True
-        self._mutex = Lock()
-
-    @property
-    def size(self) -> int:
-        return len(self._output.data)
-
-    def append(self, data: bytes | memoryview) -> None:
-        view = rules.bytes_of(data)
-        with self._mutex:
-            self._check_open()
-            granted = self._quota.take(self._session.session, self._id, view.nbytes)
-            self._output.data += view[:granted]
-            self._output.used = time.time()
-        if granted < view.nbytes:
-            raise self._quota.exhausted_error(view.nbytes - granted)
-
-    def commit(self) -> None:
-        with self._mutex:
-            if not self._output.complete:
-                self._check_open()
-                self._output.complete = True
-                self._open = False
-
-    def discard(self) -> None:
-        with self._mutex:
-            if self._writable:
-                self._open = False
-                del self._session.outputs[self._id]
-                self._quota.release(self._session.session, self._id)
-
-    @property
-    def _writable(self) -> bool:
-        return self._open and self._session.holder is not None and self._session.outputs.get(self._id) is self._output
-
-    def _check_open(self) -> None:
-        if not self._writable:
-            raise rules.closed_error("output")

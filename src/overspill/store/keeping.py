@@ -9,8 +9,8 @@ from threading import Event, Lock, Thread
 from typing import Protocol
 
 from overspill.errors import StoreError, StoreFull
-from overspill.store.protocols import Expired, KeepLimits
-from overspill.store.quota import Quota
+from overspill.store.protocols import Expired, KeepLimits, Retention
+from overspill.store.quota import OutputQuota, Quota
 
 HOUR = 3600.0
 _REST_AFTER_SWEEP = 20  # times as long as it took, so that looking at all that is kept takes a twentieth of a thread at most
@@ -94,6 +94,13 @@ class KeepGuard:
         """Apply the limits unless these were applied a moment ago, so that sessions that open share one look at everything."""
         if self.is_due(limits):
             self.apply(limits)
+
+    def make_quota(self, run: Quota, session: str, family: str, retention: Retention, limits: KeepLimits | None) -> OutputQuota:
+        """What a session may write. If it is kept, the limits are held for it too, until it leaves."""
+        if limits is None or retention != "keep":
+            return run
+        self.join(session, limits)
+        return KeepQuota(run, self, limits, family)
 
     def join(self, session: str, limits: KeepLimits) -> None:
         """Hold the limits for this session too, until it leaves. If they are due, they are applied soon, in a thread: whoever

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from threading import RLock
 
 from overspill import handles
 from overspill.errors import UnknownHandle
 from overspill.store import rules
-from overspill.store.held import HeldSession, MemoryReader, MemoryWriter
-from overspill.store.keeping import HOUR, KeepGuard, KeepQuota
+from overspill.store.held import HeldOutput, HeldSession, MemoryReader
+from overspill.store.keeping import HOUR, KeepGuard
 from overspill.store.listing import SessionIndex
-from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel, Writer
+from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
 from overspill.store.quota import GIB, OutputQuota, Quota
+from overspill.store.shelf import BaseShelf
 
 
 class MemoryStore:
@@ -44,10 +45,7 @@ class MemoryStore:
                 held = self._sessions[session] = HeldSession(session, name, retention)
                 self._index.add(session, name)
             held.used = time.time()
-            quota: OutputQuota = self._quota
-            if limits and held.retention == "keep":
-                quota = KeepQuota(self._quota, self._guard, limits, held.family)
-                self._guard.join(held.session, limits)
+            quota = self._guard.make_quota(self._quota, held.session, held.family, held.retention, limits)
             held.holder = shelf = LiveMemoryShelf(held, quota, self)
             return shelf
 
@@ -74,7 +72,7 @@ class MemoryStore:
     def empty_shelf(self, session: str) -> int:
         with self._mutex:
             found = self._get_session(session)
-            complete = [id for id, output in found.outputs.items() if output.complete]
+            complete = [id for id, output in found.outputs.items() if output.is_complete]
             for id in complete:
                 self._remove_output(found, id)
             return len(complete)
@@ -96,11 +94,11 @@ class MemoryStore:
         return self._quota.left
 
     def close(self) -> None:
-        with self._mutex:
-            for found in list(self._sessions.values()):
-                if found.holder:
-                    found.holder.close()
-                if found.retention == "process":
+        for found in list(self._sessions.values()):
+            if (holder := found.holder) is not None:
+                holder.close()  # not while holding the mutex, which a shelf that removes outputs waits for
+            if found.retention == "process":
+                with self._mutex:
                     self._remove(found)
 
     def end_session(self, session: HeldSession) -> None:
@@ -143,19 +141,10 @@ class MemoryStore:
         self._quota.release(session.session)
 
 
-class MemoryShelf:
-    """For reading only."""
-
-    def __init__(self, held: HeldSession) -> None:
+class MemoryShelf(BaseShelf):
+    def __init__(self, held: HeldSession, quota: OutputQuota | None = None) -> None:
+        super().__init__(held.session, quota)
         self._held = held
-        self._open = True
-
-    @property
-    def session(self) -> str:
-        return self._held.session
-
-    def create(self, id: str) -> Writer:
-        raise rules.read_only_error(self.session)
 
     def open(self, id: str) -> MemoryReader:
         rules.check_id(id)
@@ -168,9 +157,6 @@ class MemoryShelf:
         if output := self._held.outputs.get(id):
             output.used = time.time()
 
-    def append_journal(self, lines: bytes) -> None:
-        raise rules.read_only_error(self.session)
-
     def journal(self) -> Iterator[bytes]:
         self._check_open()
         return iter(list(self._held.lines))
@@ -180,44 +166,26 @@ class MemoryShelf:
         lines = self._held.lines[position:]
         return lines, position + len(lines)
 
-    def remove_unrecorded(self, recorded: Container[str]) -> int:
-        raise rules.read_only_error(self.session)
-
-    def close(self) -> None:
-        self._open = False
-
-    def _check_open(self) -> None:
-        if not self._open:
-            raise rules.closed_error("shelf")
-
 
 class LiveMemoryShelf(MemoryShelf):
     def __init__(self, held: HeldSession, quota: OutputQuota, store: MemoryStore) -> None:
-        super().__init__(held)
-        self._quota = quota
+        super().__init__(held, quota)
         self._store = store
 
-    def create(self, id: str) -> MemoryWriter:
-        rules.check_id(id)
-        self._check_open()
+    def _make_parts(self, id: str) -> HeldOutput:
         if id in self._held.outputs:
             raise rules.already_exists_error(handles.handle(self.session, id))
-        return MemoryWriter(self._held, id, self._quota)
+        return HeldOutput(self._held.outputs, id)
 
-    def append_journal(self, lines: bytes) -> None:
-        rules.check_lines(lines)
-        self._check_open()
+    def _write_journal(self, lines: bytes) -> None:
         self._held.lines += [line + b"\n" for line in lines[:-1].split(b"\n")]
         self._held.used = time.time()
 
-    def remove_unrecorded(self, recorded: Container[str]) -> int:
-        self._check_open()
-        return self._store.remove_outputs(self._held, [id for id in self._held.outputs if id not in recorded])
+    def _remove_outputs(self, stays: Callable[[str], bool]) -> int:
+        return self._store.remove_outputs(self._held, [id for id in self._held.outputs if not stays(id)])
 
-    def close(self) -> None:
-        if self._open:
-            super().close()
-            self._store.end_session(self._held)
+    def _leave(self) -> None:
+        self._store.end_session(self._held)
 
 
 @cache

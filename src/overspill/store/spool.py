@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from overspill import wording
 from overspill.errors import HandleError, StoreError
-from overspill.store.away.waiting import WaitingWriter
+from overspill.store.away import WaitingWriter
 from overspill.store.meter import Meter
 from overspill.store.protocols import Reader, Shelf, Writer
 from overspill.text import encoding, tokens

@@ -6,7 +6,7 @@ import asyncio
 import socket
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from typing import cast
+from typing import Any, cast
 
 import anyio
 import anyio.abc
@@ -63,7 +63,8 @@ class WebServer(uvicorn.Server):
         """Streams never end by themselves. uvicorn would cancel what has not ended in time, and log a traceback for each."""
         connections = cast("set[HttpConnection]", self.server_state.connections)
         for each in list(connections):
-            if each.scope is not None and each.scope.get(IS_STREAM):
+            scope = cast("dict[str, Any] | None", each.scope)  # there is none before the first request
+            if scope and scope.get(IS_STREAM):
                 each.transport.close()
         await anyio.sleep(max(0, (self.config.timeout_graceful_shutdown or 0) - _LAST_SECONDS))
         for each in list(connections):

@@ -16,7 +16,7 @@ from overspill import handles
 from overspill.errors import SettingsError
 from overspill.session.session import Session
 from overspill.settings import Settings
-from overspill.store.away.recovering import RecoveringStore
+from overspill.store.away import WaitingStore
 from overspill.store.files.store import FileStore
 from overspill.store.memory import MemoryStore
 from overspill.store.objects.store import ObjectStore
@@ -44,7 +44,7 @@ def store_classes() -> set[type]:
         for each in vars(importlib.import_module(name)).values()
         if inspect.isclass(each) and each.__module__ == name and hasattr(each, "open_shelf")
     }
-    return classes - {Store, RecoveringStore}
+    return classes - {Store, WaitingStore}
 
 
 def test_every_kind_of_store_is_registered_and_has_an_example(monkeypatch: pytest.MonkeyPatch):

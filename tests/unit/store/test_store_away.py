@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from waiting import wait_until
 
 from overspill import handles
 from overspill.errors import StoreAway, StoreError
-from overspill.store.away.waiting import WaitingShelf
+from overspill.store.away import WaitingShelf, WaitingStore
 from overspill.store.memory import LiveMemoryShelf, MemoryStore
-from overspill.store.protocols import Writer
+from overspill.store.protocols import Shelf, Writer
 
 
 class ShelfThatIsAway(LiveMemoryShelf):
@@ -36,14 +37,14 @@ def shelf() -> ShelfThatIsAway:
     return ShelfThatIsAway(live._held, live._quota, store)  # pyright: ignore[reportPrivateUsage]
 
 
-def commit(shelf: WaitingShelf, data: bytes, id: str = "") -> str:
+def commit(shelf: Shelf, data: bytes, id: str = "") -> str:
     writer = shelf.create(id := id or handles.new())
     writer.append(data)
     writer.commit()
     return id
 
 
-def read(shelf: WaitingShelf | LiveMemoryShelf, id: str) -> bytes:
+def read(shelf: Shelf, id: str) -> bytes:
     reader = shelf.open(id)
     return reader.read(0, reader.size)
 
@@ -114,4 +115,37 @@ def test_an_output_that_comes_as_the_list_empties_is_stored_too(shelf: ShelfThat
     assert read(shelf, first) == b"first"
     shelf.is_away = False
     wait_until(lambda: str(id) in shelf._held.outputs)  # pyright: ignore[reportPrivateUsage]
+    waiting.close()
+
+
+class StoreThatIsAway(MemoryStore):
+    url = "postgresql://localhost/outputs"
+    is_away = True
+
+    def open_shelf(self, *args: Any, **kwargs: Any) -> LiveMemoryShelf:
+        if self.is_away:
+            raise StoreAway("it does not answer.")
+        return super().open_shelf(*args, **kwargs)
+
+
+@pytest.mark.promise("nothing-lost")
+def test_what_a_session_had_before_its_store_answered_for_the_first_time_is_stored_too():
+    store, told = StoreThatIsAway(), list[str]()
+    waiting = WaitingStore(store, told.append).open_shelf(session := handles.new(), retention="keep")
+    assert isinstance(waiting, WaitingShelf)
+    waiting.append_journal(b"{}\n")
+    id = commit(waiting, b"early")
+    assert read(waiting, id) == b"early"
+    assert list(waiting.journal())[1:] == [b"{}\n"]
+    assert store.shelves() == []
+    store.is_away = False
+    wait_until(lambda: bool(store.shelves()))
+    waiting.settle()
+    assert read(store.read_shelf(session), id) == b"early"
+    waiting.append_journal(b"[]\n")
+    assert list(store.read_shelf(session).journal())[1:] == [b"{}\n", b"[]\n"]
+    assert [line.split(".")[0] for line in told] == [
+        "Nothing can be stored, so large results are cut",
+        "The store works again, and large results are stored",
+    ]
     waiting.close()

@@ -25,7 +25,7 @@ from overspill.models.endpoints import Endpoint
 from overspill.session.session import Session
 from overspill.settings import Settings
 from overspill.settings.opening import open_configured_store
-from overspill.store.away.recovering import RecoveringStore
+from overspill.store.away import WaitingStore
 from overspill.text.lenient_json import dumps
 
 _MAX_KINDS = 8  # of clients that a principal of the newer protocol keeps; one that comes back later starts anew
@@ -60,7 +60,7 @@ class ServedClients:
         self._settings = settings
         self._endpoints = endpoints
         self.log = log
-        self._store = RecoveringStore(open_configured_store(settings), log)
+        self._store = WaitingStore(open_configured_store(settings), log)
         self._open_clients: dict[tuple[ClientKey, bytes], _OpenClient] = {}
         self._sessions: dict[str, Session] = {}
         self._served = Counter[str]()

@@ -32,32 +32,19 @@ def remove_session(root: Directory, run: Directory, session: str, directory: Dir
 
 def remove_free_session(root: Directory, run: Directory, session: str, *, unused_since: float | None = None) -> bool:
     """False while another process holds it, or if it was used after `unused_since`."""
-    with run.open_directory(layout.session_directory(session)) as directory:
-        hold = lock.take(directory)
-        if hold is None:
+    with run.open_directory(layout.session_directory(session)) as directory, lock.hold_if_free(directory) as is_held:
+        if not is_held or (unused_since is not None and last_used(layout.measure_files(directory)) > unused_since):
             return False
-        try:
-            if unused_since is not None and last_used(layout.measure_files(directory)) > unused_since:
-                return False
-            remove_session(root, run, session, directory)
-        finally:
-            hold.release()
+        remove_session(root, run, session, directory)
     return True
 
 
 def remove_unfinished(root: Directory, place: Place) -> int:
     """Remove the outputs that a process was still writing when it ended. Returns how many bytes. Leaves a live session alone."""
-    with (
-        suppress(OSError, StoreError),  # what cannot be removed must not stop a session from starting
-        root.open_directory(place.run) as run,
-        run.open_directory(layout.session_directory(place.session)) as directory,
-    ):
-        hold = lock.take(directory)
-        if hold is not None:
-            try:
-                return layout.remove_outputs(directory, is_doomed=lambda name: name.endswith(layout.PART))
-            finally:
-                hold.release()
+    # What cannot be removed must not stop a session from starting.
+    with suppress(OSError, StoreError), place.open(root) as directory, lock.hold_if_free(directory) as is_held:
+        if is_held:
+            return layout.remove_outputs(directory, is_doomed=lambda name: name.endswith(layout.PART))
     return 0
 
 
@@ -82,13 +69,9 @@ def clear_run(root: Directory, run: Directory) -> None:
 
 def clear_dead_run(root: Directory, name: str) -> None:
     """Does nothing while the run is alive."""
-    with suppress(OSError, StoreError), root.open_directory(name) as run:
-        hold = lock.take(run)
-        if hold is not None:
-            try:
-                clear_run(root, run)
-            finally:
-                hold.release()
+    with suppress(OSError, StoreError), root.open_directory(name) as run, lock.hold_if_free(run) as is_held:
+        if is_held:
+            clear_run(root, run)
 
 
 def last_used(files: Mapping[str, tuple[int, float]]) -> float:

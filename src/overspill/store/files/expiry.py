@@ -57,11 +57,7 @@ class KeptContent:
 
 def remove_output(root: Directory, place: Place, item: KeptItem) -> bool:
     """Remove it in one step: a process that dies here leaves all of the output or nothing. False if it was read meanwhile."""
-    with (
-        suppress(FileNotFoundError),
-        root.open_directory(place.run) as run,
-        run.open_directory(layout.session_directory(place.session)) as directory,
-    ):
+    with suppress(FileNotFoundError), place.open(root) as directory:
         if directory.stat(item.id).st_mtime > item.used:
             return False
         directory.remove_file(item.id)
@@ -70,10 +66,6 @@ def remove_output(root: Directory, place: Place, item: KeptItem) -> bool:
 
 def is_gone(root: Directory, place: Place, id: str) -> bool:
     """Whether an output was removed. A list of files alone does not tell: one that is renamed meanwhile may be missing in it."""
-    with (
-        suppress(FileNotFoundError),
-        root.open_directory(place.run) as run,
-        run.open_directory(layout.session_directory(place.session)) as directory,
-    ):
+    with suppress(FileNotFoundError), place.open(root) as directory:
         return not layout.has_output(directory, id)
     return True

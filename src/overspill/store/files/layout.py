@@ -207,19 +207,18 @@ def list_outputs(session: Directory) -> list[str]:
 
 def has_output(session: Directory, id: str) -> bool:
     """Complete or not. The final name is looked for again, because the output may be completed after the first look."""
-    return any(_has_file(session, name) for name in (id, id + PART, id))
+    return any(has_file(session, name) for name in (id, id + PART, id))
 
 
-def is_complete(session: Directory, id: str) -> bool:
-    return _has_file(session, id)
+def has_file(directory: Directory, name: str) -> bool:
+    return _find(directory, name) is not None
 
 
-def _has_file(directory: Directory, name: str) -> bool:
+def _find(directory: Directory, name: str) -> os.stat_result | None:
     try:
-        directory.stat(name)
+        return directory.stat(name)
     except FileNotFoundError:
-        return False
-    return True
+        return None
 
 
 def sweep(session: Directory) -> None:
@@ -263,18 +262,13 @@ def _is_session(name: str) -> bool:
 
 
 def is_ours(directory: Directory, name: str) -> bool:
-    try:
-        return directory.stat(name).st_uid == os.geteuid()
-    except FileNotFoundError:
-        return False
+    found = _find(directory, name)
+    return found is not None and found.st_uid == os.geteuid()
 
 
 def _is_private_directory(directory: Directory, name: str) -> bool:
-    try:
-        found = directory.stat(name)
-    except FileNotFoundError:
-        return False
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
+    found = _find(directory, name)
+    return found is not None and stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
 
 
 def _check_private(found: os.stat_result, path: Path) -> None:

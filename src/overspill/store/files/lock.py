@@ -72,6 +72,17 @@ def take(directory: Directory) -> Lock | None:
         os.close(fd)  # its holder has removed it, and with it perhaps the directory
 
 
+@contextmanager
+def hold_if_free(directory: Directory) -> Generator[bool]:
+    """Whether it is held here, because no other process held it. Raises FileNotFoundError if it was removed."""
+    hold = take(directory)
+    try:
+        yield hold is not None
+    finally:
+        if hold is not None:
+            hold.release()
+
+
 def is_held(directory: Directory) -> bool:
     """Checks with a shared lock, so that two processes that check at the same time do not mistake each other for the holder."""
     try:

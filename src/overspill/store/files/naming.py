@@ -6,7 +6,7 @@ import time
 from contextlib import ExitStack
 
 from overspill.store import rules
-from overspill.store.files import hints, layout, lock, names
+from overspill.store.files import hints, lock, names
 from overspill.store.files.journal import Opening, read_opening
 from overspill.store.files.layout import Directory
 from overspill.store.files.names import NameEntry
@@ -63,9 +63,7 @@ class NamedShelves:
                     return None
                 place = self._find(root, wanted.name)
                 shelf = _reopen(root, place, run, wanted.name, limits) if place else None
-                if shelf is not None:
-                    return shelf
-                return run.create_shelf(wanted, limits)
+                return shelf or run.create_shelf(wanted, limits)
         return run.create_shelf(wanted, limits)
 
     def _fill(self, root: Directory, folder: Directory) -> None:
@@ -117,8 +115,7 @@ def _reopen(root: Directory, place: Place, run: StoreRun, name: str, limits: Kee
     """None if there is no kept session of that name in that place. Raises NameInUse while another process has it."""
     try:
         with ExitStack() as undo:
-            with root.open_directory(place.run) as parent:
-                directory = undo.enter_context(parent.open_directory(layout.session_directory(place.session)))
+            directory = undo.enter_context(place.open(root))
             opening = read_opening(place.session, directory)
             if opening is None or opening.name != name or opening.retention != "keep":
                 return None

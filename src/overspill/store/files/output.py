@@ -1,10 +1,9 @@
-"""One output as a file: a writer that appends to `<uuid>.part` and renames it when it is complete, and a reader for both."""
+"""One output as a file: `<uuid>.part` until it is complete and gets its final name, and a reader for both."""
 
 from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Callable
 from contextlib import suppress
 from threading import RLock
 
@@ -12,91 +11,44 @@ from overspill import handles
 from overspill.store import rules
 from overspill.store.files.failures import explain_failures, to_store_error
 from overspill.store.files.layout import PART, Directory
-from overspill.store.quota import OutputQuota
+from overspill.store.writer import OutputParts
 
 
-class FileWriter:
-    """A cancelled job may be discarded while a worker still appends to it. The lock keeps that write from going to another file
-    that was given the same descriptor."""
-
-    def __init__(
-        self, directory: Directory, session: str, id: str, *, quota: OutputQuota, durable: bool, ended: Callable[[str], None]
-    ) -> None:
+class FileParts(OutputParts):
+    def __init__(self, directory: Directory, session: str, id: str, *, durable: bool) -> None:
         self._directory = directory
-        self._session = session
         self._id = id
-        self._quota = quota
+        self._handle = handles.handle(session, id)
         self._durable = durable
-        self._ended = ended
-        self._size = 0
-        self._fd: int | None = directory.make_file(id + PART)
-        self._committed = False
-        self._mutex = RLock()
+        self._fd = directory.make_file(id + PART)
 
-    @property
-    def size(self) -> int:
-        return self._size
-
-    def append(self, data: bytes | memoryview) -> None:
-        view = rules.bytes_of(data)
-        with self._mutex:
-            fd = self._writable()
-            before = self._size
-            granted = self._quota.take(self._session, self._id, view.nbytes)
-            try:
-                self._write(fd, view[:granted])
-            finally:
-                self._quota.give_back(self._session, self._id, granted - (self._size - before))
-        if granted < view.nbytes:
-            raise self._quota.exhausted_error(view.nbytes - granted)
-
-    def commit(self) -> None:
-        with self._mutex, explain_failures(f"complete {handles.handle(self._session, self._id)}"):
-            if self._committed:
-                return
-            fd = self._writable()
-            # Only kept outputs have to survive this process and a power failure. For the others, waiting gains nothing.
-            if self._durable:
-                os.fsync(fd)
-            os.rename(self._id + PART, self._id, src_dir_fd=self._directory.fd, dst_dir_fd=self._directory.fd)
-            if self._durable:
-                os.fsync(self._directory.fd)
-            self._committed = True
-            self.abandon()
-
-    def discard(self) -> None:
-        with self._mutex, explain_failures(f"discard {handles.handle(self._session, self._id)}"):
-            if self._fd is None:
-                return
-            with suppress(FileNotFoundError):
-                self._directory.remove_file(self._id + PART)
-            self._quota.release(self._session, self._id)
-            self.abandon()
-
-    def abandon(self) -> None:
-        """Stop writing and leave what is there."""
-        with self._mutex:
-            if self._fd is not None:
-                os.close(self._fd)
-                self._fd = None
-                self._ended(self._id)
-
-    def _writable(self) -> int:
-        if self._fd is None:
-            raise rules.closed_error("output")
-        return self._fd
-
-    def _write(self, fd: int, view: memoryview) -> None:
+    def add(self, data: memoryview) -> None:
         try:
-            while view:
-                written = os.write(fd, view)
-                self._size += written
-                view = view[written:]
+            while data:
+                written = os.write(self._fd, data)
+                self.size += written
+                data = data[written:]
         except OSError as error:
             # A torn tail would be mistaken for part of the output.
             with suppress(OSError):
-                os.ftruncate(fd, self._size)
-            raise to_store_error(f"store {handles.handle(self._session, self._id)}", error) from error
+                os.ftruncate(self._fd, self.size)
+            raise to_store_error(f"store {self._handle}", error) from error
+
+    def complete(self) -> None:
+        with explain_failures(f"complete {self._handle}"):
+            # Only kept outputs have to survive this process and a power failure. For the others, waiting gains nothing.
+            if self._durable:
+                os.fsync(self._fd)
+            os.rename(self._id + PART, self._id, src_dir_fd=self._directory.fd, dst_dir_fd=self._directory.fd)
+            if self._durable:
+                os.fsync(self._directory.fd)
+
+    def remove(self) -> None:
+        with explain_failures(f"discard {self._handle}"), suppress(FileNotFoundError):
+            self._directory.remove_file(self._id + PART)
+
+    def close(self) -> None:
+        os.close(self._fd)
 
 
 _MAX_COPIED_BYTES = 1 << 20

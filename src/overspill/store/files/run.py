@@ -16,9 +16,9 @@ from overspill.store.files import clearing, layout, lock, sizes
 from overspill.store.files.journal import Journal, Opening
 from overspill.store.files.layout import Directory, Root
 from overspill.store.files.shelf import LiveFileShelf
-from overspill.store.keeping import KeepGuard, KeepQuota
-from overspill.store.protocols import KeepLimits, Retention
-from overspill.store.quota import OutputQuota, Quota
+from overspill.store.keeping import KeepGuard
+from overspill.store.protocols import KeepLimits
+from overspill.store.quota import Quota
 
 
 class StoreRun:
@@ -47,7 +47,7 @@ class StoreRun:
         return layout.has_session(self._directory, session)
 
     def create_shelf(self, wanted: Opening, limits: KeepLimits | None) -> LiveFileShelf:
-        session, retention = wanted.session, wanted.retention
+        session = wanted.session
         with ExitStack() as undo:
             directory, hold = lock.make_held(self._directory, lambda: layout.session_directory(session))
             undo.enter_context(directory)
@@ -57,8 +57,7 @@ class StoreRun:
             undo.callback(journal.close, durable=False)
             journal.append(wanted.line)
             undo.pop_all()
-        quota = self._make_quota(session, wanted.name, limits if retention == "keep" else None)
-        return self._make_shelf(session, directory, hold, journal, retention, quota)
+        return self._make_shelf(wanted, directory, hold, journal, limits)
 
     def reopen_shelf(self, session: str, directory: Directory, name: str, limits: KeepLimits | None) -> LiveFileShelf | None:
         """Reopen a kept shelf, which stays in its place and stays kept. None while another process holds it. Raises
@@ -71,7 +70,7 @@ class StoreRun:
             undo.callback(hold.release)
             journal = Journal.reopen(directory)
             undo.pop_all()
-        return self._make_shelf(session, directory, hold, journal, "keep", self._make_quota(session, name, limits))
+        return self._make_shelf(Opening(session, name, "keep"), directory, hold, journal, limits)
 
     def end_if_idle(self) -> None:
         """Called with the mutex held."""
@@ -99,28 +98,17 @@ class StoreRun:
         if changes := self.guard.finish():
             sizes.add(self._root, changes)
 
-    def _make_quota(self, session: str, name: str, limits: KeepLimits | None) -> OutputQuota:
-        if limits is None:
-            return self.quota
-        self.guard.join(session, limits)
-        return KeepQuota(self.quota, self.guard, limits, rules.family_of(name))
-
     def _make_shelf(
-        self,
-        session: str,
-        directory: Directory,
-        hold: lock.Lock,
-        journal: Journal,
-        retention: Retention,
-        quota: OutputQuota,
+        self, opening: Opening, directory: Directory, hold: lock.Lock, journal: Journal, limits: KeepLimits | None
     ) -> LiveFileShelf:
+        session, retention = opening.session, opening.retention
         shelf = LiveFileShelf(
             session,
             directory,
             lock=hold,
             journal=journal,
             retention=retention,
-            quota=quota,
+            quota=self.guard.make_quota(self.quota, session, rules.family_of(opening.name), retention, limits),
             closing=self._mutex,
             ended=self._forget_shelf,
         )

@@ -78,8 +78,8 @@ class FileStore:
                 raise
 
     def read_shelf(self, session: str) -> FileShelf:
-        with self._open_root("read", session) as root, root.open_directory(self._find(root, session).run) as run:
-            return FileShelf(session, run.open_directory(layout.session_directory(session)))
+        with self._open_root("read", session) as root:
+            return FileShelf(session, self._find(root, session).open(root))
 
     def label(self, session: str) -> ShelfLabel:
         with self._open_root("read", session) as root:
@@ -101,11 +101,7 @@ class FileStore:
                 raise rules.still_live_error(session)
 
     def empty_shelf(self, session: str) -> int:
-        with (
-            self._open_root("empty", session) as root,
-            root.open_directory(self._find(root, session).run) as run,
-            run.open_directory(layout.session_directory(session)) as directory,
-        ):
+        with self._open_root("empty", session) as root, self._find(root, session).open(root) as directory:
             removed = layout.list_outputs(directory)
             for id in removed:
                 directory.remove_file(id)

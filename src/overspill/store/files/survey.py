@@ -30,6 +30,10 @@ class Place(Struct, frozen=True):
     run: str
     session: str
 
+    def open(self, root: Directory) -> Directory:
+        with root.open_directory(self.run) as run:
+            return run.open_directory(layout.session_directory(self.session))
+
 
 class Survey(Struct, frozen=True):
     shelves: list[tuple[Place, ShelfLabel]]
@@ -155,10 +159,7 @@ class ShelfIndex:
 
     def read_label(self, root: Directory, place: Place) -> ShelfLabel:
         try:
-            with (
-                root.open_directory(place.run) as run,
-                run.open_directory(layout.session_directory(place.session)) as directory,
-            ):
+            with place.open(root) as directory:
                 opening = self._find_opening(place) or read_opening(place.session, directory) or Opening(place.session)
                 return Visit(place, directory, opening).label
         except FileNotFoundError:

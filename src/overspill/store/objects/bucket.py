@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from threading import Lock
 from typing import Any
@@ -69,30 +69,25 @@ class Bucket:
 
     def create(self, key: str, data: bytes | memoryview = b"") -> bool:
         """False if there is such an object."""
-        with self._explain(f"write to {self.url}"):
-            try:
-                self._objects.put(key, data, mode="create", use_multipart=False)
-            except exceptions.AlreadyExistsError:
-                return False
-        return True
+        with self._explain(f"write to {self.url}"), suppress(exceptions.AlreadyExistsError):
+            self._objects.put(key, data, mode="create", use_multipart=False)
+            return True
+        return False
 
     def replace(self, key: str, data: bytes, version: str) -> bool:
         """False if somebody else has changed it since it had that version."""
-        with self._explain(f"write to {self.url}"):
-            try:
-                self._objects.put(key, data, mode={"e_tag": version}, use_multipart=False)
-            except (exceptions.PreconditionError, exceptions.AlreadyExistsError, FileNotFoundError):
-                return False
-        return True
+        changed = (exceptions.PreconditionError, exceptions.AlreadyExistsError, FileNotFoundError)
+        with self._explain(f"write to {self.url}"), suppress(*changed):
+            self._objects.put(key, data, mode={"e_tag": version}, use_multipart=False)
+            return True
+        return False
 
     def get(self, key: str) -> tuple[bytes, str] | None:
         """Its bytes and its version, for `replace`."""
-        with self._explain(f"read from {self.url}"):
-            try:
-                found = self._objects.get(key)
-                return bytes(found.bytes()), str(found.meta["e_tag"])
-            except FileNotFoundError:
-                return None
+        with self._explain(f"read from {self.url}"), suppress(FileNotFoundError):
+            found = self._objects.get(key)
+            return bytes(found.bytes()), str(found.meta["e_tag"])
+        return None
 
     def get_all(self, keys: Sequence[str]) -> Iterator[bytes | None]:
         """In the order of the keys, several at a time."""
@@ -103,18 +98,14 @@ class Bucket:
             yield from pool.map(self._get_bytes, keys)
 
     def range(self, key: str, start: int, end: int) -> bytes | None:
-        with self._explain(f"read from {self.url}"):
-            try:
-                return bytes(self._objects.get_range(key, start=start, end=end))
-            except FileNotFoundError:
-                return None
+        with self._explain(f"read from {self.url}"), suppress(FileNotFoundError):
+            return bytes(self._objects.get_range(key, start=start, end=end))
+        return None
 
     def find(self, key: str) -> Item | None:
-        with self._explain(f"read from {self.url}"):
-            try:
-                return _item(self._objects.head(key))
-            except FileNotFoundError:
-                return None
+        with self._explain(f"read from {self.url}"), suppress(FileNotFoundError):
+            return _item(self._objects.head(key))
+        return None
 
     def list(self, prefix: str, after: str = "") -> Iterator[Item]:
         """In pages, ordered by key. Only keys after `after`, if it is given."""
@@ -124,11 +115,8 @@ class Bucket:
 
     def delete(self, keys: Sequence[str]) -> None:
         if keys:
-            with self._explain(f"remove from {self.url}"):
-                try:
-                    self._objects.delete(list(keys))
-                except FileNotFoundError:
-                    return
+            with self._explain(f"remove from {self.url}"), suppress(FileNotFoundError):
+                self._objects.delete(list(keys))
 
     def _get_bytes(self, key: str) -> bytes | None:
         found = self.get(key)

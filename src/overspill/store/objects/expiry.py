@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections import defaultdict
 from itertools import chain, groupby
 
@@ -10,10 +9,9 @@ import msgspec
 from msgspec import Struct
 
 from overspill.store import rules
-from overspill.store.files.journal import Opening
 from overspill.store.objects import removal
 from overspill.store.objects.bucket import Bucket, Item
-from overspill.store.objects.families import map_families
+from overspill.store.objects.families import map_families, read_opening
 from overspill.store.objects.names import Names
 from overspill.store.objects.output import USED, Parts, folder
 from overspill.store.objects.run import Run
@@ -83,18 +81,13 @@ def note_measurement(bucket: Bucket, limits: KeepLimits, kept_bytes: dict[str, i
 def read_measurement(bucket: Bucket, limits: KeepLimits, *, since: float) -> dict[str, int] | None:
     """How many bytes each family kept after limits as strict as these were applied. None if that was not done since."""
     found = bucket.find(_MEASURED)
-    measured = _read_last(bucket) if found is not None and found.modified >= since else None
-    is_enough = measured is not None and measured.days <= limits.days and measured.limit <= limits.bytes
+    measured = recall_measurement(bucket) if found is not None and found.modified >= since else None
+    is_enough = measured is not None and KeepLimits(measured.days, measured.limit).is_as_strict_as(limits)
     return measured.families if measured is not None and is_enough else None
 
 
-def recall_measurement(bucket: Bucket) -> dict[str, int] | None:
-    """How many bytes each family kept when any limits were last applied, however long ago."""
-    measured = _read_last(bucket)
-    return measured.families if measured is not None else None
-
-
-def _read_last(bucket: Bucket) -> Measurement | None:
+def recall_measurement(bucket: Bucket) -> Measurement | None:
+    """What was kept when any limits were last applied, however long ago."""
     content = bucket.get(_MEASURED)
     return own_json.parse(content[0], Measurement) if content else None
 
@@ -110,8 +103,7 @@ def expire(bucket: Bucket, names: Names, run: Run, limits: KeepLimits, family: s
 
 def _remove(bucket: Bucket, names: Names, run: Run, item: KeptItem) -> bool:
     """False if it has been used since it was measured, or if another worker was faster."""
-    found = bucket.get(f"openings/{item.session}")
-    opening = Opening.parse(item.session, found[0]) if found else None
+    opening = read_opening(bucket, item.session)
     if opening is None or opening.retention != "keep":
         return False
     if item.id:
@@ -119,13 +111,7 @@ def _remove(bucket: Bucket, names: Names, run: Run, item: KeptItem) -> bool:
         if used is not None and used.modified > item.used:
             return False
         return removal.mark_removed(bucket, item.session, item.id)
-    name, hold = opening.name, str(uuid.uuid4())
-    if name and not names.take_for_removal(name, item.session, run, hold):
-        return False
-    removal.delete_session(bucket, item.session)
-    if name:
-        names.release(name, hold, keep=False)
-    return True
+    return removal.remove_closed(bucket, names, run, item.session, opening.name)
 
 
 def _output_of(item: Item) -> tuple[str, str]:

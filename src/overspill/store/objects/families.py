@@ -1,4 +1,4 @@
-"""Which sessions a family has: an empty object for each, whose key says what a listing shows of it."""
+"""How a session began, and which a family has: an empty object for each, whose key says what a listing shows of it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,12 @@ from overspill.store.listing import list_families
 from overspill.store.objects.bucket import Bucket
 
 _AFTER_ALL = "~"  # sorts after every character that follows a session in a key
+
+
+def read_opening(bucket: Bucket, session: str) -> Opening | None:
+    """None if there is no such session. Always asks, because it may have been removed."""
+    found = bucket.get(f"openings/{session}") if session else None
+    return Opening.parse(session, found[0]) if found else None
 
 
 def family_keys(opening: Opening) -> list[str]:

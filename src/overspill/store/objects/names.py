@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from overspill.errors import StoreError
 from overspill.store import rules
-from overspill.store.files.journal import Opening
 from overspill.store.objects.bucket import Bucket
+from overspill.store.objects.families import read_opening
 from overspill.store.objects.run import Run
 from overspill.text import own_json
 
@@ -88,8 +88,8 @@ class Names:
         return found is not None and run.is_alive(found.modified)
 
     def _is_kept(self, session: str) -> bool:
-        found = self._bucket.get(f"openings/{session}") if session else None
-        return found is not None and Opening.parse(session, found[0]).retention == "keep"
+        opening = read_opening(self._bucket, session)
+        return opening is not None and opening.retention == "keep"
 
 
 def _key(name: str) -> str:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from bisect import bisect_right
 from collections.abc import Callable
 
 from msgspec import Struct
 
 from overspill import handles
-from overspill.errors import StoreError, UnknownHandle
+from overspill.errors import StoreError
 from overspill.store import rules
 from overspill.store.objects.bucket import Bucket, Item
+from overspill.store.writer import OutputParts
 
 DONE, REMOVED, USED = "done", "removed", "used"
 _START_DIGITS = 16
@@ -62,11 +62,9 @@ def read_parts(bucket: Bucket, session: str, id: str) -> Parts | None:
     return Parts.of(items) if items else None
 
 
-class ObjectParts:
+class ObjectParts(OutputParts):
     """Written by one writer. `check` raises StoreError if another process has taken the session, and returns how often its lease
     has run out: while it has, others may sweep away what is not complete."""
-
-    max_bytes = sys.maxsize
 
     def __init__(self, bucket: Bucket, session: str, id: str, check: Callable[[], int]) -> None:
         self._bucket = bucket
@@ -81,27 +79,28 @@ class ObjectParts:
         self._is_uncertain = False
         """Whether a part may be stored although the service did not say so."""
 
-    def add(self, start: int, data: memoryview) -> None:
+    def add(self, data: memoryview) -> None:
         lapses = self._check()
-        self._create(self._folder + _name_part(start), data)
+        self._create(self._folder + _name_part(self.size), data)
         if not self._starts:
             self._lapses = lapses
-        self._starts.append(start)
+        self._starts.append(self.size)
+        self.size += data.nbytes
 
-    def complete(self, size: int) -> None:
+    def complete(self) -> None:
         self._check()
-        self._create(self._folder + DONE, str(size).encode())
+        self._create(self._folder + DONE, str(self.size).encode())
         if self._starts and self._check() != self._lapses:
-            self._check_whole(size)
+            self._check_whole()
 
     def remove(self) -> None:
         self._bucket.delete([self._folder + _name_part(start) for start in self._starts])
 
-    def _check_whole(self, size: int) -> None:
+    def _check_whole(self) -> None:
         """Who sweeps leaves its mark and then looks whether the output is complete. Here it is completed first, and then looked
         for the mark, so that one of both sees the other."""
         parts = read_parts(self._bucket, self._session, self._id)
-        if parts is None or parts.is_removed or parts.size != size:
+        if parts is None or parts.is_removed or parts.size != self.size:
             self.remove()
             self._bucket.delete([self._folder + DONE])
             raise StoreError(f"{self._handle} was removed while it was being written. Call the tool again.")
@@ -159,10 +158,3 @@ class ObjectSource:
 
 def _name_part(start: int) -> str:
     return f"{start:0{_START_DIGITS}x}"
-
-
-def find_output(bucket: Bucket, session: str, id: str) -> ObjectSource:
-    parts = read_parts(bucket, session, id)
-    if parts is None or parts.is_removed:
-        raise UnknownHandle(handles.handle(session, id))
-    return ObjectSource(bucket, session, id, parts)

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from overspill import handles
 from overspill.errors import UnknownHandle
 from overspill.store.objects import removal
 from overspill.store.objects.bucket import Bucket
 from overspill.store.objects.journal import ObjectJournal, read_on
 from overspill.store.objects.names import Names
-from overspill.store.objects.output import (
-    NOTHING_YET,
-    USED,
-    ObjectParts,
-    ObjectSource,
-    find_output,
-    folder,
-    read_parts,
-    recorded_key,
-)
+from overspill.store.objects.output import NOTHING_YET, USED, ObjectParts, ObjectSource, folder, read_parts, recorded_key
 from overspill.store.objects.run import Run
 from overspill.store.protocols import Retention
 from overspill.store.shared.lease import lost_session_error
@@ -32,7 +24,10 @@ class ObjectPlace:
         self._bucket = bucket
 
     def find(self, id: str) -> ObjectSource:
-        return find_output(self._bucket, self.session, id)
+        parts = read_parts(self._bucket, self.session, id)
+        if parts is None or parts.is_removed:
+            raise UnknownHandle(handles.handle(self.session, id))
+        return ObjectSource(self._bucket, self.session, id, parts)
 
     def note_read(self, id: str) -> None:
         self._bucket.put(folder(self.session, id) + USED)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from itertools import groupby
 
-from overspill.store.files.journal import Opening
 from overspill.store.objects.bucket import Bucket
-from overspill.store.objects.families import family_keys
+from overspill.store.objects.families import family_keys, read_opening
+from overspill.store.objects.names import Names
 from overspill.store.objects.output import REMOVED, folder, read_parts, recorded_key
 from overspill.store.objects.run import Run
 from overspill.store.shared.lease import READABLE_AFTER_REMOVAL_SECONDS
@@ -56,13 +57,24 @@ def delete_unfinished(bucket: Bucket, run: Run, session: str, id: str) -> None:
 
 def delete_session(bucket: Bucket, session: str) -> None:
     """The opening early: without it, there is no such session. Only the place in the family goes before, so that none stays."""
-    if opening := bucket.get(f"openings/{session}"):
-        bucket.delete(family_keys(Opening.parse(session, opening[0])))
+    if opening := read_opening(bucket, session):
+        bucket.delete(family_keys(opening))
     bucket.delete([f"openings/{session}"])
     bucket.delete([recorded_key(session, id) for id in list_outputs(bucket, session)])
     for prefix in (f"data/{session}/", f"journal/{session}/", f"holds/{session}/"):
         bucket.delete([item.key for item in bucket.list(prefix)])
     bucket.delete([f"used/{session}"])
+
+
+def remove_closed(bucket: Bucket, names: Names, run: Run, session: str, name: str) -> bool:
+    """Remove a session of this name, if it has one. False if another process holds it."""
+    hold = str(uuid.uuid4())
+    if name and not names.take_for_removal(name, session, run, hold):
+        return False
+    delete_session(bucket, session)
+    if name:
+        names.release(name, hold, keep=False)
+    return True
 
 
 def empty_trash(bucket: Bucket, now: float, *, keep_seconds: float = READABLE_AFTER_REMOVAL_SECONDS) -> None:

@@ -15,7 +15,7 @@ from overspill.store.known import KnownStores
 from overspill.store.objects import removal
 from overspill.store.objects.bucket import Bucket
 from overspill.store.objects.expiry import expire, note_measurement, read_measurement, recall_measurement
-from overspill.store.objects.families import family_id, family_keys, list_family
+from overspill.store.objects.families import family_id, family_keys, list_family, read_opening
 from overspill.store.objects.names import NameEntry, Names
 from overspill.store.objects.output import read_parts
 from overspill.store.objects.place import HeldObjectPlace, ObjectPlace, hold_key
@@ -101,13 +101,10 @@ class ObjectStore:
 
     def remove_shelf(self, session: str) -> None:
         opening = self._read_opening(session)
-        run, hold = self._open.run, str(uuid.uuid4())
+        run = self._open.run
         is_live = bool(removal.list_live_sessions(self._bucket, run, session))
-        if is_live or (opening.name and not self._names.take_for_removal(opening.name, session, run, hold)):
+        if is_live or not removal.remove_closed(self._bucket, self._names, run, session, opening.name):
             raise rules.still_live_error(session)
-        removal.delete_session(self._bucket, session)
-        if opening.name:
-            self._names.release(opening.name, hold, keep=False)
         self._open.quota.release(session)
 
     def empty_shelf(self, session: str) -> int:
@@ -143,8 +140,8 @@ class ObjectStore:
         if not self._is_recalled:
             self._is_recalled = True
             with suppress(StoreError):
-                if (kept_bytes := recall_measurement(self._bucket)) is not None:
-                    self._guard.recall(limits, kept_bytes, due_seconds=0)
+                if (measured := recall_measurement(self._bucket)) is not None:
+                    self._guard.recall(limits, measured.families, due_seconds=0)
 
     def free(self) -> int:
         return self._open.quota.left
@@ -178,12 +175,10 @@ class ObjectStore:
         return opening.retention if is_new else "keep"
 
     def _read_opening(self, session: str) -> Opening:
-        """Always asks, because the session may have been removed."""
         rules.check_id(session)
-        found = self._bucket.get(f"openings/{session}")
-        if found is None:
+        if (opening := read_opening(self._bucket, session)) is None:
             raise UnknownHandle(f"session-{session}")
-        return Opening.parse(session, found[0])
+        return opening
 
     def _list_all(self, after: str, most: int | None) -> dict[str, Opening]:
         listed = self._bucket.list("openings/", after=f"openings/{after}" if after else "")

@@ -10,6 +10,7 @@ from overspill.store import rules
 from overspill.store.postgres.database import Database
 from overspill.store.postgres.schema import MAX_PIECE_BYTES, SCHEMA
 from overspill.store.shared.lease import lost_session_error
+from overspill.store.writer import OutputParts
 
 WRITE = f"""
 WITH held AS (
@@ -42,7 +43,7 @@ ORDER BY start
 """
 
 
-class PostgresParts:
+class PostgresParts(OutputParts):
     """Written by one hold."""
 
     max_bytes = MAX_PIECE_BYTES
@@ -53,21 +54,23 @@ class PostgresParts:
         self._handle = handles.handle(session, id)
         self._key = {"session": session, "id": id, "hold": hold}
 
-    def add(self, start: int, data: memoryview) -> None:
-        self._write(start, data, complete=False)
+    def add(self, data: memoryview) -> None:
+        self._write(data, complete=False)
+        self.size += data.nbytes
 
-    def complete(self, size: int) -> None:
-        self._write(size, memoryview(b""), complete=True)
+    def complete(self) -> None:
+        self._write(memoryview(b""), complete=True)
 
     def remove(self) -> None:
-        self._database.rows(f"discard {self._handle}", DISCARD, self._key)
+        if self.size:
+            self._database.rows(f"discard {self._handle}", DISCARD, self._key)
 
-    def _write(self, start: int, data: memoryview, *, complete: bool) -> None:
-        values: dict[str, Any] = {"start": start, "end": start + data.nbytes, "data": data, "complete": complete}
+    def _write(self, data: memoryview, *, complete: bool) -> None:
+        values: dict[str, Any] = {"start": self.size, "end": self.size + data.nbytes, "data": data, "complete": complete}
         is_held, is_stored = self._database.rows(f"store {self._handle}", WRITE, self._key | values)[0]
         if not is_held:
             raise lost_session_error(self._session)
-        if not is_stored and not start:
+        if not is_stored and not self.size:
             raise rules.already_exists_error(self._handle)
         if not is_stored:
             raise StoreError(f"{self._handle} was removed while it was being written. Call the tool again.")

@@ -42,13 +42,9 @@ DELETE FROM {SCHEMA}.sessions WHERE session = %(session)s
     AND EXISTS (SELECT FROM {SCHEMA}.holds WHERE hold = %(hold)s)
 """
 REMOVE_OF_RUN = f"DELETE FROM {SCHEMA}.sessions WHERE run = %(run)s AND retention <> 'keep'"
-LABEL = f"""
-SELECT s.session, {_IS_LIVE}, s.name, s.retention FROM {SCHEMA}.sessions s
-WHERE s.tenant = %(tenant)s AND s.session = %(session)s
-"""
-_LABELS = f"""
-SELECT s.session, {_IS_LIVE}, s.name, s.retention FROM {SCHEMA}.sessions s
-WHERE s.tenant = %(tenant)s AND (%(after)s::uuid IS NULL OR s.session > %(after)s::uuid)"""
+_EVERY_LABEL = f"SELECT s.session, {_IS_LIVE}, s.name, s.retention FROM {SCHEMA}.sessions s WHERE s.tenant = %(tenant)s"
+LABEL = f"{_EVERY_LABEL} AND s.session = %(session)s"
+_LABELS = f"{_EVERY_LABEL} AND (%(after)s::uuid IS NULL OR s.session > %(after)s::uuid)"
 _PAGE = "ORDER BY session LIMIT %(most)s"
 LABELS = f"{_LABELS} {_PAGE}"
 LABELS_OF_FAMILY = f"""

@@ -10,9 +10,9 @@ from typing import Generic, Protocol, TypeVar
 
 from overspill.errors import StoreError, UnknownHandle
 from overspill.store.copies import LocalCopies
-from overspill.store.keeping import KeepGuard, KeepQuota
+from overspill.store.keeping import KeepGuard
 from overspill.store.protocols import KeepLimits, Retention
-from overspill.store.quota import OutputQuota, Quota
+from overspill.store.quota import Quota
 from overspill.store.shared.lease import Lease
 from overspill.store.shared.shelf import HeldPlace, LiveSharedShelf, SessionPlace, SharedShelf
 
@@ -64,10 +64,7 @@ class OpenSessions(Generic[R]):
         self, place: HeldPlace, lease: Lease, retention: Retention, limits: KeepLimits | None, family: str
     ) -> LiveSharedShelf:
         """`family` is whose limits the session counts towards, and who reads it by the names of its outputs."""
-        quota: OutputQuota = self.quota
-        if limits and retention == "keep":
-            quota = KeepQuota(self.quota, self._guard, limits, family)
-            self._guard.join(place.session, limits)
+        quota = self._guard.make_quota(self.quota, place.session, family, retention, limits)
         shelf = LiveSharedShelf(
             place, self._copies, lease=lease, retention=retention, quota=quota, ended=self._end, has_relatives=bool(family)
         )

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from threading import Lock
 from typing import Protocol
 
 from msgspec import Struct
@@ -14,10 +13,12 @@ from overspill import handles
 from overspill.errors import StoreError
 from overspill.store import rules
 from overspill.store.copies import LocalCopies
-from overspill.store.protocols import Retention, Writer
+from overspill.store.protocols import Retention
 from overspill.store.quota import OutputQuota
 from overspill.store.shared.lease import Lease
-from overspill.store.shared.output import OutputParts, OutputSource, SharedReader, SharedWriter
+from overspill.store.shared.output import OutputSource, SharedReader
+from overspill.store.shelf import BaseShelf
+from overspill.store.writer import OutputParts
 from overspill.text import own_json
 
 _MAX_NOTES = 1_000
@@ -78,23 +79,17 @@ class HeldPlace(SessionPlace, Protocol):
         ...
 
 
-class SharedShelf:
-    """For reading only."""
-
-    def __init__(self, place: SessionPlace, copies: LocalCopies) -> None:
-        self.session = place.session
+class SharedShelf(BaseShelf):
+    def __init__(self, place: SessionPlace, copies: LocalCopies, quota: OutputQuota | None = None) -> None:
+        super().__init__(place.session, quota)
         self._place: SessionPlace = place
         self._copies = copies
-        self._is_closed = False
         self._noted: dict[str, float] = {}
-
-    def create(self, id: str) -> Writer:
-        raise rules.read_only_error(self.session)
 
     def open(self, id: str) -> SharedReader:
         rules.check_id(id)
         self._check_open()
-        return SharedReader(self.session, id, self._place.find(id), self._copies)
+        return SharedReader(self.session, id, self._find(id), self._copies)
 
     def note_read(self, id: str) -> None:
         if not handles.is_uuid(id) or time.monotonic() < self._noted.get(id, 0):
@@ -106,9 +101,6 @@ class SharedShelf:
         with suppress(StoreError):
             self._place.note_read(id)
 
-    def append_journal(self, lines: bytes) -> None:
-        raise rules.read_only_error(self.session)
-
     def journal(self) -> Iterator[bytes]:
         self._check_open()
         yield from self._place.read_journal()
@@ -117,15 +109,8 @@ class SharedShelf:
         self._check_open()
         return self._place.read_on(position)
 
-    def remove_unrecorded(self, recorded: Container[str]) -> int:
-        raise rules.read_only_error(self.session)
-
-    def close(self) -> None:
-        self._is_closed = True
-
-    def _check_open(self) -> None:
-        if self._is_closed:
-            raise rules.closed_error("shelf")
+    def _find(self, id: str) -> OutputSource:
+        return self._place.find(id)
 
 
 class LiveSharedShelf(SharedShelf):
@@ -140,70 +125,36 @@ class LiveSharedShelf(SharedShelf):
         ended: Callable[[LiveSharedShelf], None],
         has_relatives: bool,
     ) -> None:
-        super().__init__(place, copies)
+        super().__init__(place, copies, quota)
         self.hold = place.hold
         self.lease = lease
         self.retention: Retention = retention
         self._held = place
-        self._quota = quota
         self._ended = ended
         self._has_relatives = has_relatives
-        self._writers: dict[str, SharedWriter] = {}
-        self._mutex = Lock()
-
-    def create(self, id: str) -> SharedWriter:
-        rules.check_id(id)
-        with self._mutex:
-            self._check_writable()
-            if id in self._writers:
-                raise rules.already_exists_error(handles.handle(self.session, id))
-            parts = self._held.create(id)
-            writer = self._writers[id] = SharedWriter(
-                self.session, id, parts, quota=self._quota, check=self._check_writable, ended=self._forget_writer
-            )
-            return writer
-
-    def open(self, id: str) -> SharedReader:
-        writer = self._writers.get(id)
-        if writer is not None and not writer.size:
-            self._check_open()
-            return SharedReader(self.session, id, self._held.expect(id), self._copies)
-        return super().open(id)
-
-    def append_journal(self, lines: bytes) -> None:
-        rules.check_lines(lines)
-        self._check_writable()
-        self._held.append_journal(lines, _find_recorded(lines) if self._has_relatives else ())
-
-    def remove_unrecorded(self, recorded: Container[str]) -> int:
-        self._check_writable()
-        with self._mutex:
-            return self._held.remove_outputs(lambda id: id in recorded or id in self._writers)
 
     def leave(self) -> None:
         self._held.leave(self.retention)
 
-    def list_writing(self) -> list[str]:
-        return list(self._writers)
+    def _find(self, id: str) -> OutputSource:
+        writer = self._writers.get(id)
+        return self._held.expect(id) if writer is not None and not writer.size else super()._find(id)
 
-    def close(self) -> None:
-        if self._is_closed:
-            return
-        self._is_closed = True
-        for writer in list(self._writers.values()):
-            writer.abandon()
-        if not self.lease.is_inherited:  # or else the session is the parent's, and has not ended
+    def _make_parts(self, id: str) -> OutputParts:
+        return self._held.create(id)
+
+    def _write_journal(self, lines: bytes) -> None:
+        self._held.append_journal(lines, _find_recorded(lines) if self._has_relatives else ())
+
+    def _remove_outputs(self, stays: Callable[[str], bool]) -> int:
+        return self._held.remove_outputs(stays)
+
+    def _leave(self) -> None:
+        if not self._is_inherited():
             self._ended(self)
 
-    def _check_writable(self) -> None:
-        self._check_open()
-        if self.lease.is_inherited:
-            raise StoreError(
-                f"Session {self.session} belongs to the process this one was forked from. Open a new session in this process."
-            )
-
-    def _forget_writer(self, id: str) -> None:
-        self._writers.pop(id, None)
+    def _is_inherited(self) -> bool:
+        return self.lease.is_inherited
 
 
 def _find_recorded(lines: bytes) -> list[tuple[str, bytes]]:
