@@ -76,10 +76,7 @@ async def _discover(ask: Ask, client: ClientIdentity, name: str) -> Handshake:
     offered: Any = found.get("supportedVersions")
     mutual = [each for each in MODERN_PROTOCOL_VERSIONS if isinstance(offered, list) and each in offered]
     if not mutual:
-        raise MCPError(
-            mcp_types.UNSUPPORTED_PROTOCOL_VERSION,
-            "no shared version of the stateless protocol",
-        )
+        raise MCPError(mcp_types.UNSUPPORTED_PROTOCOL_VERSION, "no shared version of the stateless protocol")
     return _read_handshake(mutual[-1], found, as_mapping(found.get("_meta")).get(mcp_types.SERVER_INFO_META_KEY), name)
 
 
