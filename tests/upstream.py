@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from overspill.mcp.client.config import ServerConfig
-from overspill.mcp.client.connection import ClientIdentity, ServerConnection, connect
+from overspill.mcp.client.connection import ClientIdentity, ServerConnection, open_connection
 from overspill.mcp.client.server import Server, SilentPeer, open_servers
 
 SERVERS = Path(__file__).parent / "servers"
@@ -37,7 +37,8 @@ async def connected(
     config: ServerConfig, peer: Any = None, *, client: ClientIdentity | None = None
 ) -> AsyncIterator[ServerConnection]:
     with anyio.fail_after(60):
-        async with connect(config, dict(os.environ), client or ClientIdentity(), peer or SilentPeer()) as link:
+        async with open_connection(config, dict(os.environ), client or ClientIdentity(), peer or SilentPeer()) as link:
+            await link.shake_hands()
             yield link
 
 

@@ -75,6 +75,11 @@ class _Grep(_Args, frozen=True, rename={"from_": "from"}):
 
 A = TypeVar("A", bound=_Args)
 
+
+def _integer(least: int, description: str) -> dict[str, Any]:
+    return {"type": "integer", "minimum": least, "description": description}
+
+
 _FILE = {"type": "string", "description": "The filename: the handle, exactly as given"}
 
 _TOOLS: tuple[dict[str, Any], ...] = (
@@ -86,13 +91,9 @@ _TOOLS: tuple[dict[str, Any], ...] = (
             "required": ["file"],
             "properties": {
                 "file": _FILE,
-                "offset": {"type": "integer", "minimum": 1, "description": "The first line; 1 if not given"},
-                "limit": {"type": "integer", "minimum": 1, "description": f"How many lines; {_DEFAULT_READ_LINES} if not given"},
-                "byte": {
-                    "type": "integer",
-                    "minimum": 0,
-                    "description": "Go on inside a very long line, from this byte, instead of `offset`",
-                },
+                "offset": _integer(1, "The first line; 1 if not given"),
+                "limit": _integer(1, f"How many lines; {_DEFAULT_READ_LINES} if not given"),
+                "byte": _integer(0, "Go on inside a very long line, from this byte, instead of `offset`"),
             },
         },
     },
@@ -105,13 +106,9 @@ _TOOLS: tuple[dict[str, Any], ...] = (
             "properties": {
                 "file": _FILE,
                 "pattern": {"type": "string"},
-                "context": {
-                    "type": "integer",
-                    "minimum": 0,
-                    "description": "Lines shown before and after each match; 2 if not given",
-                },
+                "context": _integer(0, "Lines shown before and after each match; 2 if not given"),
                 "ignore_case": {"type": "boolean"},
-                "from": {"type": "integer", "minimum": 0, "description": "Go on searching from this byte"},
+                "from": _integer(0, "Go on searching from this byte"),
             },
         },
     },
@@ -225,13 +222,9 @@ class FileTools:
         if shown.end_byte < view.bytes:
             inside = shown.next is not None and shown.next.unit == "bytes"
             unit, following = ("byte", shown.end_byte) if inside else ("offset", shown.last_line + 1)
-            lines.append(self._describe_more(unit, following))
+            more = READ_ON if self._is_plain else READ_MORE
+            lines.append(more.format(handle=self._document.handle, unit=unit, next=following))
         return "\n".join(lines)
-
-    def _describe_more(self, unit: str, following: int) -> str:
-        if self._is_plain:
-            return READ_ON.format(unit=unit, next=following)
-        return READ_MORE.format(handle=self._document.handle, unit=unit, next=following)
 
     def _grep(self, asked: _Grep, bound: Bound) -> str:
         options: dict[str, Any] = {"context": asked.context, "ignore_case": asked.ignore_case, "start_byte": asked.from_}

@@ -67,11 +67,8 @@ class Inquiry(Struct, frozen=True):
 
     @property
     def key(self) -> Key:
-        return Key(self.document.sha256, self.query, self.mode, self.model.name, self._version, self.policy.max_tokens)
-
-    @property
-    def _version(self) -> str:
-        return f"{prompting.hash_prompts()}-{self.policy.contract}-{self.policy.citing}"
+        version = f"{prompting.hash_prompts()}-{self.policy.contract}-{self.policy.citing}"
+        return Key(self.document.sha256, self.query, self.mode, self.model.name, version, self.policy.max_tokens)
 
     @property
     def has_numbers(self) -> bool:

@@ -16,7 +16,7 @@ from overspill.retrieval.modes.grep import GREP
 from overspill.retrieval.modes.query import QUERY, query_page
 from overspill.retrieval.modes.slice import RAW, SLICE
 from overspill.retrieval.output import StoredOutput
-from overspill.retrieval.pages import Page, add_note, base64_page, binary_page, passage_page
+from overspill.retrieval.pages import Page, base64_page, binary_page, passage_page
 from overspill.wording.names import tool_name
 
 
@@ -45,10 +45,6 @@ def read_output(mode: ExactMode, stored: StoredOutput, asked: GetToolOutput, bou
     except NotText as error:
         page = binary_page(stored, ("get_tool_output",))
         return replace(page, text=f"{error}\n{page.text}", is_error=True)
-
-
-def read_running(mode: ExactMode, stored: StoredOutput, asked: GetToolOutput, bound: Bound, note: str) -> Page:
-    return add_note(note, bound, lambda bound: read_output(mode, stored, asked, bound))
 
 
 def read_artifact(stored: StoredOutput, asked: GetArtifact, bound: Bound) -> Page:

@@ -33,7 +33,7 @@ from overspill.retrieval.images import output_id, read_image
 from overspill.retrieval.modes import ExactMode
 from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.outputs import StoredOutputs
-from overspill.retrieval.pages import Page, failure_page, finished_page, make_page
+from overspill.retrieval.pages import Page, add_note, failure_page, finished_page, make_page
 from overspill.retrieval.statuses import describe_job, describe_ready
 from overspill.retrieval.tables import OutputTables
 from overspill.settings import Settings
@@ -262,7 +262,7 @@ class RetrievalTools:
         stored = await anyio.to_thread.run_sync(self._outputs.partial, job.result)
         with stored:
             note = wording.partial(stored.reader.size, job.seconds)
-            return await self._fit_page(lambda bound: exact.read_running(mode, stored, asked, bound, note))
+            return await self._fit_page(lambda bound: add_note(note, bound, partial(exact.read_output, mode, stored, asked)))
 
     async def _fit_page(self, read: Callable[[Bound], Page], bound: Bound | None = None) -> Page:
         """A page within the bound and within the room that is left."""

@@ -17,7 +17,7 @@ from overspill.errors import BadRequest, require
 from overspill.settings import Settings
 from overspill.text import encoding, tokens
 from overspill.types import Kept
-from overspill.wording.compaction import OPENING, compacted_result
+from overspill.wording.replies import COMPACTED, compacted_result
 
 MIN_RESULT_TOKENS = 200
 """Smaller results stay: the line in their place would save little."""
@@ -147,7 +147,7 @@ def _find_in(holder: Message, key: str, call: str, message: int, block: int | No
         blocks = cast("list[Any]", content)
         parts = [(number, cast("Message", each).get("text")) for number, each in enumerate(blocks) if isinstance(each, Mapping)]
     for part, text in parts:
-        if isinstance(text, str) and not text.startswith(OPENING) and not text[:20].lower().startswith(_ERROR_BEGINNINGS):
+        if isinstance(text, str) and not text.startswith(COMPACTED) and not text[:20].lower().startswith(_ERROR_BEGINNINGS):
             yield _Result(message, block, part, key, call, text)
 
 

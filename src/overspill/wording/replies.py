@@ -21,6 +21,8 @@ NOT_STORED_YET = (
 )
 CANCELLED = "the session was aborted before the tool finished"
 CANCELLED_ITSELF = "the tool cancelled itself"
+COMPACTED = "[An earlier result"
+"""How the line in place of an old result begins."""
 
 
 def handle_message(kept: Kept) -> str:
@@ -49,6 +51,19 @@ def stored_message(kept: Kept, offered: Collection[str]) -> str:
         arguments = "" if calls else f'(handle="{name}", extract="what to extract")'
         calls.append(tool_name("tool_output") + arguments)
     return f"{facts}\nCall {' or '.join(calls)}." if calls else facts
+
+
+def compacted_result(kept: Kept, offered: Collection[str]) -> str:
+    """In place of an old result that the model has already used. One line: what it is, how large, and how to read it again."""
+    facts = f"{format_size(kept.size.bytes)}, {count_noun(kept.size.lines, 'line')}"
+    call = ""
+    if "get_tool_output" in offered:
+        call = f' Read it with {tool_name("get_tool_output")}(id="{kept.name}", mode="slice").'
+    elif "get_artifact" in offered:
+        call = f' Read it with {tool_name("get_artifact")}(id="{kept.name}").'
+    elif "tool_output" in offered:
+        call = f' Ask it with {tool_name("tool_output")}(handle="{kept.name}", extract="what to extract").'
+    return f"{COMPACTED} of {one_line(kept.tool)} is stored as {kept.name} ({facts}).{call}]"
 
 
 def image(description: str, id: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from functools import partial
 
 import pytest
 from frames import parted, unmarked
@@ -15,7 +16,7 @@ from overspill.retrieval.definitions import GetArtifact, GetToolOutput, Slice
 from overspill.retrieval.modes.grep import GREP
 from overspill.retrieval.modes.slice import SLICE
 from overspill.retrieval.output import StoredOutput
-from overspill.retrieval.pages import Page
+from overspill.retrieval.pages import Page, add_note
 from overspill.store.memory import MemoryStore
 from overspill.types import Kept, Media, Size
 
@@ -305,7 +306,8 @@ def test_binary_past_its_end_is_refused():
 
 
 def test_of_a_running_tool_a_note_follows_and_stays_within_the_bound():
-    page = exact.read_running(SLICE, stored(LINES), GetToolOutput(ID, "slice"), Bound(800), "[Partial.]")
+    read = partial(exact.read_output, SLICE, stored(LINES), GetToolOutput(ID, "slice"))
+    page = add_note("[Partial.]", Bound(800), read)
     assert page.text.endswith("]\n[Partial.]")
     assert len(page.text) <= 800
 

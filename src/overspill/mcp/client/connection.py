@@ -32,8 +32,6 @@ from overspill.mcp.client.process import ServerProcess, start_process
 from overspill.mcp.client.unanswered import AnswerStream, UnansweredRequests
 from overspill.text.humanize import quote_line
 
-__all__ = ["ClientIdentity", "Handshake", "Peer", "Progress", "Raw", "ServerConnection", "as_mapping", "connect", "list_pages"]
-
 Progress: TypeAlias = Callable[[Raw], Awaitable[None]]
 
 _END_SECONDS = 1.0
@@ -57,7 +55,7 @@ class Peer(Protocol):
 
 
 class ServerConnection:
-    """Open while `connect` is entered. `ended` is set once the server is gone."""
+    """Open while `open_connection` is entered. `ended` is set once the server is gone."""
 
     def __init__(
         self,
@@ -157,6 +155,7 @@ class ServerConnection:
         await self._notifications.relay(self._deliver)
 
     async def shake_hands(self) -> None:
+        """Comes first. Raises ServerError if it fails."""
         self.handshake = await shake_hands(self._ask, self._client, self.config.name)
         if not self.handshake.is_modern:
             await self.notify("notifications/initialized")
@@ -242,20 +241,10 @@ async def _ignore(*_: object) -> None:
 
 
 @asynccontextmanager
-async def connect(
-    config: ServerConfig, environ: Mapping[str, str], client: ClientIdentity, peer: Peer
-) -> AsyncGenerator[ServerConnection]:
-    """Connect to a server and shake hands. Raises ServerError if that fails. A server process gets `environ`."""
-    async with open_connection(config, environ, client, peer) as connection:
-        await connection.shake_hands()
-        yield connection
-
-
-@asynccontextmanager
 async def open_connection(
     config: ServerConfig, environ: Mapping[str, str], client: ClientIdentity, peer: Peer
 ) -> AsyncGenerator[ServerConnection]:
-    """Start or dial the server, without a handshake."""
+    """Start or dial the server, without a handshake. Raises ServerError if that fails. A server process gets `environ`."""
     async with AsyncExitStack() as stack:
         if config.command:
             transport, streams = await stack.enter_async_context(start_process(config, {**environ, **config.env}))

@@ -14,9 +14,9 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERS
 from msgspec import Struct, field
 
 from overspill.errors import ServerError
+from overspill.mcp.client.framing import Raw
 from overspill.text.humanize import quote_line
 
-Raw: TypeAlias = "dict[str, Any]"
 Ask: TypeAlias = Callable[[str, Raw, CallOptions], Awaitable[Raw]]
 """Raises MCPError for a refusal, after which another handshake may work, and ServerError if none will."""
 
@@ -76,10 +76,7 @@ async def _discover(ask: Ask, client: ClientIdentity, name: str) -> Handshake:
     offered: Any = found.get("supportedVersions")
     mutual = [each for each in MODERN_PROTOCOL_VERSIONS if isinstance(offered, list) and each in offered]
     if not mutual:
-        raise MCPError(
-            mcp_types.UNSUPPORTED_PROTOCOL_VERSION,
-            "no shared version of the stateless protocol",
-        )
+        raise MCPError(mcp_types.UNSUPPORTED_PROTOCOL_VERSION, "no shared version of the stateless protocol")
     return _read_handshake(mutual[-1], found, as_mapping(found.get("_meta")).get(mcp_types.SERVER_INFO_META_KEY), name)
 
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from overspill.calls.job import Job, current
 from overspill.errors import Ended, ServerError, Unheard
 from overspill.mcp.client.config import ServerConfig
-from overspill.mcp.client.connection import ClientIdentity, Peer, Progress, Raw, ServerConnection, connect, list_pages
+from overspill.mcp.client.connection import ClientIdentity, Peer, Progress, Raw, ServerConnection, list_pages, open_connection
 from overspill.mcp.client.listings import select_usable
 from overspill.mcp.client.results import format_progress, require_result, to_output
 from overspill.text.humanize import one_line, quote_line
@@ -181,7 +181,8 @@ class Server:
         self.starts += 1
         with anyio.CancelScope() as starting:
             starting.deadline = anyio.current_time() + _START_SECONDS
-            async with connect(self.config, self._environ, self._client, self._peer) as connection:
+            async with open_connection(self.config, self._environ, self._client, self._peer) as connection:
+                await connection.shake_hands()
                 connection.param_headers = self._param_headers  # outlives a connection
                 if self._on_up is not None:
                     await self._on_up(connection)

@@ -74,21 +74,36 @@ class JsonDocument:
         return jsonc.apply_edits(self._text, self._edits)
 
 
-def update(table: Any, entry: Mapping[str, Any]) -> None:
+class TableDocument:
+    """A file whose library changes the mapping of its servers in place."""
+
+    def __init__(self, root: Mapping[str, Any], name: str, dialect: Dialect) -> None:
+        self._table: Any = next((root[key] for key in dialect.tables if isinstance(root.get(key), Mapping)), None)
+        if self._table is None:
+            raise missing_table_error(name, dialect, [str(key) for key in root])
+
+    def entries(self) -> Mapping[str, Mapping[str, Any]]:
+        return {str(name): _plain(entry) for name, entry in self._table.items() if isinstance(entry, Mapping)}
+
+    def put(self, name: str, entry: Mapping[str, Any]) -> None:
+        _update(self._table[name], entry)
+
+
+def _update(table: Any, entry: Mapping[str, Any]) -> None:
     """Change a mapping of a library in place, so that whatever stays equal keeps its form and its comments."""
     for key in [key for key in table if key not in entry]:
         del table[key]
     for key, value in entry.items():
-        if key not in table or plain(table[key]) != value:
+        if key not in table or _plain(table[key]) != value:
             table[key] = value
 
 
-def plain(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     """As built-in types: libraries have their own, which remember how they were written."""
     if isinstance(value, Mapping):
-        return {str(key): plain(each) for key, each in cast("Mapping[Any, Any]", value).items()}
+        return {str(key): _plain(each) for key, each in cast("Mapping[Any, Any]", value).items()}
     if isinstance(value, list):
-        return [plain(each) for each in cast("list[Any]", value)]
+        return [_plain(each) for each in cast("list[Any]", value)]
     for kind in (bool, int, float, str):
         if isinstance(value, kind):
             return kind(value)

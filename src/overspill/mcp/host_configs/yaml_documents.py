@@ -13,7 +13,7 @@ from ruamel.yaml.representer import RoundTripRepresenter
 
 from overspill.errors import SettingsError
 from overspill.mcp.host_configs.dialects import Dialect
-from overspill.mcp.host_configs.documents import missing_table_error, plain, update
+from overspill.mcp.host_configs.documents import TableDocument
 
 _UNLIMITED_WIDTH = 1 << 20
 _INDENTED_LIST = re.compile(r"^( *)[^\s#-][^\n]*:[ ]*\n\1( *)- ", re.MULTILINE)
@@ -30,7 +30,7 @@ def _spell_null(writer: Any, _: None) -> Any:
 cast("Any", _SpelledNull).add_representer(type(None), _spell_null)
 
 
-class YamlDocument:
+class YamlDocument(TableDocument):
     def __init__(self, text: str, name: str, dialect: Dialect) -> None:
         self._yaml: Any = YAML()
         self._yaml.preserve_quotes = True
@@ -44,16 +44,7 @@ class YamlDocument:
         except (YAMLError, RecursionError, ValueError) as problem:
             first = str(problem).splitlines()
             raise SettingsError(f"{name} is not valid YAML: {' '.join(line.strip() for line in first[:4])}.") from None
-        root = cast("Mapping[Any, Any]", self._root if isinstance(self._root, Mapping) else {})
-        self._table: Any = next((root[key] for key in dialect.tables if isinstance(root.get(key), Mapping)), None)
-        if self._table is None:
-            raise missing_table_error(name, dialect, [str(key) for key in root])
-
-    def entries(self) -> Mapping[str, Mapping[str, Any]]:
-        return {str(name): plain(entry) for name, entry in self._table.items() if isinstance(entry, Mapping)}
-
-    def put(self, name: str, entry: Mapping[str, Any]) -> None:
-        update(self._table[name], entry)
+        super().__init__(cast("Mapping[str, Any]", self._root if isinstance(self._root, Mapping) else {}), name, dialect)
 
     def text(self) -> str:
         written = io.StringIO()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import metadata
 from typing import Any
 
 import mcp_types
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 
 from overspill.errors import ServerError
-from overspill.mcp.client.connection import Raw, ServerConnection, as_mapping
+from overspill.mcp.client.connection import ClientIdentity, Raw, ServerConnection, as_mapping
 from overspill.mcp.proxy.tasks import drop_tasks
 from overspill.text.humanize import one_line
 from overspill.wording import framing
@@ -48,7 +47,7 @@ def info(connections: Mapping[str, ServerConnection | ServerError]) -> Raw:
     up = [connection for connection in connections.values() if isinstance(connection, ServerConnection)]
     if len(connections) == 1 and up:
         return up[0].handshake.info
-    return {"name": "overspill", "version": metadata.version("overspill")}
+    return ClientIdentity().info
 
 
 def instructions(connections: Mapping[str, ServerConnection | ServerError]) -> str | None:

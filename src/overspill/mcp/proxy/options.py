@@ -44,10 +44,6 @@ class ProxyOptions(Struct, frozen=True):
     observers: tuple[Observer, ...] = ()
     """They see what happens in every session."""
 
-    @property
-    def has_several_servers(self) -> bool:
-        return len(self.servers) > 1
-
     def family(self, principal: str) -> str:
         """Names those who share outputs: the same principal with the same servers, also after a restart."""
         if self.shared_family:

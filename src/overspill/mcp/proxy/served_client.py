@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 
 import anyio
 import anyio.abc
@@ -36,7 +36,7 @@ _ASKING_CAPABILITIES = ("elicitation", "sampling", "roots")
 
 
 class ServedClient:
-    """Open it with `open_client`. It is the peer of its servers; `channel` carries what belongs to no request of the client."""
+    """Its tasks run in `group`. It is the peer of its servers; `channel` carries what belongs to no request of the client."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class ServedClient:
     @property
     def only_server(self) -> Server | None:
         """The server, if there is exactly one."""
-        return None if self.options.has_several_servers else next(iter(self.servers.values()), None)
+        return next(iter(self.servers.values())) if len(self.servers) == 1 else None
 
     @property
     def can_be_asked(self) -> bool:
@@ -252,14 +252,3 @@ class ServedClient:
             yield
         finally:
             self._flights[server].remove(request)
-
-
-@asynccontextmanager
-async def open_client(
-    options: ProxyOptions, session: Session, client: ClientIdentity, log: Callable[[str], None], *, outlived_by_jobs: bool = True
-) -> AsyncGenerator[ServedClient]:
-    async with anyio.create_task_group() as group:
-        try:
-            yield ServedClient(options, session, client, group, log, outlived_by_jobs=outlived_by_jobs)
-        finally:
-            group.cancel_scope.cancel()

@@ -20,7 +20,7 @@ from overspill import wording
 from overspill.calls.job import Requester
 from overspill.mcp.client.connection import ClientIdentity
 from overspill.mcp.proxy.options import ProxyOptions
-from overspill.mcp.proxy.served_client import ServedClient, open_client
+from overspill.mcp.proxy.served_client import ServedClient
 from overspill.models.endpoints import Endpoint
 from overspill.session.session import Session
 from overspill.settings import Settings
@@ -155,12 +155,14 @@ class ServedClients:
     ) -> None:
         self._served[owner.principal] += bool(owner.session)
         try:
-            async with open_client(self.options, session, identity, self.log, outlived_by_jobs=outlived_by_jobs) as client:
+            async with anyio.create_task_group() as group:
+                client = ServedClient(self.options, session, identity, group, self.log, outlived_by_jobs=outlived_by_jobs)
                 entry = _OpenClient(client, anyio.Event())
                 task_status.started(entry)
                 await self._wait_until_gone(owner, entry)
                 client.leave()
                 await self._wait_for_jobs(client.requester)
+                group.cancel_scope.cancel()
         finally:
             self._served[owner.principal] -= bool(owner.session)
 
