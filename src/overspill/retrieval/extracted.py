@@ -64,7 +64,7 @@ def _limit_unsupported(found: Extraction, bound: Bound, render: Callable[[Extrac
     if not found.unsupported or bound.holds(render(found)):
         return found
     part = Bound(bound.least_bytes // 4)
-    words = _shorten(found.unsupported, part, lambda shown: msgspec.json.encode(shown).decode())
+    words = _shorten(encoding.clean(found.unsupported), part, lambda shown: msgspec.json.encode(shown).decode())
     return replace(found, unsupported=msgspec.json.decode(words))
 
 

@@ -47,7 +47,7 @@ def test_a_text_over_the_bound_ends_with_how_much_is_left_out(bound: int):
 @pytest.mark.promise("no-answer-over-budget")
 @pytest.mark.parametrize("bound", [1_500, 5_000, 12_288])
 def test_what_a_model_said_without_support_gives_way_before_the_evidence(bound: int):
-    answer = replace(found("Short.", QUOTE), unsupported=TEXT)
+    answer = replace(found("Short.", QUOTE), unsupported=f"{TEXT}\ud800")
     shown = format_abstract(KEPT, answer, Bound(bound)).text
     assert len(shown.encode()) <= bound
     assert "sentence 0003 of" in shown
