@@ -160,7 +160,8 @@ class IntentAnswers:
             note = wording.not_searched(answer.question, settings.intent_within_secs or 0.0, kept, settings.surface)
             return _append_to_all(unanswered, note, settings.size_cap)
         if found.matched and (not found.text or found.confidence >= _least_confidence(intent)):
-            return unanswered  # for want of room
+            note = wording.not_shown(answer.question, kept, settings.surface)
+            return _append_to_all(unanswered, note, settings.size_cap)
         if not intent.is_explicit:
             return drafts
         searched = found.searched_bytes if found.left_bytes else 0

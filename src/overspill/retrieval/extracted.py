@@ -38,6 +38,7 @@ def format_abstract(
     engine, so the next one does.
     """
     draft = partial(_Draft, kept, handle=handle or kept.handle, closed_strategies=closed_strategies)
+    found = _limit_unsupported(found, bound, lambda found: draft(found).render(len(found.excerpts)))
     text = draft(found).fit(bound)
     if not bound.holds(text) and refit and _has_passages(found):
         found = refit(found, bound.after(draft(_put_passages(found, "-\n")).render(0)).least_bytes)
@@ -56,6 +57,15 @@ def _shorten(text: str, bound: Bound, render: Callable[[str], str]) -> str:
     while not bound.holds(shown := render(truncate(text, limit, "head").text)) and limit > 1:
         limit = max(1, limit * 9 // 10)
     return shown
+
+
+def _limit_unsupported(found: Extraction, bound: Bound, render: Callable[[Extraction], str]) -> Extraction:
+    """With what a model said, in a part of the room only if not everything fits: it is worth less than all the rest."""
+    if not found.unsupported or bound.holds(render(found)):
+        return found
+    part = Bound(bound.least_bytes // 4)
+    words = _shorten(encoding.clean(found.unsupported), part, lambda shown: msgspec.json.encode(shown).decode())
+    return replace(found, unsupported=msgspec.json.decode(words))
 
 
 def _is_by_engine(found: Extraction) -> bool:
@@ -138,6 +148,7 @@ def _split_closing(found: Extraction) -> tuple[str, str]:
 def format_snippets(kept: Kept, found: Extraction, bound: Bound, refit: Refit | None = None) -> Page:
     """The answer of `get_tool_output` in mode `extract`: as many snippets as the bound holds, and how many it does not."""
     every = snippets = _list_snippets(found)
+    found = _limit_unsupported(found, bound, lambda found: _json(found, every, 0))
     room = bound.least_bytes
     while not bound.holds(shown := _json(found, snippets, _count_omitted(every, snippets))) and snippets:
         if refit and _has_passages(found) and room >= _MIN_REFITTED_BYTES:
@@ -146,6 +157,9 @@ def format_snippets(kept: Kept, found: Extraction, bound: Bound, refit: Refit | 
             snippets = _list_snippets(found)
         else:
             snippets = snippets[:-1]
+    if found.strategy == "truncate":
+        omitted = _count_omitted(every, snippets)
+        shown = _shorten(found.text, bound, lambda text: _json(replace(found, text=text), snippets, omitted))
     return Page(shown, kept.id)
 
 

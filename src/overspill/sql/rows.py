@@ -19,6 +19,7 @@ from overspill.sql.tables.delimited import MAX_FIELD_CHARS, MAX_SHORT_BYTES, fin
 from overspill.sql.tables.kind import find_kind
 from overspill.sql.tables.logs import split_events
 from overspill.sql.tables.nested import BEFORE_VALUE, Elements, Members
+from overspill.sql.tables.table import Unreadable
 
 Text: TypeAlias = bytes | mmap
 Span: TypeAlias = tuple[int, int]
@@ -98,7 +99,10 @@ def _skip_to_value(text: Text, position: int) -> int:
 
 def _find_record(text: Text, row: int, dialect: Dialect | None = None) -> Span:
     csv.field_size_limit(MAX_FIELD_CHARS)
-    heading = read_heading(text, dialect)
+    try:
+        heading = read_heading(text, dialect)
+    except Unreadable as error:
+        raise BadRequest(f"The rows cannot be read: {error}") from None
     lines = _Lines(text)
     rows = csv.reader((line.replace("\0", "") for line in lines), delimiter=heading.mark)
     start, number = 0, -int(heading.has_names)

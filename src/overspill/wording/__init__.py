@@ -21,6 +21,7 @@ from overspill.wording.replies import (
     not_a_chunk,
     not_searched,
     not_serialisable,
+    not_shown,
     nothing_found,
     partly_searched,
     passages,

@@ -122,6 +122,10 @@ def not_searched(asked: str, seconds: float, kept: Kept, offered: Collection[str
     return f"Not searched for {_quote(asked)} yet, because that takes more than {seconds:g} s.{_suggest_search(kept, offered)}"
 
 
+def not_shown(asked: str, kept: Kept, offered: Collection[str]) -> str:
+    return f"What matches {_quote(asked)} does not fit into this reply.{_suggest_search(kept, offered)}"
+
+
 def _suggest_search(kept: Kept, offered: Collection[str]) -> str:
     call = _call_for_text(kept, offered, short=True)
     return f" Search all of it with {call}." if call else ""

@@ -179,4 +179,7 @@ async def test_an_answer_that_does_not_fit_is_not_denied() -> None:
     for found in (replace(FOUND, text="x" * 9000), replace(FOUND, text="", confidence=0.0, matched=3)):
         search = HeldSearch(found)
         search.may_end.set()
-        assert await extend(answers(search), intentWithinSecs=20) == ["handle and preview", "handle"]
+        call = 'tool_output(handle = "out_sfrw20", extract = "what to extract")'
+        note = f'What matches "which failed" does not fit into this reply. Search all of it with {call}.'
+        texts = await extend(answers(search), intentWithinSecs=20)
+        assert texts == [f"handle and preview\n\n{note}", f"handle\n\n{note}", "handle"]

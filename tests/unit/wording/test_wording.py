@@ -116,6 +116,9 @@ def test_a_search_that_finds_nothing_or_takes_too_long_says_so():
     late = 'Not searched for "payments" yet, because that takes more than 0.3 s.'
     assert wording.not_searched("payments", 0.3, KEPT, offered) == f"{late} {how}"
     assert wording.not_searched("payments", 0.3, KEPT, ()) == late
+    unfit = 'What matches "payments" does not fit into this reply.'
+    assert wording.not_shown("payments", KEPT, offered) == f"{unfit} {how}"
+    assert wording.not_shown("payments", KEPT, ()) == unfit
     command = wording.not_searched("payments", 0.3, KEPT, ("overspill get",))
     assert command == f"{late} Search all of it with overspill get {KEPT.name} --ask 'what to extract'."
 
@@ -417,3 +420,7 @@ def test_a_notice_that_lists_what_was_read_is_bounded_too():
 def test_a_notice_costs_the_same_for_sixty_outputs_as_for_a_thousand():
     sixty, thousand = ([wording.notice([ready(n) for n in range(count)])] for count in (60, 1000))
     assert len(thousand[0]) - len(sixty[0]) < 20
+
+
+def test_columns_of_a_result_that_are_not_named_are_counted():
+    assert wording.sql_columns(2_501, 300) == "[2,501 columns, of which the first 300 are named.]"

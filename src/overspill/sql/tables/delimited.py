@@ -13,11 +13,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 from overspill.lexical.kinds.delimited import NUMBER, Dialect, find_dialect, is_blank_row
-from overspill.sql.tables.table import EXTRA, MAX_COLUMNS, Found, RowWriter, join_notes, make_unique, quote, quote_name
-from overspill.text.humanize import count_noun
+from overspill.sql.tables.table import (
+    EXTRA,
+    MAX_COLUMNS,
+    Found,
+    RowWriter,
+    Unreadable,
+    join_notes,
+    make_unique,
+    quote,
+    quote_name,
+)
+from overspill.text.humanize import count_noun, format_size
 
 _SAMPLE_BYTES = 256_000
-_MAX_HEADING_BYTES = 1 << 24
+_MAX_HEADING_BYTES = 1 << 20
 MAX_SHORT_BYTES = 4_096
 MAX_FIELD_CHARS = 1 << 26
 _LINE_END = re.compile(rb"[\r\n]")
@@ -64,10 +74,13 @@ def read_heading(text: mmap.mmap | bytes, dialect: Dialect | None = None) -> Hea
     dialect = dialect or find_dialect([line.rstrip("\n") for line in lines if line.strip()]) or Dialect(",")
     csv.field_size_limit(MAX_FIELD_CHARS)
     cells, number, blank = list[str](), 0, 0
-    for row in csv.reader(lines, delimiter=dialect.mark):
+    rows = csv.reader(lines, delimiter=dialect.mark)
+    for row in rows:
         is_blank = is_blank_row(row)
         if not is_blank and number == dialect.above:
             cells = row
+            if rows.line_num == len(lines) and len(sample) == _MAX_HEADING_BYTES < len(text):
+                raise Unreadable(f"the row that names its columns is longer than {format_size(_MAX_HEADING_BYTES)}.")
             break
         number, blank = number + (not is_blank), blank + is_blank
     return Heading(dialect.mark, cells, not any(map(NUMBER.match, cells)), dialect.above, blank)
