@@ -18,13 +18,12 @@ from overspill.store.objects.expiry import expire, note_measurement, read_measur
 from overspill.store.objects.families import family_id, family_keys, list_family, read_opening
 from overspill.store.objects.names import NameEntry, Names
 from overspill.store.objects.output import read_parts
-from overspill.store.objects.place import HeldObjectPlace, ObjectPlace, hold_key
 from overspill.store.objects.run import Run
+from overspill.store.objects.shelf import LiveObjectShelf, ObjectShelf, hold_key
 from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
 from overspill.store.quota import GIB
 from overspill.store.shared.lease import LEASE_SECONDS, REMOVE_AFTER_SECONDS
 from overspill.store.shared.open_sessions import OpenSessions
-from overspill.store.shared.shelf import LiveSharedShelf, SharedShelf
 
 _SECONDS_BETWEEN_MEASUREMENTS = 600.0  # of all that is kept, which takes a request for each thousand objects
 _MAX_KNOWN_OPENINGS = 100_000
@@ -59,7 +58,7 @@ class ObjectStore:
 
     def open_shelf(
         self, session: str, *, name: str = "", retention: Retention = "session", limits: KeepLimits | None = None
-    ) -> LiveSharedShelf:
+    ) -> LiveObjectShelf:
         rules.check_id(session)
         rules.check_name(name)
         run = self._open.run
@@ -74,12 +73,13 @@ class ObjectStore:
             raise
         if limits and kind == "keep":
             self._recall_measurement(limits)
-        place = HeldObjectPlace(self._bucket, self._names, opened, name, hold, run)
-        return self._open.add(place, run.lease, kind, limits, family_id(name))
+        held = self._open.hold(opened, hold, run, kind, limits, family_id(name))
+        shelf = LiveObjectShelf(self._bucket, self._names, opened, name, self._open.copies, held, run)
+        return self._open.add(held, shelf)
 
-    def read_shelf(self, session: str) -> SharedShelf:
+    def read_shelf(self, session: str) -> ObjectShelf:
         self._read_opening(session)
-        return self._open.read(ObjectPlace(self._bucket, session))
+        return ObjectShelf(self._bucket, session, self._open.copies)
 
     def label(self, session: str) -> ShelfLabel:
         opening = self._read_opening(session)
