@@ -11,7 +11,6 @@ from overspill.errors import StoreError, UnknownHandle
 from overspill.store import rules
 from overspill.store.files.journal import Opening
 from overspill.store.keeping import HOUR, KeepGuard
-from overspill.store.known import KnownStores
 from overspill.store.objects import removal
 from overspill.store.objects.bucket import Bucket
 from overspill.store.objects.expiry import expire, note_measurement, read_measurement, recall_measurement
@@ -204,11 +203,3 @@ class ObjectStore:
         lines = self._bucket.get_all([f"openings/{session}" for session in new]) if new else ()
         known |= {session: Opening.parse(session, line) for session, line in zip(new, lines, strict=True) if line}
         return {session: known[session] for session in sessions if session in known}
-
-
-_known: KnownStores[ObjectStore] = KnownStores()
-
-
-def object_store(url: str, run_bytes: int) -> ObjectStore:
-    """One store for each bucket and prefix in a process, so that its sessions share a lease and a quota."""
-    return _known.get((url, run_bytes), lambda: ObjectStore(url, run_bytes=run_bytes))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 
+from overspill import handles
 from overspill.errors import UnknownHandle
 from overspill.store.copies import LocalCopies
 from overspill.store.postgres import sql
 from overspill.store.postgres.database import Database, Row
-from overspill.store.postgres.output import PostgresParts, PostgresSource, find_output
+from overspill.store.postgres.output import FIND, PostgresParts, PostgresSource
 from overspill.store.postgres.schema import SCHEMA
 from overspill.store.shared.lease import lost_session_error
 from overspill.store.shared.shelf import Hold, SharedShelf
@@ -55,9 +56,13 @@ class PostgresShelf(SharedShelf):
         self._database = database
 
     def _find(self, id: str, *, is_begun: bool) -> PostgresSource:
-        if not is_begun:
-            return PostgresSource(self._database, self.session, id, None)
-        return find_output(self._database, self.session, id)
+        handle, final_size = handles.handle(self.session, id), None
+        if is_begun:
+            found = self._database.rows(f"open {handle}", FIND, {"session": self.session, "id": id})
+            if not found or found[0][2]:
+                raise UnknownHandle(handle)
+            final_size = found[0][0] if found[0][1] else None
+        return PostgresSource(self._database, self.session, id, final_size)
 
     def _note_read(self, id: str) -> None:
         self._database.rows("note a read", NOTE_READ, {"session": self.session, "id": id})

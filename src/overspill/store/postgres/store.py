@@ -10,7 +10,6 @@ from overspill.errors import BadRequest, UnknownHandle
 from overspill.store import rules
 from overspill.store.files.journal import Opening
 from overspill.store.keeping import HOUR, KeepGuard
-from overspill.store.known import KnownStores
 from overspill.store.postgres import sql
 from overspill.store.postgres.database import ANSWER_SECONDS, Database, Fetch
 from overspill.store.postgres.expiry import expire
@@ -171,11 +170,3 @@ def _open(fetch: Fetch, values: Mapping[str, Any], *, may_exist: bool) -> tuple[
 def _label(row: tuple[Any, ...]) -> ShelfLabel:
     session, is_live, name, retention = row
     return ShelfLabel(str(session), live=is_live, name=name, retention=retention)
-
-
-_known: KnownStores[PostgresStore] = KnownStores()
-
-
-def postgres_store(url: str, tenant: str, run_bytes: int) -> PostgresStore:
-    """One store for each database in a process, so that its sessions share a lease and a quota."""
-    return _known.get((url, tenant, run_bytes), lambda: PostgresStore(url, tenant=tenant, run_bytes=run_bytes))
