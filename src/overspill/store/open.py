@@ -2,24 +2,50 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
+from collections import deque
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from urllib.parse import unquote, urlsplit
+from weakref import WeakValueDictionary
 
 from overspill.errors import MissingPackage, SettingsError, describe_type
 from overspill.store.files.store import FileStore
-from overspill.store.known import KnownStores
 from overspill.store.memory import MemoryStore
 from overspill.store.protocols import Store
 from overspill.store.quota import GIB
 from overspill.text.urls import mask_password
 
-_known: KnownStores[Store] = KnownStores()
-"""So that the sessions of a process that are in the same place share a run or a lease, and a quota."""
+_MAX_IDLE_STORES = 64
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")  # at least two letters, so that a drive letter is a path
+
+
+class _KnownStores:
+    """Which stores a process has opened, so that the same place gives the same store, and its sessions share a run or a lease,
+    and a quota. They are known by digests, because a URL may have credentials. A store that is in use stays known, and so do the
+    last ones made."""
+
+    def __init__(self) -> None:
+        self._stores: WeakValueDictionary[str, Store] = WeakValueDictionary()
+        self._last: deque[Store] = deque(maxlen=_MAX_IDLE_STORES)
+        self._mutex = Lock()
+
+    def get(self, place: object, make: Callable[[], Store]) -> Store:
+        """`make` makes it, and `place` says where it is, by how it is shown."""
+        key = hashlib.sha256(repr(place).encode()).hexdigest()
+        with self._mutex:
+            store = self._stores.get(key)
+            if store is None:
+                store = self._stores[key] = make()
+                self._last.append(store)
+            return store
+
+
+_known = _KnownStores()
 
 
 def _open_files(url: str, run_bytes: int) -> Store:
