@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
 from threading import RLock
 
 from overspill import handles
@@ -186,9 +185,3 @@ class LiveMemoryShelf(MemoryShelf):
 
     def _leave(self) -> None:
         self._store.end_session(self._held)
-
-
-@cache
-def memory_store(run_bytes: int) -> MemoryStore:
-    """One store for the whole process, so that a later session finds what an earlier one kept."""
-    return MemoryStore(run_bytes=run_bytes)

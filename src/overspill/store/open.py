@@ -2,19 +2,50 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
+from collections import deque
 from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from threading import Lock
 from urllib.parse import unquote, urlsplit
+from weakref import WeakValueDictionary
 
 from overspill.errors import MissingPackage, SettingsError, describe_type
-from overspill.store.files.store import file_store
-from overspill.store.memory import memory_store
+from overspill.store.files.store import FileStore
+from overspill.store.memory import MemoryStore
 from overspill.store.protocols import Store
 from overspill.store.quota import GIB
 from overspill.text.urls import mask_password
 
+_MAX_IDLE_STORES = 64
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")  # at least two letters, so that a drive letter is a path
+
+
+class _KnownStores:
+    """Which stores a process has opened, so that the same place gives the same store, and its sessions share a run or a lease,
+    and a quota. They are known by digests, because a URL may have credentials. A store that is in use stays known, and so do the
+    last ones made."""
+
+    def __init__(self) -> None:
+        self._stores: WeakValueDictionary[str, Store] = WeakValueDictionary()
+        self._last: deque[Store] = deque(maxlen=_MAX_IDLE_STORES)
+        self._mutex = Lock()
+
+    def get(self, place: object, make: Callable[[], Store]) -> Store:
+        """`make` makes it, and `place` says where it is, by how it is shown."""
+        key = hashlib.sha256(repr(place).encode()).hexdigest()
+        with self._mutex:
+            store = self._stores.get(key)
+            if store is None:
+                store = self._stores[key] = make()
+                self._last.append(store)
+            return store
+
+
+_known = _KnownStores()
 
 
 def _open_files(url: str, run_bytes: int) -> Store:
@@ -26,19 +57,31 @@ def _open_files(url: str, run_bytes: int) -> Store:
     return file_store(unquote(parts.path), run_bytes)
 
 
+def file_store(directory: str | None, run_bytes: int) -> Store:
+    path = None if directory is None else Path(directory)
+    cwd = None if path is None or path.is_absolute() else Path.cwd()
+    return _known.get(("file", path, cwd, run_bytes), lambda: FileStore(path, run_bytes=run_bytes))
+
+
 def _open_memory(url: str, run_bytes: int) -> Store:
     if url.removeprefix("memory:").strip("/"):
         raise SettingsError(f"{mask_password(url)!r} is not a usable memory URL. Write memory: and nothing after it.")
     return memory_store(run_bytes)
 
 
+@cache
+def memory_store(run_bytes: int) -> MemoryStore:
+    """One store for the whole process, so that a later session finds what an earlier one kept."""
+    return MemoryStore(run_bytes=run_bytes)
+
+
 def _open_postgres(url: str, run_bytes: int) -> Store:
     try:
-        from overspill.store.postgres.store import postgres_store  # noqa: PLC0415  # most stores are folders
+        from overspill.store.postgres.store import PostgresStore  # noqa: PLC0415  # most stores are folders
     except ImportError as missing:
         raise MissingPackage(f"The store {mask_password(url)}", "postgres") from missing
     place, tenant = take_tenant(url)
-    return postgres_store(place, tenant, run_bytes)
+    return _known.get(("postgres", place, tenant, run_bytes), lambda: PostgresStore(place, tenant=tenant, run_bytes=run_bytes))
 
 
 def take_tenant(url: str) -> tuple[str, str]:
@@ -52,10 +95,10 @@ def take_tenant(url: str) -> tuple[str, str]:
 
 def _open_objects(url: str, run_bytes: int) -> Store:
     try:
-        from overspill.store.objects.store import object_store  # noqa: PLC0415  # most stores are folders
+        from overspill.store.objects.store import ObjectStore  # noqa: PLC0415  # most stores are folders
     except ImportError as missing:
         raise MissingPackage(f"The store {mask_password(url)}", "s3") from missing
-    return object_store(url, run_bytes)
+    return _known.get(("objects", url, run_bytes), lambda: ObjectStore(url, run_bytes=run_bytes))
 
 
 STORES: Mapping[str, Callable[[str, int], Store]] = {

@@ -24,7 +24,7 @@ from overspill.record.observers import carry_trace
 from overspill.record.otel import OpenTelemetry
 from overspill.session.session import Session
 from overspill.settings import Settings
-from overspill.store.memory import memory_store
+from overspill.store.open import memory_store
 from overspill.store.quota import GIB
 from overspill.testing import ScriptedModel
 

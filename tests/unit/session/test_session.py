@@ -23,8 +23,9 @@ from overspill import ContextBudget, Session, Settings
 from overspill.errors import BadRequest, ExpiredHandle, NameInUse, SessionClosed, SettingsError, StoreError, UnknownHandle
 from overspill.retrieval.definitions import Format
 from overspill.store.files.shelf import LiveFileShelf
-from overspill.store.files.store import FileStore, file_store
+from overspill.store.files.store import FileStore
 from overspill.store.memory import MemoryStore
+from overspill.store.open import file_store
 from overspill.store.protocols import KeepLimits, Retention
 from overspill.truncate import STRATEGIES, Cut, Shape
 from overspill.types import Output, ToolCall

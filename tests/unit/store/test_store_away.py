@@ -34,7 +34,7 @@ class ShelfThatIsAway(LiveMemoryShelf):
 def shelf() -> ShelfThatIsAway:
     store = MemoryStore()
     live = store.open_shelf(handles.new(), retention="keep")
-    return ShelfThatIsAway(live._held, live._quota, store)  # pyright: ignore[reportPrivateUsage]
+    return ShelfThatIsAway(live._held, live._quota, store)  # pyright: ignore[reportPrivateUsage, reportArgumentType]
 
 
 def commit(shelf: Shelf, data: bytes, id: str = "") -> str:

@@ -120,12 +120,9 @@ def _reopen(root: Directory, place: Place, run: StoreRun, name: str, limits: Kee
             if opening is None or opening.name != name or opening.retention != "keep":
                 return None
             undo.pop_all()
-        shelf = run.reopen_shelf(place.session, directory, name, limits)
+        return run.reopen_shelf(place.session, directory, name, limits)
     except FileNotFoundError:  # another process has applied its keep limits
         return None
-    if shelf is None:
-        raise rules.name_in_use_error(name)
-    return shelf
 
 
 def _is_unique(wanted: Opening) -> bool:

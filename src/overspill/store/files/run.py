@@ -59,14 +59,14 @@ class StoreRun:
             undo.pop_all()
         return self._make_shelf(wanted, directory, hold, journal, limits)
 
-    def reopen_shelf(self, session: str, directory: Directory, name: str, limits: KeepLimits | None) -> LiveFileShelf | None:
-        """Reopen a kept shelf, which stays in its place and stays kept. None while another process holds it. Raises
+    def reopen_shelf(self, session: str, directory: Directory, name: str, limits: KeepLimits | None) -> LiveFileShelf:
+        """Reopen a kept shelf, which stays in its place and stays kept. Raises NameInUse while another process holds it, and
         FileNotFoundError if it was removed."""
         with ExitStack() as undo:
             undo.enter_context(directory)
             hold = lock.take(directory)
             if hold is None:
-                return None
+                raise rules.name_in_use_error(name)
             undo.callback(hold.release)
             journal = Journal.reopen(directory)
             undo.pop_all()

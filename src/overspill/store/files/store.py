@@ -22,7 +22,6 @@ from overspill.store.files.run import StoreRun
 from overspill.store.files.shelf import FileShelf, LiveFileShelf
 from overspill.store.files.survey import Place, ShelfIndex, Visit, has_many, unknown_session_error
 from overspill.store.keeping import HOUR, KeepGuard
-from overspill.store.known import KnownStores
 from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
 from overspill.store.quota import GIB
 from overspill.store.rules import KeptItem
@@ -249,13 +248,3 @@ class FileStore:
             self._run.quota.release(place.session)
         clearing.clear_dead_run(root, place.run)
         return True
-
-
-_known: KnownStores[FileStore] = KnownStores()
-
-
-def file_store(directory: str | None, run_bytes: int) -> FileStore:
-    """One store for each root in a process, so that its sessions share a run."""
-    path = None if directory is None else Path(directory)
-    cwd = None if path is None or path.is_absolute() else Path.cwd()
-    return _known.get((path, cwd, run_bytes), lambda: FileStore(path, run_bytes=run_bytes))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import islice
 from threading import RLock
@@ -103,11 +103,12 @@ class ShelfIndex:
     def visit(self, root: Directory, look: Callable[[Visit], None]) -> list[StoreError]:
         """Look at every session of this user. Returns what cannot be trusted; what is removed meanwhile is left out."""
         refusals = self.learn(root)
-        for run in self._open_runs(root, refusals):
-            content = self._runs.get(run.path.name)
-            for session, opening in list(content.openings.items()) if content else ():
-                with _collect_refusals(refusals), run.open_directory(layout.session_directory(session)) as directory:
-                    look(Visit(Place(run.path.name, session), directory, opening or Opening(session)))
+        for name in sorted(self._runs):
+            with _collect_refusals(refusals), root.open_directory(name) as run:
+                content = self._runs.get(name)
+                for session, opening in list(content.openings.items()) if content else ():
+                    with _collect_refusals(refusals), run.open_directory(layout.session_directory(session)) as directory:
+                        look(Visit(Place(name, session), directory, opening or Opening(session)))
         return refusals
 
     def survey(self, root: Directory, family: str = "", after: str = "", most: int | None = None) -> Survey:
@@ -189,11 +190,6 @@ class ShelfIndex:
     def _find_opening(self, place: Place) -> Opening | None:
         content = self._runs.get(place.run)
         return content.openings.get(place.session) if content else None
-
-    def _open_runs(self, root: Directory, refusals: list[StoreError]) -> Iterator[Directory]:
-        for name in sorted(self._runs):
-            with _collect_refusals(refusals), root.open_directory(name) as run:
-                yield run
 
     def _replace(self, run: str, content: RunContent) -> None:
         old = self._runs.get(run)

@@ -11,20 +11,18 @@ from overspill.errors import StoreError, UnknownHandle
 from overspill.store import rules
 from overspill.store.files.journal import Opening
 from overspill.store.keeping import HOUR, KeepGuard
-from overspill.store.known import KnownStores
 from overspill.store.objects import removal
 from overspill.store.objects.bucket import Bucket
 from overspill.store.objects.expiry import expire, note_measurement, read_measurement, recall_measurement
 from overspill.store.objects.families import family_id, family_keys, list_family, read_opening
 from overspill.store.objects.names import NameEntry, Names
 from overspill.store.objects.output import read_parts
-from overspill.store.objects.place import HeldObjectPlace, ObjectPlace, hold_key
 from overspill.store.objects.run import Run
+from overspill.store.objects.shelf import LiveObjectShelf, ObjectShelf, hold_key
 from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
 from overspill.store.quota import GIB
 from overspill.store.shared.lease import LEASE_SECONDS, REMOVE_AFTER_SECONDS
 from overspill.store.shared.open_sessions import OpenSessions
-from overspill.store.shared.shelf import LiveSharedShelf, SharedShelf
 
 _SECONDS_BETWEEN_MEASUREMENTS = 600.0  # of all that is kept, which takes a request for each thousand objects
 _MAX_KNOWN_OPENINGS = 100_000
@@ -59,7 +57,7 @@ class ObjectStore:
 
     def open_shelf(
         self, session: str, *, name: str = "", retention: Retention = "session", limits: KeepLimits | None = None
-    ) -> LiveSharedShelf:
+    ) -> LiveObjectShelf:
         rules.check_id(session)
         rules.check_name(name)
         run = self._open.run
@@ -74,12 +72,13 @@ class ObjectStore:
             raise
         if limits and kind == "keep":
             self._recall_measurement(limits)
-        place = HeldObjectPlace(self._bucket, self._names, opened, name, hold, run)
-        return self._open.add(place, run.lease, kind, limits, family_id(name))
+        held = self._open.hold(opened, hold, run, kind, limits, family_id(name))
+        shelf = LiveObjectShelf(self._bucket, self._names, opened, name, self._open.copies, held, run)
+        return self._open.add(held, shelf)
 
-    def read_shelf(self, session: str) -> SharedShelf:
+    def read_shelf(self, session: str) -> ObjectShelf:
         self._read_opening(session)
-        return self._open.read(ObjectPlace(self._bucket, session))
+        return ObjectShelf(self._bucket, session, self._open.copies)
 
     def label(self, session: str) -> ShelfLabel:
         opening = self._read_opening(session)
@@ -204,11 +203,3 @@ class ObjectStore:
         lines = self._bucket.get_all([f"openings/{session}" for session in new]) if new else ()
         known |= {session: Opening.parse(session, line) for session, line in zip(new, lines, strict=True) if line}
         return {session: known[session] for session in sessions if session in known}
-
-
-_known: KnownStores[ObjectStore] = KnownStores()
-
-
-def object_store(url: str, run_bytes: int) -> ObjectStore:
-    """One store for each bucket and prefix in a process, so that its sessions share a lease and a quota."""
-    return _known.get((url, run_bytes), lambda: ObjectStore(url, run_bytes=run_bytes))

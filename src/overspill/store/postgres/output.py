@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from overspill import handles
-from overspill.errors import StoreError, UnknownHandle
+from overspill.errors import StoreError
 from overspill.store import rules
 from overspill.store.postgres.database import Database
 from overspill.store.postgres.schema import MAX_PIECE_BYTES, SCHEMA
@@ -108,11 +108,3 @@ class PostgresSource:
 
     def _find(self) -> tuple[Any, ...] | None:
         return next(iter(self._database.rows(self._doing, FIND, self._key)), None)
-
-
-def find_output(database: Database, session: str, id: str) -> PostgresSource:
-    handle = handles.handle(session, id)
-    for size, is_complete, is_removed in database.rows(f"open {handle}", FIND, {"session": session, "id": id}):
-        if not is_removed:
-            return PostgresSource(database, session, id, size if is_complete else None)
-    raise UnknownHandle(handle)

@@ -10,17 +10,15 @@ from overspill.errors import BadRequest, UnknownHandle
 from overspill.store import rules
 from overspill.store.files.journal import Opening
 from overspill.store.keeping import HOUR, KeepGuard
-from overspill.store.known import KnownStores
 from overspill.store.postgres import sql
 from overspill.store.postgres.database import ANSWER_SECONDS, Database, Fetch
 from overspill.store.postgres.expiry import expire
-from overspill.store.postgres.place import HeldPostgresPlace, PostgresPlace
 from overspill.store.postgres.run import Run
+from overspill.store.postgres.shelf import LivePostgresShelf, PostgresShelf
 from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
 from overspill.store.quota import GIB
 from overspill.store.shared.lease import LEASE_SECONDS, REMOVE_AFTER_SECONDS
 from overspill.store.shared.open_sessions import OpenSessions
-from overspill.store.shared.shelf import LiveSharedShelf, SharedShelf
 from overspill.text import encoding
 
 _SECONDS_BETWEEN_MEASUREMENTS = 60.0  # of all that is kept, which takes longer the more there is
@@ -59,7 +57,7 @@ class PostgresStore:
 
     def open_shelf(
         self, session: str, *, name: str = "", retention: Retention = "session", limits: KeepLimits | None = None
-    ) -> LiveSharedShelf:
+    ) -> LivePostgresShelf:
         rules.check_id(session)
         rules.check_name(name)
         run = self._open.run
@@ -77,12 +75,12 @@ class PostgresStore:
         opened, kind = self._database.transact(
             f"open a session in {self.url}", lambda fetch: _open(fetch, values, may_exist=may_exist)
         )
-        place = HeldPostgresPlace(self._database, opened, hold)
-        return self._open.add(place, run.lease, kind, limits, rules.family_of(name))
+        held = self._open.hold(opened, hold, run, kind, limits, rules.family_of(name))
+        return self._open.add(held, LivePostgresShelf(self._database, opened, self._open.copies, held))
 
-    def read_shelf(self, session: str) -> SharedShelf:
+    def read_shelf(self, session: str) -> PostgresShelf:
         self._check_exists(session)
-        return self._open.read(PostgresPlace(self._database, session))
+        return PostgresShelf(self._database, session, self._open.copies)
 
     def label(self, session: str) -> ShelfLabel:
         rules.check_id(session)
@@ -172,11 +170,3 @@ def _open(fetch: Fetch, values: Mapping[str, Any], *, may_exist: bool) -> tuple[
 def _label(row: tuple[Any, ...]) -> ShelfLabel:
     session, is_live, name, retention = row
     return ShelfLabel(str(session), live=is_live, name=name, retention=retention)
-
-
-_known: KnownStores[PostgresStore] = KnownStores()
-
-
-def postgres_store(url: str, tenant: str, run_bytes: int) -> PostgresStore:
-    """One store for each database in a process, so that its sessions share a lease and a quota."""
-    return _known.get((url, tenant, run_bytes), lambda: PostgresStore(url, tenant=tenant, run_bytes=run_bytes))

@@ -14,7 +14,7 @@ from overspill.store.keeping import KeepGuard
 from overspill.store.protocols import KeepLimits, Retention
 from overspill.store.quota import Quota
 from overspill.store.shared.lease import Lease
-from overspill.store.shared.shelf import HeldPlace, LiveSharedShelf, SessionPlace, SharedShelf
+from overspill.store.shared.shelf import Hold, SharedShelf
 
 
 class Run(Protocol):
@@ -25,6 +25,7 @@ class Run(Protocol):
 
 
 R = TypeVar("R", bound=Run)
+S = TypeVar("S", bound=SharedShelf)
 
 
 class OpenSessions(Generic[R]):
@@ -43,9 +44,9 @@ class OpenSessions(Generic[R]):
         self._start = start
         self._finish = finish
         self._guard = guard
-        self._copies = LocalCopies()
+        self.copies = LocalCopies()
         self._run: R | None = None
-        self._shelves: dict[str, LiveSharedShelf] = {}
+        self._shelves: dict[str, SharedShelf] = {}
         self._mutex = RLock()
 
     @property
@@ -57,19 +58,14 @@ class OpenSessions(Generic[R]):
                 atexit.register(self.close)
             return self._run
 
-    def read(self, place: SessionPlace) -> SharedShelf:
-        return SharedShelf(place, self._copies)
-
-    def add(
-        self, place: HeldPlace, lease: Lease, retention: Retention, limits: KeepLimits | None, family: str
-    ) -> LiveSharedShelf:
+    def hold(self, session: str, id: str, run: R, retention: Retention, limits: KeepLimits | None, family: str) -> Hold:
         """`family` is whose limits the session counts towards, and who reads it by the names of its outputs."""
-        quota = self._guard.make_quota(self.quota, place.session, family, retention, limits)
-        shelf = LiveSharedShelf(
-            place, self._copies, lease=lease, retention=retention, quota=quota, ended=self._end, has_relatives=bool(family)
-        )
+        quota = self._guard.make_quota(self.quota, session, family, retention, limits)
+        return Hold(id, run.lease, retention, quota, self._end, has_relatives=bool(family))
+
+    def add(self, hold: Hold, shelf: S) -> S:
         with self._mutex:
-            self._shelves[shelf.hold] = shelf
+            self._shelves[hold.id] = shelf
         return shelf
 
     def release_gone(self, find_stored: Callable[[Mapping[str, set[str]]], Container[tuple[str, str]]]) -> None:
@@ -91,7 +87,7 @@ class OpenSessions(Generic[R]):
         with self._mutex:
             run, self._run = self._run, None
             with ExitStack() as last:
-                last.callback(self._copies.clear)
+                last.callback(self.copies.clear)
                 if run is not None:
                     atexit.unregister(self.close)
                     last.callback(self._end_run, run)
@@ -104,12 +100,13 @@ class OpenSessions(Generic[R]):
             with suppress(StoreError):
                 self._finish(run)
 
-    def _end(self, shelf: LiveSharedShelf) -> None:
+    def _end(self, shelf: SharedShelf) -> None:
+        assert shelf.hold is not None
         with self._mutex:
-            if self._shelves.pop(shelf.hold, None) is None:
+            if self._shelves.pop(shelf.hold.id, None) is None:
                 return
         self._guard.leave(shelf.session)
         with suppress(StoreError, UnknownHandle):
             shelf.leave()
-        if shelf.retention == "session":
+        if shelf.hold.retention == "session":
             self.quota.release(shelf.session)

@@ -6,40 +6,41 @@ from collections.abc import Callable, Iterator, Sequence
 
 from overspill import handles
 from overspill.errors import UnknownHandle
+from overspill.store.copies import LocalCopies
 from overspill.store.objects import removal
 from overspill.store.objects.bucket import Bucket
 from overspill.store.objects.journal import ObjectJournal, read_on
 from overspill.store.objects.names import Names
 from overspill.store.objects.output import NOTHING_YET, USED, ObjectParts, ObjectSource, folder, read_parts, recorded_key
 from overspill.store.objects.run import Run
-from overspill.store.protocols import Retention
 from overspill.store.shared.lease import lost_session_error
+from overspill.store.shared.shelf import Hold, SharedShelf
 
 
-class ObjectPlace:
+class ObjectShelf(SharedShelf):
     seconds_between_notes = 3_600.0
 
-    def __init__(self, bucket: Bucket, session: str) -> None:
-        self.session = session
+    def __init__(self, bucket: Bucket, session: str, copies: LocalCopies, hold: Hold | None = None) -> None:
+        super().__init__(session, copies, hold)
         self._bucket = bucket
 
-    def find(self, id: str) -> ObjectSource:
-        parts = read_parts(self._bucket, self.session, id)
+    def _find(self, id: str, *, is_begun: bool) -> ObjectSource:
+        parts = read_parts(self._bucket, self.session, id) if is_begun else NOTHING_YET
         if parts is None or parts.is_removed:
             raise UnknownHandle(handles.handle(self.session, id))
         return ObjectSource(self._bucket, self.session, id, parts)
 
-    def note_read(self, id: str) -> None:
+    def _note_read(self, id: str) -> None:
         self._bucket.put(folder(self.session, id) + USED)
 
-    def read_journal(self) -> Iterator[bytes]:
+    def _read_journal(self) -> Iterator[bytes]:
         opening = self._bucket.get(f"openings/{self.session}")
         if opening is None:
             raise UnknownHandle(f"session-{self.session}")
         yield opening[0]
         yield from read_on(self._bucket, self.session, 0)[0]
 
-    def read_on(self, position: int) -> tuple[list[bytes], int]:
+    def _read_on(self, position: int) -> tuple[list[bytes], int]:
         return read_on(self._bucket, self.session, position)
 
 
@@ -47,31 +48,29 @@ def hold_key(session: str, hold: str, run: Run) -> str:
     return f"holds/{session}/{hold}/{run.id}"
 
 
-class HeldObjectPlace(ObjectPlace):
-    def __init__(self, bucket: Bucket, names: Names, session: str, name: str, hold: str, run: Run) -> None:
-        super().__init__(bucket, session)
-        self.hold = hold
+class LiveObjectShelf(ObjectShelf):
+    def __init__(self, bucket: Bucket, names: Names, session: str, name: str, copies: LocalCopies, hold: Hold, run: Run) -> None:
+        super().__init__(bucket, session, copies, hold)
+        self._hold_id = hold.id
+        self._retention = hold.retention
         self._names = names
         self._name = name
         self._run = run
         self._lapses = run.lapses
-        self._mark = hold_key(session, hold, run)
-        self._journal = ObjectJournal(bucket, session, hold)
+        self._mark = hold_key(session, hold.id, run)
+        self._journal = ObjectJournal(bucket, session, hold.id)
 
-    def expect(self, id: str) -> ObjectSource:
-        return ObjectSource(self._bucket, self.session, id, NOTHING_YET)
-
-    def create(self, id: str) -> ObjectParts:
+    def _make_parts(self, id: str) -> ObjectParts:
         return ObjectParts(self._bucket, self.session, id, self._check_held)
 
-    def append_journal(self, lines: bytes, recorded: Sequence[tuple[str, bytes]]) -> None:
+    def _write_recorded(self, lines: bytes, recorded: Sequence[tuple[str, bytes]]) -> None:
         self._check_held()
         for id, line in recorded:  # first, so that what the journal has is always found
             self._bucket.put(recorded_key(self.session, id), line)
         self._journal.append(lines)
         self._check_held()
 
-    def remove_outputs(self, stays: Callable[[str], bool]) -> int:
+    def _remove_outputs(self, stays: Callable[[str], bool]) -> int:
         self._check_held()
         removed = 0
         for id in removal.list_outputs(self._bucket, self.session):
@@ -81,11 +80,11 @@ class HeldObjectPlace(ObjectPlace):
                 removal.delete_output(self._bucket, self.session, id)
         return removed
 
-    def leave(self, retention: Retention) -> None:
+    def leave(self) -> None:
         if not self._still_has_name():
             self._bucket.delete([self._mark])
             return
-        if retention == "session":
+        if self._retention == "session":
             removal.delete_session(self._bucket, self.session)
             self._bucket.delete([f"temporary/{self._run.id}/{self.session}"])
         else:
@@ -93,7 +92,7 @@ class HeldObjectPlace(ObjectPlace):
             self._bucket.put(f"used/{self.session}")
             self._bucket.delete([self._mark])
         if self._name:
-            self._names.release(self._name, self.hold, keep=retention == "keep")
+            self._names.release(self._name, self._hold_id, keep=self._retention == "keep")
 
     def _check_held(self) -> int:
         """After the lease has run out, the service is asked once whether another process has taken the session.
@@ -111,5 +110,5 @@ class HeldObjectPlace(ObjectPlace):
 
     def _still_has_name(self) -> bool:
         """Also false if the session was removed."""
-        has_name = not self._name or self._names.is_held_by(self._name, self.hold)
+        has_name = not self._name or self._names.is_held_by(self._name, self._hold_id)
         return has_name and self._bucket.find(f"openings/{self.session}") is not None

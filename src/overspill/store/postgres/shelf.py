@@ -5,13 +5,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 
+from overspill import handles
 from overspill.errors import UnknownHandle
+from overspill.store.copies import LocalCopies
 from overspill.store.postgres import sql
 from overspill.store.postgres.database import Database, Row
-from overspill.store.postgres.output import PostgresParts, PostgresSource, find_output
+from overspill.store.postgres.output import FIND, PostgresParts, PostgresSource
 from overspill.store.postgres.schema import SCHEMA
-from overspill.store.protocols import Retention
 from overspill.store.shared.lease import lost_session_error
+from overspill.store.shared.shelf import Hold, SharedShelf
 
 _JOURNAL_PAGE_ROWS = 1_000
 
@@ -46,20 +48,26 @@ WHERE session = %(session)s AND removed IS NULL
 REMOVE_OUTPUTS = f"DELETE FROM {SCHEMA}.outputs WHERE session = %(session)s AND id = ANY(%(ids)s::uuid[])"
 
 
-class PostgresPlace:
+class PostgresShelf(SharedShelf):
     seconds_between_notes = 60.0
 
-    def __init__(self, database: Database, session: str) -> None:
-        self.session = session
+    def __init__(self, database: Database, session: str, copies: LocalCopies, hold: Hold | None = None) -> None:
+        super().__init__(session, copies, hold)
         self._database = database
 
-    def find(self, id: str) -> PostgresSource:
-        return find_output(self._database, self.session, id)
+    def _find(self, id: str, *, is_begun: bool) -> PostgresSource:
+        handle, final_size = handles.handle(self.session, id), None
+        if is_begun:
+            found = self._database.rows(f"open {handle}", FIND, {"session": self.session, "id": id})
+            if not found or found[0][2]:
+                raise UnknownHandle(handle)
+            final_size = found[0][0] if found[0][1] else None
+        return PostgresSource(self._database, self.session, id, final_size)
 
-    def note_read(self, id: str) -> None:
+    def _note_read(self, id: str) -> None:
         self._database.rows("note a read", NOTE_READ, {"session": self.session, "id": id})
 
-    def read_journal(self) -> Iterator[bytes]:
+    def _read_journal(self) -> Iterator[bytes]:
         doing = f"read the journal of session {self.session}"
         opening = self._database.rows(doing, READ_OPENING, {"session": self.session})
         if not opening:
@@ -68,7 +76,7 @@ class PostgresPlace:
         for _, lines in self._read_rows(doing, 0):
             yield from (line + b"\n" for line in bytes(lines)[:-1].split(b"\n"))
 
-    def read_on(self, position: int) -> tuple[list[bytes], int]:
+    def _read_on(self, position: int) -> tuple[list[bytes], int]:
         rows = list(self._read_rows(f"read the journal of session {self.session}", position))
         lines = [line + b"\n" for _, lines in rows for line in bytes(lines)[:-1].split(b"\n")]
         return lines, rows[-1][0] if rows else position
@@ -81,20 +89,17 @@ class PostgresPlace:
             after = rows[-1][0]
 
 
-class HeldPostgresPlace(PostgresPlace):
-    def __init__(self, database: Database, session: str, hold: str) -> None:
-        super().__init__(database, session)
-        self.hold = hold
-        self._key = {"session": session, "hold": hold}
+class LivePostgresShelf(PostgresShelf):
+    def __init__(self, database: Database, session: str, copies: LocalCopies, hold: Hold) -> None:
+        super().__init__(database, session, copies, hold)
+        self._key = {"session": session, "hold": hold.id}
+        self._retention = hold.retention
         self._nth = itertools.count()
 
-    def expect(self, id: str) -> PostgresSource:
-        return PostgresSource(self._database, self.session, id, None)
+    def _make_parts(self, id: str) -> PostgresParts:
+        return PostgresParts(self._database, self.session, id, self._key["hold"])
 
-    def create(self, id: str) -> PostgresParts:
-        return PostgresParts(self._database, self.session, id, self.hold)
-
-    def append_journal(self, lines: bytes, recorded: Sequence[tuple[str, bytes]]) -> None:
+    def _write_recorded(self, lines: bytes, recorded: Sequence[tuple[str, bytes]]) -> None:
         # Numbered, so that a write that is repeated because the connection broke counts once.
         values: dict[str, object] = {**self._key, "nth": next(self._nth), "lines": lines}
         statement = APPEND_JOURNAL
@@ -105,7 +110,7 @@ class HeldPostgresPlace(PostgresPlace):
         if not is_held:
             raise lost_session_error(self.session)
 
-    def remove_outputs(self, stays: Callable[[str], bool]) -> int:
+    def _remove_outputs(self, stays: Callable[[str], bool]) -> int:
         """What another live process is still writing stays too."""
         doing = f"clear up session {self.session}"
         found = {str(id): size for id, size in self._database.rows(doing, LIST_OUTPUTS, self._key)}
@@ -114,6 +119,6 @@ class HeldPostgresPlace(PostgresPlace):
             self._database.rows(doing, REMOVE_OUTPUTS, {"session": self.session, "ids": doomed})
         return sum(found[id] for id in doomed)
 
-    def leave(self, retention: Retention) -> None:
-        statement = sql.REMOVE_OWN if retention == "session" else sql.RELEASE
+    def leave(self) -> None:
+        statement = sql.REMOVE_OWN if self._retention == "session" else sql.RELEASE
         self._database.rows(f"close session {self.session}", statement, self._key)
