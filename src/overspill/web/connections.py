@@ -31,9 +31,12 @@ class HttpConnection(H11Protocol):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether no request that was let in is being handled."""
-        is_handled = self.cycle and not self.cycle.response_complete and LET_IN in self.scope
-        return not is_handled and not self.transport.is_closing()
+        """Whether no request that was let in is being handled, or its answer being sent to a client that is hung up on.
+
+        With TLS, a connection that is closed stays open until the client agrees, which a stranger need not do.
+        """
+        is_handled = self.cycle and (not self.cycle.response_complete or self.transport.is_closing()) and LET_IN in self.scope
+        return not is_handled
 
     @property
     def importance(self) -> tuple[bool, float]:
@@ -54,10 +57,14 @@ class HttpConnection(H11Protocol):
     def on_response_complete(self) -> None:
         self._was_let_in |= LET_IN in self.scope
         if not self._was_let_in and self.conn.trailing_data[0]:
-            self.transport.close()  # a stranger who queues requests would keep us busy
+            self.transport.abort()  # a stranger who queues requests would keep us busy
         super().on_response_complete()
         self._update_timer(begins=True)
         self._make_room()
+
+    def shutdown(self) -> None:
+        if not self.transport.is_closing():  # with TLS, what is closed twice can no longer be aborted
+            super().shutdown()
 
     def send_400_response(self, msg: str) -> None:
         """The rest of a request is invalid. It may have an answer already, and otherwise gets none but this."""

@@ -64,7 +64,7 @@ class WebServer(uvicorn.Server):
         connections = cast("set[HttpConnection]", self.server_state.connections)
         for each in list(connections):
             if each.scope is not None and each.scope.get(IS_STREAM):
-                each.transport.close()
+                each.transport.abort()
         await anyio.sleep(max(0, (self.config.timeout_graceful_shutdown or 0) - _LAST_SECONDS))
         for each in list(connections):
             each.transport.abort()
