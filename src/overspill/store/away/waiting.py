@@ -114,6 +114,8 @@ class WaitingWriter:
         self._id = id
         self._writer: Writer | None = None
         self._held = bytearray()
+        self._tried_bytes = 0
+        """How much of it the store may have, if only its answer was lost. It takes that only as it was sent before."""
         self._mutex = Lock()
         rules.check_id(id)
 
@@ -136,6 +138,7 @@ class WaitingWriter:
                 rest = view[self._stored_bytes - before :]
                 if not self._shelf.reserve(len(rest)):
                     raise StoreAway(_NO_ROOM) from error
+                self._tried_bytes = self._tried_bytes or len(rest)
                 self._held += rest
 
     def commit(self) -> None:
@@ -177,13 +180,14 @@ class WaitingWriter:
             return not self.is_waiting
 
     def _store_held(self, writer: Writer) -> None:
-        if self._held:
+        while self._held:
             before = writer.size
             try:
-                writer.append(bytes(self._held))
+                writer.append(bytes(self._held[: self._tried_bytes or None]))
             finally:
                 stored = writer.size - before
                 del self._held[:stored]
+                self._tried_bytes = max(0, self._tried_bytes - stored)
                 self._shelf.release(stored)
         writer.commit()
 
