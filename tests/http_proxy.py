@@ -63,7 +63,7 @@ class Listening(_Reachable):
         )
         assert self.process.stderr is not None
         self.first = self.process.stderr.readline()
-        found = re.search(r"http://\S+", self.first)
+        found = re.search(r"https?://\S+", self.first)
         assert found, self.first
         self.url = found.group()
 

@@ -171,6 +171,8 @@ class Relay:
         self.refused = 0
         """How many connections were closed at once since it refuses them."""
         self._hung_words = b""
+        self.stops_at_answer = False
+        """Whether it stops when the next request has arrived at the server, and loses the answer."""
         self._passes = threading.Event()
         self._passes.set()
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -225,14 +227,17 @@ class Relay:
                 server = socket.socket(self._family)
                 server.connect(self._address)
                 self._open |= {client, server}
-                for source, target in ((client, server), (server, client)):
-                    threading.Thread(target=self._pump, args=(source, target), daemon=True).start()
+                for source, target, answers in ((client, server, False), (server, client, True)):
+                    threading.Thread(target=self._pump, args=(source, target, answers), daemon=True).start()
 
-    def _pump(self, source: socket.socket, target: socket.socket) -> None:
+    def _pump(self, source: socket.socket, target: socket.socket, answers: bool) -> None:
         with suppress(OSError):
             while data := source.recv(1 << 16):
                 if self._hung_words in data:
                     self._passes.wait()
+                if answers and self.stops_at_answer:
+                    self.stops_at_answer = False
+                    self.stop()
                 target.sendall(data)
         if not self._hung_words:
             self._passes.wait()

@@ -9,9 +9,9 @@ import pytest
 from store_servers import Relay
 from waiting import until
 
-from overspill import Session, wording
+from overspill import Session, handles, wording
 from overspill.errors import StoreAway
-from overspill.store.away import MAX_WAITING_BYTES
+from overspill.store.away import MAX_WAITING_BYTES, WaitingShelf, WaitingWriter
 from overspill.store.protocols import Store
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.parametrize("anyio_backend", ["asyncio"])]
@@ -65,6 +65,28 @@ async def test_a_stream_that_the_server_leaves_in_the_middle_is_stored_whole_lat
         await until(lambda: _is_stored(store, reply.kept), within=60)
         with session.open(reply.kept.name) as stored:
             assert stored.bytes() == b"0123456789abcdef" * (12 << 16)
+
+
+@pytest.mark.promise("nothing-lost")
+async def test_what_arrived_although_the_answer_was_lost_is_stored_once_with_what_came_later(place: tuple[Store, Relay]):
+    store, relay = place
+    shelf = WaitingShelf(store.open_shelf(handles.new(), retention="keep"))
+    for first in (b"", b"first"):
+        writer = shelf.create(id := handles.new())
+        writer.append(first)
+        relay.stops_at_answer = True
+        writer.append(b"second")
+        writer.append(b"third")
+        relay.start_again()
+        writer.commit()
+        await until(lambda writer=writer: settle(shelf, writer), within=60)
+        assert (writer.refusal, shelf.open(id).read(0, 100)) == ("", first + b"secondthird")
+    shelf.close()
+
+
+def settle(shelf: WaitingShelf, writer: WaitingWriter) -> bool:
+    shelf.settle()
+    return not writer.is_waiting or bool(writer.refusal)
 
 
 async def test_what_is_held_is_bounded_and_the_reply_says_what_is_not_stored(place: tuple[Store, Relay]):

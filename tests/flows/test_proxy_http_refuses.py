@@ -3,13 +3,20 @@
 import itertools
 import select
 import socket
+import ssl
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 from http_proxy import ANN, BOB, ByHand, Listening, call
 from waiting import until
 
@@ -47,6 +54,17 @@ def port(proxy: Listening) -> int:
     found = httpx2.URL(proxy.url).port
     assert found
     return found
+
+
+def make_certificate(folder: Path) -> tuple[Path, Path]:
+    """Of this machine, signed by itself."""
+    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "tests")])
+    now, names = datetime.now(UTC), x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
+    made = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now, now + timedelta(days=1))
+    pem, kept = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    (folder / "cert.pem").write_bytes(made.add_extension(names, critical=False).sign(key, hashes.SHA256()).public_bytes(pem))
+    (folder / "key.pem").write_bytes(key.private_bytes(pem, kept, serialization.NoEncryption()))
+    return folder / "cert.pem", folder / "key.pem"
 
 
 def connect(proxy: Listening) -> socket.socket:
@@ -344,3 +362,19 @@ def test_a_body_that_is_invalid_leaves_nothing_in_the_log(listening: Listening) 
                 pass
     assert listening.post(Authorization=f"Bearer {ANN}").status_code in LET_IN
     assert listening.end() == (0, "")
+
+
+def test_a_stranger_who_does_not_agree_to_end_tls_uses_up_no_descriptors(tmp_path: Path) -> None:
+    certificate, key = make_certificate(tmp_path)
+    proxy = Listening(tmp_path, "--tls-cert", str(certificate), "--tls-key", str(key), max_files=96)
+    secure = ssl.create_default_context(cafile=str(certificate))
+    with ExitStack() as opened:
+        opened.callback(proxy.end)
+        for _ in range(120):
+            stranger = opened.enter_context(secure.wrap_socket(connect(proxy), server_hostname="127.0.0.1"))
+            stranger.sendall(head(proxy, "Connection: close", token=None, method="GET"))
+            assert stranger.recv(20).startswith(b"HTTP/1.1 401 ")
+        headers = {"Authorization": f"Bearer {ANN}"}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+        assert httpx2.post(proxy.url, json=message, headers=headers, verify=secure, timeout=PATIENCE).status_code in LET_IN
+    assert proxy.process.returncode == 0

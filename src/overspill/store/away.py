@@ -229,6 +229,8 @@ class WaitingWriter:
         self._id = id
         self._writer: Writer | None = None
         self._held = bytearray()
+        self._tried_bytes = 0
+        """How much of it the store may have, if only its answer was lost. It takes that only as it was sent before."""
         self._mutex = Lock()
 
     @property
@@ -244,6 +246,7 @@ class WaitingWriter:
                     self._ensure_writer().append(view)
                     return
                 view = view[self.size - before :]
+                self._tried_bytes = len(view)
             granted = self._shelf.room.take(self._shelf.session, self._id, len(view))
             self._held += view[:granted]
             if granted < len(view):
@@ -270,10 +273,9 @@ class WaitingWriter:
     def settle(self) -> bool:
         """Whether the store has it now. Raises StoreAway while it does not answer."""
         with self._mutex:
-            before = self.size
             try:
                 writer = self._ensure_writer()
-                writer.append(bytes(self._held))
+                self._store_held(writer)
                 writer.commit()
                 self.is_waiting = False
             except StoreAway:
@@ -283,11 +285,18 @@ class WaitingWriter:
                     handle = handles.handle(self._shelf.session, self._id)
                     logger.error("%s is not stored, and can be read only until its session closes: %s", handle, error)
                 self.refusal = str(error) or type(error).__name__
-            finally:
-                stored = self.size - before
-                del self._held[:stored]
-                self._shelf.room.give_back(self._shelf.session, self._id, stored)
             return not self.is_waiting
+
+    def _store_held(self, writer: Writer) -> None:
+        while self._held:
+            before = writer.size
+            try:
+                writer.append(bytes(self._held[: self._tried_bytes or None]))
+            finally:
+                stored = writer.size - before
+                del self._held[:stored]
+                self._tried_bytes = max(0, self._tried_bytes - stored)
+                self._shelf.room.give_back(self._shelf.session, self._id, stored)
 
     def read_held(self) -> bytes | None:
         """All of it, if all of it is in memory."""

@@ -28,12 +28,16 @@ class HttpConnection(H11Protocol):
     _received = 0
     _timer: asyncio.TimerHandle | None = None
     _was_let_in = False
+    _is_hung_up = False
 
     @property
     def is_waiting(self) -> bool:
-        """Whether no request that was let in is being handled."""
-        is_handled = self.cycle and not self.cycle.response_complete and LET_IN in self.scope
-        return not is_handled and not self.transport.is_closing()
+        """Whether no request that was let in is being handled, or its answer being sent to a client that is hung up on.
+
+        With TLS, a connection that is closed stays open until the client agrees, which a stranger need not do.
+        """
+        is_handled = self.cycle and (not self.cycle.response_complete or self.transport.is_closing()) and LET_IN in self.scope
+        return not is_handled and not self._is_hung_up
 
     @property
     def importance(self) -> tuple[bool, float]:
@@ -54,10 +58,14 @@ class HttpConnection(H11Protocol):
     def on_response_complete(self) -> None:
         self._was_let_in |= LET_IN in self.scope
         if not self._was_let_in and self.conn.trailing_data[0]:
-            self.transport.close()  # a stranger who queues requests would keep us busy
+            self.hang_up()  # a stranger who queues requests would keep us busy
         super().on_response_complete()
         self._update_timer(begins=True)
         self._make_room()
+
+    def shutdown(self) -> None:
+        if not self.transport.is_closing():  # with TLS, what is closed twice can no longer be aborted
+            super().shutdown()
 
     def send_400_response(self, msg: str) -> None:
         """The rest of a request is invalid. It may have an answer already, and otherwise gets none but this."""
@@ -73,9 +81,13 @@ class HttpConnection(H11Protocol):
         self._stop_timer()
         super().connection_lost(exc)
 
+    def hang_up(self) -> None:
+        self._is_hung_up = True  # it is gone soon, and is not counted until then
+        self.transport.abort()
+
     def _make_room(self) -> None:
         for each in find_waiting(self.connections)[: -max_waiting()]:
-            each.transport.abort()
+            each.hang_up()
 
     def _update_timer(self, *, begins: bool) -> None:
         if self.transport.is_closing() or self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
@@ -98,7 +110,7 @@ class HttpConnection(H11Protocol):
         if self.loop.time() < ends:
             self._timer = self.loop.call_at(ends, self._close_if_late)
         else:
-            self.transport.abort()
+            self.hang_up()
 
 
 def max_waiting() -> int:
@@ -115,5 +127,5 @@ def close_longest_waiting(connections: Iterable[object]) -> bool:
     """Whether there was one."""
     waiting = find_waiting(connections)
     for each in waiting[:1]:
-        each.transport.abort()
+        each.hang_up()
     return bool(waiting)

@@ -63,12 +63,11 @@ class WebServer(uvicorn.Server):
         """Streams never end by themselves. uvicorn would cancel what has not ended in time, and log a traceback for each."""
         connections = cast("set[HttpConnection]", self.server_state.connections)
         for each in list(connections):
-            scope = cast("dict[str, Any] | None", each.scope)  # there is none before the first request
-            if scope and scope.get(IS_STREAM):
-                each.transport.close()
+            if each.cycle and each.scope.get(IS_STREAM):
+                each.hang_up()
         await anyio.sleep(max(0, (self.config.timeout_graceful_shutdown or 0) - _LAST_SECONDS))
         for each in list(connections):
-            each.transport.abort()
+            each.hang_up()
 
     async def on_tick(self, counter: int) -> bool:
         if self._descriptors.are_short and counter % 10 == 0:  # once a second
