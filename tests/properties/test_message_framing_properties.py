@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp.shared.message import SessionMessage
 
-from overspill.mcp.client.framing import BadLine, decode, encode, read_lines
+from overspill.mcp.client.framing import BadLine, decode, encode, read_batches
 
 LIMIT = 60
 
@@ -51,7 +51,8 @@ def test_any_chunking_gives_the_same_lines(content: list[bytes], data: st.DataOb
         async def receive() -> bytes:
             return next(pending, b"")
 
-        return [str(line) if isinstance(line, BadLine) else line async for line in read_lines(receive, LIMIT)]
+        batches = [batch async for batch in read_batches(receive, LIMIT)]
+        return [str(line) if isinstance(line, BadLine) else line for batch in batches for line in reversed(batch)]
 
     assert anyio.run(split) == [
         line if len(line) <= LIMIT else f"a message of {len(line):,} bytes, more than the limit of {LIMIT}" for line in content

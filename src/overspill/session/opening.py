@@ -18,7 +18,7 @@ from overspill.retrieval.extractor import Extractor
 from overspill.retrieval.group import SessionGroup
 from overspill.session.parts import SessionParts, hold_shelf
 from overspill.settings import Settings
-from overspill.store.away import is_on_server
+from overspill.store.open import is_on_server
 from overspill.store.protocols import Store
 from overspill.task_queue.address import QueueAddress
 from overspill.task_queue.opening import open_queue

@@ -34,7 +34,8 @@ from overspill.retrieval.passages import PassageSearch
 from overspill.retrieval.statuses import describe_job
 from overspill.session.compaction import Compactor
 from overspill.settings import Settings
-from overspill.store.away import WaitingShelf, is_on_server
+from overspill.store.away import WaitingShelf
+from overspill.store.open import is_on_server
 from overspill.store.protocols import KeepLimits, Shelf, Store
 from overspill.store.spool import Spool
 from overspill.task_queue.remote import RemoteTools

@@ -13,6 +13,7 @@ from overspill import handles
 from overspill.errors import StoreAway, StoreError, StoreFull, UnknownHandle
 from overspill.store import rules
 from overspill.store.memory import MemoryStore
+from overspill.store.open import is_on_server
 from overspill.store.protocols import KeepLimits, Reader, Retention, Shelf, Store, Writer
 from overspill.store.quota import Quota
 from overspill.store.readers import BytesReader
@@ -21,15 +22,9 @@ MAX_WAITING_BYTES = 64 << 20
 """Of one session. An output that would exceed it is answered as on a full disk."""
 _SECONDS_BETWEEN_ATTEMPTS = 1.0
 _REST_AFTER_FAILURE = 20  # times as long as the failed attempt to open a session took
-_SERVERS = ("postgresql:", "postgres:", "s3:", "gs:", "az:")
 _NO_ROOM = f"the store does not answer, and {MAX_WAITING_BYTES:,} bytes, which is the most, wait in memory for it."
 _NOT_WORKING = "the store does not work at the moment, and `overspill doctor` tells your user why."
 logger = logging.getLogger("overspill")
-
-
-def is_on_server(url: str) -> bool:
-    """Whether the store can be away and come back."""
-    return url.startswith(_SERVERS)
 
 
 class WaitingStore:
@@ -45,8 +40,7 @@ class WaitingStore:
         self.expire = store.expire
         self.free = store.free
         self.close = store.close
-        self._store = store
-        self._tell = tell
+        self._store, self._tell = store, tell
         self._failure: StoreError | None = None
         self._no_attempt_before = 0.0
         self._unopened: set[str] = set()
@@ -125,8 +119,7 @@ class WaitingShelf:
         self._holds_outputs = holds_outputs
         self._waiting: dict[str, WaitingWriter] = {}
         self._closed = Event()
-        self._is_trying = False
-        self._mutex = Lock()
+        self._is_trying, self._mutex = False, Lock()
         self._opening = Lock()  # held while the store is tried, which may take a while
         self._journaling = Lock()
         self._settling = Lock()
@@ -223,10 +216,8 @@ class WaitingWriter:
     """`is_waiting`: whether it was committed here, but not in the store. `refusal`: why it may never be."""
 
     def __init__(self, shelf: WaitingShelf, id: str) -> None:
-        self.is_waiting = False
-        self.refusal = ""
-        self._shelf = shelf
-        self._id = id
+        self.is_waiting, self.refusal = False, ""
+        self._shelf, self._id = shelf, id
         self._writer: Writer | None = None
         self._held = bytearray()
         self._tried_bytes = 0

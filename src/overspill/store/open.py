@@ -113,6 +113,11 @@ STORES: Mapping[str, Callable[[str, int], Store]] = {
 """By URL scheme: what makes a store from a URL and the number of bytes that one run may write."""
 
 
+def is_on_server(url: str) -> bool:
+    """Whether the store can be away and come back."""
+    return STORES.get(url.partition(":")[0]) not in (None, _open_files, _open_memory)
+
+
 def open_store(url: str | None = None, *, run_bytes: int = 10 * GIB) -> Store:
     """The store at a path or URL. None is the system's temporary directory; a relative path is below the working directory.
 

@@ -6,7 +6,7 @@ import asyncio
 import socket
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from typing import Any, cast
+from typing import cast
 
 import anyio
 import anyio.abc

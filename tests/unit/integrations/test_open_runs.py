@@ -22,9 +22,14 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
+def make_adapter(place: Path, *, background_after: float) -> Sessions:
+    settings = Settings(storeDir=str(place), retention="session", asyncTimeoutSecs=background_after)
+    return Sessions(Options("test", settings))
+
+
 @pytest.fixture
 def adapter(tmp_path: Path) -> Sessions:
-    return Sessions(Options("test", Settings(storeDir=str(tmp_path), retention="session", asyncTimeoutSecs=0.05)))
+    return make_adapter(tmp_path, background_after=60)
 
 
 def count_sessions(place: Path) -> int:
@@ -34,10 +39,10 @@ def count_sessions(place: Path) -> int:
 @pytest.mark.parametrize("background", [False, True], ids=["waited for", "in the background"])
 @pytest.mark.parametrize("kind", [OpenRuns, ResumableRuns])
 async def test_a_run_whose_tool_is_running_is_not_closed_for_others(
-    adapter: Sessions, kind: type[OpenRuns | ResumableRuns], background: bool, tmp_path: Path
+    kind: type[OpenRuns | ResumableRuns], background: bool, tmp_path: Path
 ):
     go, began, answers = anyio.Event(), anyio.Event(), list[str]()
-    runs = kind(adapter, LIMIT)
+    runs = kind(make_adapter(tmp_path, background_after=0.05 if background else 60), LIMIT)
 
     async def find(name: str) -> Run:
         return await runs.find(name, name) if isinstance(runs, OpenRuns) else runs.resume(name)
