@@ -234,7 +234,7 @@ async def main():
         for _ in range(16):
             kept = await session.keep("line of text\\n" * 20_000, "dump")
             await session.invoke("get_tool_output", {"id": kept.name, "mode": "slice", "slice": {"lines": "1-1"}})
-    print(len(os.listdir("/proc/self/fd")) - before)
+    print(len(os.listdir("/proc/self/fd")) - before, flush=True)
     os._exit(0)
 
 anyio.run(main)
