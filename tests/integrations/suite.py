@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from overspill import Session, Settings
@@ -28,6 +29,7 @@ ONE_LINE = json.dumps(
     [{"id": number, "note": NEEDLE if number == 9_000 else f"order {number} is paid"} for number in range(22_000)]
 )
 NAME = re.compile(r"out_\w+")
+_THREADS = 8
 
 
 def find_name(text: str) -> str:
@@ -373,7 +375,11 @@ async def test_a_run_that_fails_leaves_nothing_behind(driver: Driver, tmp_path: 
     def break_down(request: Request) -> Any:
         raise ConnectionError("the model is gone")
 
-    # A worker thread of anyio keeps the context in which it was started, so let it start in a run that succeeds.
+    # A worker thread of anyio keeps the context in which it was started, so let all that a busy machine may need start here.
+    started = threading.Barrier(_THREADS)
+    async with anyio.create_task_group() as group:
+        for _ in range(_THREADS):
+            group.start_soon(anyio.to_thread.run_sync, started.wait)
     await driver.agent([read_log], Scripted([Call("read_log")], "done"), settings=settings).run("Read it.")
     script = Scripted([Call("read_log")], *[break_down] * 9)  # some ask again
     agent = driver.agent([read_log], script, settings=settings)
