@@ -25,7 +25,7 @@ def _wait_for_reader_to_go() -> None:
 
 def limit_seconds(seconds: float) -> None:
     """Of processor time, the start included. The system ends the process then."""
-    _limit(resource.RLIMIT_CPU, math.ceil(seconds), reserve=1)  # without which it would be killed as if by somebody else
+    _limit(resource.RLIMIT_CPU, math.ceil(seconds), reserve=1)  # so that SIGXCPU ends it, not SIGKILL
 
 
 def limit_more_seconds(seconds: float) -> None:

@@ -152,7 +152,7 @@ class _Hold:
 
     @contextmanager
     def _letting_go(self, opened: _Opened[Any]) -> Generator[Any]:
-        """The session, to close it, if nobody else holds it. Inside the lock: else, of two that let go, neither is the last."""
+        """Yield the session if this is its last holder, who closes it. Hold the lock, or two that leave together both miss it."""
         session = None
         if opened.holders == 1:
             session, opened.session = opened.session, None

@@ -117,7 +117,7 @@ async def run_command(command: Sequence[str], *, stdin: int | None, reads_stderr
         with ExitStack() as entrances:  # ours; the command has its own
             stdout, stderr = OutputPipe(pipes, entrances), OutputPipe(pipes, entrances) if reads_stderr else None
             process = _start(command, stdin, stdout.entrance, stderr and stderr.entrance, is_apart=is_apart)
-            guard.watch(process.pid)  # at once: the command runs already
+            guard.watch(process.pid)  # immediately, because the command is already running
         running = RunningCommand(process, stdout, stderr, is_apart=is_apart)
         signals.forward_to(running.send, shares_terminal=not is_apart)
 

@@ -89,7 +89,7 @@ class LivePages:
         self._listeners += 1
         try:
             if session:
-                await anyio.to_thread.run_sync(self._library.session, session)  # raises if there is none
+                await anyio.to_thread.run_sync(self._library.session, session)  # raises if it does not exist
             await StreamingResponse(self._tell(request, session), media_type="text/event-stream")(scope, receive, send)
         finally:
             self._listeners -= 1

@@ -161,7 +161,7 @@ def _has_repeated_keys(raw: memoryview, members: dict[str, msgspec.Raw]) -> bool
 
 
 def _count(rows: Iterable[bytes | msgspec.Raw]) -> tuple[int, int]:
-    """Rows and columns: of these, no more than tell that there is no room for them."""
+    """Rows and columns. It stops counting columns once there are too many to load."""
     count, names = 0, set[str]()
     for row in rows:
         count += 1

@@ -39,7 +39,7 @@ class Opening(Struct, frozen=True, tag_field="event", tag="session"):
 
     @classmethod
     def parse(cls, session: str, line: bytes) -> Opening:
-        """What is damaged, or another session's, is kept: nobody knows that it may be removed."""
+        """Keep what is damaged or belongs to another session, because it may still be needed."""
         found = own_json.parse(line, cls)
         return found if found is not None and found.session == session else cls(session, retention="keep")
 
