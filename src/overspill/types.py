@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias, cast, get_args
 
-from msgspec import Struct
+from msgspec import Struct, json
 from msgspec.structs import force_setattr
 
 from overspill import handles
@@ -65,11 +65,12 @@ class ToolCall(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         """The arguments are a model's, so a mistake in them is answered when the call is made."""
-        force_setattr(self, "args", read_arguments(self.args))
-        require("`id` of a call", self.id, str, "a string")
-        require("`name` of a call", self.name, str, "a string")
-        require("`server` of a call", self.server, str, "a string")
-        require("`intent` of a call", self.intent, str, "a string")
+        if isinstance(self.args, str):
+            force_setattr(self, "args", read_arguments(self.args))
+        id, name, server, intent = cast("tuple[object, ...]", (self.id, self.name, self.server, self.intent))
+        if not (isinstance(id, str) and isinstance(name, str) and isinstance(server, str) and isinstance(intent, str)):
+            for field in ("id", "name", "server", "intent"):
+                require(f"`{field}` of a call", getattr(self, field), str, "a string")
         if self.kind not in _KINDS:
             raise BadRequest(f"kind is {self.kind!r}; allowed: {', '.join(map(repr, _KINDS))}.")
 
@@ -84,6 +85,19 @@ def read_arguments(written: object) -> Any:
     except (ValueError, RecursionError):
         return written
     return cast("dict[str, Any]", read) if isinstance(read, dict) else written
+
+
+def encode_arguments(args: object) -> bytes | None:
+    """A call's arguments as JSON: empty if there are none, None if JSON cannot represent them."""
+    try:
+        return json.encode(args) if args else b""
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+def count_characters(written: bytes | None) -> int:
+    """Of arguments as JSON."""
+    return len(written.decode()) if written else 0
 
 
 class Output(Struct, frozen=True):

@@ -20,7 +20,7 @@ def check_arguments(tool: str, args: object) -> None:
             f"The arguments of {one_line(tool)} must be a JSON object with a value for each name, and what was sent is not. "
             "Call it again with valid JSON."
         )
-    if not isinstance(args, Mapping):
+    if not isinstance(args, dict | Mapping):  # a dict is found sooner
         raise BadRequest(
             f"The arguments of {one_line(tool)} must be an object with a value for each name, not {describe_type(args)}."
         )

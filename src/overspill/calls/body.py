@@ -34,7 +34,7 @@ class ToolBody(Struct, frozen=True):
     threads: Threads
 
     async def run(self, job: Job) -> None:
-        collected = job.result = self.gate.collector(self.settings, lambda: job.id)
+        collected = job.result = CollectedResult(partial(self.gate.new_spool, self.settings, lambda: job.id))
         try:
             with job.scope:
                 result = await invoke_tool(self.tool, self.args, job, self.threads)
@@ -68,7 +68,7 @@ class ToolBody(Struct, frozen=True):
 
     def collect_unfinished(self, job: Job) -> CollectedResult:
         """For a job that was cancelled before its tool started."""
-        collected = self.gate.collector(self.settings)
+        collected = CollectedResult(partial(self.gate.new_spool, self.settings))
         collected.fail(_interruption(job))
         return collected
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import FunctionType
@@ -20,11 +19,11 @@ Tool: TypeAlias = Callable[..., Any]
 T = TypeVar("T")
 
 
-class RemoteTool(ABC):
+class RemoteTool:
     """A tool that runs on the workers of a task engine. The worker limits its time and stores its output."""
 
-    @abstractmethod
-    async def __call__(self, /, **args: Any) -> Any: ...
+    async def __call__(self, /, **args: Any) -> Any:
+        raise NotImplementedError
 
 
 class StoredElsewhere(Struct, frozen=True):

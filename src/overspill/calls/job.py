@@ -67,6 +67,8 @@ class Job:
     _asking_since = 0.0
     _asked = 0.0
 
+    answered: anyio.Event
+    """Set when the race is over. A call that runs in its caller's task has none."""
     scope: anyio.CancelScope
     """Entered once, by what runs the tool. A job restored from the journal has none."""
 
@@ -81,11 +83,6 @@ class Job:
         if new_scope is not None:
             self.scope = new_scope()
         self._since = time.monotonic()
-
-    @cached_property
-    def answered(self) -> anyio.Event:
-        """Set when the race is over. A call that runs in its caller's task has none."""
-        return anyio.Event()
 
     @cached_property
     def id(self) -> str:
@@ -173,9 +170,11 @@ class Job:
         job._since -= max(0.0, time.time() - since_ms / 1000)
         return job
 
-    def start(self) -> None:
-        self.state = "running"
+    def start(self) -> float:
+        """When, by the monotonic clock."""
+        self.state, self.running = "running", True
         self._since = time.monotonic()
+        return self._since
 
     def end(self) -> None:
         if not self.error and (self.state == "queued" or self.scope.cancelled_caught):

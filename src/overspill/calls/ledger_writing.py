@@ -24,7 +24,7 @@ class LedgerWriting:
         ledger.schedule_flush = self._write_soon
 
     async def settle(self) -> None:
-        """Wait until what was recorded is written, or could not be."""
+        """Wait until what was recorded is written, or could not be. Do this before you report a stored output or a job."""
         wanted = self._ledger.recorded
         if self._ledger.settled < wanted and self._ledger.is_off_loop:
             async with self._turn:

@@ -57,6 +57,7 @@ class JobScheduler:
         self._finished: list[Job] = []
         self._left: set[Job] = set()
         self._news = anyio.Event()
+        self._new_event = type(self._news)
 
     async def open(self) -> None:
         await self._owner.open()
@@ -68,18 +69,13 @@ class JobScheduler:
 
     async def run(self, job: Job, body: Body, seconds: float) -> None:
         """Start the job and wait at most that long. A cancelled caller cancels the job if it is not in the background yet."""
-        self.check_open()
-        if job.caller is None:
-            await self._race(job, body, seconds)
-        else:
-            async with self._lend_places():
-                await self._race(job, body, seconds)
-
-    async def _race(self, job: Job, body: Body, seconds: float) -> None:
-        self._start(job, body)
-        deadline = time.monotonic() + seconds
-        self.clock.set(job, seconds, lambda: self._race_over(job, deadline))
+        callers = set[Job]() if job.caller is None else self._callers()
+        if callers:
+            self._places.lend(callers)
         try:
+            self._start(job, body)
+            deadline = time.monotonic() + seconds
+            self.clock.set(job, seconds, lambda: self._race_over(job, deadline))
             await job.answered.wait()
         except anyio.get_cancelled_exc_class():
             job.unwanted = True
@@ -87,15 +83,17 @@ class JobScheduler:
             with anyio.move_on_after(_CLEANUP_SECONDS, shield=True):
                 await job.answered.wait()
             raise
+        else:
+            # Look at the job, not at the clock: a job that ended on the deadline has its answer.
+            if not job.done:
+                self._to_background(job)
         finally:
             self.clock.forget(job)
-        # Look at the job, not at the clock: a job that ended on the deadline has its answer.
-        if not job.done:
-            self._to_background(job)
+            if callers:
+                await self._places.take_back(callers)
 
     def start(self, job: Job, body: Body) -> None:
         """Run it in the background from the start."""
-        self.check_open()
         self._start(job, body)
         self._to_background(job)
 
@@ -163,7 +161,8 @@ class JobScheduler:
         for job in self._active - callers:
             job.concluded, job.error = True, job.error or "cancelled"
             self._end(job)
-            job.answered.set()
+            if job.needs_place:
+                job.answered.set()
         return [job for job in sorted(self._left | self._active, key=lambda job: job.id) if job.is_pending]
 
     def _race_over(self, job: Job, deadline: float) -> float | None:
@@ -188,22 +187,27 @@ class JobScheduler:
         if not self.accepting:
             raise SessionClosed("The session takes no new tool calls because it is ending.")
 
-    def check_left_jobs(self) -> None:
+    def check_may_call(self) -> None:
         """A client that leaves again and again must not pile up jobs without end."""
         client = requester.get()
-        if client is not None and sum(map(client.inherits, self._unfinished.values())) >= MAX_LEFT_JOBS:
+        if not self.accepting:
+            self.check_open()
+        elif client is not None and sum(map(client.inherits, self._unfinished.values())) >= MAX_LEFT_JOBS:
             raise BadRequest(wording.too_many_left_jobs(MAX_LEFT_JOBS))
 
     def _start(self, job: Job, body: Body) -> None:
+        self.check_open()
         self._active.add(job)
-        job.needs_place = True
+        job.needs_place, job.answered = True, self._new_event()
         self._places.take_now(job)
         self._owner.start(partial(self._run, job, body))
 
     async def _run(self, job: Job, body: Body) -> None:
         current.set(job)
         try:
-            if await self._wait_for_place(job):
+            if not job.has_place:
+                await self._wait_for_place(job)
+            if job.has_place and not job.is_ending:
                 self._begin(job, partial(self._conclude, job, body))
                 await body.run(job)
         except anyio.get_cancelled_exc_class():
@@ -227,9 +231,7 @@ class JobScheduler:
             job.answered.set()
 
     def _begin(self, job: Job, give_up: Work | None = None) -> None:
-        job.start()
-        job.running = True
-        deadline = time.monotonic() + job.may_take
+        deadline = job.start() + job.may_take
         self.clock.set(job.scope, job.may_take, lambda: self._time_out(job, deadline, give_up))
         if job.background:
             self._changed(job)
@@ -251,7 +253,7 @@ class JobScheduler:
         self._places.leave(job)
         job.end()
         self._active.discard(job)
-        if job.is_pending:
+        if job.running or job.threads:
             self._left = {other for other in self._left if other.is_pending} | {job}
         if job.background:
             if job.requester is not None:
@@ -264,14 +266,11 @@ class JobScheduler:
             self._news.set()
             self._news = anyio.Event()
 
-    async def _wait_for_place(self, job: Job) -> bool:
-        """Return False if the job was cancelled meanwhile."""
-        if not job.has_place:
-            running, job.scope = job.scope, anyio.CancelScope()
-            with job.scope:
-                await self._places.take(job)
-            job.scope = running
-        return job.has_place and not job.is_ending
+    async def _wait_for_place(self, job: Job) -> None:
+        running, job.scope = job.scope, anyio.CancelScope()
+        with job.scope:
+            await self._places.take(job)
+        job.scope = running
 
     @asynccontextmanager
     async def _lend_places(self) -> AsyncGenerator[set[Job]]:

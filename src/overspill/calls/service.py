@@ -21,7 +21,6 @@ from overspill.calls.job import Job, current
 from overspill.calls.ledger_writing import LedgerWriting
 from overspill.calls.scheduler import JobScheduler
 from overspill.errors import BadRequest, RefError, SessionClosed
-from overspill.gate.collect import CollectedResult
 from overspill.gate.gate import Gate
 from overspill.gate.intent import find_intent
 from overspill.gate.recorder import ReplyRecorder
@@ -31,9 +30,7 @@ from overspill.record.events import JobChanged, ReferenceUsed, ToolCalled, name_
 from overspill.record.ledger import Ledger
 from overspill.record.logs import log_cut
 from overspill.settings import Settings
-from overspill.store import meter
-from overspill.text import encoding
-from overspill.types import JobInfo, Reply, ToolCall
+from overspill.types import JobInfo, Reply, ToolCall, count_characters, encode_arguments
 
 _MAX_FILLING = 4  # calls of one server whose references are filled at the same time: its schema may take long to check
 Errors: TypeAlias = Literal["answer", "raise"]
@@ -76,7 +73,7 @@ class CallService:
         self._notice = notice
         self._threads = Threads(gate.settings.max_running)
         self.stand_in: StandIn = _has_none
-        self._writing = LedgerWriting(ledger, self.jobs)
+        self.settle = LedgerWriting(ledger, self.jobs).settle
         self._filling: dict[str, anyio.CapacityLimiter] = {}
 
     async def call(
@@ -88,14 +85,15 @@ class CallService:
         background: Background | None = None,
         check: references.Check | None = None,
     ) -> Reply:
-        self.jobs.check_open()
-        self.jobs.check_left_jobs()
+        self.jobs.check_may_call()
         started = time.perf_counter()
         settings = self._gate.settings.for_tool(call.name, call.server)
-        written = meter.encode_arguments(call.args)
+        written = encode_arguments(call.args)
         try:
             check_arguments(call.name, call.args)
-            args = await self._fill_references(call, settings, check) if _has_references(call, written, settings) else call.args
+            args: Mapping[str, Any] = call.args
+            if settings.refs.enabled and (written is None or references.OPENING in written):
+                args = await self._fill_references(call, settings, check)
         except (BadRequest, RefError) as error:
             if errors == "raise":
                 raise
@@ -105,7 +103,7 @@ class CallService:
         try:
             if background == "now":
                 self.jobs.start(job, run)
-            elif settings.background if background is None else background:
+            elif settings.async_ if background is None else background:
                 await self.jobs.run(job, run, settings.async_timeout_secs)
             else:
                 await self.jobs.block(job, run)
@@ -124,7 +122,10 @@ class CallService:
             if errors == "raise" and collected.error is not None:
                 self._refuse(call, collected.error, wording.brief_error(collected.failure), is_raised=True)
                 raise collected.error
-            return self._record(call, written, await self._deliver(call, collected, settings), started, collected.error)
+            reply = await self._gate.deliver(call, collected, settings)
+            if reply.kept is not None:
+                await self.settle()
+            return self._record(call, written, reply, started, collected.error)
         except BaseException:
             collected.discard()
             raise
@@ -133,19 +134,11 @@ class CallService:
         await self.settle()
         return await self.stand_in(job)
 
-    async def _deliver(self, call: ToolCall, collected: CollectedResult, settings: Settings) -> Reply:
-        reply = await self._gate.deliver(call, collected, settings)
-        if reply.kept is not None:
-            await self.settle()
-        return reply
-
     async def start(self, call: ToolCall, tool: Tool) -> Job:
         self.jobs.check_open()
         settings = self._gate.settings.for_tool(call.name, call.server)
-        args = call.args
-        check_arguments(call.name, args)
-        if _has_references(call, meter.encode_arguments(args), settings):
-            args = await self._fill_references(call, settings, None)
+        check_arguments(call.name, call.args)
+        args = await self._fill_references(call, settings, None) if settings.refs.enabled else call.args
         job = self.start_job(self._make_job(call, tool, settings), call, args, tool)
         await self.settle()
         return job
@@ -191,6 +184,8 @@ class CallService:
         return await invoke_tool(partial(execute, msgspec.structs.replace(call, args=args)), {}, job, self._threads)
 
     async def _fill_references(self, call: ToolCall, settings: Settings, check: references.Check | None) -> Mapping[str, Any]:
+        if not references.may_have_references(call.args):
+            return call.args
         filling = self._filling.setdefault(call.server, anyio.CapacityLimiter(_MAX_FILLING))
         args, uses = await anyio.to_thread.run_sync(self._resolve, call, settings, check, limiter=filling)
         for use in uses:
@@ -220,28 +215,25 @@ class CallService:
                 kind=call.kind,
                 status="failed" if reply.is_error else "ok",
                 latency=round((time.perf_counter() - started) * 1000),
-                chars_in=encoding.count_characters(written or b""),
+                chars_in=count_characters(written),
                 chars_out=len(reply.text),
                 id=kept.id if kept else "",
                 reason=kept.reason if kept else None,
                 truncated=kept is not None or cut is not None,
                 call=call.id,
-                reply=None if is_raised else self._recorder.add(reply.content),  # what the host shows of an error is its own
-                error_type=name_type(error),
+                # What the host shows of an error is its own.
+                reply=self._recorder.add(reply.content) if self._recorder.is_on and not is_raised else None,
+                error_type=name_type(error) if error else "",
             )
         )
         return reply
-
-    async def settle(self) -> None:
-        """Wait until what was recorded is written, or could not be. Do this before you report a stored output or a job."""
-        await self._writing.settle()
 
     def _refuse(self, call: ToolCall, error: BaseException, why: str = "", *, is_raised: bool = False) -> Reply:
         """Answer a call that was not made, or whose failure is raised to the host."""
         why = why or str(error)
         content = [{"type": "text", "text": why}]
         reply = Reply(text=why, content=content, is_error=True, model=self._gate.settings.model)
-        return self._record(call, meter.encode_arguments(call.args), reply, time.perf_counter(), error, is_raised=is_raised)
+        return self._record(call, encode_arguments(call.args), reply, time.perf_counter(), error, is_raised=is_raised)
 
     def _make_job(self, call: ToolCall, tool: Tool, settings: Settings) -> Job:
         is_elsewhere = isinstance(tool, RemoteTool)
@@ -282,10 +274,3 @@ class CallService:
         if change is None or change.is_elsewhere:  # what a worker does is written down elsewhere
             return None
         return restore_job(change)
-
-
-def _has_references(call: ToolCall, written: bytes | None, settings: Settings) -> bool:
-    """Few calls have any, and most others are recognised without looking at each argument."""
-    return (
-        settings.refs.enabled and (written is None or references.OPENING in written) and references.may_have_references(call.args)
-    )

@@ -26,6 +26,7 @@ class TaskOwner:
 
     def __init__(self) -> None:
         self._group: _Group = _OnAsyncio() if _on_asyncio() else _OnTrio()
+        self.start = self._group.start
         self._ready = anyio.Event()
         self._gone = anyio.Event()
 
@@ -44,9 +45,6 @@ class TaskOwner:
                 await self._ready.wait()
             self._group.cancel()
             raise
-
-    def start(self, work: Work) -> None:
-        self._group.start(work)
 
     async def cancel(self, seconds: float) -> None:
         """Cancel everything, and wait at most that long for it to end."""

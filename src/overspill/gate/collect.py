@@ -28,28 +28,29 @@ RunInThread: TypeAlias = Callable[[Callable[[], None]], Awaitable[None]]
 class CollectedResult:
     """A result for the gate to decide on. `content` holds the original blocks, so that they can pass untouched."""
 
+    is_error = False
+    complete = False
+    """Whether the whole result, or the failure, has arrived."""
+    content: list[Block] | None = None
+    original: Any = None
+    value: Any = None
+    """What the tool returned, unless it is a stream."""
+    plain: str | None = None
+    """The text, if the tool returned one. It passes as the same object, without a round trip through bytes."""
+    texts: Sequence[str] = ()
+    """The texts in `content`."""
+    boundaries: tuple[int, ...] = ()
+    lineage: Lineage | None = None
+    error: BaseException | None = None
+    broke_off = ""
+    """Why the tool failed, when it had already produced output."""
+    _spool: Spool | None = None
+    _head: bytes | bytearray = b""
+    _abandoned = False
+
     def __init__(self, make_spool: Callable[[], Spool], media: Media = "text") -> None:
-        self.is_error = False
-        self.complete = False
-        """Whether the whole result, or the failure, has arrived."""
-        self.content: list[Block] | None = None
-        self.original: Any = None
-        self.value: Any = None
-        """What the tool returned, unless it is a stream."""
-        self.plain: str | None = None
-        """The text, if the tool returned one. It passes as the same object, without a round trip through bytes."""
-        self.texts: Sequence[str] = ()
-        """The texts in `content`."""
         self.media: Media = media
-        self.boundaries: tuple[int, ...] = ()
-        self.lineage: Lineage | None = None
-        self.error: BaseException | None = None
-        self.broke_off = ""
-        """Why the tool failed, when it had already produced output."""
         self._make_spool = make_spool
-        self._spool: Spool | None = None
-        self._head = bytearray()
-        self._abandoned = False
 
     @property
     def produced(self) -> int:
@@ -174,6 +175,7 @@ class CollectedResult:
         if not isinstance(chunk, str | bytes | bytearray | memoryview):
             raise TypeError(wording.not_a_chunk(type(chunk).__name__))
         data = encoding.encode(chunk) if isinstance(chunk, str) else bytes(cast("bytes", chunk))
+        self._head = self._head or bytearray()
         self._head += data[: _SNIFFED_BYTES - len(self._head)]
         spool.add(data)
 

@@ -73,8 +73,10 @@ def passes_for_sure(texts: Sequence[str], settings: Settings) -> bool:
     """Whether the texts cannot exceed any limit together, so that nothing has to be counted: no token is shorter than a byte."""
     if settings.off:
         return True
-    length = sum(map(len, texts))
-    max_bytes = length if all(map(str.isascii, texts)) else length * 4
+    length = max_bytes = 0
+    for text in texts:
+        length += len(text)
+        max_bytes += len(text) if text.isascii() else len(text) * 4
     cap, threshold = settings.size_cap, settings.effective_token_threshold
     chars = settings.truncation.inline_limit
     return (not cap or max_bytes <= cap) and (threshold is None or max_bytes <= threshold) and (chars is None or length <= chars)

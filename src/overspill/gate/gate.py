@@ -62,27 +62,24 @@ class Gate:
         self._ledger = ledger
         self._budget = budget
 
-    def collector(self, settings: Settings, new_id: Callable[[], str] = handles.new) -> CollectedResult:
-        """`settings`, here and below, are the tool's."""
-        return CollectedResult(partial(self._spool, settings, new_id))
-
     async def deliver(self, call: ToolCall, collected: CollectedResult, settings: Settings) -> Reply:
-        """Decide, reserve room, store and word the reply: in the caller, at the time the reply is given."""
+        """Decide, reserve room, store and word the reply: in the caller, at the time the reply is given. `settings`, here and
+        below, are the tool's."""
         texts = collected.in_hand
-        if texts is not None and passes_for_sure(texts, settings) and self._finds_room(texts, collected, settings):
-            return await self._keep_large_blobs(call, self._reply_in_hand(collected), settings)
-        if self._budget is None and collected.media == "text" and is_over_size_cap(collected.least_bytes, settings):
+        if texts is not None and passes_for_sure(texts, settings) and self._finds_room(collected, settings):
+            reply = self._reply_in_hand(collected)
+        elif self._budget is None and collected.media == "text" and is_over_size_cap(collected.least_bytes, settings):
             reply = await self._keep_and_word(call, collected, "size_cap", settings)
-            return await self._keep_large_blobs(call, reply, settings)
-        size = await run_off_loop(lambda: collected.spool.size, collected.least_bytes)
-        match self._verdict(collected, size, settings):
-            case Pass():
-                reply = await self._pass_on(collected, size, settings)
-            case Cut(limit):
-                reply = await self._truncate(collected, size, limit, settings)
-            case Keep(reason):
-                reply = await self._keep_and_word(call, collected, reason, settings)
-        return await self._keep_large_blobs(call, reply, settings)
+        else:
+            size = await run_off_loop(lambda: collected.spool.size, collected.least_bytes)
+            match self._verdict(collected, size, settings):
+                case Pass():
+                    reply = await self._pass_on(collected, size, settings)
+                case Cut(limit):
+                    reply = await self._truncate(collected, size, limit, settings)
+                case Keep(reason):
+                    reply = await self._keep_and_word(call, collected, reason, settings)
+        return reply if collected.content is None else await self._keep_large_blobs(call, reply, settings)
 
     async def keep(self, call: ToolCall, collected: CollectedResult, reason: Reason) -> Kept:
         """Store a finished output. Raise StoreError when nothing of it could be stored."""
@@ -148,13 +145,12 @@ class Gate:
         """How many tokens the next reply may have."""
         return None if self._budget is None else self._budget.room
 
-    def _finds_room(self, texts: Sequence[str], collected: CollectedResult, settings: Settings) -> bool:
+    def _finds_room(self, collected: CollectedResult, settings: Settings) -> bool:
         """For texts that are within every other limit. If there is none, or it takes long to say, they go the usual way."""
-        if self._budget is None:
-            return True
-        if keeps_nothing(settings) or collected.least_bytes > MAX_BYTES_ON_LOOP:
-            return False
-        return self._budget.reserve(self._count_tokens("".join(texts)) + collected.count_notes(self._count_tokens))
+        if self._budget is None or keeps_nothing(settings) or collected.least_bytes > MAX_BYTES_ON_LOOP:
+            return self._budget is None
+        shown = "".join(collected.in_hand or ())
+        return self._budget.reserve(self._count_tokens(shown) + collected.count_notes(self._count_tokens))
 
     def _verdict(self, collected: CollectedResult, size: Size, settings: Settings) -> Verdict:
         if collected.media == "binary":
@@ -196,9 +192,14 @@ class Gate:
         if plain is None:
             assert collected.content is not None
             shown = join_texts(collected.content, "\n")
-            return self._reply(collected.content, shown, collected, passed=True, value=collected.value)
-        shown = "\n\n".join((encoding.clean(plain), *collected.notes)) if collected.broke_off else encoding.clean(plain)
-        return self._reply([text_block(shown)], shown, collected, passed=collected.error is None, value=collected.value)
+            content, passed = collected.content, True
+        else:
+            shown = encoding.clean(plain)
+            if collected.broke_off:
+                shown = "\n\n".join((shown, *collected.notes))
+            content, passed = [text_block(shown)], collected.error is None
+        model, is_error, original, value = self.settings.model, collected.is_error, collected.original, collected.value
+        return Reply(text=shown, content=content, is_error=is_error, model=model, original=original, passed=passed, value=value)
 
     async def _truncate(self, collected: CollectedResult, size: Size, limit: int, settings: Settings) -> Reply:
         source = OutputText(collected.spool, size, collected.plain)
@@ -243,7 +244,7 @@ class Gate:
             for each, described in ([(kept, sealed)] if kept and sealed else []) + blobs:
                 self._record(call, each, described)
         intent = find_intent(self, call, settings)
-        if kept is not None and not unstored and not (sealed is None and self._shown.has_answered(kept, intent)):
+        if intent and kept and not unstored and not (sealed is None and self._shown.has_answered(kept, intent)):
             candidates = await self.intents.extend(candidates, kept, intent, settings, self.room)
         answer, fits = self.reserve([replace(each, blocks=(*each.blocks, *collected.notes)) for each in candidates])
         if kept is not None:
@@ -269,7 +270,7 @@ class Gate:
         return replace(reply, text=text, content=content, kept=kept, fits=fits, passed=False, value=None)
 
     async def _keep_blob(self, call: ToolCall, block: Block, settings: Settings) -> tuple[Kept | None, str]:
-        collected = CollectedResult(partial(self._spool, settings), "binary")
+        collected = CollectedResult(partial(self.new_spool, settings), "binary")
         await anyio.to_thread.run_sync(lambda: collected.spool.add(decode_blob(block)))
         try:
             kept = await self.keep(call, collected, "binary")
@@ -280,7 +281,7 @@ class Gate:
 
     def _store_blob(self, call: ToolCall, settings: Settings, data: bytes) -> SealedKept:
         """Blocks, and leaves recording to the caller."""
-        collected = CollectedResult(partial(self._spool, settings), "binary")
+        collected = CollectedResult(partial(self.new_spool, settings), "binary")
         collected.spool.add(data)
         return self._seal(call, collected, "binary")
 
@@ -295,5 +296,5 @@ class Gate:
         model, original = self.settings.model, collected.original
         return Reply(text=shown, content=content, is_error=collected.is_error, model=model, original=original, **facts)
 
-    def _spool(self, settings: Settings, new_id: Callable[[], str] = handles.new) -> Spool:
+    def new_spool(self, settings: Settings, new_id: Callable[[], str] = handles.new) -> Spool:
         return Spool(self._shelf, new_id(), settings.truncation.max_artifact_size, settings.model, deciding_bytes(settings))

@@ -22,6 +22,7 @@ class ReplyRecorder:
     up with any disk or server. A reply that cannot be stored stops no call: it is missing, and the log says that some are."""
 
     def __init__(self, shelf: Shelf, ledger: Ledger, *, is_on: bool) -> None:
+        self.is_on = is_on
         self.has_recorded = False
         self._shelf = shelf
         self._ledger = ledger

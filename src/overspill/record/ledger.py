@@ -83,29 +83,25 @@ class Ledger:
 
     def record(self, event: Entry) -> None:
         with self._mutex:
-            is_due = self._add(event)
+            self._waiting.append(event)
+            count = len(self._waiting)
+            is_due = type(event) not in _DEFERRABLE or (count >= _MAX_DEFERRED_EVENTS and not self.failure)
+            if is_due:
+                self.recorded += 1
+            elif count == self._in_flight + 1:
+                self.schedule_flush()
+            elif count >= self._drop_at:
+                self._drop_oldest()
+        if isinstance(event, OutputStored):
+            log_stored(event, self.stored_level)
         if is_due and self.is_off_loop:
             self.schedule_flush()
         elif is_due:
             self.flush()
             if self.failure:
                 self.schedule_flush()
-        tell(self._observers, self.session, event)
-
-    def _add(self, event: Entry) -> bool:
-        """Whether it should be written now."""
-        self._waiting.append(event)
-        count = len(self._waiting)
-        if type(event) in _DEFERRABLE and (count < _MAX_DEFERRED_EVENTS or self.failure):
-            if count == self._in_flight + 1:
-                self.schedule_flush()
-            elif count >= self._drop_at:
-                self._drop_oldest()
-            return False
-        if isinstance(event, OutputStored):
-            log_stored(event, self.stored_level)
-        self.recorded += 1
-        return True
+        if self._observers:
+            tell(self._observers, self.session, event)
 
     def flush(self) -> None:
         """Write what waits. Blocks as long as the store does, but not those who record meanwhile."""

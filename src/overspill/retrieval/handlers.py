@@ -37,10 +37,9 @@ from overspill.retrieval.pages import Page, add_note, failure_page, finished_pag
 from overspill.retrieval.statuses import describe_job, describe_ready
 from overspill.retrieval.tables import OutputTables
 from overspill.settings import Settings
-from overspill.store.meter import chars_in
 from overspill.text import tokens
 from overspill.text.humanize import escape_invisible
-from overspill.types import Block, Extraction, Kept, Reply
+from overspill.types import Block, Extraction, Kept, Reply, count_characters, encode_arguments
 from overspill.wording import JobStatus
 
 EVERYTHING = Bound(1 << 40)
@@ -112,7 +111,9 @@ class RetrievalTools:
     async def invoke(self, name: str, args: object, call: str = "") -> Reply:
         started, given = time.perf_counter(), as_arguments(args)
         mode = given.get("mode")
-        asked = RetrievalCall(name, mode if isinstance(mode, str) and mode in MODES else "", call, chars_in(given))
+        asked = RetrievalCall(
+            name, mode if isinstance(mode, str) and mode in MODES else "", call, count_characters(encode_arguments(given))
+        )
         try:
             check_arguments(name, args)
             page = await self._page(name, given)

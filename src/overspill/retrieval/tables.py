@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from itertools import accumulate
 
 import anyio.to_thread
@@ -114,7 +115,7 @@ class OutputTables:
 
     async def _keep(self, lines: bytes, lineage: Lineage) -> Kept:
         call = ToolCall("", "sql", {"query": lineage.query})
-        collected: CollectedResult = self._gate.collector(self._gate.settings.for_tool(call.name))
+        collected = CollectedResult(partial(self._gate.new_spool, self._gate.settings.for_tool(call.name)))
         collected.lineage = lineage
         try:
             await collected.take(lines)

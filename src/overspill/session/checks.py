@@ -75,7 +75,8 @@ def check_options(errors: object, background: object, check: object) -> None:
         raise BadRequest(f"errors is {errors!r}; allowed: 'answer', 'raise'.")
     if background not in (None, True, False, "now"):
         raise BadRequest(f"background is {background!r}; allowed: None, True, False, 'now'.")
-    _check_function("check", check)
+    if check is not None:
+        _check_function("check", check)
 
 
 def check_format(format: object) -> None:
@@ -133,10 +134,8 @@ def is_closed(loop: object) -> bool:
     return isinstance(loop, asyncio.AbstractEventLoop) and loop.is_closed()
 
 
-def check_loop(loop: object) -> None:
-    """Raise BadRequest in every event loop but this one."""
-    if find_loop() is not loop:
-        raise BadRequest(
-            "This session belongs to another event loop. Use it only in the loop that opened it, "
-            "or use SyncSession, which works from every thread."
-        )
+def wrong_loop() -> BadRequest:
+    return BadRequest(
+        "This session belongs to another event loop. Use it only in the loop that opened it, "
+        "or use SyncSession, which works from every thread."
+    )

@@ -142,7 +142,7 @@ class SessionParts:
         if any(block_text(block) is None for block in blocks):
             data = await anyio.to_thread.run_sync(to_json, blocks)
         settings = self.gate.settings.for_tool(name)
-        collected = self.gate.collector(settings) if count_tokens else CollectedResult(partial(self._estimating_spool, settings))
+        collected = CollectedResult(partial(self.gate.new_spool if count_tokens else self._estimating_spool, settings))
         try:
             await collected.take(data)
             if isinstance(collected.error, TypeError) and not collected.broke_off:

@@ -38,6 +38,7 @@ from overspill.sql.answers import SqlAnswer
 from overspill.store.protocols import Store
 from overspill.text import tokens
 from overspill.types import Extraction, JobInfo, Kept, Kind, Reply, ToolCall, read_arguments
+from overspill.wording.names import prefix
 
 Execute: TypeAlias = Callable[[ToolCall], Any]
 Answer: TypeAlias = Callable[[ToolCall], Awaitable[Reply]]
@@ -92,8 +93,8 @@ class Session:
         self._beginning = anyio.Lock()
 
     async def begin(self) -> None:
-        if self._open is not None:
-            checks.check_loop(self._loop)
+        if self._open is not None and checks.find_loop() is not self._loop:
+            raise checks.wrong_loop()
         async with self._beginning:
             if self._open is not None:
                 return
@@ -108,8 +109,8 @@ class Session:
         if self._open is None:
             return []
         has_ended = checks.is_closed(self._loop)  # then its tasks have ended too
-        if not has_ended:
-            checks.check_loop(self._loop)
+        if not has_ended and checks.find_loop() is not self._loop:
+            raise checks.wrong_loop()
         parts, self._open, self._beginning = self._open, None, anyio.Lock()  # of whichever loop opens it next
         left = await parts.end(abort=not has_ended, remove_empty=self._store.remove_shelf if self.family else None)
         return [job.info for job in left]
@@ -168,12 +169,17 @@ class Session:
         `messages`, the conversation or a function that returns it, says what to look for.
         """
         call = ToolCall(id, name, {} if args is None else args, server, kind, intent)
-        if tool is None and self.owns(name):
-            return await self.invoke(name, args, id=id)
-        tool = self._registry.find(name, tool)
+        if not callable(tool):
+            if tool is None and self.owns(name):
+                return await self.invoke(name, args, id=id)
+            tool = self._registry.find(name, tool)
         checks.check_options(errors, background, check)
-        with self._offered.naming(), remember_said(self._parts_here.gate, messages):
-            return await self._parts.calls.call(call, tool, errors=errors, background=background, check=check)
+        parts = self._parts_here
+        calling = parts.calls.call(call, tool, errors=errors, background=background, check=check)
+        if not messages and prefix.get() == self._offered.prefix:
+            return await calling
+        with self._offered.naming(), remember_said(parts.gate, messages):
+            return await calling
 
     async def turn(
         self, calls: Sequence[ToolCall], execute: Execute | None = None, *,
@@ -294,6 +300,6 @@ class Session:
     @property
     def _parts_here(self) -> SessionParts:
         """For work that belongs on the session's own event loop."""
-        parts = self._parts
-        checks.check_loop(self._loop)
-        return parts
+        if self._open is None or checks.find_loop() is self._loop:
+            return self._open or self._parts
+        raise checks.wrong_loop()

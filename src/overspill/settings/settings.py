@@ -258,9 +258,9 @@ class Settings:
         full = name.lower()
         own = own_name(name, server).lower() if server else full
         rule = (own if own in known else "", full if full in known else "", server if server in self.servers else "")
-        if rule not in self._by_rule:
-            self._by_rule[rule] = self._under(*rule)
-        return self._by_rule[rule]
+        if (found := self._by_rule.get(rule)) is None:
+            found = self._by_rule[rule] = self._under(*rule)
+        return found
 
     @cached_property
     def _tools_with_rules(self) -> frozenset[str]:

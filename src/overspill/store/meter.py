@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-import msgspec
-
 from overspill.text import encoding, tokens
 from overspill.text.lines import count_line_ends
 from overspill.types import Size
@@ -155,16 +150,3 @@ def size_of(content: str, model: str | None = None) -> Size:
     for start in range(0, len(content), 1 << 20):
         meter.add(encoding.encode(content[start : start + (1 << 20)]))
     return meter.size()
-
-
-def encode_arguments(args: Mapping[str, Any]) -> bytes | None:
-    """A call's arguments as JSON: empty if there are none, None if JSON cannot represent them."""
-    try:
-        return msgspec.json.encode(args) if args else b""
-    except (TypeError, ValueError, RecursionError):
-        return None
-
-
-def chars_in(args: Mapping[str, Any]) -> int:
-    """How many characters a call's arguments have as JSON."""
-    return encoding.count_characters(encode_arguments(args) or b"")

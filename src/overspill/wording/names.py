@@ -6,19 +6,19 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-_prefix: ContextVar[str] = ContextVar("overspill_tool_prefix", default="")
-"""Travels with every task and thread that words an answer."""
+prefix: ContextVar[str] = ContextVar("overspill_tool_prefix", default="")
+"""What texts put before the names now. Travels with every task and thread that words an answer."""
 
 
 @contextmanager
-def prefixed(prefix: str) -> Generator[None]:
+def prefixed(by: str) -> Generator[None]:
     """Texts that are worded inside call the retrieval tools by their names with this prefix."""
-    before = _prefix.set(prefix)
+    before = prefix.set(by)
     try:
         yield
     finally:
-        _prefix.reset(before)
+        prefix.reset(before)
 
 
 def tool_name(name: str) -> str:
-    return _prefix.get() + name
+    return prefix.get() + name
