@@ -81,7 +81,7 @@ ROOMS: dict[str, Room] = {
     ),
     "calls": Room(
         "run tools, race them against the clock, keep slow ones running",
-        "budget errors gate handles reading record settings store text types wording",
+        "budget errors gate handles reading record settings text types wording",
         late="trio is there only when the program runs on it",
     ),
     "extraction": Room(

@@ -95,9 +95,9 @@ def encode_arguments(args: object) -> bytes | None:
         return None
 
 
-def count_characters(written: bytes | None) -> int:
-    """Of arguments as JSON."""
-    return len(written.decode()) if written else 0
+def chars_in(args: object) -> int:
+    """How many characters a call's arguments have as JSON."""
+    return len((encode_arguments(args) or b"").decode())
 
 
 class Output(Struct, frozen=True):

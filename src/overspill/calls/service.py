@@ -26,18 +26,17 @@ from overspill.gate.intent import find_intent
 from overspill.gate.recorder import ReplyRecorder
 from overspill.gate.replies import ReplyDraft
 from overspill.reading import references
+from overspill.reading.references import Check
 from overspill.record.events import JobChanged, ReferenceUsed, ToolCalled, name_type, now_ms
 from overspill.record.ledger import Ledger
 from overspill.record.logs import log_cut
 from overspill.settings import Settings
-from overspill.types import JobInfo, Reply, ToolCall, count_characters, encode_arguments
+from overspill.types import JobInfo, Reply, ToolCall, encode_arguments
 
 _MAX_FILLING = 4  # calls of one server whose references are filled at the same time: its schema may take long to check
 Errors: TypeAlias = Literal["answer", "raise"]
 Background: TypeAlias = bool | Literal["now"]
-Resolve: TypeAlias = Callable[
-    [ToolCall, Settings, references.Check | None], tuple[Mapping[str, Any], Sequence[references.ReferenceUse]]
-]
+Resolve: TypeAlias = Callable[[ToolCall, Settings, Check | None], tuple[Mapping[str, Any], Sequence[references.ReferenceUse]]]
 
 Deliver: TypeAlias = Callable[[JobInfo], Awaitable[Reply | None]]
 """Answers with the output of a job; None while it is running."""
@@ -83,7 +82,7 @@ class CallService:
         *,
         errors: Errors = "answer",
         background: Background | None = None,
-        check: references.Check | None = None,
+        check: Check | None = None,
     ) -> Reply:
         self.jobs.check_may_call()
         started = time.perf_counter()
@@ -91,9 +90,8 @@ class CallService:
         written = encode_arguments(call.args)
         try:
             check_arguments(call.name, call.args)
-            args: Mapping[str, Any] = call.args
-            if settings.refs.enabled and (written is None or references.OPENING in written):
-                args = await self._fill_references(call, settings, check)
+            has_references = settings.refs.enabled and (written is None or references.OPENING in written)
+            args = await self._fill_references(call, settings, check) if has_references else call.args
         except (BadRequest, RefError) as error:
             if errors == "raise":
                 raise
@@ -111,11 +109,8 @@ class CallService:
             if job.result is not None and not job.background:
                 job.result.discard()
             raise
-        if job.background:
-            self._gate.intents.note(job.id, find_intent(self._gate, call, settings))
-            return self._record(call, written, await self._running(job), started)
-        if job.kept is not None:
-            return self._record(call, written, await self._stand_in_for(job), started)
+        if job.background or job.kept is not None:
+            return self._record(call, written, await self._answer_without_result(job, call, settings), started)
         # Break the cycle between the job and its result, so that both are freed without the garbage collector.
         collected, job.result = job.result or run.collect_unfinished(job), None
         try:
@@ -129,10 +124,6 @@ class CallService:
         except BaseException:
             collected.discard()
             raise
-
-    async def _stand_in_for(self, job: Job) -> Reply:
-        await self.settle()
-        return await self.stand_in(job)
 
     async def start(self, call: ToolCall, tool: Tool) -> Job:
         self.jobs.check_open()
@@ -183,7 +174,7 @@ class CallService:
         assert job is not None
         return await invoke_tool(partial(execute, msgspec.structs.replace(call, args=args)), {}, job, self._threads)
 
-    async def _fill_references(self, call: ToolCall, settings: Settings, check: references.Check | None) -> Mapping[str, Any]:
+    async def _fill_references(self, call: ToolCall, settings: Settings, check: Check | None) -> Mapping[str, Any]:
         if not references.may_have_references(call.args):
             return call.args
         filling = self._filling.setdefault(call.server, anyio.CapacityLimiter(_MAX_FILLING))
@@ -215,7 +206,7 @@ class CallService:
                 kind=call.kind,
                 status="failed" if reply.is_error else "ok",
                 latency=round((time.perf_counter() - started) * 1000),
-                chars_in=count_characters(written),
+                chars_in=len(written.decode()) if written else 0,
                 chars_out=len(reply.text),
                 id=kept.id if kept else "",
                 reason=kept.reason if kept else None,
@@ -241,8 +232,12 @@ class CallService:
         job.is_elsewhere = is_elsewhere
         return job
 
-    async def _running(self, job: Job) -> Reply:
+    async def _answer_without_result(self, job: Job, call: ToolCall, settings: Settings) -> Reply:
+        """It is still running, or a worker has stored it."""
         await self.settle()
+        if not job.background:
+            return await self.stand_in(job)
+        self._gate.intents.note(job.id, find_intent(self._gate, call, settings))
         answer, fits = self._gate.reserve(
             [ReplyDraft((wording.running_message(job.artifact_id, job.tool, notice=self._notice),))]
         )

@@ -37,13 +37,11 @@ class CollectedResult:
     """What the tool returned, unless it is a stream."""
     plain: str | None = None
     """The text, if the tool returned one. It passes as the same object, without a round trip through bytes."""
-    texts: Sequence[str] = ()
-    """The texts in `content`."""
+    texts: Sequence[str] = ()  # in `content`
     boundaries: tuple[int, ...] = ()
     lineage: Lineage | None = None
     error: BaseException | None = None
-    broke_off = ""
-    """Why the tool failed, when it had already produced output."""
+    broke_off = ""  # or why the tool failed, when it had already produced output
     _spool: Spool | None = None
     _head: bytes | bytearray = b""
     _abandoned = False
@@ -175,7 +173,7 @@ class CollectedResult:
         if not isinstance(chunk, str | bytes | bytearray | memoryview):
             raise TypeError(wording.not_a_chunk(type(chunk).__name__))
         data = encoding.encode(chunk) if isinstance(chunk, str) else bytes(cast("bytes", chunk))
-        self._head = self._head or bytearray()
+        self._head = self._head or bytearray()  # not of the class
         self._head += data[: _SNIFFED_BYTES - len(self._head)]
         spool.add(data)
 

@@ -138,13 +138,15 @@ class IntentAnswers:
         return answer.block if answer else ""
 
     async def extend(
-        self, drafts: Sequence[ReplyDraft], kept: Kept, intent: Intent, settings: Settings, room: int | None
+        self, drafts: Sequence[ReplyDraft], kept: Kept, intent: Intent | None, settings: Settings, room: int | None
     ) -> Sequence[ReplyDraft]:
         """The drafts, after one with the passages that answer the intent. The last draft is the shortest: it has only the handle.
 
         `room` is how many tokens the context has left.
         """
         shortest = drafts[-1]
+        if intent is None:
+            return drafts
         answer = await self._answer(shortest.text, kept, intent, settings, room)
         unanswered = [replace(draft, is_unanswered=True) for draft in drafts]
         if answer is None:

@@ -39,7 +39,7 @@ from overspill.retrieval.tables import OutputTables
 from overspill.settings import Settings
 from overspill.text import tokens
 from overspill.text.humanize import escape_invisible
-from overspill.types import Block, Extraction, Kept, Reply, count_characters, encode_arguments
+from overspill.types import Block, Extraction, Kept, Reply, chars_in
 from overspill.wording import JobStatus
 
 EVERYTHING = Bound(1 << 40)
@@ -111,9 +111,7 @@ class RetrievalTools:
     async def invoke(self, name: str, args: object, call: str = "") -> Reply:
         started, given = time.perf_counter(), as_arguments(args)
         mode = given.get("mode")
-        asked = RetrievalCall(
-            name, mode if isinstance(mode, str) and mode in MODES else "", call, count_characters(encode_arguments(given))
-        )
+        asked = RetrievalCall(name, mode if isinstance(mode, str) and mode in MODES else "", call, chars_in(given))
         try:
             check_arguments(name, args)
             page = await self._page(name, given)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from contextlib import AbstractContextManager
 from typing import Any
 
 from overspill import wording
 from overspill.errors import require
+from overspill.gate.intent import Messages, remember_said
 from overspill.retrieval.definitions import TOOLS, Format, define_offered_tools
 from overspill.session import checks
 from overspill.settings import Settings
+from overspill.types import Reply
 
 
 class OfferedTools:
@@ -32,6 +35,11 @@ class OfferedTools:
     def define(self, format: Format) -> list[dict[str, Any]]:
         checks.check_format(format)
         return define_offered_tools(self._settings, format, self.prefix)
+
+    async def run(self, calling: Awaitable[Reply], owner: object, messages: Messages) -> Reply:
+        """Make a call whose answer has these names, and which looks for what was said."""
+        with self.naming(), remember_said(owner, messages):
+            return await calling
 
     def naming(self) -> AbstractContextManager[None]:
         return wording.prefixed(self.prefix)

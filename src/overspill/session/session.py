@@ -38,7 +38,6 @@ from overspill.sql.answers import SqlAnswer
 from overspill.store.protocols import Store
 from overspill.text import tokens
 from overspill.types import Extraction, JobInfo, Kept, Kind, Reply, ToolCall, read_arguments
-from overspill.wording.names import prefix
 
 Execute: TypeAlias = Callable[[ToolCall], Any]
 Answer: TypeAlias = Callable[[ToolCall], Awaitable[Reply]]
@@ -93,8 +92,7 @@ class Session:
         self._beginning = anyio.Lock()
 
     async def begin(self) -> None:
-        if self._open is not None and checks.find_loop() is not self._loop:
-            raise checks.wrong_loop()
+        _ = self._open and self._parts_here
         async with self._beginning:
             if self._open is not None:
                 return
@@ -109,9 +107,8 @@ class Session:
         if self._open is None:
             return []
         has_ended = checks.is_closed(self._loop)  # then its tasks have ended too
-        if not has_ended and checks.find_loop() is not self._loop:
-            raise checks.wrong_loop()
-        parts, self._open, self._beginning = self._open, None, anyio.Lock()  # of whichever loop opens it next
+        parts = self._open if has_ended else self._parts_here
+        self._open, self._beginning = None, anyio.Lock()  # of whichever loop opens it next
         left = await parts.end(abort=not has_ended, remove_empty=self._store.remove_shelf if self.family else None)
         return [job.info for job in left]
 
@@ -176,10 +173,8 @@ class Session:
         checks.check_options(errors, background, check)
         parts = self._parts_here
         calling = parts.calls.call(call, tool, errors=errors, background=background, check=check)
-        if not messages and prefix.get() == self._offered.prefix:
-            return await calling
-        with self._offered.naming(), remember_said(parts.gate, messages):
-            return await calling
+        is_said = bool(messages) or wording.prefix.get() != self._offered.prefix
+        return await (self._offered.run(calling, parts.gate, messages) if is_said else calling)
 
     async def turn(
         self, calls: Sequence[ToolCall], execute: Execute | None = None, *,

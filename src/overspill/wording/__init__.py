@@ -5,7 +5,7 @@
 # pyright: reportUnusedImport=false
 
 from overspill.wording.cards import NextStep, next_calls
-from overspill.wording.names import prefixed, tool_name
+from overspill.wording.names import prefix, prefixed, tool_name
 from overspill.wording.replies import (
     CANCELLED,
     CANCELLED_ITSELF,

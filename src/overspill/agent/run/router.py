@@ -26,7 +26,7 @@ from overspill.retrieval.definitions import definition
 from overspill.session.session import Session
 from overspill.text.humanize import one_line
 from overspill.text.lenient_json import dumps
-from overspill.types import Reply, ToolCall, count_characters, encode_arguments
+from overspill.types import Reply, ToolCall, chars_in
 
 _RUN_NOTHING = (STATUS, REPORT)
 
@@ -200,7 +200,7 @@ class ToolRouter:
                 kind=offer.kind if offer else "function",
                 status="failed" if failed else "ok",
                 latency=round((time.perf_counter() - started) * 1000),
-                chars_in=count_characters(encode_arguments(call.args)),
+                chars_in=chars_in(call.args),
                 chars_out=len(text),
                 call=call.id,
             )
