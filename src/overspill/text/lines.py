@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+_SAMPLE_BYTES = 4096
+_SHORT_LINE_BYTES = 32
+
 
 def count_line_ends(text: str | bytes) -> int:
     # Looking for a CR is much faster than counting, and most outputs have none.
     if isinstance(text, str):
         return text.count("\n") + (text.count("\r") - text.count("\r\n") if "\r" in text else 0)
-    return text.count(b"\n") + (text.count(b"\r") - text.count(b"\r\n") if b"\r" in text else 0)
+    return _count(text, b"\n") + (_count(text, b"\r") - text.count(b"\r\n") if b"\r" in text else 0)
+
+
+def _count(data: bytes, end: bytes) -> int:
+    """`count` looks at every byte. `replace` jumps from one line end to the next, which takes half as long in usual lines, but
+    longer in short ones."""
+    has_short_lines = data.count(end, 0, _SAMPLE_BYTES) > _SAMPLE_BYTES // _SHORT_LINE_BYTES
+    return data.count(end) if has_short_lines else len(data) - len(data.replace(end, b""))
 
 
 def count_lines(text: str) -> int:
