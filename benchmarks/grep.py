@@ -1,5 +1,6 @@
 """Searching stored outputs, beside other ways to search the same bytes. Run: python benchmarks/grep.py [megabytes]
 
+line      a miss in 10 MB without a line end beside a miss in the same words in lines, in processor time
 needle    one line in 100 MB: `overspill.reading.grep` beside `grep -F` on the same file
 stored    in outputs of 1 and 10 MB that a tool returned as one text: a hit with its context beside a miss, and a pattern that
           matches every line beside `rg` on the same file, if it is installed (on Debian: apt install ripgrep); in processor time
@@ -88,6 +89,19 @@ def compare(name: str, line: bytes, path: Path, size: int) -> None:
         print(f"  {what}: {seconds * 1000:.0f} ms, {tool / seconds:.2f} of the speed of grep -F")
 
 
+def compare_one_line(folder: Path) -> None:
+    for pattern in ("no-such-needle", "no-such-[a-z]+"):
+        seconds: list[float] = []
+        for end in (b" ", b"\n"):
+            path = folder / "line.log"
+            path.write_bytes(PLAIN.replace(b"\n", end) * (10_000_000 // len(PLAIN)))
+            reader = MappedReader(path)
+            view = View(reader)
+            seconds.append(fastest(lambda: grep(reader, view, pattern, Bound(12_288)), time.process_time))  # noqa: B023
+        one, many = seconds
+        print(f"{pattern} in one line: {one * 1000:.1f} ms, {one / many:.2f} x a miss in lines (at most 2)")
+
+
 async def compare_stored(folder: Path) -> None:
     async with Session(Settings(storeDir=str(folder / "store"))) as session:
         for size in (1_000_000, 10_000_000):
@@ -124,6 +138,7 @@ def report_beside_rg(file: Path, page: float, every: float) -> None:
 def main() -> None:
     size = int(sys.argv[1] if len(sys.argv) > 1 else 100) * 1_000_000
     with tempfile.TemporaryDirectory() as folder:
+        compare_one_line(Path(folder))
         anyio.run(compare_stored, Path(folder))
         compare("ASCII", PLAIN, Path(folder) / "plain.log", size)
         compare("accented", ACCENTED, Path(folder) / "accented.log", size)

@@ -101,8 +101,9 @@ def _line_end_finder(text: bytes | memoryview) -> Callable[[int, int], int]:
 def _line_end(buffer: memoryview, start: int) -> int:
     at, size = start, _FIRST_PIECE_BYTES
     while at < len(buffer):
-        if found := _LINE_END.search(buffer, at, at + size):
-            return found.start()
+        piece = bytes(buffer[at : at + size])
+        if ends := [found for end in (b"\n", b"\r") if (found := piece.find(end)) >= 0]:  # a pattern takes ten times as long
+            return at + min(ends)
         at, size = at + size, min(2 * size, _MAX_PIECE_BYTES)
     return len(buffer)
 
