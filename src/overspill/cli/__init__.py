@@ -65,6 +65,7 @@ class Commands(CommandGroup):
         try:
             return add_common_options(getattr(import_module(module), attribute))
         finally:
+            gc.freeze()  # nor do they become any, and what looks for it later would look at them too
             gc.enable()
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
