@@ -23,6 +23,8 @@ from overspill.settings import Settings
 from overspill.store.memory import MemoryStore
 from overspill.types import Reply, ToolCall
 
+pytestmark = pytest.mark.both_loops
+
 
 def opened(settings: Settings | None = None, **options: Any) -> Session:
     return Session(settings or Settings(), store=MemoryStore(), **options)

@@ -22,7 +22,7 @@ from overspill.store.memory import MemoryStore
 from overspill.testing import SlowTool
 from overspill.types import ToolCall
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
 
 HANGS = 20.0
 

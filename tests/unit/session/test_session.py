@@ -65,6 +65,7 @@ async def test_what_is_left_after_a_session(tmp_path: Path, retention: str, left
 
 
 @pytest.mark.parametrize("store", [MemoryStore, FileStore], ids=["memory", "files"])
+@pytest.mark.both_loops
 async def test_a_named_session_is_opened_again_with_all_it_had(tmp_path: Path, store: Any):
     place = store() if store is MemoryStore else store(tmp_path)
     async with Session(name="research", store=place) as session:
@@ -118,6 +119,7 @@ async def opens_in_the_end(name: str, store: FileStore) -> None:
                 await anyio.lowlevel.checkpoint()
 
 
+@pytest.mark.both_loops
 async def test_a_session_that_is_cancelled_while_it_begins_lets_go_of_its_name(tmp_path: Path):
     store = OpensWhenLet(tmp_path)
     async with anyio.create_task_group() as group:
@@ -128,7 +130,6 @@ async def test_a_session_that_is_cancelled_while_it_begins_lets_go_of_its_name(t
     await opens_in_the_end("research", store)
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_task_that_is_cancelled_while_its_session_begins_lets_go_of_its_name(tmp_path: Path):
     store = OpensWhenLet(tmp_path)
     task = asyncio.ensure_future(Session(name="research", store=store).begin())
@@ -191,6 +192,7 @@ def refused(work: Any) -> str:
     return str(caught.value)
 
 
+@pytest.mark.both_loops
 async def test_a_session_that_is_not_open_says_how_to_open_it():
     session = Session()
     how = "The session is not open. Use `async with Session() as session`, or await session.begin() first."
@@ -212,6 +214,7 @@ async def test_a_session_that_is_not_open_says_how_to_open_it():
     assert await session.close() == []
 
 
+@pytest.mark.both_loops
 async def test_a_session_may_begin_and_end_without_a_block_and_twice():
     session = Session(store=MemoryStore())
     await session.begin()
@@ -228,6 +231,7 @@ async def test_a_session_may_begin_and_end_without_a_block_and_twice():
     await session.close()
 
 
+@pytest.mark.both_loops
 async def test_what_still_runs_is_cancelled_when_a_session_ends():
     ended = anyio.Event()
 
@@ -243,6 +247,7 @@ async def test_what_still_runs_is_cancelled_when_a_session_ends():
     assert ended.is_set()
 
 
+@pytest.mark.both_loops
 async def test_stopping_waits_for_what_runs():
     finish = anyio.Event()
 
@@ -260,6 +265,7 @@ async def test_stopping_waits_for_what_runs():
         assert (await session.invoke("get_tool_output", {"id": id, "mode": "raw"})).text == "done"
 
 
+@pytest.mark.both_loops
 async def test_a_registered_tool_goes_through_the_gate():
     async with Session(Settings(previewChars=0), store=MemoryStore()) as session:
 
@@ -400,6 +406,7 @@ async def test_what_a_host_cannot_keep_raises_and_is_not_made_up():
         assert kept.missing == "the tool failed before it finished: OSError: gone"
 
 
+@pytest.mark.both_loops
 async def test_what_was_being_kept_when_its_host_was_cancelled_leaves_no_file(tmp_path: Path):
     async with Session(at(tmp_path, retention="keep")) as session:
         async with anyio.create_task_group() as group:
@@ -510,6 +517,7 @@ async def test_the_public_names_lead_to_the_same_things():
         assert session.settings == Settings()
 
 
+@pytest.mark.both_loops
 async def test_a_session_that_is_begun_twice_at_once_opens_once(tmp_path: Path):
     session = Session(Settings(storeDir=str(tmp_path)))
     async with anyio.create_task_group() as group:
