@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
-from frames import parted
+from frames import TOO_LARGE, parted
 
 from overspill.budget import ContextBudget
 from overspill.errors import RefError, SessionClosed
@@ -118,7 +118,7 @@ async def test_a_very_long_error_is_kept_and_stays_an_error():
         assert reply.is_error
         assert reply.kept is not None
         assert session.open(reply.kept.handle).text() == f"Tool failed: ValueError: {'x' * 1_000_000}"
-        assert reply.text.startswith("Tool output is too large (1000025 bytes, 1 lines, ")
+        assert reply.text.startswith(f"{TOO_LARGE} (1000025 bytes, 1 lines, ")
 
 
 @pytest.mark.parametrize("background", [True, False])

@@ -17,6 +17,7 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 import pytest
+from frames import TOO_LARGE
 
 import overspill
 from overspill import ContextBudget, Session, Settings
@@ -276,7 +277,7 @@ async def test_a_registered_tool_goes_through_the_gate():
 
         assert (fetch.__name__, fetch.__doc__) == ("fetch", "Fetch a page.")
         assert await fetch("http://x", a="b") == "http://x {'a': 'b'}\n"
-        assert (await fetch("http://x", times=5000)).startswith("Tool output is too large (")
+        assert (await fetch("http://x", times=5000)).startswith(f"{TOO_LARGE} (")
         reply = await session.call("fetch", {"url": "y", "times": 2})
         assert reply.text == "y {}\ny {}\n"
         assert session.counters.calls == 3
