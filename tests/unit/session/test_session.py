@@ -479,17 +479,6 @@ async def test_a_relative_place_is_below_the_working_directory_of_when_the_sessi
             assert [path.relative_to(tmp_path).parts[:2] for path in tmp_path.rglob(kept.id)] == [(folder.name, "outputs")]
 
 
-async def test_where_the_host_shows_no_notice_the_text_says_wait():
-    async with Session(Settings(asyncTimeoutSecs=0.01), store=MemoryStore(), notice=False) as session:
-        reply = await session.call("crawl", {}, anyio.sleep_forever)
-        assert reply.job is not None
-        assert reply.text == (
-            f"Tool Output ID: {reply.job.id}\nTool: crawl\n\n"
-            f'It keeps running in the background. Call wait_for_tool_output(), then get_tool_output("{reply.job.id}", mode).'
-        )
-        assert [job.tool for job in await session.abort()] == []
-
-
 async def test_the_op_tree_tells_of_calls_that_still_wait_to_be_written():
     async with Session(store=MemoryStore()) as session:
         await session.call("search", {}, lambda: "x")
