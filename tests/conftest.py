@@ -14,7 +14,7 @@ from store_servers import S3_BUCKET, S3_KEYS, run_postgres, run_queue, run_s3
 
 # Time says nothing on a busy machine. On CI the examples are always the same, so a red run is the change's doing.
 settings.register_profile(
-    "all", max_examples=200, deadline=None, derandomize="CI" in os.environ, suppress_health_check=[HealthCheck.too_slow]
+    "all", max_examples=100, deadline=None, derandomize="CI" in os.environ, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("quick", settings.get_profile("all"), max_examples=25)
 
@@ -46,10 +46,16 @@ def _no_forks_are_left() -> Iterator[None]:
     end_server()
 
 
-@pytest.fixture(scope="module", params=["asyncio", pytest.param("trio", marks=pytest.mark.slow)])
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Quick runs use the event loop that nearly everybody uses; `--all` uses both where the code differs by loop."""
+    if "anyio_backend" in metafunc.fixturenames and any(metafunc.definition.iter_markers("both_loops")):
+        both = ["asyncio", pytest.param("trio", marks=pytest.mark.slow)]
+        metafunc.parametrize("anyio_backend", both, indirect=True, scope="module")
+
+
+@pytest.fixture(scope="module")
 def anyio_backend(request: pytest.FixtureRequest) -> str:
-    """Quick runs use the event loop that nearly everybody uses; `--all` uses both."""
-    return request.param
+    return getattr(request, "param", "asyncio")
 
 
 @pytest.fixture(scope="session")

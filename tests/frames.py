@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+TOO_LARGE = "Tool output is too large"
+"""How every reply to an output that was stored begins. `test_wording` has the whole text."""
+
 _MARK = re.compile(r"((?:untrusted data|preview|passages|output) )\d{6,}")
 _FIRST = re.compile(r"\[untrusted data (\d{6,})\]\n")
 

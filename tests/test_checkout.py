@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,36 @@ def test_every_check_must_pass_and_only_all_measures_coverage(checkout: Path, op
     if fails != "ruff":
         assert {"ran ruff", "ran pytest", "ran basedpyright"} == set(done.stdout.splitlines())
         assert ("--cov" in calls.read_text()) is (options == ["--all"])
+
+
+def test_types_are_checked_of_what_has_changed_and_of_what_imports_it(checkout: Path):
+    calls, source = checkout / "calls", checkout / "src" / "overspill"
+    (checkout / "benchmarks" / "questions").mkdir(parents=True)
+    texts = {
+        "gate/__init__": "",
+        "gate/a": "",
+        "gate/b": "from overspill.gate import a",
+        "c": "from overspill.gate.a import x",
+        "d": "",
+    }
+    for name, text in texts.items():
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / f"{name}.py").write_text(f"{text}\n")
+    write_program(checkout / ".venv" / "bin" / "python", f'echo "$@" >>{shlex.quote(str(calls))}')
+
+    def check(*options: str) -> list[str] | None:
+        """The files; None where types are not checked."""
+        calls.unlink(missing_ok=True)
+        subprocess.run([checkout / "scripts" / "test", *options], capture_output=True, timeout=60, check=True)
+        lines = [line.split()[4:] for line in calls.read_text().splitlines() if "basedpyright" in line]
+        return next((line[line.index("out/.venv/bin/python") + 1 :] for line in lines), None)
+
+    assert check() == []  # all: they have not passed yet
+    assert check() is None
+    later = time.time() + 1
+    os.utime(source / "gate" / "a.py", (later, later))
+    assert check() == ["src/overspill/c.py", "src/overspill/gate/a.py", "src/overspill/gate/b.py"]
+    assert check("--all") == []
 
 
 @pytest.mark.slow

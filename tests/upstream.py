@@ -10,15 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import pytest
 
 from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.connection import ClientIdentity, ServerConnection, open_connection
 from overspill.mcp.client.server import Server, SilentPeer, open_servers
 
 SERVERS = Path(__file__).parent / "servers"
-once = pytest.mark.parametrize("anyio_backend", ["asyncio"])
-"""For tests that wait out a period of grace; both kinds of event loop are tested by the others."""
 
 
 def script(name: str, /, *args: str, **given: Any) -> ServerConfig:

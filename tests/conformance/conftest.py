@@ -69,12 +69,6 @@ def repository(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    """Once is enough: what is tested here runs in processes of its own."""
-    return "asyncio"
-
-
 @pytest.fixture(autouse=True)
 def _patience() -> None:
     """Fetching packages, and a whole suite on a busy machine, take longer than other tests may. Every wait here has an end."""

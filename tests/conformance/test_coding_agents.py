@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from frames import TOO_LARGE
 from model_apis import AnthropicApi, Call, GeminiApi, ScriptedApi, serving
 from official import Node
 from packages import CODING_AGENTS
@@ -23,7 +24,6 @@ pytestmark = pytest.mark.slow
 
 PROGRAM = Path(sys.executable).with_name("overspill")
 NUMBERS = "seq 1 3000"
-STORED = "Tool output is too large"
 REWRITE = """\
 import json, shlex, sys
 event = json.load(sys.stdin)
@@ -87,10 +87,10 @@ def test_claude_code_shows_what_the_hook_answers(coding_agents: Node, tmp_path: 
     ]
     command = coding_agents.program("claude", "-p", "go", "--allowedTools", "Bash,Read,Grep,mcp__overspill")
     large, small, failed, huge, read, grep, retrieved = play(user, command, AnthropicApi(calls), "ANTHROPIC_BASE_URL")
-    assert large.startswith(STORED)
+    assert large.startswith(TOO_LARGE)
     assert small == "small"
     assert "2999\n3000" in failed  # no event, as doctor says
-    assert STORED not in huge  # Claude Code has stored it itself
+    assert TOO_LARGE not in huge  # Claude Code has stored it itself
     assert "stored as out_" not in huge
     assert "stored as out_" in read
     assert "stored as out_" in grep
@@ -117,7 +117,7 @@ def test_claude_code_checks_permissions_against_the_command_that_a_hook_answers(
         calls: list[Call] = [("Bash", {"command": each}) for each in (f"{NUMBERS}; exit 3", "touch made.txt", "cd sub", "pwd")]
         failed, _, _, where = play(user, command, AnthropicApi(calls), "ANTHROPIC_BASE_URL")
         is_rewritten = bool(hooks)
-        assert (STORED in failed, "Exit code 3" in failed) == (is_rewritten, True)
+        assert (TOO_LARGE in failed, "Exit code 3" in failed) == (is_rewritten, True)
         assert (user.project / "made.txt").exists() == is_rewritten
         assert where.strip().endswith("/sub") != is_rewritten
 
@@ -138,7 +138,7 @@ def test_gemini_cli_shows_what_the_hook_answers(coding_agents: Node, tmp_path: P
     ]
     command = coding_agents.program("gemini", "-p", "go", "--yolo", "-m", "gemini-2.5-flash")
     large, small, failed, read, retrieved = play(user, command, GeminiApi(calls), "GOOGLE_GEMINI_BASE_URL")
-    assert "[Not an error: the tool has run.]\\nTool output is too large" in large
+    assert f"[Not an error: the tool has run.]\\n{TOO_LARGE}" in large
     assert "small" in small
     assert "stored as out_" in failed
     assert "stored as out_" in read

@@ -62,13 +62,12 @@ def test_the_pages_are_found():
     assert len(PAGES) == 8
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_the_model_sees_what_matches_the_question_of_a_page(page: str):
-    assert "order 4711 was refused: card expired" in reply_to(page)
+def test_the_model_sees_what_matches_the_question_of_a_page():
+    assert "order 4711 was refused: card expired" in reply_to(PAGES[0])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
-def test_the_model_sees_it_also_on_a_busy_machine(page: str):
+def test_the_model_sees_it_with_every_page_also_on_a_busy_machine(page: str):
     with keep_busy():
         assert "order 4711 was refused: card expired" in reply_to(page)

@@ -11,7 +11,7 @@ from overspill import Session, handles, wording
 from overspill.errors import StoreAway
 from overspill.store.protocols import Store
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.parametrize("anyio_backend", ["asyncio"])]
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 BIG = "a line of text\n" * 5_000
 PATIENCE = 180  # of the test; each request has five or eight seconds, and some are tried three times
 

@@ -14,7 +14,7 @@ from overspill.errors import StoreAway
 from overspill.store.away import MAX_WAITING_BYTES, WaitingShelf, WaitingWriter
 from overspill.store.protocols import Store
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.parametrize("anyio_backend", ["asyncio"])]
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 BIG = "a line of text\n" * 5_000
 
 

@@ -13,7 +13,7 @@ from overspill.retrieval.archive import Archive
 from overspill.store.files.store import FileStore
 from overspill.store.protocols import Store
 
-pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio"])]
+pytestmark = [pytest.mark.anyio]
 DEEP = b"[" * 100_000 + b"]" * 100_000
 DAMAGED = {
     "a deep event": b'{"event":"kept","t":1,"more":' + DEEP + b"}\n",

@@ -17,11 +17,6 @@ pytestmark = pytest.mark.slow
 MEGABYTE = 1 << 20
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 def continuation(text: str) -> tuple[str, str, dict[str, Any]] | None:
     """The content before the last line, and the call that line spells: parsed, not understood."""
     content, footer = parted(text)

@@ -18,7 +18,7 @@ from overspill.store.open import open_store
 from overspill.task_queue.address import parse_address
 from overspill.task_queue.payload import QueuedCall, encode_call
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.parametrize("anyio_backend", ["asyncio"])]
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 class Hostile:

@@ -17,7 +17,7 @@ from overspill import Session, wording
 from overspill.store.open import open_store
 
 VALUES = ["text", "", {"a": [1, None, "ü"]}, [1, 2], None, 3.5, True, [{"type": "text", "text": "one"}], "{{output:x}}"]
-pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.parametrize("anyio_backend", ["asyncio"])]
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 async def ask(session: Session, id: str) -> str:

@@ -19,7 +19,7 @@ from overspill.record.events import JobChanged, OutputStored, TurnOpened
 from overspill.store.open import open_store
 from overspill.store.protocols import Store
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.parametrize("anyio_backend", ["asyncio"])]
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 PATIENCE = 180
 
 

@@ -32,11 +32,6 @@ both = pytest.mark.parametrize("mode", [pytest.param("legacy", marks=pytest.mark
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @contextmanager
 def served(root: Path, settings: dict[str, Any] | None = None, **options: Any) -> Iterator[Served]:
     proxy = Served(root / "store", {**SOON, **(settings or {})}, **options)

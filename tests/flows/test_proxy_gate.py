@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from frames import TOO_LARGE
 from upstream import script
 from wire import Served, Wire, config, every
 
@@ -47,7 +48,7 @@ def test_a_large_text_is_answered_with_a_handle_a_preview_and_a_link(wire: Wire)
     text, link = result["content"]
     first, _, preview = text["text"].partition("\n\n")
     handle = handle_in(result)
-    assert first.startswith("Tool output is too large (")
+    assert first.startswith(f"{TOO_LARGE} (")
     assert "line 1: the quick brown fox" in preview
     assert len(text["text"]) < 4000
     artifact = re.search(r"art_\w+", link["name"])

@@ -23,11 +23,6 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
 def listening(tmp_path: Path) -> Iterator[Listening]:
     started = Listening(tmp_path)
     try:

@@ -26,11 +26,6 @@ MIB = 1024 * 1024
 LET_IN = {200, 400}  # 400: of a client that has not said what it speaks
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listening]:
     started = Listening(tmp_path_factory.mktemp("proxy"), "--allow-host", "proxy.example", "--allow-host", "near.example:99")

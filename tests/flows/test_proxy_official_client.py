@@ -16,11 +16,6 @@ from wire import every, proxied
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 @pytest.mark.anyio
 async def test_the_official_client_accepts_the_proxys_results(mode: str, tmp_path: Path) -> None:

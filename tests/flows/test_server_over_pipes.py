@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 from mcp.shared.exceptions import MCPError
-from upstream import connected, is_alive, once, said, script, up, words
+from upstream import connected, is_alive, said, script, up, words
 from waiting import until
 
 from overspill.errors import ServerError
@@ -87,6 +87,7 @@ async def test_a_refusal_names_both_reasons_and_is_none_where_the_other_way_does
         )
 
 
+@pytest.mark.both_loops
 async def test_results_arrive_equal_in_every_field():
     async with connected(script("raw")) as link:
         arguments = {"text": "a\ud800b\n", "number": 2**80, "none": None, "deep": [{"": 1.5}]}
@@ -179,6 +180,7 @@ async def test_a_refusal_of_the_peer_reaches_the_server():
         assert said(await server.call_tool("ask", {"method": "roots/list"})) == {"error": error}
 
 
+@pytest.mark.both_loops
 async def test_who_stops_waiting_is_heard_by_the_server(capfdbinary: pytest.CaptureFixture[bytes]):
     async with connected(script("raw")) as link:
         async with anyio.create_task_group() as group:
@@ -251,6 +253,7 @@ async def test_two_servers_with_the_same_command_are_two():
         (ServerConfig("x", sys.executable, ("a\0b",)), "embedded null byte"),
     ],
 )
+@pytest.mark.both_loops
 async def test_a_server_that_cannot_be_started_says_why(config: ServerConfig, why: str):
     async with up(config) as server:
         with pytest.raises(ServerError) as caught:
@@ -261,7 +264,7 @@ async def test_a_server_that_cannot_be_started_says_why(config: ServerConfig, wh
         )
 
 
-@once
+@pytest.mark.both_loops
 async def test_children_that_a_server_leaves_behind_are_ended_with_it():
     async with up(script("raw")) as server:
         family = said(await server.call_tool("child", {}))
@@ -269,6 +272,7 @@ async def test_children_that_a_server_leaves_behind_are_ended_with_it():
     await until(lambda: not any(map(is_alive, family)))
 
 
+@pytest.mark.both_loops
 async def test_a_child_that_left_the_group_does_not_keep_us_waiting():
     async with up(script("raw")) as server:
         parent, child = said(await server.call_tool("daemon", {}))
@@ -278,7 +282,7 @@ async def test_a_child_that_left_the_group_does_not_keep_us_waiting():
         os.kill(child, signal.SIGKILL)
 
 
-@once
+@pytest.mark.both_loops
 async def test_a_server_that_wants_to_stay_is_killed():
     async with up(script("raw", "stubborn")) as server:
         pid = said(await server.call_tool("environment", {}))["pid"]

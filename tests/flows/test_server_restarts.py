@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 from mcp.shared.exceptions import MCPError
-from upstream import is_alive, once, said, script, up
+from upstream import is_alive, said, script, up
 from waiting import until
 
 from overspill.errors import ServerError
@@ -47,6 +47,7 @@ async def test_a_server_that_dies_of_the_newer_greeting_is_greeted_in_the_older_
         assert (server.starts, server.problem) == (2, "")
 
 
+@pytest.mark.both_loops
 async def test_all_calls_that_were_under_way_get_the_error():
     failures: list[str] = []
     async with up(script("raw")) as server:
@@ -86,7 +87,7 @@ async def _heard(_: object) -> None:
     """Nobody minds."""
 
 
-@once
+@pytest.mark.both_loops
 async def test_a_death_is_noticed_though_a_child_holds_the_pipes_open():
     async with up(script("raw")) as server:
         family = said(await server.call_tool("child", {}))
@@ -97,7 +98,7 @@ async def test_a_death_is_noticed_though_a_child_holds_the_pipes_open():
         assert not any(map(is_alive, family))
 
 
-@once
+@pytest.mark.both_loops
 async def test_a_server_that_reads_no_more_is_started_again():
     async with up(script("raw")) as server:
         await server.call_tool("close_input", {})
@@ -214,7 +215,6 @@ async def test_a_refusal_at_the_start_is_a_failed_start():
     )
 
 
-@once
 async def test_an_error_that_reads_like_an_end_is_the_servers_own_while_it_lives():
     async with up(script("raw")) as server:
         with pytest.raises(MCPError):

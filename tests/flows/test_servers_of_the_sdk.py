@@ -53,12 +53,6 @@ async def test_calls_progress_and_large_results_come_through(way: str, modern: b
         assert server.starts == 1
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    """A process of the SDK takes a second to start; `test_server_over_pipes` and `…_http` run on both."""
-    return "asyncio"
-
-
 async def test_a_server_of_the_low_level_is_read_in_pages():
     async with up(script("low")) as server:
         tools = [ToolDefinition(name, "Of the low level.", {"type": "object"}) for name in ("first", "second")]

@@ -16,7 +16,7 @@ import trio
 from overspill import Session, Settings
 from overspill.testing import SlowTool
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
 
 HANGS = 20.0
 

@@ -8,7 +8,7 @@ import pytest
 from overspill import Reply, Session, Settings
 from overspill.store.memory import MemoryStore
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
 
 TIES = 400
 DEADLINE = 0.05

@@ -28,9 +28,3 @@ def model(pytestconfig: pytest.Config) -> Iterator[LiveModel]:
             pytest.skip(f"no model to test with: {error}")
         say(f"asking {served.target}")
         yield served
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    """Once is enough: each test takes a real model minutes, not milliseconds."""
-    return "asyncio"

@@ -9,6 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 from agents import SLOW, Say, Seen, Stage, call, says
+from frames import TOO_LARGE
 from live_model import LiveModel
 from opening import Opening
 from waiting import until
@@ -129,7 +130,7 @@ async def test_with_the_size_cap_off_the_window_decides(play: Play) -> None:
     assert ended(record)
     passed, kept = [message.text for message in record.messages if message.role == "tool"][:2]
     assert len(passed) == 120 * 21
-    assert kept.startswith("Tool output is too large (42004 bytes")
+    assert kept.startswith(f"{TOO_LARGE} (42004 bytes")
     assert reasons(record)[0] == "token_budget"
 
 

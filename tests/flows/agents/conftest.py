@@ -30,9 +30,3 @@ def depot() -> Iterator[str]:
 @pytest.fixture
 def stage(tmp_path: Path, depot: str) -> Stage:
     return Stage(tmp_path, {"url": depot})
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    """On trio the HTTP client of the MCP package leaves generators behind, which is a warning."""
-    return "asyncio"

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from agents import Stage, call, report, scripted, seen
+from frames import TOO_LARGE
 
 pytestmark = pytest.mark.anyio
 
@@ -37,7 +38,7 @@ async def test_a_batch_runs_its_calls_and_tool_output_too(stage: Stage) -> None:
     assert [(result["id"], result["tool"], result["ok"]) for result in results] == [
         ("1", "depot__log", True), ("2", "depot__words", True), ("3", "depot__fail", False),
     ]  # fmt: skip
-    assert results[0]["output"].startswith("Tool output is too large (42004 bytes")
+    assert results[0]["output"].startswith(f"{TOO_LARGE} (42004 bytes")
     assert results[1]["output"] == "word0 word1"
     assert results[2]["error"] == {"message": "Error executing tool fail: no paper in the printer"}
     results = json.loads(third.answers[1])["results"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from agents import Stage, call, report, scripted, seen
+from frames import TOO_LARGE
 
 pytestmark = pytest.mark.anyio
 
@@ -22,7 +23,7 @@ async def test_a_large_output_becomes_a_handle_that_is_asked_and_then_reported(s
         "tool_output", "get_tool_output", "wait_for_tool_output",
         "agent__task_status", "agent__batch", "agent__final_report",
     ]  # fmt: skip
-    assert second.answers[0].startswith("Tool output is too large (42004 bytes, 2000 lines, about 10000 tokens)")
+    assert second.answers[0].startswith(f"{TOO_LARGE} (42004 bytes, 2000 lines, about 10000 tokens)")
     assert (second.tools, third.tools) == (first.tools, first.tools)
     assert third.answers[1].startswith(f"ABSTRACT FROM TOOL OUTPUT depot__log WITH HANDLE {second.handles[0]}, STRATEGY:")
     assert record.outcome.report is not None

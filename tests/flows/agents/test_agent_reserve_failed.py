@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from agents import Stage, call, report, says, scripted, seen
+from frames import TOO_LARGE
 
 pytestmark = pytest.mark.anyio
 
@@ -15,7 +16,7 @@ async def test_of_parallel_results_that_do_not_fit_together_some_are_kept(stage:
     model = scripted(both, report())
     record = await stage.run(agent, model)
     answers = seen(model)[1].answers
-    kept = [answer for answer in answers if answer.startswith("Tool output is too large")]
+    kept = [answer for answer in answers if answer.startswith(TOO_LARGE)]
     assert (len(answers), len(kept)) == (3, 1)
     (turn, _) = record.tree.children
     assert sorted(op.attributes.get("tool_output_reason") or "" for op in turn.children if op.kind == "tool") == [

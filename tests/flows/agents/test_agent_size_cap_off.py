@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from agents import Stage, call, report, scripted, seen
+from frames import TOO_LARGE
 
 pytestmark = pytest.mark.anyio
 
@@ -23,7 +24,7 @@ async def test_without_the_size_cap_an_output_that_does_not_fit_the_window_is_ke
     )
     model = scripted(call("depot__log", lines=2000), report())
     record = await stage.run(agent, model)
-    assert seen(model)[1].answers[0].startswith("Tool output is too large (42004 bytes")
+    assert seen(model)[1].answers[0].startswith(f"{TOO_LARGE} (42004 bytes")
     (turn, _) = record.tree.children
     assert [op.attributes.get("tool_output_reason") for op in turn.children] == [None, "token_budget"]
     assert record.outcome.early == ""

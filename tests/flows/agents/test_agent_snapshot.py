@@ -8,6 +8,7 @@ import stat
 
 import pytest
 from agents import Stage, call, report, scripted
+from frames import TOO_LARGE
 
 from overspill import handles
 from overspill.agent.run.snapshot import append_accounting, snapshot, write_snapshot
@@ -36,7 +37,7 @@ async def test_a_snapshot_tells_of_everything_that_was_done(stage: Stage) -> Non
     # The question the documents ask of a snapshot, in jq: .opTree.turns[].ops[] | select(.kind == "tool")
     tools = [op for turn in found["opTree"]["turns"] for op in turn["ops"] if op["kind"] == "tool"]
     assert [(op["attributes"]["name"], op["response"][:24]) for op in tools] == [
-        ("depot__log", "Tool output is too large"),
+        ("depot__log", TOO_LARGE),
         ("tool_output", "ABSTRACT FROM TOOL OUTPU"),
         ("agent__below", "four"),
         ("agent__final_report", "Your final report was ac"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from agents import Seen, Stage, call, report, scripted, seen
+from frames import TOO_LARGE
 
 pytestmark = pytest.mark.anyio
 
@@ -26,7 +27,7 @@ async def test_rules_and_records_have_a_tools_own_name(keeping: Stage, caplog: p
     model = scripted(call("depot__log", lines=100), note, report())
     record = await keeping.run(keeping.write("a.ai", "tools: [depot]"), model)
     kept, noted = seen(model)[-1].answers
-    assert kept.startswith("Tool output is too large (2100 bytes, 100 lines, 500 tokens), stored as out_")
+    assert kept.startswith(f"{TOO_LARGE} (2100 bytes, 100 lines, 500 tokens), stored as out_")
     assert "00100 parcel scanned" in kept
     assert "00001 parcel scanned" not in kept
     assert noted == "noted 00001 parcel scanned\n"

@@ -8,6 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 from agents import MODEL, Stage, call, report, says, scripted, seen
+from frames import TOO_LARGE
 
 from overspill.agent import RunControl
 from overspill.agent.progress import CallEnded, ModelAnswered, ModelSaid, TurnStarted
@@ -195,7 +196,7 @@ async def test_the_report_of_an_agent_below_passes_the_gate(stage: Stage) -> Non
     agent = stage.write("a.ai", "agents: below.ai")
     model = scripted(call("agent__below", prompt="x"), report())
     record = await stage.run(agent, model, scripted(report("long " * 4000), name="test/below"))
-    assert seen(model)[1].answers[0].startswith("Tool output is too large (20000 bytes, 1 lines")
+    assert seen(model)[1].answers[0].startswith(f"{TOO_LARGE} (20000 bytes, 1 lines")
     assert record.totals.kept == 1
 
 

@@ -10,7 +10,7 @@ import pytest
 from overspill.calls.deadlines import Deadlines
 from overspill.calls.tasks import TaskOwner
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
 
 
 @pytest.fixture

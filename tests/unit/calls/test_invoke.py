@@ -15,6 +15,8 @@ import pytest
 from overspill.calls.invoke import Threads, invoke_tool
 from overspill.calls.job import Job
 
+pytestmark = pytest.mark.both_loops
+
 
 def plain(a: int, b: int = 2) -> tuple[int, int, bool]:
     return a, b, on_the_loop()

@@ -6,7 +6,7 @@ import pytest
 from overspill.calls.job import Job
 from overspill.calls.places import Places
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
 
 
 async def test_a_tool_does_not_continue_if_its_job_ended_just_as_its_call_was_answered():

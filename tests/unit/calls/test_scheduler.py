@@ -12,7 +12,7 @@ from overspill.calls.job import Job, Requester, asking, current, requester
 from overspill.calls.scheduler import JobScheduler
 from overspill.errors import SessionClosed
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
 
 SOON = 20.0  # seconds no test reaches unless it hangs
 

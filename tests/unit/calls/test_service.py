@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
-from frames import parted
+from frames import TOO_LARGE, parted
 
 from overspill.budget import ContextBudget
 from overspill.errors import RefError, SessionClosed
@@ -22,6 +22,8 @@ from overspill.session.session import Session
 from overspill.settings import Settings
 from overspill.store.memory import MemoryStore
 from overspill.types import Reply, ToolCall
+
+pytestmark = pytest.mark.both_loops
 
 
 def opened(settings: Settings | None = None, **options: Any) -> Session:
@@ -116,7 +118,7 @@ async def test_a_very_long_error_is_kept_and_stays_an_error():
         assert reply.is_error
         assert reply.kept is not None
         assert session.open(reply.kept.handle).text() == f"Tool failed: ValueError: {'x' * 1_000_000}"
-        assert reply.text.startswith("Tool output is too large (1000025 bytes, 1 lines, ")
+        assert reply.text.startswith(f"{TOO_LARGE} (1000025 bytes, 1 lines, ")
 
 
 @pytest.mark.parametrize("background", [True, False])
@@ -182,32 +184,6 @@ async def test_a_blocking_generator_that_takes_too_long_is_left_behind_with_what
     )
 
 
-@pytest.mark.promise("no-turn-blocked")
-async def test_a_slow_tool_keeps_running_in_the_background_and_its_output_is_not_lost():
-    finish = anyio.Event()
-
-    async def crawl() -> str:
-        await finish.wait()
-        return "found it"
-
-    async with opened(Settings(asyncTimeoutSecs=0.01)) as session:
-        reply = await session.call("crawl", {}, crawl)
-        assert reply.job is not None
-        assert (reply.new, reply.is_error, reply.job.state) == (False, False, "running")
-        id = reply.job.id
-        assert reply.text == (
-            f"Tool Output ID: {id}\nTool: crawl\n\n"
-            f'When the System Notice shows this tool is ready, use get_tool_output("{id}", mode) to retrieve its output.'
-        )
-        finish.set()
-        waited = await session.invoke("wait_for_tool_output", {})
-        assert waited.text == f"Completed tools:\n- crawl (id: {reply.job.id}, size: 8B)"
-        got = await session.invoke("get_tool_output", {"id": reply.job.id, "mode": "raw"})
-        assert got.text == "found it"
-        states = [event.state for event in recorded(session) if isinstance(event, JobChanged)]
-        assert states == ["running", "ready"]
-
-
 @pytest.mark.parametrize("mode", ["slice", "grep", "raw"])
 async def test_reading_a_running_tool_takes_nothing_from_its_output(mode: str):
     finish = anyio.Event()
@@ -263,28 +239,6 @@ async def test_a_background_output_that_cannot_be_stored_stays_in_memory():
         assert waited.text == f"Completed tools:\n- crawl (id: {id}, size: 6B)"
         raw = await session.invoke("get_tool_output", {"id": id, "mode": "raw"})
         assert raw.text == "result"
-
-
-async def test_an_aborted_call_gets_an_answer_that_is_not_empty():
-    started = anyio.Event()
-    replies: list[Reply] = []
-
-    async def crawl() -> str:
-        started.set()
-        await anyio.sleep_forever()
-        return "never"
-
-    async with opened() as session, anyio.create_task_group() as group:
-
-        async def call() -> None:
-            replies.append(await session.call("crawl", {}, crawl))
-
-        group.start_soon(call)
-        await started.wait()
-        await session.abort()
-    (reply,) = replies
-    assert reply.is_error
-    assert reply.text == "Tool failed: SessionClosed: the session was aborted before the tool finished"
 
 
 async def test_a_call_aborted_before_it_could_start_is_answered_too():
@@ -393,31 +347,6 @@ async def test_a_blocking_executor_runs_in_a_thread_and_its_failure_is_an_answer
     assert (reply.text, reply.is_error) == ("Tool failed: RuntimeError: search", True)
 
 
-async def test_a_turn_whose_calls_all_moved_to_the_background_waits_for_the_first():
-    slow, quick = anyio.Event(), anyio.Event()
-
-    async def execute(call: ToolCall) -> str:
-        await (slow if call.name == "slow" else quick).wait()
-        return call.name
-
-    async with opened(Settings(asyncTimeoutSecs=0.01)) as session, anyio.create_task_group() as group:
-        done: list[Reply] = []
-
-        async def turn() -> None:
-            done.extend(await session.turn([ToolCall("1", "slow"), ToolCall("2", "quick")], execute))
-
-        group.start_soon(turn)
-        while "### Running (2)" not in session.notice():
-            await anyio.lowlevel.checkpoint()
-        await anyio.wait_all_tasks_blocked()
-        assert done == []
-        quick.set()
-        while not done:
-            await anyio.lowlevel.checkpoint()
-        assert [reply.new for reply in done] == [False, True]  # the output of the one that has finished
-        slow.set()
-
-
 async def test_a_reference_that_cannot_be_resolved_is_an_answer_and_the_tool_does_not_run():
     ran: list[Any] = []
     args = {"body": "{{output:art_1794717193124_30de8211e5e402e61f9}}"}
@@ -511,42 +440,3 @@ async def test_neither_content_nor_arguments_nor_queries_reach_the_journal_or_a_
     assert [event.kept.source for event in stored] == ["read: file.txt"]
     assert caplog.records
     assert not any(private in str(vars(record)) for record in caplog.records if record.name.startswith("overspill"))
-
-
-async def test_a_cancelled_caller_cancels_its_tool():
-    cancelled = anyio.Event()
-    started = anyio.Event()
-
-    async def crawl() -> None:
-        started.set()
-        try:
-            await anyio.sleep_forever()
-        finally:
-            cancelled.set()
-
-    async with opened() as session:
-        async with anyio.create_task_group() as group:
-            group.start_soon(session.call, "crawl", {}, crawl)
-            await started.wait()
-            group.cancel_scope.cancel()
-        assert cancelled.is_set()
-
-
-async def test_calls_over_the_limit_wait_for_a_slot():
-    running, most = 0, 0
-
-    async def work() -> str:
-        nonlocal running, most
-        running += 1
-        most = max(most, running)
-        await anyio.wait_all_tasks_blocked()
-        running -= 1
-        return "done"
-
-    async def execute(call: ToolCall) -> str:
-        return await work()
-
-    async with opened(Settings(maxRunning=2)) as session:
-        replies = await session.turn([ToolCall(str(n), "work") for n in range(6)], execute)
-    assert [reply.text for reply in replies] == ["done"] * 6
-    assert most <= 2

@@ -5,7 +5,7 @@ import pytest
 
 from overspill.calls.tasks import TaskOwner
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
 
 
 async def test_work_outlives_the_scope_it_was_started_in():

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from commands import SOURCE, bare_environment
 from forked import Forked
+from frames import TOO_LARGE
 
 from overspill.cli.commands import hook as command
 from overspill.settings.files import WORKING_DIRECTORY_NAMES
@@ -108,7 +109,7 @@ def test_gemini_cli_is_answered_in_its_own_form(agent: Agent):
     code, out, _ = agent.hook("gemini-cli", event)
     answer = json.loads(out)
     assert (code, answer["decision"]) == (0, "deny")
-    assert answer["reason"].startswith("[Not an error: the tool has run.]\nTool output is too large")
+    assert answer["reason"].startswith(f"[Not an error: the tool has run.]\n{TOO_LARGE}")
 
 
 @pytest.mark.promise("small-things-untouched")

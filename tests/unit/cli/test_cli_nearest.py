@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
+import forked
 import pytest
 from commands import Place
 
 LOG = "".join(f"INFO {'step' if number % 3 else 'part'} {number} done\n" for number in range(3000))
-RUN = "from overspill.cli import main; main()"
 
 
 @pytest.fixture
@@ -21,8 +20,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 def extract(place: Path, question: str, *options: str) -> subprocess.CompletedProcess[str]:
     (place / "build.log").write_text(LOG)
     environ = {"HOME": str(place), "XDG_CONFIG_HOME": str(place), "TMPDIR": str(place), "LANG": "C.UTF-8"}
-    command = [sys.executable, "-c", RUN, "extract", question, "build.log", *options]
-    return subprocess.run(command, cwd=place, env=environ, capture_output=True, text=True, timeout=60, check=False)
+    return forked.run(["extract", question, "build.log", *options], cwd=place, env=environ, capture_output=True, text=True)
 
 
 def test_standard_error_says_that_nothing_fits_and_standard_output_has_what_comes_nearest(tmp_path: Path) -> None:

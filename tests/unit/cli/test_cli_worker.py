@@ -68,7 +68,6 @@ async def wait_until_running(process: subprocess.Popen[str]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.anyio
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_it_runs_tools_until_it_is_told_to_stop(folder: Path, queue_url: str):
     store = str(folder / "store")
     command = [sys.executable, "-c", RUN, "worker", "--tools", "my_tools", "--store", store, "--jobs", queue_url]
@@ -99,7 +98,6 @@ def chat() -> str:
 
 @pytest.mark.slow
 @pytest.mark.anyio
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_standard_error_that_nothing_reads_holds_up_no_tool(folder: Path, queue_url: str):
     (folder / "chatty.py").write_text(CHATTY)
     store = str(folder / "store")

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
+from frames import TOO_LARGE
 
 from overspill import handles, wording
 from overspill.budget import ContextBudget
@@ -178,7 +179,7 @@ async def test_a_handle_that_fits_exactly_is_not_reported_as_too_large():
 async def test_the_handle_is_shown_even_if_it_does_not_fit():
     budget = ContextBudget(window=10)
     reply = await reply_to("word " * 20_000, budget=budget)
-    assert reply.text.startswith("Tool output is too large (100000 bytes, 1 lines, ")
+    assert reply.text.startswith(f"{TOO_LARGE} (100000 bytes, 1 lines, ")
     assert (reply.fits, budget.room, budget.reserved) == (False, 0, reply.tokens)
 
 
@@ -350,7 +351,7 @@ async def test_several_texts_are_kept_as_one_output_and_images_stay_in_place():
     assert (reply.kept.blocks, reply.kept.size.chars) == ((8000,), 9000)
     assert reply.content == [IMAGE, text_block(reply.text), IMAGE]
     assert reply.content[0] is IMAGE
-    assert reply.text.startswith("Tool output is too large (13000 bytes, ")
+    assert reply.text.startswith(f"{TOO_LARGE} (13000 bytes, ")
 
 
 async def test_an_oversized_image_is_stored_and_replaced_by_text():

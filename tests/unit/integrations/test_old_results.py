@@ -12,6 +12,8 @@ from overspill.integrations.old_results import Called, Entry, Result, Said, comp
 from overspill.integrations.options import Options
 from overspill.integrations.sessions import Run, Sessions
 
+pytestmark = pytest.mark.both_loops
+
 LONG = "\n".join(f"line {number}" for number in range(2_000))
 
 

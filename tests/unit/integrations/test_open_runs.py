@@ -17,11 +17,6 @@ from tests.waiting import list_paths, until
 LIMIT = 2
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 def make_adapter(place: Path, *, background_after: float) -> Sessions:
     settings = Settings(storeDir=str(place), retention="session", asyncTimeoutSecs=background_after)
     return Sessions(Options("test", settings))

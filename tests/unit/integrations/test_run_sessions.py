@@ -21,11 +21,6 @@ from tests.waiting import list_paths, until
 BIG = "line of text\n" * 20_000
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 def sessions(place: Path, retention: str = "process", **options: Any) -> Sessions:
     return Sessions(Options("test", Settings(storeDir=str(place), retention=retention), **options))
 

@@ -10,11 +10,6 @@ pytestmark = pytest.mark.anyio
 HOST = "127.0.0.1:8850"
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 async def ask(sessions: int, **headers: str) -> httpx2.Response:
     guard = Guard(
         PlainTextResponse("let in"),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from slow import slow
 
 from overspill import ContextBudget, Settings, SyncSession
 from overspill.store.memory import MemoryStore
@@ -99,7 +100,7 @@ def ask(document: str, question: str, *, window: int | None = None, tool: str = 
 
 
 @pytest.mark.promise("nothing-silently-cut")
-@pytest.mark.parametrize("limit", [{"answerMaxBytes": 2_000}, {}, {"answerMaxChars": 3_000}, {"window": 700}])
+@pytest.mark.parametrize("limit", [{"answerMaxBytes": 2_000}, *slow({}, {"answerMaxChars": 3_000}), {"window": 700}])
 @pytest.mark.parametrize("kind", DOCUMENTS)
 def test_what_matches_is_shown_and_counted_at_every_bound(kind: str, limit: dict[str, int]):
     write, question, marks = DOCUMENTS[kind]
@@ -113,7 +114,7 @@ def test_what_matches_is_shown_and_counted_at_every_bound(kind: str, limit: dict
 
 
 @pytest.mark.promise("no-answer-over-budget")
-@pytest.mark.parametrize("window", [300, 450])
+@pytest.mark.parametrize("window", [300, *slow(450)])
 @pytest.mark.parametrize("kind", DOCUMENTS)
 def test_with_hardly_any_room_left_an_answer_still_says_that_something_matches(kind: str, window: int):
     write, question, marks = DOCUMENTS[kind]

@@ -10,6 +10,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import pytest
+from frames import TOO_LARGE
 
 from overspill import Session, Settings, SyncSession, ToolCall
 from overspill.errors import SessionClosed, UnknownHandle
@@ -194,7 +195,7 @@ def test_a_registered_function_goes_through_the_gate():
             return "line\n" * count
 
         assert dump(2) == "line\nline\n"
-        assert dump(5000).startswith("Tool output is too large (25000 bytes")
+        assert dump(5000).startswith(f"{TOO_LARGE} (25000 bytes")
         assert session.call("dump", {"count": 1}).text == "line\n"
         assert [kept.tool for kept in session.kept()] == ["dump"]
         assert (session.settings, dump.__doc__) == (Settings(), "A text of so many lines.")

@@ -45,15 +45,6 @@ async def test_an_exception_of_the_host_is_raised_as_it_is_and_the_other_calls_e
     assert never.cancelled == 1
 
 
-async def test_answers_come_in_the_order_of_the_calls_ours_and_the_hosts():
-    async def execute(call: ToolCall) -> str:
-        return f"{call.name} done"
-
-    async with session() as s:
-        replies = await s.turn(calls("a", "wait_for_tool_output", "b"), execute)
-    assert [reply.text for reply in replies] == ["a done", "No async tools running.", "b done"]
-
-
 @pytest.mark.parametrize("answering", [False, True])
 async def test_of_two_turns_side_by_side_each_extracts_with_its_own_model(answering: bool):
     asked: dict[str, list[str]] = {"test/a": [], "test/b": []}
@@ -95,11 +86,6 @@ async def test_of_two_turns_side_by_side_each_extracts_with_its_own_model(answer
     assert asked["test/b"]
     assert not any("beta" in request for request in asked["test/a"])
     assert not any("alpha" in request for request in asked["test/b"])
-
-
-async def test_a_turn_without_calls_has_no_answers():
-    async with session() as s:
-        assert await s.turn([]) == []
 
 
 async def test_a_turn_with_one_output_does_not_wait_for_the_slow_calls():
@@ -209,14 +195,6 @@ async def test_an_unknown_tool_is_an_answer():
         "Unknown tool 'nobody'. Known tools: tool_output, get_tool_output, wait_for_tool_output.",
         True,
     )
-
-
-async def test_calls_of_a_turn_after_stop_are_answered_too():
-    async with session() as s:
-        await s.stop()
-        refused, waited = await s.turn(calls("late", "wait_for_tool_output"), lambda call: "never run")
-    assert (refused.text, refused.is_error) == ("The session takes no new tool calls because it is ending.", True)
-    assert waited.text == "No async tools running."
 
 
 async def test_a_cancelled_turn_cancels_its_calls():
