@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable
 
-from overspill.store import rules
+from overspill.store import keep, rules
 from overspill.store.files.journal import Opening
+from overspill.store.keep import KeptItem
 from overspill.store.protocols import Retention, Shelf, ShelfLabel
-from overspill.store.rules import KeptItem
 from overspill.store.writer import OutputParts
 
 
@@ -45,7 +46,7 @@ class HeldSession:
 
     @property
     def family(self) -> str:
-        return rules.family_of(self.name)
+        return keep.family_of(self.name)
 
     @property
     def label(self) -> ShelfLabel:
@@ -62,6 +63,23 @@ class HeldSession:
             return [KeptItem(self.session, "", used, self.size, self.family)]
         complete = [(id, output) for id, output in self.outputs.items() if output.is_complete]
         return [KeptItem(self.session, id, output.used, len(output.data), self.family) for id, output in complete]
+
+
+class HeldContent:
+    """What the keep limits look at."""
+
+    def __init__(self, sessions: Iterable[HeldSession], remove: Callable[[KeptItem], None]) -> None:
+        kept = [found for found in sessions if found.retention == "keep"]
+        self.now = time.time()
+        self.items = [item for found in kept for item in found.items()]
+        self.bytes: dict[str, int] = {}
+        for found in kept:
+            self.bytes[found.family] = self.bytes.get(found.family, 0) + found.size
+        self._remove = remove
+
+    def remove(self, item: KeptItem) -> bool:
+        self._remove(item)
+        return True
 
 
 class MemoryReader:

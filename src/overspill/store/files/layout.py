@@ -103,6 +103,22 @@ def session_directory(session: str) -> str:
     return _SESSION + session
 
 
+class Place(Struct, frozen=True):
+    """Where one session is below the root."""
+
+    run: str
+    session: str
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether it is below the root, whoever wrote it down."""
+        return is_run(self.run) and handles.is_uuid(self.session)
+
+    def open(self, root: Directory) -> Directory:
+        with root.open_directory(self.run) as run:
+            return run.open_directory(session_directory(self.session))
+
+
 class Root(Struct, frozen=True):
     """Where a store is. The user chose `start`, which may be a link or open to everyone like /tmp; only what we create in it must
     be private. `below` leads through a working directory, which may be somebody else's, so no link is followed there."""

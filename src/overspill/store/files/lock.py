@@ -145,10 +145,14 @@ def _wait_for(root: Directory, name: str, deadline: float) -> Generator[Director
 def lock_before(fd: int, deadline: float, root: Directory) -> None:
     """Lock a file by which names are assigned. Raises StoreError at the deadline, since its holder may be stopped."""
     if not try_lock_within(fd, deadline - time.monotonic()):
-        raise StoreError(
-            f"Could not open a named session in {root.path}: another process has been opening one there for too long. "
-            "If that process is stopped, continue or end it. A session without a name can be opened meanwhile."
-        )
+        raise too_long_error(root)
+
+
+def too_long_error(root: Directory) -> StoreError:
+    return StoreError(
+        f"Could not open a named session in {root.path}: another process has been opening one there for too long. "
+        "If that process is stopped, continue or end it. A session without a name can be opened meanwhile."
+    )
 
 
 def try_lock_within(fd: int, seconds: float) -> bool:

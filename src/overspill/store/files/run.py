@@ -8,11 +8,12 @@ import os
 import shutil
 import time
 import uuid
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from threading import RLock
 
-from overspill.store import rules
-from overspill.store.files import clearing, layout, lock, sizes
+from overspill.errors import StoreError
+from overspill.store import keep, rules
+from overspill.store.files import clearing, index, layout, lock
 from overspill.store.files.journal import Journal, Opening
 from overspill.store.files.layout import Directory, Root
 from overspill.store.files.shelf import LiveFileShelf
@@ -96,7 +97,9 @@ class StoreRun:
 
     def _note_written(self) -> None:
         if changes := self.guard.finish():
-            sizes.add(self._root, changes)
+            with suppress(OSError, StoreError), index.open_index(self._root) as found:
+                if found is not None:
+                    found.add(changes)
 
     def _make_shelf(
         self, opening: Opening, directory: Directory, hold: lock.Lock, journal: Journal, limits: KeepLimits | None
@@ -108,7 +111,7 @@ class StoreRun:
             lock=hold,
             journal=journal,
             retention=retention,
-            quota=self.guard.make_quota(self.quota, session, rules.family_of(opening.name), retention, limits),
+            quota=self.guard.make_quota(self.quota, session, keep.family_of(opening.name), retention, limits),
             closing=self._mutex,
             ended=self._forget_shelf,
         )

@@ -72,6 +72,11 @@ class LiveFileShelf(FileShelf):
         self._closing = closing
         self._ended = ended
 
+    def discard(self) -> None:
+        """Close it, and keep nothing of it."""
+        self.retention = "session"
+        self.close()
+
     def close(self) -> None:
         with self._closing, explain_failures(f"close session {self.session}"):
             super().close()

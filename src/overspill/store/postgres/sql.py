@@ -13,8 +13,7 @@ _IS_LIVE = f"""EXISTS (
 
 LOCK_NAME = "SELECT pg_advisory_xact_lock(hashtextextended(%(tenant)s || E'\\n' || %(name)s, 0))"
 FIND_NAME = f"""
-SELECT s.session, s.retention, {_IS_LIVE}, EXISTS (SELECT FROM {SCHEMA}.holds h WHERE h.session = s.session AND NOT h.shared)
-FROM {SCHEMA}.sessions s WHERE tenant = %(tenant)s AND name = %(name)s ORDER BY s.retention = 'keep' DESC
+SELECT s.session, {_IS_LIVE}, s.name, s.retention FROM {SCHEMA}.sessions s WHERE tenant = %(tenant)s AND name = %(name)s
 """
 CREATE = f"""
 WITH made AS (

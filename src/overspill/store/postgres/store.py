@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from overspill.errors import BadRequest, UnknownHandle
-from overspill.store import rules
+from overspill.store import keep, rules
 from overspill.store.files.journal import Opening
 from overspill.store.keeping import HOUR, KeepGuard
 from overspill.store.postgres import sql
 from overspill.store.postgres.database import ANSWER_SECONDS, Database, Fetch
-from overspill.store.postgres.expiry import expire
+from overspill.store.postgres.expiry import KeptRows
 from overspill.store.postgres.run import Run
 from overspill.store.postgres.shelf import LivePostgresShelf, PostgresShelf
 from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
@@ -75,7 +75,7 @@ class PostgresStore:
         opened, kind = self._database.transact(
             f"open a session in {self.url}", lambda fetch: _open(fetch, values, may_exist=may_exist)
         )
-        held = self._open.hold(opened, hold, run, kind, limits, rules.family_of(name))
+        held = self._open.hold(opened, hold, run, kind, limits, keep.family_of(name))
         return self._open.add(held, LivePostgresShelf(self._database, opened, self._open.copies, held))
 
     def read_shelf(self, session: str) -> PostgresShelf:
@@ -113,8 +113,9 @@ class PostgresStore:
         return len(removed)
 
     def expire(self, limits: KeepLimits, *, family: str | None = None) -> Expired:
-        expired, sessions = expire(self._database, self._key(), limits, family)
-        self._emptied |= sessions
+        content = KeptRows(self._database, self._key(), limits)
+        expired = keep.expire(content, limits, family)
+        self._emptied |= content.emptied
         self._open.release_gone(self._find_stored)
         return expired
 
@@ -154,14 +155,10 @@ class PostgresStore:
 def _open(fetch: Fetch, values: Mapping[str, Any], *, may_exist: bool) -> tuple[str, Retention]:
     if may_exist:
         fetch(sql.LOCK_NAME, values)
-        for session, retention, is_live, _ in fetch(sql.FIND_NAME, values):
-            if is_live:
-                raise rules.name_in_use_error(values["name"])
-            if retention == "keep":
-                of_session = {**values, "session": session}
-                fetch(sql.DROP_DEAD_HOLDS, of_session)
-                fetch(sql.TAKE, of_session)
-                return str(session), "keep"
+        if session := keep.choose_named(values["name"], map(_label, fetch(sql.FIND_NAME, values))):
+            fetch(sql.DROP_DEAD_HOLDS, of_session := {**values, "session": session})
+            fetch(sql.TAKE, of_session)
+            return session, "keep"
     if not fetch(sql.CREATE, values):
         raise rules.already_exists_error(f"session-{values['session']}")
     return values["session"], values["retention"]
