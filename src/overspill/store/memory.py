@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from threading import RLock
 
 from overspill import handles
@@ -175,8 +175,8 @@ class LiveMemoryShelf(MemoryShelf):
         self._held.lines += [line + b"\n" for line in lines[:-1].split(b"\n")]
         self._held.used = time.time()
 
-    def _remove_outputs(self, stays: Callable[[str], bool]) -> int:
-        return self._store.remove_outputs(self._held, [id for id in self._held.outputs if not stays(id)])
+    def _remove_outputs(self, stays: Collection[str]) -> int:
+        return self._store.remove_outputs(self._held, [id for id in self._held.outputs if id not in stays])
 
     def _leave(self) -> None:
         self._store.end_session(self._held)

@@ -141,7 +141,7 @@ WRONG: dict[str, Callable[[Path, str], object]] = {
     "overwritten at the end": lambda root, session: overwrite(index_of(root), -4096),
     "without a table": lambda root, session: ask(root, "DROP TABLE names"),
     "of another program": lambda root, session: replace_with(root, "CREATE TABLE names (x)"),
-    "of an earlier version": lambda root, session: ask(root, "DROP TABLE outputs"),
+    "of an earlier version": lambda root, session: ask(root, "DROP TABLE notes"),
     "of a later version": lambda root, session: ask(root, "ALTER TABLE names ADD COLUMN more TEXT"),
     "with a trigger": lambda root, session: ask(root, "CREATE TRIGGER t AFTER INSERT ON names BEGIN DELETE FROM names; END"),
     "in another mode": lambda root, session: ask(root, "PRAGMA journal_mode = WAL"),

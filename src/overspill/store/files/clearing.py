@@ -43,7 +43,7 @@ def remove_unfinished(root: Directory, place: Place) -> int:
     # What cannot be removed must not stop a session from starting.
     with suppress(OSError, StoreError), place.open(root) as directory, lock.hold_if_free(directory) as is_held:
         if is_held:
-            return layout.remove_outputs(directory, is_doomed=lambda name: name.endswith(layout.PART))
+            return layout.remove_outputs(directory, [name for name in directory.names() if name.endswith(layout.PART)])
     return 0
 
 

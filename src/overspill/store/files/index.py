@@ -33,8 +33,6 @@ FILE = "index.db"
 _TABLES = (
     "CREATE TABLE names (name TEXT PRIMARY KEY, run TEXT NOT NULL, session TEXT NOT NULL) WITHOUT ROWID",
     "CREATE TABLE notes (kind TEXT PRIMARY KEY, content BLOB NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE journals (session TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE outputs (ending TEXT, session TEXT, start INTEGER, PRIMARY KEY (ending, session, start)) WITHOUT ROWID",
 )
 """As SQLite repeats them, so that an index of another version, or of another program, is recognised."""
 # No write waits for the disk: `is_whole` says why that loses no name.

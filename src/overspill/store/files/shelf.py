@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, suppress
 from threading import RLock
 
@@ -95,12 +95,12 @@ class LiveFileShelf(FileShelf):
     def _write_journal(self, lines: bytes) -> None:
         self._journal.append(lines)
 
-    def _remove_outputs(self, stays: Callable[[str], bool]) -> int:
-        def is_doomed(name: str) -> bool:
-            return not stays(name.removesuffix(PART)) and (name.endswith(PART) or not self._journal.may_lack_lines)
-
+    def _remove_outputs(self, stays: Collection[str]) -> int:
         with explain_failures(f"clear up session {self.session}"):
-            return layout.remove_outputs(self.directory, is_doomed=is_doomed)
+            doomed = [name for name in self.directory.names() if name not in stays and name.removesuffix(PART) not in stays]
+            return layout.remove_outputs(
+                self.directory, [name for name in doomed if name.endswith(PART) or not self._journal.may_lack_lines]
+            )
 
     def _leave(self) -> None:
         with ExitStack() as last:

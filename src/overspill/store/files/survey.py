@@ -195,15 +195,24 @@ class ShelfIndex:
 
 
 def has_many(root: Directory, most: int) -> bool:
-    """Whether a root has more than so many entries and sessions, counted only that far."""
-    with os.scandir(root.fd) as entries:
-        names = [entry.name for entry in islice(entries, most + 1)]
-    found = len(names)
-    for name in names if found <= most else ():
-        if layout.is_run(name):
-            with suppress(OSError, StoreError), root.open_directory(name) as run, os.scandir(run.fd) as sessions:
-                found += sum(1 for _ in islice(sessions, most))
-    return found > most
+    """Whether a root has more than so many entries and sessions, or files for ten times as many. They are counted only so far."""
+    names = _list_some(root, most + 1)
+    sessions = files = 0
+    for name in names if len(names) <= most else ():
+        with suppress(OSError, StoreError):
+            if layout.is_run(name):
+                with root.open_directory(name) as run:
+                    for session in (inside := _list_some(run, most + 1)):
+                        if session != layout.LOCK:
+                            with run.open_directory(session) as directory:
+                                files += len(_list_some(directory, 10 * most + 1))
+                sessions += len(inside)
+    return len(names) + sessions > most or files > 10 * most
+
+
+def _list_some(directory: Directory, most: int) -> list[str]:
+    with os.scandir(directory.fd) as entries:
+        return [entry.name for entry in islice(entries, most)]
 
 
 def _is_kept(openings: Mapping[str, Opening | None]) -> bool:
