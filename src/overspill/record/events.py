@@ -251,14 +251,6 @@ def find_reply(event: Entry) -> RecordedReply | None:
     return getattr(event, "reply", None)
 
 
-def find_stored(event: Entry) -> str | None:
-    """The id under which the store has an output or a reply because of this event."""
-    if isinstance(event, OutputStored):
-        return event.kept.id
-    reply = find_reply(event)
-    return reply and reply.id
-
-
 def name_type(error: BaseException | None) -> str:
     """The `error_type` of an event. A task group wraps the exception of a single task."""
     while isinstance(error, BaseExceptionGroup):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+
+from msgspec import Struct
 
 from overspill.store import keep, rules
 from overspill.store.files.journal import Opening
@@ -65,21 +67,13 @@ class HeldSession:
         return [KeptItem(self.session, id, output.used, len(output.data), self.family) for id, output in complete]
 
 
-class HeldContent:
+class HeldContent(Struct):
     """What the keep limits look at."""
 
-    def __init__(self, sessions: Iterable[HeldSession], remove: Callable[[KeptItem], None]) -> None:
-        kept = [found for found in sessions if found.retention == "keep"]
-        self.now = time.time()
-        self.items = [item for found in kept for item in found.items()]
-        self.bytes: dict[str, int] = {}
-        for found in kept:
-            self.bytes[found.family] = self.bytes.get(found.family, 0) + found.size
-        self._remove = remove
-
-    def remove(self, item: KeptItem) -> bool:
-        self._remove(item)
-        return True
+    now: float
+    items: list[KeptItem]
+    bytes: dict[str, int]
+    remove: Callable[[KeptItem], bool]
 
 
 class MemoryReader:

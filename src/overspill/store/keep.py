@@ -39,7 +39,7 @@ class KeptContent(Protocol):
     bytes: dict[str, int]
     """The size of everything that a family keeps, including what cannot be removed."""
 
-    def remove(self, item: KeptItem) -> bool:
+    def remove(self, item: KeptItem, /) -> bool:
         """False if it has been used since it was measured, or if another process was faster."""
         ...
 

@@ -79,7 +79,12 @@ class MemoryStore:
 
     def expire(self, limits: KeepLimits, *, family: str | None = None) -> Expired:
         with self._mutex:
-            return keep.expire(HeldContent(self._sessions.values(), self._remove_item), limits, family)
+            kept = [found for found in self._sessions.values() if found.retention == "keep"]
+            items = [item for found in kept for item in found.items()]
+            sizes = {found.family: 0 for found in kept}
+            for found in kept:
+                sizes[found.family] += found.size
+            return keep.expire(HeldContent(time.time(), items, sizes, self._remove_item), limits, family)
 
     def free(self) -> int:
         return self._quota.left
@@ -112,9 +117,10 @@ class MemoryStore:
         session = keep.choose_named(name, [found.label for found in of_that_name])
         return None if session is None else self._sessions[session]
 
-    def _remove_item(self, item: KeptItem) -> None:
+    def _remove_item(self, item: KeptItem) -> bool:
         found = self._sessions[item.session]
         self._remove_output(found, item.id) if item.id else self._remove(found)
+        return True
 
     def _get_session(self, session: str) -> HeldSession:
         rules.check_id(session)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
+from overspill import handles
 from overspill.errors import StoreError
 from overspill.store.files import layout, lock
 from overspill.store.files.layout import Directory, Place
@@ -109,9 +110,11 @@ class Index:
         return layout.has_file(self._folder, FILE) and self._folder.stat(FILE).st_ino == self._inode
 
     def find(self, name: str) -> Place | None:
-        """Where the session of this name may be. It may not even be a place in the store."""
-        rows = self.ask("SELECT run, session FROM names WHERE name = ?", (name,))
-        return next((Place(str(run), str(session)) for run, session in rows), None)
+        """Where the session of this name may be. What cannot be a place in the store becomes one that nothing is at."""
+        for run, session in self.ask("SELECT run, session FROM names WHERE name = ?", (name,)):
+            is_possible = layout.is_run(str(run)) and handles.is_uuid(str(session))
+            return Place(run, session) if is_possible else Place("", "")
+        return None
 
     def put(self, name: str, place: Place, instead_of: Place | None) -> bool:
         """False if the name no longer has the place that it had, or none."""

@@ -109,11 +109,6 @@ class Place(Struct, frozen=True):
     run: str
     session: str
 
-    @property
-    def is_possible(self) -> bool:
-        """Whether it is below the root, whoever wrote it down."""
-        return is_run(self.run) and handles.is_uuid(self.session)
-
     def open(self, root: Directory) -> Directory:
         with root.open_directory(self.run) as run:
             return run.open_directory(session_directory(self.session))

@@ -51,9 +51,9 @@ class NamedOpening:
         if not self._is_unique:
             self._fill(names)
         place = names.find(self._name)
-        if place and place.is_possible and (shelf := self._reopen(place)):
+        if place and (shelf := self._reopen(place)):
             return shelf
-        if place and place.is_possible and self._is_being_made(place):
+        if place and self._is_being_made(place):
             raise IndexAway("Another process is opening the session.")
         is_new = self._is_unique or (place is None and names.is_whole)
         found = None if is_new else self._find()

@@ -69,7 +69,6 @@ class PostgresStore:
             opening=Opening.now(session, name, retention).line,
             run=run.id,
             hold=hold,
-            shared=False,
         )
         may_exist = bool(name) and not rules.is_unique(name, session)
         opened, kind = self._database.transact(
@@ -79,7 +78,7 @@ class PostgresStore:
         return self._open.add(held, LivePostgresShelf(self._database, opened, self._open.copies, held))
 
     def read_shelf(self, session: str) -> PostgresShelf:
-        self._check_exists(session)
+        self.label(session)
         return PostgresShelf(self._database, session, self._open.copies)
 
     def label(self, session: str) -> ShelfLabel:
@@ -100,12 +99,12 @@ class PostgresStore:
     def remove_shelf(self, session: str) -> None:
         rules.check_id(session)
         if not self._database.rows(f"remove session {session}", sql.REMOVE_SESSION, self._key(session=session)):
-            self._check_exists(session)
+            self.label(session)
             raise rules.still_live_error(session)
         self._open.quota.release(session)
 
     def empty_shelf(self, session: str) -> int:
-        self._check_exists(session)
+        self.label(session)
         removed = self._database.rows(f"empty session {session}", sql.EMPTY, {"session": session})
         self._emptied.add(session)
         for (id,) in removed:
@@ -142,11 +141,6 @@ class PostgresStore:
     def _find_stored(self, held: Mapping[str, object]) -> set[tuple[str, str]]:
         rows = self._database.rows(f"measure {self.url}", sql.STILL_STORED, {"sessions": list(held)})
         return {(str(session), str(id)) for session, id in rows}
-
-    def _check_exists(self, session: str) -> None:
-        rules.check_id(session)
-        if not self._database.rows(f"read session {session}", sql.EXISTS, self._key(session=session)):
-            raise UnknownHandle(f"session-{session}")
 
     def _key(self, **values: object) -> dict[str, object]:
         return {"tenant": self._tenant, "lease": self._lease_seconds, **values}
