@@ -21,6 +21,7 @@ _UUID_PATTERN = re.compile(_UUID)
 _NAME_START = "out_"
 _NAME_PATTERN = re.compile(r"out_([0-9a-hjkmnp-tv-z]{6,12})")
 _NAME_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # no i, l, o, u: easily misread, or part of a word
+_NAME_PAIRS = [first + second for second in _NAME_ALPHABET for first in _NAME_ALPHABET]  # by ten bits, the first has the lower
 ENDING_CHARS = 7
 """Hexadecimal digits at the end of an id that even the shortest name tells."""
 MIN_NAME_CHARS = 6
@@ -49,6 +50,9 @@ def artifact_id(file: str) -> str:
 
 def name(file: str, chars: int = MIN_NAME_CHARS) -> str:
     """A short name, valid as a name in SQL. More characters tell apart outputs whose names would be equal."""
+    if chars == MIN_NAME_CHARS:  # almost all are, and a session that is opened again spells those of all its outputs
+        bits = int(file[-8:], 16)
+        return f"{_NAME_START}{_NAME_PAIRS[bits & 1023]}{_NAME_PAIRS[bits >> 10 & 1023]}{_NAME_PAIRS[bits >> 20 & 1023]}"
     bits = UUID(file).int
     return _NAME_START + "".join(_NAME_ALPHABET[bits >> 5 * at & 31] for at in range(min(chars, MAX_NAME_CHARS)))
 

@@ -30,7 +30,7 @@ Block: TypeAlias = Any
 A block that passes is the same object that the tool returned, so no field can get lost."""
 
 
-class Size(Struct, frozen=True):
+class Size(Struct, frozen=True, gc=False):
     """How large an output is, in every unit that a setting can limit."""
 
     bytes: int
@@ -129,7 +129,7 @@ class Lineage(Struct, frozen=True):
     sources: tuple[LineageSource, ...]
 
 
-class Kept(Struct, frozen=True):
+class Kept(Struct, frozen=True, gc=False):
     """A stored output: its id, its size, and why it was kept."""
 
     session: str

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from overspill import handles
 from overspill.errors import StoreFull
 from overspill.store.files.store import FileStore
+from overspill.store.keep import KeptItem, expired_items
 from overspill.store.memory import MemoryStore
 from overspill.store.protocols import KeepLimits, Store
-from overspill.store.rules import KeptItem, expired_items
 
 backends = pytest.mark.parametrize("backend", ["memory", "files"])
 pieces = st.lists(st.binary(max_size=200), max_size=20)

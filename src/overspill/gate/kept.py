@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Generic, TypeVar
 
 from msgspec import Struct
@@ -75,6 +75,11 @@ class KeptOutputs:
         self._ids: set[str] = set()
         self._latest: OrderedDict[str, Kept] = OrderedDict()
         self._unstored: OrderedDict[str, Kept] = OrderedDict()
+
+    @property
+    def ids(self) -> Collection[str]:
+        """Of those that are stored."""
+        return self._ids
 
     def add(self, kept: Kept) -> None:
         self._ids.add(kept.id)

@@ -19,6 +19,7 @@ class OutputNames:
         self._ids: dict[str, str] = {}
         self._others: dict[str, set[str]] = {}
         """More outputs of a name. Only outputs that were stored before there were names can share one."""
+        self._earlier: list[tuple[str, int]] = []
         self._list_taken: Callable[[], Iterable[str] | None] = tuple
         self._lock = Lock()
 
@@ -33,13 +34,21 @@ class OutputNames:
         found = self._list_taken()
         return None if found is None else frozenset(found)
 
-    def note(self, id: str, name: str) -> None:
-        """An output that was stored earlier."""
-        if (holder := self._ids.setdefault(name, id)) != id:
-            self._others.setdefault(name, {holder}).add(id)
+    def note(self, id: str, chars: int = handles.MIN_NAME_CHARS) -> None:
+        """An output that was stored earlier. There may be many, so that their names are spelled when one is asked for."""
+        self._earlier.append((id, chars))
+
+    def _spell_earlier(self) -> None:
+        with self._lock:
+            earlier, self._earlier = self._earlier, []
+            for id, chars in earlier:
+                name = handles.name(id, chars)
+                if (holder := self._ids.setdefault(name, id)) != id:
+                    self._others.setdefault(name, {holder}).add(id)
 
     def give(self, id: str) -> str:
         """The name of a new output: the same one each time."""
+        self._spell_earlier()
         with self._lock:
             taken = self._taken
         name = ""
@@ -52,5 +61,6 @@ class OutputNames:
 
     def find(self, name: str) -> set[str]:
         """The ids that have this name."""
+        self._spell_earlier()
         holder = self._ids.get(name)
         return self._others.get(name) or (set() if holder is None else {holder})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from collections import OrderedDict
+
+from msgspec import Struct, field
 
 from overspill.record.events import (
     AgentStarted,
@@ -50,11 +52,12 @@ class Counters(Struct):
     cost: float = 0.0
     dropped_events: int = 0
     """Events that the journal lacks, because it could not be written for a while."""
-    sizes: dict[str, int] = {}
-    """By stored output, like the next two, for the latest `MAX_TRACKED_OUTPUTS`."""
+    sizes: dict[str, int] = field(default_factory=OrderedDict[str, int])
+    """By stored output, like the next two, for the latest `MAX_TRACKED_OUTPUTS`. In a plain dict, finding the oldest takes longer
+    each time that it was removed."""
     seen: dict[str, list[tuple[int, int]]] = {}
     """The byte ranges that were retrieved, merged."""
-    retrieved: dict[str, int] = {}
+    retrieved: dict[str, int] = field(default_factory=OrderedDict[str, int])
     """How often it was retrieved successfully."""
     untracked_in_full: int = 0
     """How many outputs that are no longer tracked had been retrieved in full."""
@@ -78,14 +81,17 @@ class Counters(Struct):
         match event:
             case ToolCalled():
                 self.calls += 1
-                self.failed_calls += event.status == "failed"
-                self.truncated += event.truncated
-                self.shown_chars += event.chars_out if event.truncated else 0
+                if event.status == "failed":
+                    self.failed_calls += 1
+                if event.truncated:
+                    self.truncated += 1
+                    self.shown_chars += event.chars_out
             case OutputStored(kept=kept):
+                size = kept.size
                 self.kept += 1
-                self.kept_bytes += kept.size.bytes
-                self.kept_tokens += kept.size.tokens
-                self.sizes[kept.id] = kept.size.bytes
+                self.kept_bytes += size.bytes
+                self.kept_tokens += size.tokens
+                self.sizes[kept.id] = size.bytes
                 if len(self.sizes) > MAX_TRACKED_OUTPUTS:
                     self._stop_tracking(next(iter(self.sizes)))
             case OutputRetrieved():
@@ -128,9 +134,9 @@ class Counters(Struct):
             self.seen[event.id] = _merge_ranges([*self.seen.get(event.id, []), (event.start, event.end)])
 
     def _stop_tracking(self, id: str) -> None:
-        size, seen = self.sizes.pop(id, None), self.seen.pop(id, None)
-        self.retrieved.pop(id, None)
-        self.untracked_in_full += seen is not None and seen == [(0, size)]
+        size = self.sizes.pop(id, None)
+        if self.retrieved.pop(id, None):
+            self.untracked_in_full += self.seen.pop(id, None) == [(0, size)]
 
 
 def _merge_ranges(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:

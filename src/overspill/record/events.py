@@ -26,7 +26,7 @@ MAX_REPLY_BYTES = 64 << 20
 """Of the replies that are stored together, and so of each."""
 
 
-class Event(Struct, frozen=True, tag_field="event", omit_defaults=True):
+class Event(Struct, frozen=True, tag_field="event", omit_defaults=True, gc=False):
     t: int
     """Unix milliseconds."""
 
@@ -248,15 +248,7 @@ _decode = msgspec.json.Decoder(Entry).decode
 
 
 def find_reply(event: Entry) -> RecordedReply | None:
-    return event.reply if isinstance(event, ToolCalled | OutputRetrieved | TextShown) else None
-
-
-def find_stored(event: Entry) -> str | None:
-    """The id under which the store has an output or a reply because of this event."""
-    if isinstance(event, OutputStored):
-        return event.kept.id
-    reply = find_reply(event)
-    return reply and reply.id
+    return getattr(event, "reply", None)
 
 
 def name_type(error: BaseException | None) -> str:

@@ -74,20 +74,24 @@ class Archive:
     def find(self, spelling: str) -> ArchivedOutput:
         name = handles.parse_name(spelling)
         if name is None:
-            found = list(islice(self._with_id(*handles.parse(spelling)), 1))
+            session, file = handles.parse(spelling)
+            found = list(islice(self._find_stored(file, session), 1))
         else:  # unique only among the outputs of one owner, and these are the outputs of all
-            found = [item for item in self.items() if item.kept.name == name]
+            named = (item for item in self._find_stored(handles.ending(name)) if item.kept.name == name)
+            found = list({item.kept.id: item for item in named}.values())
         if len(found) > 1:
             raise AmbiguousName(spelling, [item.kept.handle for item in found])
         if not found:
             raise HandleError(f"Nothing is stored under {spelling!r}. `overspill artifacts list` shows what is stored.")
         return found[0]
 
-    def _with_id(self, session: str | None, file: str) -> Iterator[ArchivedOutput]:
-        for label, shelf, entries in self._shelves(session):
-            for event in entries if _is_there(shelf, file) else ():
-                if isinstance(event, OutputStored) and event.kept.id == file and event.kept.session == label.session:
-                    yield ArchivedOutput(event.kept, label)
+    def _find_stored(self, ending: str, session: str | None = None) -> Iterator[ArchivedOutput]:
+        """The outputs whose ids end so."""
+        for label, shelf, entries in self._shelves(session, about=ending):
+            for event in entries if not handles.is_uuid(ending) or _is_there(shelf, ending) else ():
+                kept = event.kept if isinstance(event, OutputStored) else None
+                if kept and kept.id.endswith(ending) and kept.session == label.session and _is_there(shelf, kept.id):
+                    yield ArchivedOutput(kept, label)
 
     @contextmanager
     def open(self, spelling: str) -> Generator[StoredOutput]:
@@ -184,9 +188,9 @@ class Archive:
         return misquoted
 
     def _shelves(
-        self, session: str | None = None, *, live_only: bool = False
+        self, session: str | None = None, *, live_only: bool = False, about: str = ""
     ) -> Iterator[tuple[ShelfLabel, Shelf, Iterator[Entry]]]:
-        """Every session, or only one or the live ones, open for reading, with its events."""
+        """Every session, or only one or the live ones, open for reading, with its first event and those that contain `about`."""
         for store in self._stores:
             for label in list_shelves(store) if session is None else _find_label(store, session):
                 if live_only and not label.live:
@@ -199,7 +203,7 @@ class Archive:
                     self._report(f"Session {label.session} is skipped. {error}")
                     continue
                 try:
-                    entries = self._events(store, label, shelf)
+                    entries = self._events(store, label, shelf, about)
                     first = next(entries, None)
                     if first is not None or not _needs_record(label):
                         yield label, shelf, entries if first is None else chain([first], entries)
@@ -221,9 +225,12 @@ class Archive:
         finally:
             shelf.close()
 
-    def _events(self, store: Store, label: ShelfLabel, shelf: Shelf) -> Iterator[Entry]:
+    def _events(self, store: Store, label: ShelfLabel, shelf: Shelf, about: str) -> Iterator[Entry]:
+        written = about.encode()
         try:
-            yield from events.decode_events(shelf.journal())
+            lines = shelf.journal()
+            yield from islice(events.decode_events(lines), 1)
+            yield from events.decode_events(line for line in lines if written in line)  # most lines are not decoded
         except StoreError as error:
             if not _has_ended(store, label):
                 self._report(f"Session {label.session} is skipped. {error}")

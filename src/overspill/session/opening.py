@@ -47,6 +47,8 @@ class Opening(Struct, frozen=True):
             extractor = Extractor(self.settings, ledger, self.models, self.endpoints)
             group = SessionGroup(self.store, family, shelf.session if is_shared else "") if family else None
             parts = SessionParts(self.settings, shelf, ledger, extractor, budget, group, notice=self.notice)
+            if shelf.session != id:
+                await anyio.to_thread.run_sync(parts.remove_unrecorded)
             parts.retrieval.inherits = group is not None and await anyio.to_thread.run_sync(group.has_outputs)
             if self.jobs is not None:
                 assert group is not None

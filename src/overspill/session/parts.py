@@ -85,20 +85,31 @@ class SessionParts:
         self.delivery = Delivery(self.gate, self.outputs, self.retrieval, self.recorder)
         self.calls.stand_in = self.delivery.stand_in
         self.remote: RemoteTools | None = None
+        self._earlier_replies: set[str] = set()
         self._recall()
         keep, earlier = partial(self.keep, count_tokens=True), self.gate.kept.latest()
         self.compactor = Compactor(keep, settings, offered_tools(settings), budget, partial(self._find_readable, earlier))
 
     def _recall(self) -> None:
-        """What happened before the session was opened again."""
+        """What happened before the session was opened again. There may be very many events, and they are read once."""
+        count, add, note = self.ledger.counters.add, self.gate.kept.add, self.gate.names.note
         for event in events.decode_events(self.shelf.journal()):
-            self.ledger.counters.add(event)
+            count(event)
             if isinstance(event, OutputStored):
-                self.gate.kept.add(event.kept)
-                if handles.is_uuid(event.kept.id):
-                    self.gate.names.note(event.kept.id, event.kept.name)
+                kept = event.kept
+                add(kept)
+                if handles.is_uuid(kept.id):
+                    note(kept.id, kept.name_chars)
             elif isinstance(event, JobChanged):
                 self.calls.jobs.background.note_earlier(event)
+            elif reply := events.find_reply(event):
+                self._earlier_replies.add(reply.id)
+
+    def remove_unrecorded(self) -> None:
+        """For a session that was opened again: the process that had it may have died while it stored something. If that cannot be
+        removed, the session works anyway."""
+        with suppress(StoreError):
+            self.shelf.remove_unrecorded(self._earlier_replies.union(self.gate.kept.ids))
 
     def _find_readable(self, earlier: Sequence[Kept], digests: Collection[str]) -> list[Kept]:
         """What the host stored of this, as far as it is still there: what is kept for some days may have been removed since."""
@@ -233,13 +244,5 @@ def _open_shelf(store: Store, settings: Settings, id: str, name: str) -> Shelf:
     retention = "keep" if name else settings.retention
     limits = KeepLimits(settings.keep_days, settings.keep_bytes) if retention == "keep" else None
     shelf = store.open_shelf(id, name=name, retention=retention, limits=limits)
-    if shelf.session != id:
-        # The process that had it may have died while it stored something. If that cannot be removed, the session works anyway.
-        with suppress(StoreError):
-            shelf.remove_unrecorded(_list_recorded(shelf))
     may_wait = is_on_server(store.url) and not isinstance(shelf, WaitingShelf)
     return WaitingShelf(shelf) if may_wait else shelf
-
-
-def _list_recorded(shelf: Shelf) -> set[str]:
-    return {id for event in events.decode_events(shelf.journal()) if (id := events.find_stored(event))}

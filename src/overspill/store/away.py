@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, closing, suppress
 from functools import partial
 from threading import Event, Lock, Thread
@@ -158,7 +158,7 @@ class WaitingShelf:
     def read_on(self, position: int) -> tuple[list[bytes], int]:
         return self._shelf.read_on(position) if self._open_now is None else ([], position)
 
-    def remove_unrecorded(self, recorded: Container[str]) -> int:
+    def remove_unrecorded(self, recorded: Collection[str]) -> int:
         return self._shelf.remove_unrecorded(recorded)
 
     def settle(self) -> None:

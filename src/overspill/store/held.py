@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
-from overspill.store import rules
+from msgspec import Struct
+
+from overspill.store import keep, rules
 from overspill.store.files.journal import Opening
+from overspill.store.keep import KeptItem
 from overspill.store.protocols import Retention, Shelf, ShelfLabel
-from overspill.store.rules import KeptItem
 from overspill.store.writer import OutputParts
 
 
@@ -45,7 +48,7 @@ class HeldSession:
 
     @property
     def family(self) -> str:
-        return rules.family_of(self.name)
+        return keep.family_of(self.name)
 
     @property
     def label(self) -> ShelfLabel:
@@ -62,6 +65,15 @@ class HeldSession:
             return [KeptItem(self.session, "", used, self.size, self.family)]
         complete = [(id, output) for id, output in self.outputs.items() if output.is_complete]
         return [KeptItem(self.session, id, output.used, len(output.data), self.family) for id, output in complete]
+
+
+class HeldContent(Struct):
+    """What the keep limits look at."""
+
+    now: float
+    items: list[KeptItem]
+    bytes: dict[str, int]
+    remove: Callable[[KeptItem], bool]
 
 
 class MemoryReader:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from threading import RLock
 
 from overspill import handles
 from overspill.errors import UnknownHandle
-from overspill.store import rules
-from overspill.store.held import HeldOutput, HeldSession, MemoryReader
+from overspill.store import keep, rules
+from overspill.store.held import HeldContent, HeldOutput, HeldSession, MemoryReader
+from overspill.store.keep import KeptItem
 from overspill.store.keeping import HOUR, KeepGuard
 from overspill.store.listing import SessionIndex
 from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
@@ -80,14 +81,10 @@ class MemoryStore:
         with self._mutex:
             kept = [found for found in self._sessions.values() if found.retention == "keep"]
             items = [item for found in kept for item in found.items()]
-            kept_bytes: dict[str, int] = {}
+            sizes = {found.family: 0 for found in kept}
             for found in kept:
-                kept_bytes[found.family] = kept_bytes.get(found.family, 0) + found.size
-            doomed = rules.expired_items(items, kept_bytes, limits, now=time.time(), family=family)
-            for item in doomed:
-                found = self._sessions[item.session]
-                self._remove_output(found, item.id) if item.id else self._remove(found)
-            return rules.describe_expired(doomed, kept_bytes)
+                sizes[found.family] += found.size
+            return keep.expire(HeldContent(time.time(), items, sizes, self._remove_item), limits, family)
 
     def free(self) -> int:
         return self._quota.left
@@ -117,9 +114,13 @@ class MemoryStore:
 
     def _find_by_name(self, name: str) -> HeldSession | None:
         of_that_name = [found for session in self._index.find(name) if (found := self._sessions[session]).name == name]
-        if any(found.holder for found in of_that_name):
-            raise rules.name_in_use_error(name)
-        return next((found for found in of_that_name if found.retention == "keep"), None)
+        session = keep.choose_named(name, [found.label for found in of_that_name])
+        return None if session is None else self._sessions[session]
+
+    def _remove_item(self, item: KeptItem) -> bool:
+        found = self._sessions[item.session]
+        self._remove_output(found, item.id) if item.id else self._remove(found)
+        return True
 
     def _get_session(self, session: str) -> HeldSession:
         rules.check_id(session)
@@ -180,8 +181,8 @@ class LiveMemoryShelf(MemoryShelf):
         self._held.lines += [line + b"\n" for line in lines[:-1].split(b"\n")]
         self._held.used = time.time()
 
-    def _remove_outputs(self, stays: Callable[[str], bool]) -> int:
-        return self._store.remove_outputs(self._held, [id for id in self._held.outputs if not stays(id)])
+    def _remove_outputs(self, stays: Collection[str]) -> int:
+        return self._store.remove_outputs(self._held, [id for id in self._held.outputs if id not in stays])
 
     def _leave(self) -> None:
         self._store.end_session(self._held)

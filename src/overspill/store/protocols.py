@@ -6,7 +6,7 @@ live until it closes it, and is its only writer. All methods block; callers on a
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Collection, Iterator
 from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct
@@ -115,7 +115,7 @@ class Shelf(Protocol):
         """The journal's lines after a position, which is 0 at first, and the position after them. Some may come twice."""
         ...
 
-    def remove_unrecorded(self, recorded: Container[str]) -> int:
+    def remove_unrecorded(self, recorded: Collection[str]) -> int:
         """Remove the outputs whose ids are not among these, complete or not, and return how many bytes they had. For a shelf that
         was just reopened: a process that died may have left outputs that nobody knows of. What the journal may have failed to
         record stays."""

@@ -1,35 +1,11 @@
-"""Rules of every backend: which ids, names and journal lines are accepted, and what the keep limits remove."""
+"""Rules of every backend: which ids, names and journal lines are accepted, and what is refused."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-from msgspec import Struct
-
 from overspill import handles
 from overspill.errors import BadRequest, MalformedHandle, NameInUse, StoreError
-from overspill.store.protocols import Expired, KeepLimits
 
 _MAX_NAME_CHARS = 200
-DAY = 86_400
-
-
-class KeptItem(Struct, frozen=True):
-    """What the keep limits remove as one: a closed session, or one output of a live session."""
-
-    session: str
-    id: str
-    """The id of the output; empty for a session."""
-    used: float
-    """Unix seconds of the last time it was written or read."""
-    bytes: int
-    family: str = ""
-    """Whose limit it counts towards."""
-
-
-def family_of(name: str) -> str:
-    """Whose limits a session of this name counts towards. Those of no family share theirs."""
-    return name.rpartition("/")[0]
 
 
 def check_id(id: str) -> None:
@@ -79,33 +55,3 @@ def closed_error(what: str) -> StoreError:
 
 def read_only_error(session: str) -> StoreError:
     return StoreError(f"Session {session} was opened for reading only. Only the session itself writes to its shelf.")
-
-
-def expired_items(
-    items: Sequence[KeptItem], kept_bytes: Mapping[str, int], limits: KeepLimits, *, now: float, family: str | None = None
-) -> list[KeptItem]:
-    """Items to remove: those unused for too long, then the longest unused of each family until `kept_bytes`, the size of all that
-    it keeps, is within the limit. Size alone never removes what was used in the last 24 hours, nor, if a family is given, what
-    belongs to another."""
-    excess = {each: kept - limits.bytes for each, kept in kept_bytes.items()}
-    doomed: list[KeptItem] = []
-    for item in sorted(items, key=lambda item: (item.used, item.session, item.id)):
-        unused = now - item.used
-        is_too_much = excess.get(item.family, 0) > 0 and family in (None, item.family)
-        if unused > limits.days * DAY or (is_too_much and unused > DAY):
-            doomed.append(item)
-            excess[item.family] = excess.get(item.family, 0) - item.bytes
-    return doomed
-
-
-def describe_expired(removed: Sequence[KeptItem], kept_bytes: Mapping[str, int]) -> Expired:
-    """`kept_bytes` is what each family kept before these were removed."""
-    left = dict(kept_bytes)
-    for item in removed:
-        left[item.family] = left.get(item.family, 0) - item.bytes
-    return Expired(
-        sessions=[item.session for item in removed if not item.id],
-        outputs=[item.id for item in removed if item.id],
-        bytes=sum(left.values()),
-        families=left,
-    )

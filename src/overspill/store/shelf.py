@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Collection
 from threading import Lock
 
 from overspill import handles
@@ -40,10 +40,10 @@ class BaseShelf:
         self._check_writable()
         self._write_journal(lines)
 
-    def remove_unrecorded(self, recorded: Container[str]) -> int:
+    def remove_unrecorded(self, recorded: Collection[str]) -> int:
         self._check_writable()
         with self._mutex:
-            return self._remove_outputs(lambda id: id in recorded or id in self._writers)
+            return self._remove_outputs({*recorded, *self._writers})
 
     def list_writing(self) -> list[str]:
         return list(self._writers)
@@ -64,7 +64,7 @@ class BaseShelf:
     def _write_journal(self, lines: bytes) -> None:
         raise NotImplementedError
 
-    def _remove_outputs(self, stays: Callable[[str], bool]) -> int:
+    def _remove_outputs(self, stays: Collection[str]) -> int:
         """All but those that stay. Returns how many bytes they had."""
         raise NotImplementedError
 

@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from every_store import MAKERS
 
 import overspill.store
 from overspill import handles
@@ -20,7 +21,7 @@ from overspill.store.away import WaitingStore
 from overspill.store.files.store import FileStore
 from overspill.store.memory import MemoryStore
 from overspill.store.objects.store import ObjectStore
-from overspill.store.open import STORES, open_store, take_tenant
+from overspill.store.open import STORES, is_on_server, open_store, take_tenant
 from overspill.store.postgres.store import PostgresStore
 from overspill.store.protocols import Store
 
@@ -147,3 +148,20 @@ async def test_a_session_stores_its_outputs_at_the_url(tmp_path: Path):
 )
 def test_a_tenant_is_part_of_a_databases_url(url: str, place: str, tenant: str):
     assert take_tenant(url) == (place, tenant)
+
+
+SCHEMES_OF = {
+    "file": {"file"},
+    "memory": {"memory"},
+    "postgresql": {"postgresql", "postgres"},
+    "s3": {"s3", "gs"},
+    "azure": {"az"},
+}
+"""By the kind of store that the tests of every store use."""
+
+
+def test_every_scheme_is_tested_as_a_store_and_known_to_be_away_or_not():
+    """A scheme that is only registered fails here: name it above, beside a kind of `every_store.MAKERS`."""
+    assert set().union(*SCHEMES_OF.values()) == STORES.keys()
+    assert SCHEMES_OF.keys() == MAKERS.keys()
+    assert {scheme for scheme in STORES if is_on_server(f"{scheme}:x")} == STORES.keys() - {"file", "memory"}

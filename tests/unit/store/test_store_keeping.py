@@ -14,8 +14,8 @@ from overspill.errors import StoreError, StoreFull
 from overspill.store.files import layout
 from overspill.store.files.failures import to_store_error
 from overspill.store.files.store import FileStore
+from overspill.store.keep import KeptItem, expired_items
 from overspill.store.protocols import KeepLimits, ShelfLabel
-from overspill.store.rules import KeptItem, expired_items
 
 DAY = 86_400
 ROOM = "What was stored before is still there; free space or set another storeDir."

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import anyio
@@ -17,9 +19,10 @@ from waiting import until
 
 from overspill import handles
 from overspill.errors import StoreFull
-from overspill.store.files import layout, sizes
+from overspill.store.files import index, layout
 from overspill.store.files.journal import Opening
 from overspill.store.files.store import MAX_MEASURED_FIRST, FileStore
+from overspill.store.keep import Measurement
 from overspill.store.protocols import KeepLimits
 from tests.looks import count_looks
 
@@ -46,11 +49,20 @@ def fill(root: Path, count: int, *, days_ago: float = 0) -> list[Path]:
 
 
 def note(root: Path, limits: KeepLimits, families: dict[str, int], *, seconds_ago: float = 0) -> None:
-    with layout.Root(root).open() as directory:
-        sizes.note(directory, limits, families)
-    file = root / layout.hints_directory() / sizes.SIZES
-    t = sizes.Measurement(time.time() - seconds_ago, limits, families)
-    file.write_bytes(sizes.msgspec.json.encode(t))
+    with layout.Root(root).open() as directory, index.open_index(directory, makes=True) as found:
+        assert found is not None
+        found.note(Measurement(limits, families, time.time() - seconds_ago))
+
+
+def recall(root: Path) -> Measurement:
+    with layout.Root(root).open() as directory, index.open_index(directory) as found:
+        measured = found and found.recall()
+    assert measured is not None
+    return measured
+
+
+def index_of(root: Path) -> Path:
+    return root / layout.hints_directory() / index.FILE
 
 
 def write(store: FileStore, size: int, limits: KeepLimits = WEEK) -> str:
@@ -101,7 +113,7 @@ async def test_what_is_too_old_is_removed_after_the_session_has_opened(root: Pat
 def test_the_first_output_in_a_store_that_was_never_measured_is_counted_from_a_measurement(root: Path):
     limits = KeepLimits(7, 2_000)
     write(FileStore(root), 1_500, limits)
-    (root / layout.hints_directory() / sizes.SIZES).unlink(missing_ok=True)
+    index_of(root).unlink()
     with pytest.raises(StoreFull, match="keepBytes"):
         write(FileStore(root), 1_500, limits)
 
@@ -113,10 +125,7 @@ def test_what_short_processes_write_is_counted_though_none_of_them_measures(root
         store = FileStore(root)
         write(store, 3_000, limits)
         store.close()
-    with layout.Root(root).open() as directory:
-        measured = sizes.recall(directory)
-    assert measured is not None
-    assert measured.families == {"mine": 9_000}
+    assert recall(root).families == {"mine": 9_000}
     with pytest.raises(StoreFull, match="keepBytes"):
         write(FileStore(root), 3_000, limits)
 
@@ -145,10 +154,7 @@ def test_a_process_that_ends_soon_applies_limits_that_were_not_applied_for_a_day
     store.open_shelf(handles.new(), retention="keep", limits=WEEK).close()
     store.close()
     assert not old.exists()
-    with layout.Root(root).open() as directory:
-        measured = sizes.recall(directory)
-    assert measured is not None
-    assert measured.age < DAY
+    assert recall(root).age < DAY
 
 
 async def test_stricter_limits_than_those_that_were_applied_lately_are_applied(root: Path):
@@ -185,13 +191,24 @@ async def test_what_a_killed_process_left_is_removed_after_the_next_one_has_open
     store.close()
 
 
+def put(file: Path, content: object) -> None:
+    with closing(sqlite3.connect(file, isolation_level=None)) as rows:
+        rows.execute("INSERT OR REPLACE INTO notes VALUES ('measured', ?)", (content,))
+
+
+def replace(file: Path, make: Callable[[], object]) -> None:
+    file.unlink()
+    make()
+
+
 WRONG: dict[str, Callable[[Path, Path], object]] = {
-    "a link": lambda file, other: file.symlink_to(other),
-    "a pipe": lambda file, other: os.mkfifo(file),
-    "a directory": lambda file, other: file.mkdir(),
-    "torn": lambda file, other: file.write_bytes(b'{"t":1'),
-    "huge": lambda file, other: file.write_bytes(b'{"t":1,"limits":{"days":7,"bytes":1},"families":{' + b" " * 5_000_000),
-    "of another kind": lambda file, other: file.write_bytes(b'{"t":1e999,"limits":[],"families":{"x":"y"}}'),
+    "a link": lambda file, other: replace(file, lambda: file.symlink_to(other)),
+    "a pipe": lambda file, other: replace(file, lambda: os.mkfifo(file)),
+    "a directory": lambda file, other: replace(file, file.mkdir),
+    "torn": lambda file, other: put(file, b'{"t":1'),
+    "huge": lambda file, other: put(file, b'{"t":1,"limits":{"days":7,"bytes":1},"families":{' + b" " * 5_000_000),
+    "of another kind": lambda file, other: put(file, b'{"t":1e999,"limits":[],"families":{"x":"y"}}'),
+    "no text": lambda file, other: put(file, 7),
 }
 
 
@@ -200,9 +217,7 @@ def test_a_note_that_is_not_ours_or_cannot_be_parsed_is_ignored(root: Path, tmp_
     other = tmp_path / "other"
     other.write_bytes(b"mine")
     note(root, WEEK, {})
-    file = root / layout.hints_directory() / sizes.SIZES
-    file.unlink()
-    WRONG[wrong](file, other)
+    WRONG[wrong](index_of(root), other)
     write(FileStore(root), 1_000)
     assert other.read_bytes() == b"mine"
 
@@ -217,7 +232,4 @@ def test_all_count_that_end_at_the_same_time(root: Path):
         writer.commit()
     with ThreadPoolExecutor(len(stores)) as pool:
         list(pool.map(FileStore.close, stores))
-    with layout.Root(root).open() as directory:
-        measured = sizes.recall(directory)
-    assert measured is not None
-    assert measured.families == {"mine": 3_000}
+    assert recall(root).families == {"mine": 3_000}

@@ -1,16 +1,16 @@
-"""The folder of names: how a session is found by its name without looking at the others, and what happens if it is wrong."""
+"""The index of names: how a session is found by its name without looking at the others, and what happens if it is wrong."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import shutil
 import signal
+import sqlite3
 import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,7 @@ from commands import SOURCE
 from overspill import handles
 from overspill.errors import NameInUse, StoreError
 from overspill.store.files import layout
+from overspill.store.files.index import FILE
 from overspill.store.files.store import FileStore
 from overspill.store.protocols import KeepLimits
 from tests.looks import count_looks
@@ -46,8 +47,17 @@ def folder_of(root: Path) -> Path:
     return root / layout.hints_directory()
 
 
-def hint_of(root: Path, name: str) -> Path:
-    return folder_of(root) / f"name-{hashlib.sha256(name.encode()).hexdigest()}"
+def index_of(root: Path) -> Path:
+    return folder_of(root) / FILE
+
+
+def ask(root: Path, statement: str, *values: object) -> list[tuple[str, ...]]:
+    with closing(sqlite3.connect(index_of(root), isolation_level=None)) as rows:
+        return rows.execute(statement, values).fetchall()
+
+
+def names_in(root: Path) -> set[str]:
+    return {name for (name,) in ask(root, "SELECT name FROM names")} if index_of(root).exists() else set()
 
 
 def reopen(store: FileStore, name: str) -> str:
@@ -91,7 +101,7 @@ def test_a_store_without_the_folder_finds_every_name_and_has_it_again(store: Fil
     sessions = {name: keep(tmp_path, name) for name in ("one", "two", "family/three")}
     shutil.rmtree(folder_of(tmp_path))
     assert reopen(store, "two") == sessions["two"]
-    assert {name for name in sessions if hint_of(tmp_path, name).exists()} == set(sessions)
+    assert names_in(tmp_path) == set(sessions)
     assert {name: reopen(store, name) for name in sessions} == sessions
 
 
@@ -123,42 +133,67 @@ def test_a_folder_that_others_may_enter_is_refused_until_it_is_private(store: Fi
     assert reopen(store, "notes") == session
 
 
-WRONG: dict[str, Callable[[Path, str], bytes]] = {
-    "empty": lambda root, session: b"",
-    "torn": lambda root, session: b'{"run":"overspill-',
-    "not JSON": lambda root, session: b"\xff\x00{",
-    "huge": lambda root, session: json.dumps({"run": "overspill-000000000000", "session": session}).encode() + b" " * 10_000_000,
-    "nested": lambda root, session: b"[" * 100_000,
-    "of a session that is gone": lambda root, session: hint("overspill-000000000000", session),
-    "of a session with another name": lambda root, session: hint(*place_of(root, "others")),
-    "of a path outside": lambda root, session: hint("../elsewhere", session),
-    "of a path as a session": lambda root, session: hint(place_of(root, "notes")[0], "../../elsewhere"),
+WRONG: dict[str, Callable[[Path, str], object]] = {
+    "empty": lambda root, session: index_of(root).write_bytes(b""),
+    "torn": lambda root, session: index_of(root).write_bytes(index_of(root).read_bytes()[:5000]),
+    "no database": lambda root, session: index_of(root).write_bytes(b"\xff\x00{" * 5000),
+    "overwritten in the middle": lambda root, session: overwrite(index_of(root), 4096),
+    "overwritten at the end": lambda root, session: overwrite(index_of(root), -4096),
+    "without a table": lambda root, session: ask(root, "DROP TABLE names"),
+    "of another program": lambda root, session: replace_with(root, "CREATE TABLE names (x)"),
+    "of an earlier version": lambda root, session: ask(root, "DROP TABLE notes"),
+    "of a later version": lambda root, session: ask(root, "ALTER TABLE names ADD COLUMN more TEXT"),
+    "with a trigger": lambda root, session: ask(root, "CREATE TRIGGER t AFTER INSERT ON names BEGIN DELETE FROM names; END"),
+    "in another mode": lambda root, session: ask(root, "PRAGMA journal_mode = WAL"),
+    "of a session that is gone": lambda root, session: point(root, "overspill-000000000000", session),
+    "of a session with another name": lambda root, session: point(root, *place_of(root, "others")),
+    "of a path outside": lambda root, session: point(root, "../elsewhere", session),
+    "of a path as a session": lambda root, session: point(root, place_of(root, "notes")[0], "../../elsewhere"),
+    "no text": lambda root, session: point(root, b"\xff", 7),
+    "without the name": lambda root, session: (ask(root, "DELETE FROM names"), ask(root, "DELETE FROM notes")),
+    "from before the machine started": lambda root, session: (
+        ask(root, "DELETE FROM names"),
+        ask(root, "UPDATE notes SET kind = 'whole since another time'"),
+    ),
 }
 
 
-def hint(run: str, session: str) -> bytes:
-    return json.dumps({"run": run, "session": session}).encode()
+def overwrite(path: Path, at: int) -> None:
+    data = bytearray(path.read_bytes())
+    at %= len(data)
+    data[at : at + 4096] = b"\xaa" * 4096
+    path.write_bytes(data)
 
 
-def place_of(root: Path, name: str) -> tuple[str, str]:
-    found = json.loads(hint_of(root, name).read_bytes())
-    return found["run"], found["session"]
+def replace_with(root: Path, statement: str) -> None:
+    index_of(root).unlink()
+    ask(root, statement)
 
 
+def point(root: Path, run: object, session: object) -> None:
+    ask(root, "UPDATE names SET run = ?, session = ? WHERE name = 'notes'", run, session)
+
+
+def place_of(root: Path, name: str) -> tuple[str, ...]:
+    return ask(root, "SELECT run, session FROM names WHERE name = ?", name)[0]
+
+
+@pytest.mark.promise("nothing-lost")
 @pytest.mark.parametrize("wrong", WRONG)
-def test_a_wrong_hint_is_not_believed_and_put_right(store: FileStore, tmp_path: Path, wrong: str):
-    session, _ = keep(tmp_path, "notes"), keep(tmp_path, "others")
+def test_a_wrong_index_is_not_believed_and_put_right(store: FileStore, tmp_path: Path, wrong: str):
+    session, other = keep(tmp_path, "notes"), keep(tmp_path, "others")
     right = place_of(tmp_path, "notes")
-    hint_of(tmp_path, "notes").write_bytes(WRONG[wrong](tmp_path, session))
+    WRONG[wrong](tmp_path, session)
     assert reopen(store, "notes") == session
     assert place_of(tmp_path, "notes") == right
+    assert reopen(store, "others") == other
 
 
-def test_a_hint_leads_to_nothing_outside_the_store(tmp_path: Path):
+def test_a_name_leads_to_nothing_outside_the_store(tmp_path: Path):
     session = keep(tmp_path / "root", "notes")
     inside = tmp_path / "root" / place_of(tmp_path / "root", "notes")[0]
     shutil.copytree(inside, tmp_path / "elsewhere")
-    hint_of(tmp_path / "root", "notes").write_bytes(hint("../elsewhere", session))
+    point(tmp_path / "root", "../elsewhere", session)
     store = FileStore(tmp_path / "root")
     shelf = store.open_shelf(handles.new(), name="notes", retention="keep")
     assert shelf.directory.path.parent.resolve() == inside
@@ -166,25 +201,56 @@ def test_a_hint_leads_to_nothing_outside_the_store(tmp_path: Path):
 
 
 IN_ITS_PLACE: dict[str, Callable[[Path, Path], object]] = {
-    "a link to another file": lambda hint, other: hint.symlink_to(other),
-    "a link to nowhere": lambda hint, other: hint.symlink_to(other.with_name("nowhere")),
-    "a pipe": lambda hint, other: os.mkfifo(hint),
-    "a directory": lambda hint, other: hint.mkdir(),
+    "a link to another file": lambda place, other: place.symlink_to(other),
+    "a link to nowhere": lambda place, other: place.symlink_to(other.with_name("nowhere")),
+    "a pipe": lambda place, other: os.mkfifo(place),
+    "a directory": lambda place, other: place.mkdir(),
 }
 
 
 @pytest.mark.parametrize("kind", IN_ITS_PLACE)
-def test_what_is_no_file_in_place_of_a_hint_is_refused_and_left_alone(store: FileStore, tmp_path: Path, kind: str):
-    keep(tmp_path / "root", "notes")
+def test_what_is_no_file_in_place_of_the_index_is_left_alone_and_names_are_found_without_it(tmp_path: Path, kind: str):
+    root = tmp_path / "root"
+    session = keep(root, "notes")
     other = tmp_path / "other"
     other.write_bytes(b"mine")
-    place = hint_of(tmp_path / "root", "notes")
+    place = index_of(root)
     place.unlink()
     IN_ITS_PLACE[kind](place, other)
     before = place.lstat()
-    with pytest.raises(StoreError):
-        FileStore(tmp_path / "root").open_shelf(handles.new(), name="notes", retention="keep")
+    store = FileStore(root)
+    held = store.open_shelf(handles.new(), name="notes", retention="keep")
+    assert held.session == session
+    with pytest.raises(NameInUse):
+        FileStore(root).open_shelf(handles.new(), name="notes", retention="keep")
+    store.close()
     assert (place.lstat().st_ino, other.read_bytes()) == (before.st_ino, b"mine")
+    assert not other.with_name("nowhere").exists()
+
+
+def test_a_store_whose_index_another_process_holds_is_listed_and_takes_sessions_without_a_name(store: FileStore, tmp_path: Path):
+    session = keep(tmp_path, "notes")
+    with closing(sqlite3.connect(index_of(tmp_path), isolation_level=None)) as rows:
+        rows.execute("BEGIN EXCLUSIVE")
+        assert [label.session for label in store.shelves(family="notes")] == [session]
+        assert store.open_shelf(handles.new()).session
+        with pytest.raises(StoreError, match="If that process is stopped, continue or end it"):
+            reopen(store, "notes")
+    assert reopen(store, "notes") == session
+
+
+def test_names_that_an_earlier_version_gave_are_found_and_it_finds_ours(store: FileStore, tmp_path: Path):
+    """It had a file for each name, and one that says that no name is missing."""
+    session = keep(tmp_path, "notes")
+    index_of(tmp_path).unlink()
+    for file in ("whole", "sizes", "name-" + 64 * "0"):
+        (folder_of(tmp_path) / file).touch(0o600)
+    assert reopen(store, "notes") == session
+    assert [path.name for path in folder_of(tmp_path).iterdir()] == [FILE]
+    kept = keep(tmp_path, "theirs")
+    ask(tmp_path, "DELETE FROM names WHERE name = 'theirs'")
+    (folder_of(tmp_path) / "whole").touch(0o600)
+    assert reopen(store, "theirs") == kept
 
 
 def test_one_directory_that_cannot_be_trusted_keeps_no_other_name_from_opening(store: FileStore, tmp_path: Path):
@@ -201,11 +267,11 @@ def test_one_directory_that_cannot_be_trusted_keeps_no_other_name_from_opening(s
 
 
 @pytest.mark.parametrize("retention", ["session", "process", "keep"])
-def test_a_hint_goes_with_its_session_and_the_folder_with_the_last_hint(store: FileStore, tmp_path: Path, retention):
+def test_a_name_goes_with_its_session_and_the_index_with_the_last_name(store: FileStore, tmp_path: Path, retention):
     kept = keep(tmp_path, "notes")
     store.open_shelf(handles.new(), name="others", retention=retention).close()
     store.close()
-    assert hint_of(tmp_path, "others").exists() == (retention == "keep")
+    assert ("others" in names_in(tmp_path)) == (retention == "keep")
     gone = FileStore(tmp_path).expire(KeepLimits(-1, 0)).sessions
     assert kept in gone
     assert list(tmp_path.iterdir()) == []
@@ -222,13 +288,18 @@ def test_an_emptied_name_is_new_and_leaves_nothing_if_its_session_cannot_begin(s
 
 
 OPEN_AND_STOP = """
-import os, signal, sys, time
+import os, signal, sys
 from pathlib import Path
-from overspill.store.files import hints, layout, names
-with layout.Root(Path(sys.argv[1])).open() as root, hints.open_folder(root) as folder:
-    with names.hold(root, folder, "notes", time.monotonic() + 60):
-        print("held", flush=True)
-        os.kill(os.getpid(), signal.SIGSTOP)
+from overspill import handles
+from overspill.store.files.run import StoreRun
+from overspill.store.files.store import FileStore
+
+def stop(self, wanted, limits):
+    print("held", flush=True)
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+StoreRun.create_shelf = stop
+FileStore(Path(sys.argv[1])).open_shelf(handles.new(), name="notes", retention="keep")
 """
 
 
@@ -239,7 +310,7 @@ def run(code: str, root: Path) -> subprocess.Popen[str]:
 
 
 def test_a_process_that_is_stopped_while_it_opens_a_name_holds_up_only_that_name(store: FileStore, tmp_path: Path):
-    session = keep(tmp_path, "notes")
+    keep(tmp_path, "before")
     with run(OPEN_AND_STOP, tmp_path) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "held\n"
@@ -247,7 +318,7 @@ def test_a_process_that_is_stopped_while_it_opens_a_name_holds_up_only_that_name
         with pytest.raises(StoreError, match="If that process is stopped, continue or end it"):
             reopen(store, "notes")
         process.kill()
-    assert reopen(store, "notes") == session
+    assert reopen(store, "notes") == reopen(store, "notes")
 
 
 OPEN_MANY = """
@@ -289,6 +360,5 @@ def test_two_stores_never_have_one_name_at_the_same_time(store: FileStore, tmp_p
     for _ in range(2):
         with pytest.raises(NameInUse):
             FileStore(tmp_path).open_shelf(handles.new(), name="notes", retention="keep")
-        hint_of(tmp_path, "notes").unlink()
-        (folder_of(tmp_path) / "whole").unlink()
+        index_of(tmp_path).unlink()
     held.close()

@@ -20,7 +20,7 @@ pytestmark = [
 
 # The interpreter may lie where only root can go, so everything is loaded before root becomes somebody else.
 BECOME = """
-import os, sys, tempfile
+import os, sqlite3, sys, tempfile
 from pathlib import Path
 from overspill import handles
 from overspill.store.files import layout, lock

@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from overspill.errors import StoreError
-from overspill.store.files import layout, lock, names
+from overspill.store.files import index, layout, lock
 from overspill.store.files.journal import Opening, read_opening
-from overspill.store.files.layout import Directory
-from overspill.store.files.survey import Place
+from overspill.store.files.layout import Directory, Place
 
 
 def remove_session(root: Directory, run: Directory, session: str, directory: Directory) -> None:
@@ -27,7 +26,7 @@ def remove_session(root: Directory, run: Directory, session: str, directory: Dir
         if error.errno not in (errno.ENOENT, errno.ENOTEMPTY):
             raise
     if name:
-        names.forget(root, name, Place(run.path.name, session))
+        index.forget(root, name, Place(run.path.name, session))
 
 
 def remove_free_session(root: Directory, run: Directory, session: str, *, unused_since: float | None = None) -> bool:
@@ -44,7 +43,7 @@ def remove_unfinished(root: Directory, place: Place) -> int:
     # What cannot be removed must not stop a session from starting.
     with suppress(OSError, StoreError), place.open(root) as directory, lock.hold_if_free(directory) as is_held:
         if is_held:
-            return layout.remove_outputs(directory, is_doomed=lambda name: name.endswith(layout.PART))
+            return layout.remove_outputs(directory, [name for name in directory.names() if name.endswith(layout.PART)])
     return 0
 
 

@@ -1,48 +1,41 @@
-"""What the keep limits look at in a root, and how one output is removed while its session is live."""
+"""What a root keeps, as the keep limits look at it, and how one output is removed while its session is live."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable
 from contextlib import suppress
 
-from msgspec.structs import replace
-
 from overspill import handles
-from overspill.store import rules
-from overspill.store.files import layout
-from overspill.store.files.clearing import last_used
-from overspill.store.files.layout import PART, Directory
-from overspill.store.files.survey import Place, ShelfIndex, Visit
-from overspill.store.rules import KeptItem
+from overspill.store import keep
+from overspill.store.files import clearing, layout
+from overspill.store.files.layout import PART, Directory, Place
+from overspill.store.files.survey import ShelfIndex, Visit
+from overspill.store.keep import KeptItem
 
 
-class KeptContent:
-    """Everything that is kept in a root, measured without stopping anybody who writes there meanwhile."""
+class KeptFiles:
+    """`remove` removes an item from its place. What processes were writing when they died goes as it is found."""
 
-    def __init__(self, root: Directory, index: ShelfIndex) -> None:
+    def __init__(self, root: Directory, index: ShelfIndex, remove: Callable[[Place, KeptItem], bool]) -> None:
+        self.now = time.time()
         self.items: list[KeptItem] = []
         self.bytes: dict[str, int] = {}
-        """The size of everything that a family keeps, including what cannot be removed."""
         self.places: dict[str, Place] = {}
         self.outputs: dict[str, set[str]] = {}
         """The outputs of each live session, including those that are still being written."""
-        self.unfinished: list[Place] = []
-        """Closed sessions with outputs that nobody writes any more."""
-        index.visit(root, self._add)
+        self._remove = remove
+        for visit in index.visit(root):
+            if visit.opening.retention == "keep":
+                self._add(root, visit)
 
-    def note_freed(self, freed: Mapping[str, int]) -> None:
-        """So many bytes of these closed sessions are gone."""
-        for item in self.items:
-            self.bytes[item.family] -= 0 if item.id else freed.get(item.session, 0)
-        self.items = [replace(item, bytes=item.bytes - freed.get(item.session, 0)) for item in self.items]
+    def remove(self, item: KeptItem) -> bool:
+        return self._remove(self.places[item.session], item)
 
-    def _add(self, visit: Visit) -> None:
-        if visit.opening.retention != "keep":
-            return
+    def _add(self, root: Directory, visit: Visit) -> None:
         place, files = visit.place, layout.measure_files(visit.directory)
         size = sum(size for size, _ in files.values())
-        family = rules.family_of(visit.opening.name)
-        self.bytes[family] = self.bytes.get(family, 0) + size
+        family = keep.family_of(visit.opening.name)
         self.places[place.session] = place
         if visit.label.live:
             self.outputs[place.session] = {name.removesuffix(PART) for name in files}
@@ -50,9 +43,10 @@ class KeptContent:
                 KeptItem(place.session, name, used, size, family) for name, (size, used) in files.items() if handles.is_uuid(name)
             ]
         else:
-            self.items.append(KeptItem(place.session, "", last_used(files), size, family))
             if any(name.endswith(PART) for name in files):
-                self.unfinished.append(place)
+                size -= clearing.remove_unfinished(root, place)
+            self.items.append(KeptItem(place.session, "", clearing.last_used(files), size, family))
+        self.bytes[family] = self.bytes.get(family, 0) + size
 
 
 def remove_output(root: Directory, place: Place, item: KeptItem) -> bool:

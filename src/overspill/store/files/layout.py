@@ -10,7 +10,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Callable, Container
+from collections.abc import Container, Iterable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -101,6 +101,17 @@ class Directory:
 
 def session_directory(session: str) -> str:
     return _SESSION + session
+
+
+class Place(Struct, frozen=True):
+    """Where one session is below the root."""
+
+    run: str
+    session: str
+
+    def open(self, root: Directory) -> Directory:
+        with root.open_directory(self.run) as run:
+            return run.open_directory(session_directory(self.session))
 
 
 class Root(Struct, frozen=True):
@@ -224,26 +235,23 @@ def _find(directory: Directory, name: str) -> os.stat_result | None:
 def sweep(session: Directory) -> None:
     """Remove what we created in it: outputs first, then the journal, and the lock last, so that an interrupted sweep leaves a
     shelf that the next start recognises as abandoned."""
-    remove_outputs(session, is_doomed=lambda _: True)
+    remove_outputs(session, session.names())
     for name in (JOURNAL, LOCK):
         _remove_own_file(session, name)
 
 
-def remove_outputs(session: Directory, *, is_doomed: Callable[[str], bool]) -> int:
-    """Remove the outputs whose file names say so, complete or not. Returns how many bytes they had."""
-    doomed = [name for name in session.names() if handles.is_uuid(name.removesuffix(PART)) and is_doomed(name)]
-    return sum(_remove_own_file(session, name) for name in doomed)
+def remove_outputs(session: Directory, names: Iterable[str]) -> int:
+    """Remove those of these files that are outputs, complete or not. Returns how many bytes they had."""
+    return sum(_remove_own_file(session, name) for name in names if handles.is_uuid(name.removesuffix(PART)))
 
 
 def measure_files(session: Directory) -> dict[str, tuple[int, float]]:
     """The size of each file and when it was last used, by name."""
     files: dict[str, tuple[int, float]] = {}
-    for listed in session.names():
-        for name in (listed, listed.removesuffix(PART)):  # it may have been completed since it was listed
-            with suppress(FileNotFoundError):
-                found = session.stat(name)
-                files[name] = found.st_size, found.st_mtime
-                break
+    for name in session.names():
+        # It may have been completed since it was listed.
+        if found := _find(session, name) or _find(session, name := name.removesuffix(PART)):
+            files[name] = found.st_size, found.st_mtime
     return files
 
 

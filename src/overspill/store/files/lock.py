@@ -137,18 +137,17 @@ def _wait_for(root: Directory, name: str, deadline: float) -> Generator[Director
             yield None
             return
         opened.callback(os.close, fd)
-        lock_before(fd, deadline, root)
+        if not try_lock_within(fd, deadline - time.monotonic()):  # its holder may be stopped
+            raise too_long_error(root)
         opened.callback(fcntl.flock, fd, fcntl.LOCK_UN)
         yield directory if is_there(directory, fd) else None
 
 
-def lock_before(fd: int, deadline: float, root: Directory) -> None:
-    """Lock a file by which names are assigned. Raises StoreError at the deadline, since its holder may be stopped."""
-    if not try_lock_within(fd, deadline - time.monotonic()):
-        raise StoreError(
-            f"Could not open a named session in {root.path}: another process has been opening one there for too long. "
-            "If that process is stopped, continue or end it. A session without a name can be opened meanwhile."
-        )
+def too_long_error(root: Directory) -> StoreError:
+    return StoreError(
+        f"Could not open a named session in {root.path}: another process has been opening one there for too long. "
+        "If that process is stopped, continue or end it. A session without a name can be opened meanwhile."
+    )
 
 
 def try_lock_within(fd: int, seconds: float) -> bool:
@@ -170,10 +169,10 @@ def _lock_unless_held(fd: int) -> bool:
     return True
 
 
-def is_there(directory: Directory, fd: int, name: str = LOCK) -> bool:
-    """Whether this open file still has that name."""
+def is_there(directory: Directory, fd: int) -> bool:
+    """Whether this open file is still the lock."""
     try:
-        return os.path.samestat(os.fstat(fd), directory.stat(name))
+        return os.path.samestat(os.fstat(fd), directory.stat(LOCK))
     except FileNotFoundError:
         return False
 

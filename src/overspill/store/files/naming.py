@@ -1,129 +1,142 @@
-"""Open the session of a name: the kept one that has it, or a new one that gets it. One process at a time does that for a name."""
+"""Open the session of a name: the kept one that has it, or a new one that gets it. One process at a time gets a name."""
 
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 
+from overspill.errors import StoreError
 from overspill.store import rules
-from overspill.store.files import hints, lock, names
+from overspill.store.files import index, lock
+from overspill.store.files.index import Index, IndexAway, IndexDamaged
 from overspill.store.files.journal import Opening, read_opening
-from overspill.store.files.layout import Directory
-from overspill.store.files.names import NameEntry
+from overspill.store.files.layout import Directory, Place
 from overspill.store.files.run import StoreRun
 from overspill.store.files.shelf import LiveFileShelf
-from overspill.store.files.survey import Place, ShelfIndex
+from overspill.store.files.survey import ShelfIndex
 from overspill.store.protocols import KeepLimits
 
+_PAUSE_SECONDS = 0.01  # between two looks at a session that another process makes
 
-class NamedShelves:
-    """`index` lists the sessions of a store that has no hints yet, or a wrong one."""
 
-    def __init__(self, index: ShelfIndex, max_wait_seconds: float) -> None:
-        self._index = index
-        self._max_wait_seconds = max_wait_seconds
+class NamedOpening:
+    """`sessions` lists those of a store whose index is missing or wrong. `patience`: seconds to wait for other processes."""
 
-    def open(self, root: Directory, run: StoreRun, wanted: Opening, limits: KeepLimits | None) -> LiveFileShelf:
+    def __init__(
+        self, sessions: ShelfIndex, root: Directory, run: StoreRun, wanted: Opening, limits: KeepLimits | None, patience: float
+    ) -> None:
+        self._sessions, self._root, self._run = sessions, root, run
+        self._wanted, self._name, self._limits = wanted, wanted.name, limits
+        self._is_unique = rules.is_unique(wanted.name, wanted.session)
+        self._patience, self._deadline = patience, time.monotonic() + patience
+
+    def open(self) -> LiveFileShelf:
         try:
             while True:
-                with hints.open_folder(root, makes=True) as folder:
-                    if folder is None:
-                        shelf = self._open_by_listing(root, run, wanted, limits)
-                    else:
-                        shelf = self._open_by_hint(root, folder, run, wanted, limits)
-                if shelf is not None:
-                    return shelf
+                try:
+                    with index.open_index(self._root, makes=True, within=self._patience) as names:
+                        shelf = self._open_by_listing() if names is None else self._open_by_name(names)
+                    if shelf is not None:
+                        return shelf
+                except (IndexAway, IndexDamaged) as error:
+                    if time.monotonic() >= self._deadline:
+                        raise lock.too_long_error(self._root) from error
+                    time.sleep(_PAUSE_SECONDS)
         except BaseException:
-            names.remove_folder_if_empty(root)
+            index.forget(self._root)
             raise
 
-    def _open_by_hint(
-        self, root: Directory, folder: Directory, run: StoreRun, wanted: Opening, limits: KeepLimits | None
-    ) -> LiveFileShelf | None:
-        """None if another process has removed the folder, with the last name in it."""
-        with ExitStack() as held:
-            try:
-                if not _is_unique(wanted):
-                    self._fill(root, folder)
-                deadline = time.monotonic() + self._max_wait_seconds
-                entry = held.enter_context(names.hold(root, folder, wanted.name, deadline))
-            except FileNotFoundError:
-                return None
-            shelf = self._reopen_hinted(root, folder, entry, run, wanted, limits)
-            return shelf or _create(entry, run, wanted, limits)
-
-    def _open_by_listing(
-        self, root: Directory, run: StoreRun, wanted: Opening, limits: KeepLimits | None
-    ) -> LiveFileShelf | None:
-        """Where another user keeps us from having hints. None if not any more."""
-        if not _is_unique(wanted):
-            self._index.learn(root)  # before others have to wait for us
-            with lock.hold_alone(root, within=self._max_wait_seconds), hints.open_folder(root) as folder:
-                if folder is not None:
-                    return None
-                place = self._find(root, wanted.name)
-                shelf = _reopen(root, place, run, wanted.name, limits) if place else None
-                return shelf or run.create_shelf(wanted, limits)
-        return run.create_shelf(wanted, limits)
-
-    def _fill(self, root: Directory, folder: Directory) -> None:
-        """Give every session of a name its hint. Alone, because where there are no hints, names are assigned by listing."""
-        if names.is_whole(folder):
-            return
-        self._index.learn(root)  # before others have to wait for us
-        with lock.hold_alone(root, within=self._max_wait_seconds):
-            if not names.is_whole(folder):
-                found, refusals = self._index.list_openings(root)
-                names.fill(folder, found, is_all=not refusals)
-
-    def _reopen_hinted(
-        self, root: Directory, folder: Directory, entry: NameEntry, run: StoreRun, wanted: Opening, limits: KeepLimits | None
-    ) -> LiveFileShelf | None:
-        if entry.place and (shelf := _reopen(root, entry.place, run, wanted.name, limits)):
+    def _open_by_name(self, names: Index) -> LiveFileShelf | None:
+        """None if another process has been faster."""
+        if not self._is_unique:
+            self._fill(names)
+        place = names.find(self._name)
+        if place and (shelf := self._reopen(place)):
             return shelf
-        if _is_unique(wanted) or (entry.is_new and names.is_whole(folder)):
+        if place and self._is_being_made(place):
+            raise IndexAway("Another process is opening the session.")
+        is_new = self._is_unique or (place is None and names.is_whole)
+        found = None if is_new else self._find()
+        chosen = found or Place(self._run.name, self._wanted.session)
+        if not names.put(self._name, chosen, instead_of=place):
             return None
-        place = self._find(root, wanted.name)
-        if place is None:
-            return None
-        entry.write(place)
-        return _reopen(root, place, run, wanted.name, limits)
+        return self._reopen(found) if found else self._create(names, chosen)
 
-    def _find(self, root: Directory, name: str) -> Place | None:
-        found = self._index.find_named(root, name)
+    def _open_by_listing(self) -> LiveFileShelf | None:
+        """Where something else has the place of the index. None if not any more."""
+        if self._is_unique:
+            return self._create_unnoted()
+        self._sessions.learn(self._root)  # before others have to wait for us
+        with self._hold_alone(), index.open_index(self._root) as names:
+            if names is not None:
+                return None
+            found = self._find()
+            return (self._reopen(found) if found else None) or self._create_unnoted()
+
+    def _fill(self, names: Index) -> None:
+        """Give every name its session. Alone, because where there is no index, names are assigned by listing."""
+        if names.is_whole:
+            return
+        self._sessions.learn(self._root)  # before others have to wait for us
+        with self._hold_alone():
+            if not names.is_whole:
+                found, refusals = self._sessions.list_openings(self._root)
+                found.sort(key=lambda each: (each[1].retention != "keep", each[0].session))  # the first of a name gets it
+                names.fill([(opening.name, place) for place, opening in found if opening.name], is_all=not refusals)
+
+    def _hold_alone(self) -> AbstractContextManager[None]:
+        return lock.hold_alone(self._root, within=self._deadline - time.monotonic())
+
+    def _create_unnoted(self) -> LiveFileShelf:
+        return self._run.create_shelf(self._wanted, self._limits)
+
+    def _create(self, names: Index, place: Place) -> LiveFileShelf:
+        try:
+            shelf = self._create_unnoted()
+        except BaseException:
+            with suppress(StoreError):
+                names.remove(self._name, place)
+            raise
+        if not names.is_there() or names.find(self._name) != place:  # it was replaced, without this name
+            shelf.discard()
+            raise IndexDamaged("The index of names was replaced. Try again.")
+        return shelf
+
+    def _reopen(self, place: Place) -> LiveFileShelf | None:
+        """None if there is no kept session of that name in that place. Raises NameInUse while another process has it."""
+        try:
+            with ExitStack() as undo:
+                directory = undo.enter_context(place.open(self._root))
+                opening = read_opening(place.session, directory)
+                if opening is None or opening.name != self._name:
+                    return None
+                if opening.retention != "keep":
+                    if lock.is_held(directory):
+                        raise rules.name_in_use_error(self._name)
+                    return None
+                undo.pop_all()
+            return self._run.reopen_shelf(place.session, directory, self._name, self._limits)
+        except FileNotFoundError:  # another process has applied its keep limits
+            return None
+
+    def _is_being_made(self, place: Place) -> bool:
+        """Whether the process that took the name lives, and its session has no first line yet."""
+        with suppress(FileNotFoundError), self._root.open_directory(place.run) as run:
+            if place.run == self._run.name or not lock.is_held(run):
+                return False
+            with suppress(FileNotFoundError), place.open(self._root) as directory:
+                return read_opening(place.session, directory) is None and lock.is_held(directory)
+            return True
+        return False
+
+    def _find(self) -> Place | None:
+        found = self._sessions.find_named(self._root, self._name)
         for place, label in found.shelves:
             if label.retention == "keep":
                 return place
             if label.live:
-                raise rules.name_in_use_error(name)
+                raise rules.name_in_use_error(self._name)
         # A shelf that cannot be trusted may have this name. Opening a second one would look as if everything had been lost.
         if found.refusals:
             raise found.refusals[0]
         return None
-
-
-def _create(entry: NameEntry, run: StoreRun, wanted: Opening, limits: KeepLimits | None) -> LiveFileShelf:
-    try:
-        entry.write(Place(run.name, wanted.session))
-        return run.create_shelf(wanted, limits)
-    except BaseException:
-        entry.remove()
-        raise
-
-
-def _reopen(root: Directory, place: Place, run: StoreRun, name: str, limits: KeepLimits | None) -> LiveFileShelf | None:
-    """None if there is no kept session of that name in that place. Raises NameInUse while another process has it."""
-    try:
-        with ExitStack() as undo:
-            directory = undo.enter_context(place.open(root))
-            opening = read_opening(place.session, directory)
-            if opening is None or opening.name != name or opening.retention != "keep":
-                return None
-            undo.pop_all()
-        return run.reopen_shelf(place.session, directory, name, limits)
-    except FileNotFoundError:  # another process has applied its keep limits
-        return None
-
-
-def _is_unique(wanted: Opening) -> bool:
-    return rules.is_unique(wanted.name, wanted.session)

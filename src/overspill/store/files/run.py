@@ -8,14 +8,15 @@ import os
 import shutil
 import time
 import uuid
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from threading import RLock
 
-from overspill.store import rules
-from overspill.store.files import clearing, layout, lock, sizes
+from overspill.errors import StoreError
+from overspill.store import keep, rules
+from overspill.store.files import clearing, index, layout, lock
 from overspill.store.files.journal import Journal, Opening
 from overspill.store.files.layout import Directory, Root
-from overspill.store.files.shelf import LiveFileShelf
+from overspill.store.files.shelf import HeldDirectory, LiveFileShelf
 from overspill.store.keeping import KeepGuard
 from overspill.store.protocols import KeepLimits
 from overspill.store.quota import Quota
@@ -57,7 +58,7 @@ class StoreRun:
             undo.callback(journal.close, durable=False)
             journal.append(wanted.line)
             undo.pop_all()
-        return self._make_shelf(wanted, directory, hold, journal, limits)
+        return self._make_shelf(wanted, HeldDirectory(directory, hold, journal), limits)
 
     def reopen_shelf(self, session: str, directory: Directory, name: str, limits: KeepLimits | None) -> LiveFileShelf:
         """Reopen a kept shelf, which stays in its place and stays kept. Raises NameInUse while another process holds it, and
@@ -70,7 +71,7 @@ class StoreRun:
             undo.callback(hold.release)
             journal = Journal.reopen(directory)
             undo.pop_all()
-        return self._make_shelf(Opening(session, name, "keep"), directory, hold, journal, limits)
+        return self._make_shelf(Opening(session, name, "keep"), HeldDirectory(directory, hold, journal), limits)
 
     def end_if_idle(self) -> None:
         """Called with the mutex held."""
@@ -96,23 +97,14 @@ class StoreRun:
 
     def _note_written(self) -> None:
         if changes := self.guard.finish():
-            sizes.add(self._root, changes)
+            with suppress(OSError, StoreError), index.open_index(self._root) as found:
+                if found is not None:
+                    found.add(changes)
 
-    def _make_shelf(
-        self, opening: Opening, directory: Directory, hold: lock.Lock, journal: Journal, limits: KeepLimits | None
-    ) -> LiveFileShelf:
-        session, retention = opening.session, opening.retention
-        shelf = LiveFileShelf(
-            session,
-            directory,
-            lock=hold,
-            journal=journal,
-            retention=retention,
-            quota=self.guard.make_quota(self.quota, session, rules.family_of(opening.name), retention, limits),
-            closing=self._mutex,
-            ended=self._forget_shelf,
-        )
-        self._shelves.add(shelf)
+    def _make_shelf(self, opening: Opening, held: HeldDirectory, limits: KeepLimits | None) -> LiveFileShelf:
+        family = keep.family_of(opening.name)
+        quota = self.guard.make_quota(self.quota, opening.session, family, opening.retention, limits)
+        self._shelves.add(shelf := LiveFileShelf(opening, held, quota, self._mutex, self._forget_shelf))
         return shelf
 
     def _forget_shelf(self, shelf: LiveFileShelf) -> None:

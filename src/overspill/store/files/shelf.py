@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, suppress
 from threading import RLock
+
+from msgspec import Struct
 
 from overspill import handles
 from overspill.errors import StoreError, UnknownHandle
 from overspill.store import rules
 from overspill.store.files import layout
 from overspill.store.files.failures import explain_failures
-from overspill.store.files.journal import Journal, whole_lines
+from overspill.store.files.journal import Journal, Opening, whole_lines
 from overspill.store.files.layout import PART, Directory
 from overspill.store.files.lock import Lock
 from overspill.store.files.output import FileParts, FileReader
@@ -50,27 +52,27 @@ class FileShelf(BaseShelf):
         self.directory.close()
 
 
+class HeldDirectory(Struct, frozen=True):
+    directory: Directory
+    lock: Lock
+    journal: Journal
+
+
 class LiveFileShelf(FileShelf):
     """A store and its shelves share `closing`, so that they close one after the other."""
 
     def __init__(
-        self,
-        session: str,
-        directory: Directory,
-        *,
-        lock: Lock,
-        journal: Journal,
-        retention: Retention,
-        quota: OutputQuota,
-        closing: RLock,
-        ended: Callable[[LiveFileShelf], None],
+        self, opening: Opening, held: HeldDirectory, quota: OutputQuota, closing: RLock, ended: Callable[[LiveFileShelf], None]
     ) -> None:
-        super().__init__(session, directory, quota)
-        self.retention: Retention = retention
-        self._lock = lock
-        self._journal = journal
-        self._closing = closing
-        self._ended = ended
+        super().__init__(opening.session, held.directory, quota)
+        self.retention: Retention = opening.retention
+        self._lock, self._journal = held.lock, held.journal
+        self._closing, self._ended = closing, ended
+
+    def discard(self) -> None:
+        """Close it, and keep nothing of it."""
+        self.retention = "session"
+        self.close()
 
     def close(self) -> None:
         with self._closing, explain_failures(f"close session {self.session}"):
@@ -90,12 +92,12 @@ class LiveFileShelf(FileShelf):
     def _write_journal(self, lines: bytes) -> None:
         self._journal.append(lines)
 
-    def _remove_outputs(self, stays: Callable[[str], bool]) -> int:
-        def is_doomed(name: str) -> bool:
-            return not stays(name.removesuffix(PART)) and (name.endswith(PART) or not self._journal.may_lack_lines)
-
+    def _remove_outputs(self, stays: Collection[str]) -> int:
         with explain_failures(f"clear up session {self.session}"):
-            return layout.remove_outputs(self.directory, is_doomed=is_doomed)
+            doomed = [name for name in self.directory.names() if name not in stays and name.removesuffix(PART) not in stays]
+            return layout.remove_outputs(
+                self.directory, [name for name in doomed if name.endswith(PART) or not self._journal.may_lack_lines]
+            )
 
     def _leave(self) -> None:
         with ExitStack() as last:

@@ -7,24 +7,25 @@ import tempfile
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from threading import RLock, Thread
 
 from overspill.errors import StoreError
-from overspill.store import rules
-from overspill.store.files import clearing, hints, layout, lock, sizes
-from overspill.store.files.expiry import KeptContent, is_gone, remove_output
+from overspill.store import keep, rules
+from overspill.store.files import clearing, index, layout, lock
+from overspill.store.files.expiry import KeptFiles, is_gone, remove_output
 from overspill.store.files.failures import explain_failures
 from overspill.store.files.journal import Opening
-from overspill.store.files.layout import Directory, Root
-from overspill.store.files.naming import NamedShelves
+from overspill.store.files.layout import Directory, Place, Root
+from overspill.store.files.naming import NamedOpening
 from overspill.store.files.run import StoreRun
 from overspill.store.files.shelf import FileShelf, LiveFileShelf
-from overspill.store.files.survey import Place, ShelfIndex, Visit, has_many, unknown_session_error
+from overspill.store.files.survey import ShelfIndex, has_many, unknown_session_error
+from overspill.store.keep import KeptItem, Measurement
 from overspill.store.keeping import HOUR, KeepGuard
 from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
 from overspill.store.quota import GIB
-from overspill.store.rules import KeptItem
 
 MAX_MEASURED_FIRST = 200
 """Runs and sessions in a store that a session waits for when it opens. Larger stores are measured in the background."""
@@ -44,7 +45,7 @@ class FileStore:
     ) -> None:
         self._sweep_seconds = sweep_seconds
         self._index = ShelfIndex()
-        self._named = NamedShelves(self._index, max_wait_seconds)
+        self._max_wait_seconds = max_wait_seconds
         self._root = Root.at(root) if root else None
         self._run_bytes = run_bytes
         self._run: StoreRun | None = None
@@ -71,7 +72,9 @@ class FileStore:
             run = self._ensure_run(root, limits)
             try:
                 wanted = Opening.now(session, name, retention)
-                return self._named.open(root, run, wanted, limits) if name else run.create_shelf(wanted, limits)
+                if not name:
+                    return run.create_shelf(wanted, limits)
+                return NamedOpening(self._index, root, run, wanted, limits, self._max_wait_seconds).open()
             except BaseException:
                 run.end_if_idle()
                 raise
@@ -118,7 +121,9 @@ class FileStore:
 
     def check_writable(self) -> None:
         """Raise StoreError if nothing can be written in the root, which exists. Leaves nothing behind."""
-        with explain_failures(f"write to {self.root}"), self.place.open() as root, hints.open_folder(root):
+        with explain_failures(f"write to {self.root}"), self.place.open() as root:
+            with index.open_index(root):
+                pass
             directory, hold = lock.make_held(root, layout.new_lock_directory)
             with directory:
                 try:
@@ -176,7 +181,7 @@ class FileStore:
         return self._run
 
     def _begin_in_large_store(self, root: Directory, guard: KeepGuard, limits: KeepLimits | None) -> None:
-        measured = sizes.recall(root)
+        measured = self._recall(root)
         is_recent = measured is not None and measured.age < self._sweep_seconds
         if limits is None:
             if not is_recent:
@@ -185,7 +190,7 @@ class FileStore:
         if measured is not None:
             applied = limits if measured.limits.is_as_strict_as(limits) else measured.limits
             guard.recall(applied, measured.families, due_seconds=self._sweep_seconds - measured.age)
-        if measured is None or measured.age > rules.DAY:
+        if measured is None or measured.age > keep.DAY:
             guard.apply_before_end(limits)
 
     def _tidy(self, limits: KeepLimits, *, family: str | None = None) -> Expired:
@@ -194,8 +199,15 @@ class FileStore:
         with suppress(OSError, StoreError), self.place.open() as root:
             self._clear_dead_runs(root)
             if family is None and has_many(root, MAX_MEASURED_FIRST):
-                sizes.note(root, limits, left.families)
+                with index.open_index(root, makes=True) as found:
+                    if found is not None:
+                        found.note(Measurement(limits, left.families, time.time()))
         return left
+
+    def _recall(self, root: Directory) -> Measurement | None:
+        with suppress(OSError, StoreError), index.open_index(root) as found:
+            return None if found is None else found.recall()
+        return None
 
     def _clear_soon(self) -> None:
         with suppress(OSError, StoreError), self.place.open() as root:  # the next process tries again
@@ -208,30 +220,22 @@ class FileStore:
 
     def _remove_unfinished(self, root: Directory) -> None:
         """As the keep limits do, of what processes were writing when they died."""
-        found: list[Place] = []
-
-        def look(visit: Visit) -> None:
+        for visit in self._index.visit(root):
             if any(name.endswith(layout.PART) for name in visit.directory.names()):
-                found.append(visit.place)
-
-        self._index.visit(root, look)
-        for place in found:
-            clearing.remove_unfinished(root, place)
+                clearing.remove_unfinished(root, visit.place)
 
     def _expire(self, root: Directory, limits: KeepLimits, family: str | None) -> Expired:
         run = self._run
         held = {session: run.quota.outputs(session) for session in run.quota.sessions()} if run else {}
-        content = KeptContent(root, self._index)
-        content.note_freed({place.session: clearing.remove_unfinished(root, place) for place in content.unfinished})
-        doomed = rules.expired_items(content.items, content.bytes, limits, now=time.time(), family=family)
-        removed = [item for item in doomed if self._remove_item(root, content.places[item.session], item)]
-        gone = {item.id for item in removed}
+        content = KeptFiles(root, self._index, partial(self._remove_item, root))
+        expired = keep.expire(content, limits, family)
+        gone = set(expired.outputs)
         for session, outputs in content.outputs.items():
             # Including what another process has removed, which would otherwise be freed only in that process's quota.
             for id in held.get(session, set()) - (outputs - gone):
                 if run and is_gone(root, content.places[session], id):
                     run.quota.release(session, id)
-        return rules.describe_expired(removed, content.bytes)
+        return expired
 
     def _remove_item(self, root: Directory, place: Place, item: KeptItem) -> bool:
         """False if it has been used since it was measured."""

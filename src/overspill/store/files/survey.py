@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import islice
 from threading import RLock
@@ -15,24 +15,13 @@ from overspill.errors import StoreError, UnknownHandle
 from overspill.store.files import layout, lock
 from overspill.store.files.failures import to_store_error
 from overspill.store.files.journal import Opening, read_opening
-from overspill.store.files.layout import Directory
+from overspill.store.files.layout import Directory, Place
 from overspill.store.listing import SessionIndex
 from overspill.store.protocols import ShelfLabel
 
 _SECOND_NS = 1_000_000_000
 _MOMENT_NS = 100_000_000
 """What changes in one moment may have the same time. File systems that count whole seconds have a longer one."""
-
-
-class Place(Struct, frozen=True):
-    """Where one session is below the root."""
-
-    run: str
-    session: str
-
-    def open(self, root: Directory) -> Directory:
-        with root.open_directory(self.run) as run:
-            return run.open_directory(layout.session_directory(self.session))
 
 
 class Survey(Struct, frozen=True):
@@ -54,21 +43,15 @@ class Visit(Struct, frozen=True):
         return ShelfLabel(self.place.session, live=lock.is_held(self.directory), name=first.name, retention=first.retention)
 
 
-class RunContent(Struct, frozen=True):
-    """The sessions of one run and how their journals begin. If the run's process has ended and all are kept, none is added any
-    more, and the run need not be looked at again."""
-
-    openings: dict[str, Opening | None]
-    is_final: bool
-
-
 class ShelfIndex:
     """Remembers where the sessions of a root are and how their journals begin. Neither changes as long as a session exists, so
     that only new sessions, and those of runs that are live, cost anything. What it finds may have been removed meanwhile."""
 
     def __init__(self) -> None:
-        self._runs: dict[str, RunContent] = {}
+        self._runs: dict[str, dict[str, Opening | None]] = {}
+        """How the journals of the sessions of each run begin."""
         self._final: set[str] = set()
+        """Runs whose processes have ended and that have only kept sessions: none is added, and they are not looked at again."""
         self._others: list[str] = []
         """The runs that have to be looked at again."""
         self._listed_at: tuple[int, int] | None = None
@@ -83,7 +66,7 @@ class ShelfIndex:
             self._list_runs(root)
             for name in self._others:
                 with _collect_refusals(refusals), root.open_directory(name) as run:
-                    self._replace(name, self._read_run(run, refusals))
+                    self._read_run(run, refusals)
             self._others = [name for name in self._others if name not in self._final]
         return refusals
 
@@ -100,16 +83,14 @@ class ShelfIndex:
             self._forget(gone)
         self._others = [name for name in names if name not in self._final]
 
-    def visit(self, root: Directory, look: Callable[[Visit], None]) -> list[StoreError]:
-        """Look at every session of this user. Returns what cannot be trusted; what is removed meanwhile is left out."""
+    def visit(self, root: Directory) -> Iterator[Visit]:
+        """Every session of this user that can be trusted; what is removed meanwhile is left out."""
         refusals = self.learn(root)
         for name in sorted(self._runs):
             with _collect_refusals(refusals), root.open_directory(name) as run:
-                content = self._runs.get(name)
-                for session, opening in list(content.openings.items()) if content else ():
+                for session, opening in list(self._runs.get(name, {}).items()):
                     with _collect_refusals(refusals), run.open_directory(layout.session_directory(session)) as directory:
-                        look(Visit(Place(name, session), directory, opening or Opening(session)))
-        return refusals
+                        yield Visit(Place(name, session), directory, opening or Opening(session))
 
     def survey(self, root: Directory, family: str = "", after: str = "", most: int | None = None) -> Survey:
         """In the order of the sessions."""
@@ -136,13 +117,13 @@ class ShelfIndex:
         """Runs that contain something other than kept sessions, or nothing. They may be live."""
         self.learn(root)
         runs = dict(self._runs)
-        return [run for run in layout.list_runs(root, runs) if run not in runs or not _is_kept(runs[run].openings)]
+        return [run for run in layout.list_runs(root, runs) if run not in runs or not _is_kept(runs[run])]
 
     def list_openings(self, root: Directory) -> tuple[list[tuple[Place, Opening]], list[StoreError]]:
         """How the journal of each session begins, and what cannot be trusted."""
         refusals = self.learn(root)
         with self._mutex:
-            runs = [(run, content.openings) for run, content in self._runs.items()]
+            runs = self._runs.items()
             found = [(Place(run, session), opening) for run, openings in runs for session, opening in openings.items() if opening]
         return found, refusals
 
@@ -175,7 +156,7 @@ class ShelfIndex:
                 self._forget_session(place)
         return found
 
-    def _read_run(self, run: Directory, refusals: list[StoreError]) -> RunContent:
+    def _read_run(self, run: Directory, refusals: list[StoreError]) -> None:
         is_live = lock.is_held(run)  # before it is listed: what ends meanwhile may have begun a session before
         refused = len(refusals)
         openings: dict[str, Opening | None] = {}
@@ -185,49 +166,53 @@ class ShelfIndex:
                 continue
             with _collect_refusals(refusals), run.open_directory(layout.session_directory(session)) as directory:
                 openings[session] = read_opening(session, directory)
-        return RunContent(openings, not is_live and _is_kept(openings) and len(refusals) == refused)
+        name = run.path.name
+        if self._runs.get(name) != openings:
+            self._forget(name)
+            for session, opening in openings.items():
+                self._sessions.add(session, opening.name if opening else "")
+                self._places[session] = Place(name, session)
+        self._runs[name] = openings
+        if not is_live and _is_kept(openings) and len(refusals) == refused:
+            self._final.add(name)
 
     def _find_opening(self, place: Place) -> Opening | None:
-        content = self._runs.get(place.run)
-        return content.openings.get(place.session) if content else None
-
-    def _replace(self, run: str, content: RunContent) -> None:
-        old = self._runs.get(run)
-        if old is None or old.openings != content.openings:
-            self._forget(run)
-            for session, opening in content.openings.items():
-                self._sessions.add(session, opening.name if opening else "")
-                self._places[session] = Place(run, session)
-        self._runs[run] = content
-        if content.is_final:
-            self._final.add(run)
-
-    def _forget_session(self, place: Place) -> None:
-        with self._mutex:
-            content = self._runs.get(place.run)
-            if content is not None and place.session in content.openings:
-                opening = content.openings.pop(place.session)
-                self._sessions.remove(place.session, opening.name if opening else "")
-                self._places.pop(place.session, None)
+        return self._runs.get(place.run, {}).get(place.session)
 
     def _forget(self, run: str) -> None:
         self._final.discard(run)
-        content = self._runs.pop(run, None)
-        for session, opening in content.openings.items() if content else ():
-            self._sessions.remove(session, opening.name if opening else "")
-            self._places.pop(session, None)
+        for session in list(self._runs.get(run, ())):
+            self._forget_session(Place(run, session))
+        self._runs.pop(run, None)
+
+    def _forget_session(self, place: Place) -> None:
+        with self._mutex:
+            openings = self._runs.get(place.run, {})
+            if place.session in openings:
+                opening = openings.pop(place.session)
+                self._sessions.remove(place.session, opening.name if opening else "")
+                self._places.pop(place.session, None)
 
 
 def has_many(root: Directory, most: int) -> bool:
-    """Whether a root has more than so many entries and sessions, counted only that far."""
-    with os.scandir(root.fd) as entries:
-        names = [entry.name for entry in islice(entries, most + 1)]
-    found = len(names)
-    for name in names if found <= most else ():
-        if layout.is_run(name):
-            with suppress(OSError, StoreError), root.open_directory(name) as run, os.scandir(run.fd) as sessions:
-                found += sum(1 for _ in islice(sessions, most))
-    return found > most
+    """Whether a root has more than so many entries and sessions, or files for ten times as many. They are counted only so far."""
+    names = _list_some(root, most + 1)
+    sessions = files = 0
+    for name in names if len(names) <= most else ():
+        with suppress(OSError, StoreError):
+            if layout.is_run(name):
+                with root.open_directory(name) as run:
+                    for session in (inside := _list_some(run, most + 1)):
+                        if session != layout.LOCK:
+                            with run.open_directory(session) as directory:
+                                files += len(_list_some(directory, 10 * most + 1))
+                sessions += len(inside)
+    return len(names) + sessions > most or files > 10 * most
+
+
+def _list_some(directory: Directory, most: int) -> list[str]:
+    with os.scandir(directory.fd) as entries:
+        return [entry.name for entry in islice(entries, most)]
 
 
 def _is_kept(openings: Mapping[str, Opening | None]) -> bool:

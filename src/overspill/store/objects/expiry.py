@@ -6,17 +6,14 @@ from collections import defaultdict
 from itertools import chain, groupby
 
 import msgspec
-from msgspec import Struct
 
-from overspill.store import rules
+from overspill.store.keep import KeptItem, Measurement
 from overspill.store.objects import removal
 from overspill.store.objects.bucket import Bucket, Item
 from overspill.store.objects.families import map_families, read_opening
 from overspill.store.objects.names import Names
 from overspill.store.objects.output import USED, Parts, folder
 from overspill.store.objects.run import Run
-from overspill.store.protocols import Expired, KeepLimits
-from overspill.store.rules import KeptItem
 from overspill.text import own_json
 
 _MEASURED = "measured"
@@ -25,14 +22,14 @@ _MEASURED = "measured"
 class KeptObjects:
     """Everything that is kept in a bucket, measured without stopping anybody who writes there meanwhile."""
 
-    def __init__(self, bucket: Bucket, run: Run) -> None:
+    def __init__(self, bucket: Bucket, names: Names, run: Run) -> None:
+        self._bucket, self._names, self._run = bucket, names, run
         # The openings come first: a session that is not kept, and begins or ends meanwhile, is in neither list or in both.
         openings = list(bucket.list("openings/"))
         kept = {_session_of(item) for item in openings} - {_session_of(item) for item in bucket.list("temporary/")}
         self._families = map_families(bucket)
         self._live = removal.list_live_sessions(bucket, run)
-        self.unfinished: list[tuple[str, str]] = []
-        """Outputs that nobody writes any more."""
+        self._unfinished: list[tuple[str, str]] = []
         self.items: list[KeptItem] = []
         sizes: defaultdict[str, int] = defaultdict(int)
         used: defaultdict[str, float] = defaultdict(float)
@@ -49,6 +46,24 @@ class KeptObjects:
         for each in kept:
             self.bytes[self._family_of(each)] = self.bytes.get(self._family_of(each), 0) + sizes[each]
 
+        self.now = run.now()
+
+    def remove_unfinished(self) -> None:
+        """Outputs that nobody writes any more."""
+        for session, id in self._unfinished:
+            removal.delete_unfinished(self._bucket, self._run, session, id)
+
+    def remove(self, item: KeptItem) -> bool:
+        bucket, opening = self._bucket, read_opening(self._bucket, item.session)
+        if opening is None or opening.retention != "keep":
+            return False
+        if item.id:
+            used = bucket.find(folder(item.session, item.id) + USED)
+            if used is not None and used.modified > item.used:
+                return False
+            return removal.mark_removed(bucket, item.session, item.id)
+        return removal.remove_closed(bucket, self._names, self._run, item.session, opening.name)
+
     def _family_of(self, session: str) -> str:
         return self._families.get(session, "")
 
@@ -58,7 +73,7 @@ class KeptObjects:
         if parts.is_removed and (parts.is_done or is_live):
             return
         if not parts.is_done and not is_live:
-            self.unfinished.append((session, id))
+            self._unfinished.append((session, id))
             return
         sizes[session] += parts.size
         used[session] = max(used[session], parts.used)
@@ -66,52 +81,15 @@ class KeptObjects:
             self.items.append(KeptItem(session, id, parts.used, parts.size, self._family_of(session)))
 
 
-class Measurement(Struct, frozen=True):
-    """What was kept when the limits were last applied, for the other processes that use the bucket."""
-
-    days: float
-    limit: int
-    families: dict[str, int]
+def note_measurement(bucket: Bucket, measured: Measurement) -> None:
+    bucket.put(_MEASURED, msgspec.json.encode(measured))
 
 
-def note_measurement(bucket: Bucket, limits: KeepLimits, kept_bytes: dict[str, int]) -> None:
-    bucket.put(_MEASURED, msgspec.json.encode(Measurement(limits.days, limits.bytes, kept_bytes)))
-
-
-def read_measurement(bucket: Bucket, limits: KeepLimits, *, since: float) -> dict[str, int] | None:
-    """How many bytes each family kept after limits as strict as these were applied. None if that was not done since."""
-    found = bucket.find(_MEASURED)
-    measured = recall_measurement(bucket) if found is not None and found.modified >= since else None
-    is_enough = measured is not None and KeepLimits(measured.days, measured.limit).is_as_strict_as(limits)
-    return measured.families if measured is not None and is_enough else None
-
-
-def recall_measurement(bucket: Bucket) -> Measurement | None:
-    """What was kept when any limits were last applied, however long ago."""
-    content = bucket.get(_MEASURED)
+def recall_measurement(bucket: Bucket, *, since: float = 0.0) -> Measurement | None:
+    """What was kept when any limits were last applied. None if that was not done since, by the clock of the service."""
+    found = bucket.find(_MEASURED) if since else None
+    content = bucket.get(_MEASURED) if not since or (found is not None and found.modified >= since) else None
     return own_json.parse(content[0], Measurement) if content else None
-
-
-def expire(bucket: Bucket, names: Names, run: Run, limits: KeepLimits, family: str | None = None) -> Expired:
-    content = KeptObjects(bucket, run)
-    for session, id in content.unfinished:
-        removal.delete_unfinished(bucket, run, session, id)
-    doomed = rules.expired_items(content.items, content.bytes, limits, now=run.now(), family=family)
-    removed = [item for item in doomed if _remove(bucket, names, run, item)]
-    return rules.describe_expired(removed, content.bytes)
-
-
-def _remove(bucket: Bucket, names: Names, run: Run, item: KeptItem) -> bool:
-    """False if it has been used since it was measured, or if another worker was faster."""
-    opening = read_opening(bucket, item.session)
-    if opening is None or opening.retention != "keep":
-        return False
-    if item.id:
-        used = bucket.find(folder(item.session, item.id) + USED)
-        if used is not None and used.modified > item.used:
-            return False
-        return removal.mark_removed(bucket, item.session, item.id)
-    return removal.remove_closed(bucket, names, run, item.session, opening.name)
 
 
 def _output_of(item: Item) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
-from overspill.store import rules
+from overspill.store import keep
 from overspill.store.files.journal import Opening
 from overspill.store.listing import list_families
 from overspill.store.objects.bucket import Bucket
@@ -41,7 +41,7 @@ def list_family(bucket: Bucket, family: str, after: str = "") -> Iterator[tuple[
 
 def family_id(name: str) -> str:
     """Whose limits a session of this name counts towards, as the keys spell it."""
-    family = rules.family_of(name)
+    family = keep.family_of(name)
     return hashlib.sha256(family.encode()).hexdigest() if family else ""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from overspill import handles
 from overspill.errors import UnknownHandle
@@ -70,11 +70,11 @@ class LiveObjectShelf(ObjectShelf):
         self._journal.append(lines)
         self._check_held()
 
-    def _remove_outputs(self, stays: Callable[[str], bool]) -> int:
+    def _remove_outputs(self, stays: Collection[str]) -> int:
         self._check_held()
         removed = 0
         for id in removal.list_outputs(self._bucket, self.session):
-            if not stays(id):
+            if id not in stays:
                 parts = read_parts(self._bucket, self.session, id)
                 removed += parts.size if parts and not parts.is_removed else 0
                 removal.delete_output(self._bucket, self.session, id)

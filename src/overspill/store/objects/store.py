@@ -8,12 +8,13 @@ from itertools import islice
 
 from overspill import handles
 from overspill.errors import StoreError, UnknownHandle
-from overspill.store import rules
+from overspill.store import keep, rules
 from overspill.store.files.journal import Opening
+from overspill.store.keep import Measurement
 from overspill.store.keeping import HOUR, KeepGuard
 from overspill.store.objects import removal
 from overspill.store.objects.bucket import Bucket
-from overspill.store.objects.expiry import expire, note_measurement, read_measurement, recall_measurement
+from overspill.store.objects.expiry import KeptObjects, note_measurement, recall_measurement
 from overspill.store.objects.families import family_id, family_keys, list_family, read_opening
 from overspill.store.objects.names import NameEntry, Names
 from overspill.store.objects.output import read_parts
@@ -118,9 +119,11 @@ class ObjectStore:
 
     def expire(self, limits: KeepLimits, *, family: str | None = None) -> Expired:
         run = self._open.run
-        expired = expire(self._bucket, self._names, run, limits, family)
+        content = KeptObjects(self._bucket, self._names, run)
+        content.remove_unfinished()
+        expired = keep.expire(content, limits, family)
         if family is None:
-            note_measurement(self._bucket, limits, expired.families)
+            note_measurement(self._bucket, Measurement(limits, expired.families))
         removal.empty_trash(self._bucket, run.now())
         self._open.release_gone(lambda held: removal.find_outputs(self._bucket, held))
         return expired
@@ -131,8 +134,10 @@ class ObjectStore:
         is_first, self._is_measured = not self._is_measured, True
         if not is_first or family is not None:
             return self.expire(limits, family=family)
-        measured = read_measurement(self._bucket, limits, since=self._open.run.now() - _SECONDS_BETWEEN_MEASUREMENTS)
-        return self.expire(limits) if measured is None else Expired([], [], sum(measured.values()), measured)
+        measured = recall_measurement(self._bucket, since=self._open.run.now() - _SECONDS_BETWEEN_MEASUREMENTS)
+        if measured is None or not measured.limits.is_as_strict_as(limits):
+            return self.expire(limits)
+        return Expired([], [], sum(measured.families.values()), measured.families)
 
     def _recall_measurement(self, limits: KeepLimits) -> None:
         """However old it is: the limits are due all the same, but the first output need not wait until they have been applied."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from overspill import handles
 from overspill.errors import UnknownHandle
@@ -110,11 +110,11 @@ class LivePostgresShelf(PostgresShelf):
         if not is_held:
             raise lost_session_error(self.session)
 
-    def _remove_outputs(self, stays: Callable[[str], bool]) -> int:
+    def _remove_outputs(self, stays: Collection[str]) -> int:
         """What another live process is still writing stays too."""
         doing = f"clear up session {self.session}"
         found = {str(id): size for id, size in self._database.rows(doing, LIST_OUTPUTS, self._key)}
-        doomed = [id for id in found if not stays(id)]
+        doomed = [id for id in found if id not in stays]
         if doomed:
             self._database.rows(doing, REMOVE_OUTPUTS, {"session": self.session, "ids": doomed})
         return sum(found[id] for id in doomed)

@@ -12,16 +12,12 @@ _IS_LIVE = f"""EXISTS (
 """Nobody could renew a lease while the server was down, so those that ran out then count for a while after it has started."""
 
 LOCK_NAME = "SELECT pg_advisory_xact_lock(hashtextextended(%(tenant)s || E'\\n' || %(name)s, 0))"
-FIND_NAME = f"""
-SELECT s.session, s.retention, {_IS_LIVE}, EXISTS (SELECT FROM {SCHEMA}.holds h WHERE h.session = s.session AND NOT h.shared)
-FROM {SCHEMA}.sessions s WHERE tenant = %(tenant)s AND name = %(name)s ORDER BY s.retention = 'keep' DESC
-"""
 CREATE = f"""
 WITH made AS (
     INSERT INTO {SCHEMA}.sessions (session, tenant, name, retention, opening, run)
     VALUES (%(session)s, %(tenant)s, %(name)s, %(retention)s, %(opening)s, %(run)s) ON CONFLICT DO NOTHING RETURNING session
 )
-INSERT INTO {SCHEMA}.holds (hold, session, run, shared) SELECT %(hold)s::uuid, session, %(run)s::uuid, %(shared)s FROM made
+INSERT INTO {SCHEMA}.holds (hold, session, run, shared) SELECT %(hold)s::uuid, session, %(run)s::uuid, false FROM made
 RETURNING session
 """
 DROP_DEAD_HOLDS = f"""
@@ -30,7 +26,7 @@ DELETE FROM {SCHEMA}.holds h USING {SCHEMA}.runs r WHERE h.session = %(session)s
 """
 TAKE = f"""
 WITH used AS (UPDATE {SCHEMA}.sessions SET used = now() WHERE session = %(session)s RETURNING session)
-INSERT INTO {SCHEMA}.holds (hold, session, run, shared) SELECT %(hold)s::uuid, session, %(run)s::uuid, %(shared)s FROM used
+INSERT INTO {SCHEMA}.holds (hold, session, run, shared) SELECT %(hold)s::uuid, session, %(run)s::uuid, false FROM used
 RETURNING session
 """
 RELEASE = f"""
@@ -44,6 +40,7 @@ DELETE FROM {SCHEMA}.sessions WHERE session = %(session)s
 REMOVE_OF_RUN = f"DELETE FROM {SCHEMA}.sessions WHERE run = %(run)s AND retention <> 'keep'"
 _EVERY_LABEL = f"SELECT s.session, {_IS_LIVE}, s.name, s.retention FROM {SCHEMA}.sessions s WHERE s.tenant = %(tenant)s"
 LABEL = f"{_EVERY_LABEL} AND s.session = %(session)s"
+FIND_NAME = f"{_EVERY_LABEL} AND s.name = %(name)s"
 _LABELS = f"{_EVERY_LABEL} AND (%(after)s::uuid IS NULL OR s.session > %(after)s::uuid)"
 _PAGE = "ORDER BY session LIMIT %(most)s"
 LABELS = f"{_LABELS} {_PAGE}"
@@ -57,7 +54,6 @@ FIND_RECORDED = f"""
 SELECT session, line FROM {SCHEMA}.recorded JOIN {SCHEMA}.sessions USING (session)
 WHERE right(id::text, {ENDING_CHARS}) = %(ending)s AND tenant = %(tenant)s
 """
-EXISTS = f"SELECT 1 FROM {SCHEMA}.sessions WHERE tenant = %(tenant)s AND session = %(session)s"
 REMOVE_SESSION = f"""
 DELETE FROM {SCHEMA}.sessions s WHERE s.tenant = %(tenant)s AND s.session = %(session)s AND NOT {_IS_LIVE} RETURNING s.session
 """

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from overspill.errors import BadRequest, UnknownHandle
-from overspill.store import rules
+from overspill.store import keep, rules
 from overspill.store.files.journal import Opening
 from overspill.store.keeping import HOUR, KeepGuard
 from overspill.store.postgres import sql
 from overspill.store.postgres.database import ANSWER_SECONDS, Database, Fetch
-from overspill.store.postgres.expiry import expire
+from overspill.store.postgres.expiry import KeptRows
 from overspill.store.postgres.run import Run
 from overspill.store.postgres.shelf import LivePostgresShelf, PostgresShelf
 from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
@@ -69,17 +69,16 @@ class PostgresStore:
             opening=Opening.now(session, name, retention).line,
             run=run.id,
             hold=hold,
-            shared=False,
         )
         may_exist = bool(name) and not rules.is_unique(name, session)
         opened, kind = self._database.transact(
             f"open a session in {self.url}", lambda fetch: _open(fetch, values, may_exist=may_exist)
         )
-        held = self._open.hold(opened, hold, run, kind, limits, rules.family_of(name))
+        held = self._open.hold(opened, hold, run, kind, limits, keep.family_of(name))
         return self._open.add(held, LivePostgresShelf(self._database, opened, self._open.copies, held))
 
     def read_shelf(self, session: str) -> PostgresShelf:
-        self._check_exists(session)
+        self.label(session)
         return PostgresShelf(self._database, session, self._open.copies)
 
     def label(self, session: str) -> ShelfLabel:
@@ -100,12 +99,12 @@ class PostgresStore:
     def remove_shelf(self, session: str) -> None:
         rules.check_id(session)
         if not self._database.rows(f"remove session {session}", sql.REMOVE_SESSION, self._key(session=session)):
-            self._check_exists(session)
+            self.label(session)
             raise rules.still_live_error(session)
         self._open.quota.release(session)
 
     def empty_shelf(self, session: str) -> int:
-        self._check_exists(session)
+        self.label(session)
         removed = self._database.rows(f"empty session {session}", sql.EMPTY, {"session": session})
         self._emptied.add(session)
         for (id,) in removed:
@@ -113,8 +112,9 @@ class PostgresStore:
         return len(removed)
 
     def expire(self, limits: KeepLimits, *, family: str | None = None) -> Expired:
-        expired, sessions = expire(self._database, self._key(), limits, family)
-        self._emptied |= sessions
+        content = KeptRows(self._database, self._key(), limits)
+        expired = keep.expire(content, limits, family)
+        self._emptied |= content.emptied
         self._open.release_gone(self._find_stored)
         return expired
 
@@ -142,11 +142,6 @@ class PostgresStore:
         rows = self._database.rows(f"measure {self.url}", sql.STILL_STORED, {"sessions": list(held)})
         return {(str(session), str(id)) for session, id in rows}
 
-    def _check_exists(self, session: str) -> None:
-        rules.check_id(session)
-        if not self._database.rows(f"read session {session}", sql.EXISTS, self._key(session=session)):
-            raise UnknownHandle(f"session-{session}")
-
     def _key(self, **values: object) -> dict[str, object]:
         return {"tenant": self._tenant, "lease": self._lease_seconds, **values}
 
@@ -154,14 +149,10 @@ class PostgresStore:
 def _open(fetch: Fetch, values: Mapping[str, Any], *, may_exist: bool) -> tuple[str, Retention]:
     if may_exist:
         fetch(sql.LOCK_NAME, values)
-        for session, retention, is_live, _ in fetch(sql.FIND_NAME, values):
-            if is_live:
-                raise rules.name_in_use_error(values["name"])
-            if retention == "keep":
-                of_session = {**values, "session": session}
-                fetch(sql.DROP_DEAD_HOLDS, of_session)
-                fetch(sql.TAKE, of_session)
-                return str(session), "keep"
+        if session := keep.choose_named(values["name"], map(_label, fetch(sql.FIND_NAME, values))):
+            fetch(sql.DROP_DEAD_HOLDS, of_session := {**values, "session": session})
+            fetch(sql.TAKE, of_session)
+            return session, "keep"
     if not fetch(sql.CREATE, values):
         raise rules.already_exists_error(f"session-{values['session']}")
     return values["session"], values["retention"]

@@ -1,0 +1,103 @@
+"""What every kind of store does with what it keeps: whose it is, which session a name means, and what the limits remove.
+
+Each kind says in its own way what it keeps (`KeptContent`). What follows from that is decided here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from overspill.store import rules
+from overspill.store.protocols import Expired, KeepLimits, ShelfLabel
+
+DAY = 86_400
+
+
+class KeptItem(Struct, frozen=True):
+    """What the keep limits remove as one: a closed session, or one output of a live session."""
+
+    session: str
+    id: str
+    """The id of the output; empty for a session."""
+    used: float
+    """Unix seconds of the last time it was written or read."""
+    bytes: int
+    family: str = ""
+    """Whose limit it counts towards."""
+
+
+class KeptContent(Protocol):
+    """Everything that a store keeps, measured without stopping anybody who writes there meanwhile."""
+
+    now: float
+    """By the clock that `used` is from."""
+    items: list[KeptItem]
+    bytes: dict[str, int]
+    """The size of everything that a family keeps, including what cannot be removed."""
+
+    def remove(self, item: KeptItem, /) -> bool:
+        """False if it has been used since it was measured, or if another process was faster."""
+        ...
+
+
+class Measurement(Struct, frozen=True):
+    """What each family kept after these limits were applied, noted for other processes."""
+
+    limits: KeepLimits
+    families: dict[str, int]
+    t: float = 0.0
+    """When, in unix seconds."""
+
+    @property
+    def age(self) -> float:
+        """In seconds. A clock that was set back makes it old, so that it is not believed for long."""
+        passed = time.time() - self.t
+        return passed if passed >= 0 else float("inf")
+
+
+def family_of(name: str) -> str:
+    """Whose limits a session of this name counts towards. Those of no family share theirs."""
+    return name.rpartition("/")[0]
+
+
+def choose_named(name: str, found: Iterable[ShelfLabel]) -> str | None:
+    """The kept one of the sessions that have this name. Raises NameInUse if one of them is live."""
+    labels = list(found)
+    if any(label.live for label in labels):
+        raise rules.name_in_use_error(name)
+    return next((label.session for label in labels if label.retention == "keep"), None)
+
+
+def expire(content: KeptContent, limits: KeepLimits, family: str | None = None) -> Expired:
+    doomed = expired_items(content.items, content.bytes, limits, now=content.now, family=family)
+    removed = [item for item in doomed if content.remove(item)]
+    left = dict(content.bytes)
+    for item in removed:
+        left[item.family] = left.get(item.family, 0) - item.bytes
+    return Expired(
+        sessions=[item.session for item in removed if not item.id],
+        outputs=[item.id for item in removed if item.id],
+        bytes=sum(left.values()),
+        families=left,
+    )
+
+
+def expired_items(
+    items: Sequence[KeptItem], kept_bytes: Mapping[str, int], limits: KeepLimits, *, now: float, family: str | None = None
+) -> list[KeptItem]:
+    """Items to remove: those unused for too long, then the longest unused of each family until `kept_bytes`, the size of all that
+    it keeps, is within the limit. Size alone never removes what was used in the last 24 hours, nor, if a family is given, what
+    belongs to another."""
+    excess = {each: kept - limits.bytes for each, kept in kept_bytes.items()}
+    doomed: list[KeptItem] = []
+    for item in sorted(items, key=lambda item: (item.used, item.session, item.id)):
+        unused = now - item.used
+        is_too_much = excess.get(item.family, 0) > 0 and family in (None, item.family)
+        if unused > limits.days * DAY or (is_too_much and unused > DAY):
+            doomed.append(item)
+            excess[item.family] = excess.get(item.family, 0) - item.bytes
+    return doomed
