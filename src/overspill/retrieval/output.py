@@ -15,6 +15,7 @@ from overspill.store.protocols import Reader
 from overspill.text import encoding
 from overspill.text.humanize import one_line
 from overspill.types import Kept
+from overspill.wording.presets import DOCUMENT, Wording
 
 _EVERYTHING = reading.Bound(1 << 62)
 
@@ -31,13 +32,11 @@ class StoredOutput:
         reader: Reader,
         checkpoints: Sequence[tuple[int, int, int]] = (),
         views: TextViews | None = None,
-        *,
-        shows_name: bool = False,
+        words: Wording = DOCUMENT,
     ) -> None:
         self.kept = kept
-        self.shows_name = shows_name
-        """Whether answers call it by its name, and not by its handle or artifact id."""
-        self.shown_id = kept.name if shows_name else kept.artifact_id
+        self.words = words
+        self.shown_id = words.id(kept)
         self.reader = reader
         self.view = View(reader, checkpoints=checkpoints)
         self._views = views or TextViews()

@@ -39,8 +39,7 @@ Ending: TypeAlias = Literal["over", "busy", "handed over"]
 class CallRunner:
     def __init__(self, store: Store, settings: Settings) -> None:
         self._store = store
-        # That a tool runs is written before it does: otherwise, if this worker dies, another might run it again.
-        self._opening = Opening(settings, store, {}, {}, (), notice=True, writes_off_loop=False)
+        self._settings = settings
         self._threads = Threads(settings.max_running)
 
     async def run(
@@ -63,7 +62,8 @@ class CallRunner:
         """Its id is the job's. If a worker has died with it, it is taken over by name, which the store gives to one only."""
         is_new = not await anyio.to_thread.run_sync(self._exists, call.job)
         id, name = call.job if is_new else handles.new(), name_part(call.family, call.job)
-        parts = await self._opening.open(id, name, "", None, is_shared=False)
+        # That a tool runs is written before it does: otherwise, if this worker dies, another might run it again.
+        parts = await Opening(settings=self._settings, store=self._store, name=name, writes_off_loop=False).open(id)
         try:
             yield parts
         finally:

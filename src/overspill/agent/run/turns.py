@@ -101,8 +101,7 @@ class Turns:
         return request, final
 
     def _request(self, final: str) -> Request:
-        follows_document = self._session.settings.follows_document
-        request = self._build_request(final, alone=bool(final) and follows_document)
+        request = self._build_request(final, alone=bool(final) and self._session.settings.wording.reports_alone)
         if final and not self._guard.has_room_for(request):
             return self._build_request(final, alone=True)  # a broken prompt cache is better than no report
         return request

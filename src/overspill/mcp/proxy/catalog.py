@@ -136,7 +136,7 @@ class Catalog:
         return name
 
     def _define_own(self, own: str) -> Raw:
-        tool, name = definition(own, "mcp", follows_document=self._session.settings.follows_document), self._own_name(own)
+        tool, name = definition(own, "mcp", self._session.settings.wording), self._own_name(own)
         if name == own:
             return tool
         return {
