@@ -4,18 +4,29 @@ from overspill.extraction.cache import Cache
 from overspill.extraction.document import (
     Document,
     Engine,
+    EngineSelection,
     ExtractionFailed,
     Inspection,
     Mode,
     Policy,
     Progress,
-    Selection,
 )
 from overspill.extraction.fallback import BUILTIN, extract_with_engine
 from overspill.extraction.findings import NOT_FOUND
 from overspill.extraction.run import extract
 
 __all__ = [
-    "BUILTIN", "NOT_FOUND", "Cache", "Document", "Engine", "ExtractionFailed", "Inspection", "Mode", "Policy", "Progress",
-    "Selection", "extract", "extract_with_engine",
+    "BUILTIN",
+    "NOT_FOUND",
+    "Cache",
+    "Document",
+    "Engine",
+    "EngineSelection",
+    "ExtractionFailed",
+    "Inspection",
+    "Mode",
+    "Policy",
+    "Progress",
+    "extract",
+    "extract_with_engine",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from overspill.extraction.document import ExtractionFailed, name_strategy
 from overspill.extraction.inquiry import Inquiry
 from overspill.extraction.provenance import Located
-from overspill.extraction.report import Report
+from overspill.extraction.report import ModelReport
 from overspill.text import tokens
 from overspill.text.humanize import shorten
 from overspill.truncate import truncate
@@ -42,7 +42,7 @@ def describe_coverage(searched: int, total: int, failures: Mapping[int, str], wa
 
 def build_extraction(
     inquiry: Inquiry,
-    report: Report,
+    report: ModelReport,
     located: Located,
     warnings: Sequence[str],
     searched_where: str,
@@ -83,7 +83,7 @@ def build_extraction(
     )
 
 
-def _choose_answer(inquiry: Inquiry, report: Report, located: Located) -> str:
+def _choose_answer(inquiry: Inquiry, report: ModelReport, located: Located) -> str:
     if report.answer and inquiry.mode != "snippets":
         return report.answer
     if not located.excerpts and inquiry.policy.contract == "plain" and report.answer:
@@ -93,7 +93,7 @@ def _choose_answer(inquiry: Inquiry, report: Report, located: Located) -> str:
     return "\n\n".join(excerpt.text for excerpt in located.excerpts)
 
 
-def _rate_confidence(report: Report, quotes: int, missing: int) -> float:
+def _rate_confidence(report: ModelReport, quotes: int, missing: int) -> float:
     """The confidence the model stated, times the share of its quotes that are really there; 0 where it found nothing."""
     if not report.found:
         return 0.0
@@ -101,7 +101,7 @@ def _rate_confidence(report: Report, quotes: int, missing: int) -> float:
     return stated * (1 - missing / quotes if quotes else _CONFIDENCE_WITHOUT_QUOTES)
 
 
-def _describe_nothing_found(report: Report, searched_where: str, *, is_complete: bool) -> str:
+def _describe_nothing_found(report: ModelReport, searched_where: str, *, is_complete: bool) -> str:
     lines = [NOT_FOUND if is_complete else NOT_FOUND_YET, searched_where]
     if described := " ".join(report.answer.split()):
         lines.append(CONTENT_DESCRIBED.format(described=shorten(described, _MAX_DESCRIPTION_CHARS)))

@@ -9,7 +9,7 @@ from overspill.extraction.grounding import conclude
 from overspill.extraction.inquiry import Inquiry, run_in_thread
 from overspill.extraction.numbered import NumberedLines, align_lines
 from overspill.extraction.plain_prompting import PlainPrompts
-from overspill.extraction.provenance import Quote, locate
+from overspill.extraction.provenance import ModelQuote, locate
 from overspill.types import Extraction
 
 SEARCHED = "Searched: the passages of the output of {tool} ({bytes:,} bytes) that the built-in engine found."
@@ -28,7 +28,7 @@ async def extract_focused(inquiry: Inquiry) -> Extraction:
     report = await inquiry.ask(prompts.build_focused_request(lines.text, nonce), nonce, lines)
     seen = [line.span for line in lines.lines]
     whole = Span(min(span.start for span in seen), max(span.end for span in seen))
-    quotes = [Quote(text, whole) for text in report.quotes]
+    quotes = [ModelQuote(text, whole) for text in report.quotes]
     located = await run_in_thread(lambda: locate(document.reader, quotes, cited=report.cited))
     return await conclude(inquiry, report, located, seen, SEARCHED.format(tool=document.tool, bytes=document.size.bytes))
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from overspill.extraction.chunks import Span
 from overspill.extraction.findings import build_extraction
 from overspill.extraction.inquiry import Inquiry, run_in_thread
-from overspill.extraction.provenance import Located, Quote, locate
-from overspill.extraction.report import Report
+from overspill.extraction.provenance import Located, ModelQuote, locate
+from overspill.extraction.report import ModelReport
 from overspill.extraction.support import Claims, locate_claims
 from overspill.types import Extraction, Support
 
@@ -18,7 +18,7 @@ _MAX_VERBATIM_LINES = 100
 
 async def conclude(
     inquiry: Inquiry,
-    report: Report,
+    report: ModelReport,
     located: Located,
     seen: Sequence[Span],
     searched_where: str,
@@ -49,7 +49,7 @@ def _locate_answer(inquiry: Inquiry, answer: str, seen: Sequence[Span]) -> Locat
     if not Claims(answer, inquiry.query).terms:  # it says nothing but what the question says
         return Located()
     lines = dict.fromkeys(line.strip(" \t*-•`\"'") for line in answer.splitlines()[:_MAX_VERBATIM_LINES])
-    whole = [Quote(line) for line in lines if len(line) >= _MIN_VERBATIM_CHARS]
+    whole = [ModelQuote(line) for line in lines if len(line) >= _MIN_VERBATIM_CHARS]
     found = locate(reader, whole)
     if found.excerpts:
         return found

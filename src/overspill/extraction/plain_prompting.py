@@ -9,7 +9,7 @@ from overspill.extraction import report, wrapper
 from overspill.extraction.document import Document, ModelMode, Policy
 from overspill.extraction.numbered import CitableLines
 from overspill.extraction.prompting import EMPTY_ANSWER, TOOL_CALL, WrappedPrompts, fill, frame_data, load_template, shorten_args
-from overspill.extraction.report import NOTHING, Report
+from overspill.extraction.report import NOTHING, ModelReport
 from overspill.models.protocol import Message, Request, Response
 from overspill.text.encoding import clean
 
@@ -58,7 +58,7 @@ class PlainPrompts:
     def remind(self, found: str) -> str:
         return fill("plain/explored", found=found, query=self._query, task=self._task)
 
-    def read_report(self, response: Response, nonce: str, lines: CitableLines | None) -> Report:
+    def read_report(self, response: Response, nonce: str, lines: CitableLines | None) -> ModelReport:
         return report.parse(
             wrapper.strip(response.text, nonce),
             response.model,

@@ -13,7 +13,7 @@ from overspill.extraction import report, wrapper
 from overspill.extraction.chunks import Span
 from overspill.extraction.document import Document, ModelMode, Policy
 from overspill.extraction.numbered import CitableLines
-from overspill.extraction.report import Report
+from overspill.extraction.report import ModelReport
 from overspill.models.protocol import Message, Request, Response
 from overspill.text.encoding import clean
 
@@ -78,7 +78,7 @@ class WrappedPrompts:
         """What a tool of the sub-agent found, with what the sub-agent must not forget."""
         return found
 
-    def read_report(self, response: Response, nonce: str, lines: CitableLines | None) -> Report:
+    def read_report(self, response: Response, nonce: str, lines: CitableLines | None) -> ModelReport:
         """The report in an answer that `describe_missing_report` accepts."""
         content = wrapper.unwrap(response.text, nonce) or ""
         parsed = report.parse(content, response.model)

@@ -34,7 +34,7 @@ class HookEvent(Struct, frozen=True):
     tool_input: Any = None
 
 
-class Found(Struct, frozen=True):
+class FoundOutput(Struct, frozen=True):
     """The text in an event, and the answer that shows another text in its place."""
 
     text: str
@@ -48,11 +48,11 @@ def decode(data: bytes) -> HookEvent:
         raise Unusable(f"the event cannot be read: {problem}") from None
 
 
-def find_text(client: Client, event: HookEvent) -> Found:
+def find_text(client: Client, event: HookEvent) -> FoundOutput:
     return _find_in_claude_code(event) if client == "claude-code" else _find_in_gemini_cli(event)
 
 
-def _find_in_claude_code(event: HookEvent) -> Found:
+def _find_in_claude_code(event: HookEvent) -> FoundOutput:
     _expect(event, "PostToolUse")
     response = _mapping(event.tool_response)
 
@@ -63,22 +63,24 @@ def _find_in_claude_code(event: HookEvent) -> Found:
         case "Bash", {"stdout": str(text)}:
             if response.get("persistedOutputPath"):
                 raise Unusable("Claude Code has stored this output itself, and the event has only its beginning")
-            return Found(text, lambda shown: answer({**response, "stdout": shown}))
+            return FoundOutput(text, lambda shown: answer({**response, "stdout": shown}))
         case "Read", {"type": "text", "file": {"content": str(text)} as file}:
-            return Found(text, lambda shown: answer({**response, "file": {**cast("dict[str, Any]", file), "content": shown}}))
+            return FoundOutput(
+                text, lambda shown: answer({**response, "file": {**cast("dict[str, Any]", file), "content": shown}})
+            )
         case "Grep", {"content": str(text)}:
-            return Found(text, lambda shown: answer({**response, "content": shown}))
+            return FoundOutput(text, lambda shown: answer({**response, "content": shown}))
         case _:
             raise Unusable(f"the output of {event.tool_name[:100]!r} has a form that cannot be replaced")
 
 
-def _find_in_gemini_cli(event: HookEvent) -> Found:
+def _find_in_gemini_cli(event: HookEvent) -> FoundOutput:
     _expect(event, "AfterTool")
     text = _mapping(event.tool_response).get("llmContent")
     if not isinstance(text, str):
         raise Unusable(f"the output of {event.tool_name[:100]!r} is not text")
     # Gemini CLI passes it on as an error of the tool, which the model has to know is none.
-    return Found(text, lambda shown: {"decision": "deny", "reason": f"[Not an error: the tool has run.]\n{shown}"})
+    return FoundOutput(text, lambda shown: {"decision": "deny", "reason": f"[Not an error: the tool has run.]\n{shown}"})
 
 
 def _expect(event: HookEvent, name: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from overspill.integrations.missing import MissingFramework
 from overspill.integrations.old_results import compact
 from overspill.integrations.options import GivenBudget, GivenSession, Options
-from overspill.integrations.sessions import Run, Sessions
+from overspill.integrations.sessions import AgentRun, Sessions
 from overspill.settings import Settings
 from overspill.types import Output, Reply
 
@@ -74,7 +74,7 @@ class OverspillMiddleware(AgentMiddleware):
 
 
 class _Requests(ChatMiddleware):
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: AgentRun) -> None:
         self._run = run
         self._messages: list[Any] = []
 
@@ -98,7 +98,7 @@ class _Requests(ChatMiddleware):
 
 
 class _Calls(FunctionMiddleware):
-    def __init__(self, run: Run, requests: _Requests) -> None:
+    def __init__(self, run: AgentRun, requests: _Requests) -> None:
         self._run, self._requests = run, requests
 
     async def process(self, context: FunctionInvocationContext, call_next: _Next) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from overspill.gate.intent import Messages
 from overspill.integrations.missing import MissingFramework
 from overspill.integrations.options import GivenBudget, GivenSession, Options
-from overspill.integrations.sessions import Run, Sessions
+from overspill.integrations.sessions import AgentRun, Sessions
 from overspill.settings import Settings
 
 try:
@@ -61,7 +61,7 @@ def _know_signature(hook: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _AgnoRun:
-    def __init__(self, run: Run, loop: asyncio.AbstractEventLoop | None) -> None:
+    def __init__(self, run: AgentRun, loop: asyncio.AbstractEventLoop | None) -> None:
         self.run, self.loop = run, loop
 
 
@@ -110,7 +110,7 @@ class _Adapter:
         call = self._call(found.run, function_name, dict(arguments), tool, said)
         return asyncio.run_coroutine_threadsafe(call, found.loop).result() if loop is None else call
 
-    async def _call(self, run: Run, name: str, args: dict[str, Any], tool: Callable[..., Any], said: Messages) -> Any:
+    async def _call(self, run: AgentRun, name: str, args: dict[str, Any], tool: Callable[..., Any], said: Messages) -> Any:
         return write_result(await run.call(name, args, tool, messages=said), run.news)
 
     def _begin(self, run_context: Any, owner: Any, loop: asyncio.AbstractEventLoop | None) -> _AgnoRun:

@@ -18,7 +18,7 @@ from overspill.gate.collect import text_block
 from overspill.integrations.missing import MissingFramework
 from overspill.integrations.open_runs import OpenRuns
 from overspill.integrations.options import GivenBudget, GivenSession, Options
-from overspill.integrations.sessions import Run, Sessions
+from overspill.integrations.sessions import AgentRun, Sessions
 from overspill.settings import Settings
 from overspill.types import Output
 
@@ -185,7 +185,7 @@ class _Adapter:
     async def _list(self, context: Any, params: Any) -> ListToolsResult:
         return ListToolsResult(tools=self._tools)
 
-    async def _find_run(self, session: str, context: Any) -> Run:
+    async def _find_run(self, session: str, context: Any) -> AgentRun:
         """The SDK closes the connection to a server with the query, even if that fails or is cancelled. Hooks do not say so."""
         return await self._runs.find(session, session, context.session._connection.exit_stack)
 

@@ -14,7 +14,7 @@ from overspill.integrations.functions import show_reply
 from overspill.integrations.missing import MissingFramework
 from overspill.integrations.old_results import compact
 from overspill.integrations.options import GivenBudget, GivenSession, Options
-from overspill.integrations.sessions import Run, Sessions
+from overspill.integrations.sessions import AgentRun, Sessions
 from overspill.settings import Settings
 from overspill.types import Output
 
@@ -50,7 +50,7 @@ class OverspillPlugin(BasePlugin):
         super().__init__(name=name)
         self._sessions = Sessions(Options("google_adk", settings, session, budget, compact))
         self._tools = [_RetrievalTool(tool) for tool in self._sessions.define_tools()]
-        self._runs: dict[str, Run] = {}
+        self._runs: dict[str, AgentRun] = {}
         self._requests: dict[tuple[str, str], Any] = {}
 
     async def before_run_callback(self, *, invocation_context: Any) -> None:
@@ -115,14 +115,14 @@ class _RetrievalTool(BaseTool):
         return types.FunctionDeclaration(name=self.name, description=self.description, parameters_json_schema=self._parameters)
 
 
-def _wrap(tool: BaseTool, run: Run) -> BaseTool:
+def _wrap(tool: BaseTool, run: AgentRun) -> BaseTool:
     """A copy, so that callbacks still see a tool of the same type. ADK's callbacks and confirmations stay around the call."""
     wrapped = copy.copy(tool)
     wrapped.run_async = partial(_run_tool, tool, run)
     return wrapped
 
 
-async def _run_tool(tool: BaseTool, run: Run, *, args: dict[str, Any], tool_context: Any) -> Any:
+async def _run_tool(tool: BaseTool, run: AgentRun, *, args: dict[str, Any], tool_context: Any) -> Any:
     async def call(**filled: Any) -> Any:
         result = await tool.run_async(args=filled, tool_context=tool_context)
         if not _is_mcp_result(result):

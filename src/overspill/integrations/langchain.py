@@ -11,7 +11,7 @@ from overspill.integrations.missing import MissingFramework
 from overspill.integrations.old_results import Lines, compact, compact_sync
 from overspill.integrations.open_runs import ResumableRuns
 from overspill.integrations.options import GivenBudget, GivenSession, Options
-from overspill.integrations.sessions import Run, Sessions
+from overspill.integrations.sessions import AgentRun, Sessions
 from overspill.settings import Settings
 from overspill.types import Output
 
@@ -124,11 +124,11 @@ class OverspillMiddleware(AgentMiddleware):
         schema = self._sessions.asking.widen(function["name"], function["parameters"], strict=function.get("strict"))
         return tool if schema is function["parameters"] else {**shown, "function": {**function, "parameters": schema}}
 
-    def _find_run(self, state: Any, runtime: Any) -> Run:
+    def _find_run(self, state: Any, runtime: Any) -> AgentRun:
         """A run that LangGraph resumed after an interrupt begins here."""
         return state.get("overspill_run") or self._runs.resume(_thread_of(runtime))
 
-    def _end(self, state: Any, runtime: Any) -> Run:
+    def _end(self, state: Any, runtime: Any) -> AgentRun:
         return state.get("overspill_run") or self._runs.end(_thread_of(runtime))
 
 
@@ -155,7 +155,7 @@ def _change_messages(request: ModelRequest, lines: Lines) -> ModelRequest:
     return request.override(messages=replace_results(request.messages, lines)) if lines else request
 
 
-def _add_notice(request: ModelRequest, run: Run) -> ModelRequest:
+def _add_notice(request: ModelRequest, run: AgentRun) -> ModelRequest:
     notice = run.notice()
     return request.override(messages=[*request.messages, HumanMessage(notice)]) if notice else request
 

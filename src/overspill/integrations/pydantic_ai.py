@@ -12,7 +12,7 @@ from typing import Any
 from overspill.integrations.missing import MissingFramework
 from overspill.integrations.old_results import compact
 from overspill.integrations.options import GivenBudget, GivenSession, Options
-from overspill.integrations.sessions import Run, Sessions
+from overspill.integrations.sessions import AgentRun, Sessions
 from overspill.settings import Settings
 from overspill.types import Output, Reply, read_arguments
 
@@ -59,7 +59,7 @@ class Overspill(AbstractCapability[Any]):
             ]
         )
         self._own_names = set(self._toolset.tools)
-        self._run: Run | None = None
+        self._run: AgentRun | None = None
         self._settle: Callable[[int | None], None] | None = None
 
     def get_toolset(self) -> Any:
@@ -112,7 +112,7 @@ class Overspill(AbstractCapability[Any]):
         return _to_result(await self._own_run.call(call.tool_name, args, tool, id=call.tool_call_id, messages=said))
 
     @property
-    def _own_run(self) -> Run:
+    def _own_run(self) -> AgentRun:
         assert self._run is not None, "Pydantic AI calls `for_run` before anything else"
         return self._run
 

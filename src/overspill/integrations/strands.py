@@ -19,7 +19,7 @@ from overspill.gate.collect import text_block
 from overspill.integrations.missing import MissingFramework
 from overspill.integrations.old_results import compact
 from overspill.integrations.options import GivenBudget, GivenSession, Options
-from overspill.integrations.sessions import Run, Sessions
+from overspill.integrations.sessions import AgentRun, Sessions
 from overspill.settings import Settings
 from overspill.types import Output, Reply
 
@@ -127,7 +127,7 @@ class OverspillPlugin(Plugin):
 
 
 class _AgentRun:
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: AgentRun) -> None:
         self.run = run
         self.settle: Any = None
 
@@ -154,7 +154,7 @@ class _RetrievalTool(_Tool):
 
 
 class _WrappedTool(_Tool):
-    def __init__(self, tool: AgentTool, run: Run, said: Callable[[], list[Any]]) -> None:
+    def __init__(self, tool: AgentTool, run: AgentRun, said: Callable[[], list[Any]]) -> None:
         super().__init__()
         self.tool_name, self.tool_spec, self.tool_type = tool.tool_name, tool.tool_spec, tool.tool_type
         self._tool, self._run, self._said = tool, run, said

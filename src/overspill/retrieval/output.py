@@ -8,9 +8,9 @@ from types import TracebackType
 from overspill import reading
 from overspill.errors import StoreError
 from overspill.reading.positions import View
-from overspill.reading.query import Found, query
+from overspill.reading.query import QueryResult, query
 from overspill.retrieval.views import TextView, TextViews, describe_gaps
-from overspill.sql.answers import Row, SqlAnswer, query_text, read_row
+from overspill.sql.answers import SqlAnswer, SqlRow, query_text, read_row
 from overspill.store.protocols import Reader
 from overspill.text import encoding
 from overspill.text.humanize import one_line
@@ -76,7 +76,7 @@ class StoredOutput:
             self.reader, self.view, pattern, _EVERYTHING, context=context, ignore_case=ignore_case, literal=literal
         )
 
-    def query(self, expression: str) -> Found:
+    def query(self, expression: str) -> QueryResult:
         """A JSON pointer (`/items/0/name`) or a JMESPath expression."""
         self.check()
         return query(self.reader, expression, _EVERYTHING)
@@ -86,7 +86,7 @@ class StoredOutput:
         text = self.decoded()
         return query_text(statement, text.reader, seconds, describe_gaps(self.kept, text))
 
-    def row(self, row: int | str) -> Row:
+    def row(self, row: int | str) -> SqlRow:
         """A row that `sql` selected, as it is in the output, and where. `row` is its `_row`."""
         return read_row(self.decoded().reader, row)
 

@@ -24,7 +24,7 @@ from overspill.task_queue.address import QueueAddress
 from overspill.task_queue.opening import open_queue
 
 
-class Opening(Struct, frozen=True, kw_only=True):
+class SessionOpening(Struct, frozen=True, kw_only=True):
     """What a session was given. It stays the same each time the session is opened."""
 
     settings: Settings
@@ -58,7 +58,7 @@ class Opening(Struct, frozen=True, kw_only=True):
         endpoints: Mapping[str, Endpoint] | None,
         observers: Observers,
         notice: bool,
-    ) -> Opening:
+    ) -> SessionOpening:
         """From what a program passes to a session."""
         checks.check_session(settings, budget, store, name=name, family=family, models=models, endpoints=endpoints)
         settings = settings or Settings()

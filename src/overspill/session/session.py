@@ -30,7 +30,7 @@ from overspill.retrieval.extractor import ExtractionRequest
 from overspill.retrieval.output import StoredOutput
 from overspill.session import checks
 from overspill.session.offered import OfferedTools
-from overspill.session.opening import Opening
+from overspill.session.opening import SessionOpening
 from overspill.session.parts import SessionParts
 from overspill.session.registry import ToolRegistry
 from overspill.settings import Settings
@@ -72,7 +72,7 @@ class Session:
         observers: Observers = (),
         jobs: str | None = None,
     ) -> None:
-        self._opening = opening = Opening.of(
+        self._opening = opening = SessionOpening.of(
             settings, store, name=name, shared=shared, family=family, jobs=jobs, budget=budget, models=models,
             endpoints=endpoints, observers=observers, notice=notice,
         )  # fmt: skip

@@ -11,13 +11,13 @@ from overspill.lexical.kinds.kind import Layout
 from overspill.text.humanize import escape_invisible
 from overspill.view.code import color_code, find_comments
 from overspill.view.rendering import classify_line
-from overspill.view.windows import Line, Window
+from overspill.view.windows import Line, TextWindow
 
 _BEGAN = '<span class="cut" title="The line began earlier">…</span>'
 _GOES_ON = '<span class="cut" title="The line goes on">…</span>'
 
 
-def show_lines(window: Window, layout: Layout) -> Markup:
+def show_lines(window: TextWindow, layout: Layout) -> Markup:
     show = partial(color_code, find_comments([line.text for line in window.lines])) if layout == "definitions" else escape
     return Markup("\n".join(_show_line(line, layout, show) for line in window.lines))  # noqa: S704  # all text in it is escaped below
 

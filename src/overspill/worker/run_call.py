@@ -18,7 +18,7 @@ from overspill.calls.job import Job, current
 from overspill.errors import BadRequest, HandleError, StoreError
 from overspill.record.events import Entry, JobChanged, OutputStored, now_ms
 from overspill.retrieval.group import SessionGroup, name_part
-from overspill.session.opening import Opening
+from overspill.session.opening import SessionOpening
 from overspill.session.parts import SessionParts
 from overspill.settings import Settings
 from overspill.store.protocols import Store
@@ -63,7 +63,7 @@ class CallRunner:
         is_new = not await anyio.to_thread.run_sync(self._exists, call.job)
         id, name = call.job if is_new else handles.new(), name_part(call.family, call.job)
         # That a tool runs is written before it does: otherwise, if this worker dies, another might run it again.
-        parts = await Opening(settings=self._settings, store=self._store, name=name, writes_off_loop=False).open(id)
+        parts = await SessionOpening(settings=self._settings, store=self._store, name=name, writes_off_loop=False).open(id)
         try:
             yield parts
         finally:

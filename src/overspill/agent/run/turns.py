@@ -17,7 +17,7 @@ from overspill.agent.run.control import RunControl
 from overspill.agent.run.models import AgentParts
 from overspill.agent.run.router import ToolRouter
 from overspill.errors import BadRequest
-from overspill.models.conversation import Step, take_step
+from overspill.models.conversation import ModelStep, take_step
 from overspill.models.protocol import Message, Request
 from overspill.record.events import TurnOpened, now_ms
 from overspill.session.session import Session
@@ -135,7 +135,7 @@ class Turns:
         said = Message("assistant", self._asking.said)
         return await self._router.run_calls(calls, self._asking.model, [*self.messages, said])
 
-    def _record_step(self, taken: Step) -> None:
+    def _record_step(self, taken: ModelStep) -> None:
         response, answers = taken.response, taken.messages[1:]
         for call, answer in zip(response.calls, answers, strict=True):
             self._router.record_refused(call, answer.text)

@@ -9,7 +9,7 @@ from typing import Any
 
 from agent_framework import Content
 
-from overspill.integrations.old_results import Called, Entry, Lines, Result, Said
+from overspill.integrations.old_results import Called, Entry, Lines, OldResult, Said
 
 
 def read_conversation(messages: Sequence[Any]) -> Iterator[Entry]:
@@ -18,7 +18,7 @@ def read_conversation(messages: Sequence[Any]) -> Iterator[Entry]:
             if content.type == "function_call":
                 yield Called(content.call_id or "", content.name or "", content.arguments)
             elif content.type == "function_result" and all(each.type == "text" for each in content.items or ()):
-                yield Result((index, number), content.call_id or "", str(content.result), content.exception is not None)
+                yield OldResult((index, number), content.call_id or "", str(content.result), content.exception is not None)
             else:
                 yield Said("assistant" if message.role == "assistant" else "user", content.text or "")
 

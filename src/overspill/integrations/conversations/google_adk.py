@@ -10,7 +10,7 @@ from typing import Any
 from google.genai import types
 
 from overspill.gate.looking_for import NAME
-from overspill.integrations.old_results import Called, Entry, Lines, Result, Said
+from overspill.integrations.old_results import Called, Entry, Lines, OldResult, Said
 
 
 def read_conversation(contents: list[Any]) -> Iterator[Entry]:
@@ -21,7 +21,7 @@ def read_conversation(contents: list[Any]) -> Iterator[Entry]:
             elif (answer := part.function_response) is not None and not answer.parts:
                 response = answer.response or {}
                 text = response["result"] if _is_text_result(response) else json.dumps(response, ensure_ascii=False, default=str)
-                yield Result((index, number), answer.id or "", text, "error" in response or bool(response.get("isError")))
+                yield OldResult((index, number), answer.id or "", text, "error" in response or bool(response.get("isError")))
             else:
                 yield Said("assistant" if content.role == "model" else "user", part.text or "")
 

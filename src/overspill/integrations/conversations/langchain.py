@@ -10,7 +10,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.types import Command
 
-from overspill.integrations.old_results import Called, Entry, Lines, Result, Said
+from overspill.integrations.old_results import Called, Entry, Lines, OldResult, Said
 from overspill.types import Output, Reply
 
 
@@ -18,7 +18,7 @@ def read_conversation(messages: Sequence[Any]) -> Iterator[Entry]:
     for place, message in enumerate(messages):
         blocks = [] if isinstance(message.content, str) else message.content
         if isinstance(message, ToolMessage) and all(isinstance(each, str) or each.get("type") == "text" for each in blocks):
-            yield Result(place, message.tool_call_id, message.text, message.status == "error")
+            yield OldResult(place, message.tool_call_id, message.text, message.status == "error")
         else:
             yield Said("assistant" if isinstance(message, AIMessage) else "user", message.text)
         for call in message.tool_calls if isinstance(message, AIMessage) else ():

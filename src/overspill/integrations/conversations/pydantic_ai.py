@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, ToolReturnPart
 
-from overspill.integrations.old_results import Called, Entry, Lines, Result, Said
+from overspill.integrations.old_results import Called, Entry, Lines, OldResult, Said
 
 
 def read_conversation(messages: Sequence[ModelMessage]) -> Iterator[Entry]:
@@ -19,7 +19,7 @@ def read_conversation(messages: Sequence[ModelMessage]) -> Iterator[Entry]:
             if isinstance(part, ToolCallPart):
                 yield Called(part.tool_call_id, part.tool_name, part.args)
             elif type(part) is ToolReturnPart and not part.files:
-                yield Result((index, number), part.tool_call_id, part.model_response_str(), part.outcome != "success")
+                yield OldResult((index, number), part.tool_call_id, part.model_response_str(), part.outcome != "success")
             else:
                 yield Said("assistant" if isinstance(message, ModelResponse) else "user", _text_of(part))
 

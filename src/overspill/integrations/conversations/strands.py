@@ -10,7 +10,7 @@ from typing import Any
 from strands.types._events import ToolResultEvent
 
 from overspill.gate.collect import text_block
-from overspill.integrations.old_results import Called, Entry, Lines, Result, Said
+from overspill.integrations.old_results import Called, Entry, Lines, OldResult, Said
 from overspill.types import Output, Reply
 
 
@@ -25,7 +25,7 @@ def read_conversation(messages: list[Any]) -> Iterator[Entry]:
                 texts = [read_text(each) for each in result["content"]]
                 text = "\n".join(each for each in texts if each is not None)
                 is_error = result["status"] == "error"
-                yield Said("user", text) if None in texts else Result((index, number), result["toolUseId"], text, is_error)
+                yield Said("user", text) if None in texts else OldResult((index, number), result["toolUseId"], text, is_error)
 
 
 def replace_results(messages: list[Any], lines: Lines) -> list[Any]:

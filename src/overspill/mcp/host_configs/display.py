@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from overspill.mcp.host_configs.entries import may_hold_secret
-from overspill.mcp.host_configs.rewriting import Outcome
+from overspill.mcp.host_configs.rewriting import RewriteOutcome
 from overspill.text import jsonc
 from overspill.text.jsonc import Edit, Node
 
@@ -18,7 +18,7 @@ HIDDEN = '"…"'
 _SECRET_WORDS = re.compile(r"(?i)token|secret|passw|credential|api.?key|auth|bearer|header")
 
 
-def diff_entry(outcome: Outcome) -> list[str]:
+def diff_entry(outcome: RewriteOutcome) -> list[str]:
     """A diff that shows the whole entry."""
     before, after = (mask(text).splitlines() for text in (outcome.before, outcome.after))
     lines = difflib.unified_diff(before, after, n=len(before), lineterm="")

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from overspill.errors import SettingsError
 from overspill.mcp.host_configs import entries
-from overspill.mcp.host_configs.dialects import USUAL, Dialect
+from overspill.mcp.host_configs.dialects import USUAL, ConfigDialect
 from overspill.mcp.host_configs.documents import list_keys
 from overspill.mcp.host_configs.proxied import recognize
 from overspill.mcp.host_configs.translating import NO_ORIGINAL, NOT_WRAPPED, EntryChange, Translation, open_earlier
@@ -24,7 +24,7 @@ _TABLES = ("mcpServers", "servers")
 Change = Literal["wrapped", "unwrapped", "none"]
 
 
-class Server(Struct, frozen=True):
+class ConfiguredServer(Struct, frozen=True):
     """One entry. In Claude Code, a server may belong to one project; `project` is its folder."""
 
     name: str
@@ -32,7 +32,7 @@ class Server(Struct, frozen=True):
     entry: Node
 
 
-class Outcome(Struct, frozen=True):
+class RewriteOutcome(Struct, frozen=True):
     """What changed for a server, or why nothing did. `before` and `after` are the texts of its entry."""
 
     server: str
@@ -45,13 +45,16 @@ class Outcome(Struct, frozen=True):
 
 class Rewriting(Struct, frozen=True):
     text: str
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[RewriteOutcome, ...]
 
 
-def list_servers(text: str, name: str, dialect: Dialect = USUAL) -> list[Server]:
+def list_servers(text: str, name: str, dialect: ConfigDialect = USUAL) -> list[ConfiguredServer]:
     """All entries, in order and in the usual spelling. Errors call the file `name`."""
     if dialect is not USUAL:
-        return [Server(server, "", node) for server, node in Translation(text, name, dialect, is_written=False).nodes.items()]
+        return [
+            ConfiguredServer(server, "", node)
+            for server, node in Translation(text, name, dialect, is_written=False).nodes.items()
+        ]
     if not text.strip():
         raise SettingsError(f"{name} is empty, so it has no servers.")
     root = jsonc.scan(text, name)
@@ -64,34 +67,42 @@ def list_servers(text: str, name: str, dialect: Dialect = USUAL) -> list[Server]
             "For a client with another kind of file, see `overspill wrap --print`."
         )
     return [
-        Server(key.value, project, entry)
+        ConfiguredServer(key.value, project, entry)
         for project, table in tables
         for key, entry in zip(table.keys, table.children, strict=True)
     ]
 
 
 def wrap(
-    text: str, name: str, launch: Sequence[str], only: Sequence[str] = (), dialect: Dialect = USUAL, *, is_written: bool = True
+    text: str,
+    name: str,
+    launch: Sequence[str],
+    only: Sequence[str] = (),
+    dialect: ConfigDialect = USUAL,
+    *,
+    is_written: bool = True,
 ) -> Rewriting:
     """If it is not to be written, also of a file that cannot be written again without other changes."""
     if dialect is not USUAL:
         file = Translation(text, name, dialect, is_written=is_written)
         return _translate(file, name, only, "wrapped", lambda server: file.wrap(server, launch, is_named=server in only))
 
-    def change(server: Server) -> list[Edit] | str:
+    def change(server: ConfiguredServer) -> list[Edit] | str:
         why = entries.find_refusal(server.name, server.entry, is_named=server.name in only)
         return why or entries.wrap_entry(server.name, server.entry, launch)
 
     return _rewrite(text, select_servers(list_servers(text, name), name, only), change, "wrapped")
 
 
-def unwrap(text: str, name: str, earlier: Sequence[str] = (), only: Sequence[str] = (), dialect: Dialect = USUAL) -> Rewriting:
+def unwrap(
+    text: str, name: str, earlier: Sequence[str] = (), only: Sequence[str] = (), dialect: ConfigDialect = USUAL
+) -> Rewriting:
     """`earlier` holds former texts of the file, newest first. An entry made from one of them gets its exact text back."""
     if dialect is not USUAL:
         return _unwrap_translated(text, name, earlier, only, dialect)
     known = [server for old in earlier for server in _list_readable(old)]
 
-    def change(server: Server) -> list[Edit] | str:
+    def change(server: ConfiguredServer) -> list[Edit] | str:
         found = recognize(server.name, server.entry) if server.entry.kind == "object" else None
         if not found:
             return NOT_WRAPPED
@@ -122,7 +133,7 @@ def _find_projects(root: Node) -> list[tuple[str, Node]]:
     return [(key.value, child) for key, child in zip(projects.keys, projects.children, strict=True)] if projects else []
 
 
-def select_servers(found: Sequence[Server], name: str, only: Sequence[str]) -> list[Server]:
+def select_servers(found: Sequence[ConfiguredServer], name: str, only: Sequence[str]) -> list[ConfiguredServer]:
     known = {server.name for server in found}
     for wanted in only:
         if wanted not in known:
@@ -131,9 +142,11 @@ def select_servers(found: Sequence[Server], name: str, only: Sequence[str]) -> l
     return [server for server in found if not only or server.name in only]
 
 
-def _rewrite(text: str, found: Sequence[Server], change: Callable[[Server], list[Edit] | str], verb: Change) -> Rewriting:
+def _rewrite(
+    text: str, found: Sequence[ConfiguredServer], change: Callable[[ConfiguredServer], list[Edit] | str], verb: Change
+) -> Rewriting:
     edits: list[Edit] = []
-    outcomes: list[Outcome] = []
+    outcomes: list[RewriteOutcome] = []
     for server in found:
         made = change(server)
         if not isinstance(made, str):
@@ -143,13 +156,13 @@ def _rewrite(text: str, found: Sequence[Server], change: Callable[[Server], list
     return Rewriting(jsonc.apply_edits(text, edits), tuple(outcomes))
 
 
-def _make_outcome(server: Server, verb: Change, made: EntryChange) -> Outcome:
+def _make_outcome(server: ConfiguredServer, verb: Change, made: EntryChange) -> RewriteOutcome:
     if isinstance(made, str):
-        return Outcome(server.name, server.project, "none", made)
-    return Outcome(server.name, server.project, verb, "", *made)
+        return RewriteOutcome(server.name, server.project, "none", made)
+    return RewriteOutcome(server.name, server.project, verb, "", *made)
 
 
-def _wraps_into(old: Server, entry: Node, launch: Sequence[str]) -> bool:
+def _wraps_into(old: ConfiguredServer, entry: Node, launch: Sequence[str]) -> bool:
     """Whether wrapping the old entry results in this one."""
     if entries.find_refusal(old.name, old.entry):
         return False
@@ -157,14 +170,14 @@ def _wraps_into(old: Server, entry: Node, launch: Sequence[str]) -> bool:
     return jsonc.scan(now, old.name).value == entry.value
 
 
-def _list_readable(old: str) -> list[Server]:
+def _list_readable(old: str) -> list[ConfiguredServer]:
     try:
         return list_servers(old, "")
     except SettingsError:
         return []
 
 
-def _unwrap_translated(text: str, name: str, earlier: Sequence[str], only: Sequence[str], dialect: Dialect) -> Rewriting:
+def _unwrap_translated(text: str, name: str, earlier: Sequence[str], only: Sequence[str], dialect: ConfigDialect) -> Rewriting:
     file, before = Translation(text, name, dialect), open_earlier(earlier, name, dialect)
     made = _translate(file, name, only, "unwrapped", lambda server: file.unwrap(server, before))
     launches = {found.launch for server, node in file.nodes.items() if (found := recognize(server, node))}
@@ -178,6 +191,6 @@ def _unwrap_translated(text: str, name: str, earlier: Sequence[str], only: Seque
 def _translate(
     file: Translation, name: str, only: Sequence[str], verb: Change, change: Callable[[str], EntryChange]
 ) -> Rewriting:
-    servers = [Server(server, "", node) for server, node in file.nodes.items()]
+    servers = [ConfiguredServer(server, "", node) for server, node in file.nodes.items()]
     outcomes = tuple(_make_outcome(server, verb, change(server.name)) for server in select_servers(servers, name, only))
     return Rewriting(file.text, outcomes)

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from overspill.errors import SettingsError
 from overspill.mcp.host_configs import entries
-from overspill.mcp.host_configs.dialects import Dialect
+from overspill.mcp.host_configs.dialects import ConfigDialect
 from overspill.mcp.host_configs.documents import JsonDocument
 from overspill.mcp.host_configs.opening import open_document
 from overspill.mcp.host_configs.proxied import recognize
@@ -24,7 +24,7 @@ NOT_WRAPPED = "it does not run through Overspill"
 class Translation:
     """The config file of a client that has its own dialect."""
 
-    def __init__(self, text: str, name: str, dialect: Dialect, *, is_written: bool = True) -> None:
+    def __init__(self, text: str, name: str, dialect: ConfigDialect, *, is_written: bool = True) -> None:
         self._dialect = dialect
         self._name = name
         self._document = open_document(text, name, dialect, is_written=is_written)
@@ -91,7 +91,7 @@ class Translation:
         return self._dialect.from_usual(jsonc.scan(usual, self._name).value)
 
 
-def open_earlier(texts: Sequence[str], name: str, dialect: Dialect) -> list[Translation]:
+def open_earlier(texts: Sequence[str], name: str, dialect: ConfigDialect) -> list[Translation]:
     found: list[Translation] = []
     for text in texts:
         try:
