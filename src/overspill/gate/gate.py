@@ -30,7 +30,7 @@ from overspill.gate.images import SealedKept, blob_size, decode_blob
 from overspill.gate.intent import find_intent
 from overspill.gate.kept import CallArguments, KnownOutputs, LateOutput, describe_kept
 from overspill.gate.off_loop import MAX_BYTES_ON_LOOP, run_off_loop
-from overspill.gate.passages import IntentAnswers, PassageFinder
+from overspill.gate.passages import IntentAnswers, Seeker
 from overspill.gate.repeats import ShownOutputs
 from overspill.gate.replies import OutputText, ReplyDraft
 from overspill.record.events import OutputStored, now_ms
@@ -48,13 +48,7 @@ class Gate:
     """Sits between a session's tools and its model."""
 
     def __init__(
-        self,
-        settings: Settings,
-        shelf: Shelf,
-        ledger: Ledger,
-        budget: ContextBudget | None,
-        known: KnownOutputs,
-        search: PassageFinder,
+        self, settings: Settings, shelf: Shelf, ledger: Ledger, budget: ContextBudget | None, known: KnownOutputs, search: Seeker
     ) -> None:
         self.settings = settings
         self.kept, self.checkpoints, self.held, self.names = known.kept, known.checkpoints, known.held, known.names

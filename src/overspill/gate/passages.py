@@ -58,7 +58,7 @@ class Passages(Struct, frozen=True):
     """How the text was decoded, if it had to be. The quotes are then passages of that text."""
 
 
-class PassageFinder(Protocol):
+class Seeker(Protocol):
     def find(self, kept: Kept, question: str, max_tokens: int, work: Work | None) -> Passages:
         """Blocks. Raises OverspillError if the output is gone or damaged. What it builds serves the next question."""
         ...
@@ -114,7 +114,7 @@ class _Answer(Struct, frozen=True):
 class IntentAnswers:
     """The intents of background jobs are held in memory only."""
 
-    def __init__(self, count_tokens: Callable[[str], int], search: PassageFinder) -> None:
+    def __init__(self, count_tokens: Callable[[str], int], search: Seeker) -> None:
         self._search = search
         self._count_tokens = count_tokens
         self._noted: BoundedCache[Intent] = BoundedCache(MAX_NOTED_CHARS, lambda intent: sum(map(len, intent.questions)))
@@ -206,7 +206,7 @@ class IntentAnswers:
         deadline = None if seconds is None else time.monotonic() + seconds
         return _Asked(kept, intent, min(limits), max_bytes, deadline, settings.surface)
 
-    async def _ask_model(self, search: PassageFinder, asked: _Asked) -> str:
+    async def _ask_model(self, search: Seeker, asked: _Asked) -> str:
         most = asked.max_tokens * _MIN_BYTES_PER_TOKEN
         max_bytes = most if asked.max_bytes is None else min(most, asked.max_bytes)
         block = await search.ask_model(asked.kept, asked.intent.questions[0], asked.max_tokens, max_bytes)

@@ -14,7 +14,6 @@ import msgspec
 from msgspec import Struct
 
 Client: TypeAlias = Literal["claude-code", "gemini-cli"]
-CLIENTS: tuple[Client, ...] = ("claude-code", "gemini-cli")
 MAX_EVENT_BYTES = 64 << 20
 SMALL_EVENT_BYTES = 12_288
 """The default limit: what a smaller event holds passes."""
@@ -34,11 +33,19 @@ class HookEvent(Struct, frozen=True):
     tool_input: Any = None
 
 
-class FoundOutput(Struct, frozen=True):
+class HookOutput(Struct, frozen=True):
     """The text in an event, and the answer that shows another text in its place."""
 
     text: str
     answer: Callable[[str], Mapping[str, Any]]
+
+
+class Hook(Struct, frozen=True):
+    """`event` is the one that has a tool's output. The client names the project's folder in `project_variable`."""
+
+    event: str
+    project_variable: str
+    find: Callable[[HookEvent], HookOutput]
 
 
 def decode(data: bytes) -> HookEvent:
@@ -48,12 +55,14 @@ def decode(data: bytes) -> HookEvent:
         raise Unusable(f"the event cannot be read: {problem}") from None
 
 
-def find_text(client: Client, event: HookEvent) -> FoundOutput:
-    return _find_in_claude_code(event) if client == "claude-code" else _find_in_gemini_cli(event)
+def find_text(client: Client, event: HookEvent) -> HookOutput:
+    hook = HOOKS[client]
+    if event.hook_event_name != hook.event:
+        raise Unusable(f"the event is {event.hook_event_name[:100]!r}, not {hook.event}")
+    return hook.find(event)
 
 
-def _find_in_claude_code(event: HookEvent) -> FoundOutput:
-    _expect(event, "PostToolUse")
+def _find_in_claude_code(event: HookEvent) -> HookOutput:
     response = _mapping(event.tool_response)
 
     def answer(shown: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -63,30 +72,30 @@ def _find_in_claude_code(event: HookEvent) -> FoundOutput:
         case "Bash", {"stdout": str(text)}:
             if response.get("persistedOutputPath"):
                 raise Unusable("Claude Code has stored this output itself, and the event has only its beginning")
-            return FoundOutput(text, lambda shown: answer({**response, "stdout": shown}))
+            return HookOutput(text, lambda shown: answer({**response, "stdout": shown}))
         case "Read", {"type": "text", "file": {"content": str(text)} as file}:
-            return FoundOutput(
+            return HookOutput(
                 text, lambda shown: answer({**response, "file": {**cast("dict[str, Any]", file), "content": shown}})
             )
         case "Grep", {"content": str(text)}:
-            return FoundOutput(text, lambda shown: answer({**response, "content": shown}))
+            return HookOutput(text, lambda shown: answer({**response, "content": shown}))
         case _:
             raise Unusable(f"the output of {event.tool_name[:100]!r} has a form that cannot be replaced")
 
 
-def _find_in_gemini_cli(event: HookEvent) -> FoundOutput:
-    _expect(event, "AfterTool")
+def _find_in_gemini_cli(event: HookEvent) -> HookOutput:
     text = _mapping(event.tool_response).get("llmContent")
     if not isinstance(text, str):
         raise Unusable(f"the output of {event.tool_name[:100]!r} is not text")
     # Gemini CLI passes it on as an error of the tool, which the model has to know is none.
-    return FoundOutput(text, lambda shown: {"decision": "deny", "reason": f"[Not an error: the tool has run.]\n{shown}"})
-
-
-def _expect(event: HookEvent, name: str) -> None:
-    if event.hook_event_name != name:
-        raise Unusable(f"the event is {event.hook_event_name[:100]!r}, not {name}")
+    return HookOutput(text, lambda shown: {"decision": "deny", "reason": f"[Not an error: the tool has run.]\n{shown}"})
 
 
 def _mapping(value: object) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+HOOKS: Mapping[Client, Hook] = {
+    "claude-code": Hook("PostToolUse", "CLAUDE_PROJECT_DIR", _find_in_claude_code),
+    "gemini-cli": Hook("AfterTool", "GEMINI_PROJECT_DIR", _find_in_gemini_cli),
+}

@@ -8,7 +8,7 @@ from types import TracebackType
 from overspill import reading
 from overspill.errors import StoreError
 from overspill.reading.positions import View
-from overspill.reading.query import QueryResult, query
+from overspill.reading.query import QueryAnswer, query
 from overspill.retrieval.views import TextView, TextViews, describe_gaps
 from overspill.sql.answers import SqlAnswer, SqlRow, query_text, read_row
 from overspill.store.protocols import Reader
@@ -76,7 +76,7 @@ class StoredOutput:
             self.reader, self.view, pattern, _EVERYTHING, context=context, ignore_case=ignore_case, literal=literal
         )
 
-    def query(self, expression: str) -> QueryResult:
+    def query(self, expression: str) -> QueryAnswer:
         """A JSON pointer (`/items/0/name`) or a JMESPath expression."""
         self.check()
         return query(self.reader, expression, _EVERYTHING)

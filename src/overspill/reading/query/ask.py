@@ -34,7 +34,7 @@ _MAX_PARSED_BYTES = 64 * 1024 * 1024
 _MAX_QUERY_CHARS = 10_000
 
 
-class QueryResult(Struct, frozen=True):
+class QueryAnswer(Struct, frozen=True):
     """The value as compact JSON, a string without quotes. If that does not fit: an outline, or a piece of the string."""
 
     text: str
@@ -50,7 +50,7 @@ class QueryResult(Struct, frozen=True):
 
 def query(
     reader: Reader, expression: object, bound: Bound, *, start: object = 0, largest: int = _MAX_PARSED_BYTES
-) -> QueryResult:
+) -> QueryAnswer:
     """An expression that is empty or begins with / or # is a JSON pointer, any other JMESPath.
 
     `start` continues a string that did not fit.
@@ -66,7 +66,7 @@ def query(
         if begin:
             raise BadRequest(_NOT_A_TEXT.format(kind=describe_kind(value)))
         json = write_within(value, bound)
-        return _outline_within(value, expression, bound, expanded=expanded) if json is None else QueryResult(json, True, expanded)
+        return _outline_within(value, expression, bound, expanded=expanded) if json is None else QueryAnswer(json, True, expanded)
     except RecursionError:
         raise BadRequest(_TOO_DEEP) from None
 
@@ -123,20 +123,20 @@ def _candidates(value: Value) -> Iterator[Value]:
             yield opened[wrapped[0]]
 
 
-def _text(text: str, begin: int, bound: Bound, *, expanded: bool) -> QueryResult:
+def _text(text: str, begin: int, bound: Bound, *, expanded: bool) -> QueryAnswer:
     if begin and begin >= len(text):
         raise BadRequest(_PAST_END.format(start=begin, total=len(text)))
     piece = clip(text[begin:], bound) or text[begin : begin + 1]
     end = begin + len(piece)
-    return QueryResult(piece, len(piece) == len(text), expanded, end if end < len(text) else None)
+    return QueryAnswer(piece, len(piece) == len(text), expanded, end if end < len(text) else None)
 
 
-def _outline_within(value: Value, expression: str, bound: Bound, *, expanded: bool) -> QueryResult:
+def _outline_within(value: Value, expression: str, bound: Bound, *, expanded: bool) -> QueryAnswer:
     note = _LARGER.format(example=_example(value, expression))
     outline = outline_within(value, bound.after(f"\n[{note}]"))
     if outline is None:
-        return QueryResult(clip(describe_kind(value), bound), False, expanded)
-    return QueryResult(outline, False, expanded, note=note)
+        return QueryAnswer(clip(describe_kind(value), bound), False, expanded)
+    return QueryAnswer(outline, False, expanded, note=note)
 
 
 def _example(value: Value, expression: str) -> str:
