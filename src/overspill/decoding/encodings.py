@@ -13,8 +13,7 @@ from unicodedata import category
 from msgspec import Struct
 
 from overspill.decoding.formats import HEAD_BYTES, UnicodeFormat
-from overspill.decoding.limits import Allowance
-from overspill.decoding.sink import Sink
+from overspill.decoding.limits import Allowance, Sink
 from overspill.store.protocols import Reader
 from overspill.store.readers import BytesReader
 from overspill.text.encoding import complete_length

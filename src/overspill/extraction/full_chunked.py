@@ -11,8 +11,7 @@ from overspill.errors import OverspillError
 from overspill.extraction import chunks, wrapper
 from overspill.extraction.chunks import Span
 from overspill.extraction.document import ExtractionFailed
-from overspill.extraction.findings import describe_coverage
-from overspill.extraction.grounding import conclude
+from overspill.extraction.findings import conclude, describe_coverage
 from overspill.extraction.inquiry import Inquiry, run_in_thread
 from overspill.extraction.numbered import NumberedLine, NumberedLines, split_segments
 from overspill.extraction.prompting import name_chunk

@@ -26,7 +26,7 @@ from overspill.extraction.document import (
     limit_output,
 )
 from overspill.extraction.numbered import CitableLines
-from overspill.extraction.plain_prompting import Prompts
+from overspill.extraction.prompting import Prompts
 from overspill.extraction.report import ModelReport
 from overspill.extraction.support import choose_supporting
 from overspill.models.protocol import Request, Response

@@ -9,7 +9,7 @@ from overspill.extraction import wrapper
 from overspill.extraction.chunks import Span
 from overspill.extraction.document import ExtractionFailed, limit_output
 from overspill.extraction.file_tools import FileTools
-from overspill.extraction.grounding import conclude
+from overspill.extraction.findings import conclude
 from overspill.extraction.inquiry import Inquiry, run_in_thread
 from overspill.extraction.provenance import ModelQuote, locate
 from overspill.models.conversation import converse, run_in_parallel

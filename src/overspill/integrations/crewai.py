@@ -10,8 +10,7 @@ from overspill.errors import BadRequest, require
 from overspill.gate.looking_for import NAME
 from overspill.integrations import functions
 from overspill.integrations.asking import Asking
-from overspill.integrations.missing import MissingFramework
-from overspill.integrations.options import Options
+from overspill.integrations.options import MissingFramework, Options
 from overspill.integrations.sessions import AgentRun, Sessions
 from overspill.session.sync import SyncSession
 

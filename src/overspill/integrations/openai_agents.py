@@ -11,8 +11,7 @@ from functools import partial
 from typing import Any
 
 from overspill.gate.collect import block_text, field
-from overspill.integrations.missing import MissingFramework
-from overspill.integrations.options import GivenBudget, GivenSession, Options
+from overspill.integrations.options import GivenBudget, GivenSession, MissingFramework, Options
 from overspill.integrations.sessions import AgentRun, Sessions
 from overspill.settings import Settings
 from overspill.types import Output, Reply

@@ -29,8 +29,7 @@ from overspill.gate.kept import KeptOutputs
 from overspill.gate.names import OutputNames
 from overspill.reading import references
 from overspill.retrieval.group import SessionGroup
-from overspill.retrieval.output import StoredOutput
-from overspill.retrieval.readers import RunningReader
+from overspill.retrieval.output import RunningReader, StoredOutput
 from overspill.retrieval.views import TextViews
 from overspill.settings import Settings
 from overspill.store.protocols import Shelf

@@ -21,7 +21,7 @@ from overspill.settings import Settings
 from overspill.store.open import is_on_server
 from overspill.store.protocols import Store
 from overspill.task_queue.address import QueueAddress
-from overspill.task_queue.opening import open_queue
+from overspill.task_queue.remote import open_queue
 
 
 class SessionOpening(Struct, frozen=True, kw_only=True):

@@ -29,10 +29,9 @@ from overspill.retrieval.definitions import Format
 from overspill.retrieval.extractor import ExtractionRequest
 from overspill.retrieval.output import StoredOutput
 from overspill.session import checks
-from overspill.session.offered import OfferedTools
 from overspill.session.opening import SessionOpening
 from overspill.session.parts import SessionParts
-from overspill.session.registry import ToolRegistry
+from overspill.session.registry import OfferedTools, ToolRegistry
 from overspill.settings import Settings
 from overspill.sql.answers import SqlAnswer
 from overspill.store.protocols import Store

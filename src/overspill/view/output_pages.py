@@ -19,9 +19,8 @@ from overspill.text.images import identify_image
 from overspill.view import windows
 from overspill.view.asking import read_number, read_range, read_words
 from overspill.view.citations import find_citation
-from overspill.view.hexadecimal import HexRows, make_hex_rows
 from overspill.view.library import Library
-from overspill.view.lines import show_lines
+from overspill.view.lines import HexRows, make_hex_rows, show_lines
 from overspill.view.rendering import find_form, render
 from overspill.view.searches import WAYS, Searches, SearchResult, compile_words, find_spans
 from overspill.view.showing import Showing

@@ -2,8 +2,16 @@
 
 from overspill.wording.cards import NextStep, next_calls
 from overspill.wording.names import prefixed, tool_name
-from overspill.wording.passages import not_searched, not_shown, nothing_found, partly_searched, passages
-from overspill.wording.presets import DOCUMENT, OVERSPILL, Wording
+from overspill.wording.presets import (
+    DOCUMENT,
+    OVERSPILL,
+    Wording,
+    not_searched,
+    not_shown,
+    nothing_found,
+    partly_searched,
+    passages,
+)
 from overspill.wording.replies import (
     CANCELLED,
     CANCELLED_ITSELF,

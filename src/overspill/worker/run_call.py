@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from inspect import isgenerator
+from typing import Any, Literal, TypeAlias, cast
 
 import anyio
 import anyio.to_thread
@@ -16,6 +17,8 @@ from overspill.calls.background import find_last_change
 from overspill.calls.invoke import Threads, invoke_tool
 from overspill.calls.job import Job, current
 from overspill.errors import BadRequest, HandleError, StoreError
+from overspill.gate.collect import is_blocks
+from overspill.gate.serialise import to_json
 from overspill.record.events import Entry, JobChanged, OutputStored, now_ms
 from overspill.retrieval.group import SessionGroup, name_part
 from overspill.session.opening import SessionOpening
@@ -23,10 +26,39 @@ from overspill.session.parts import SessionParts
 from overspill.settings import Settings
 from overspill.store.protocols import Store
 from overspill.task_queue.payload import QueuedCall
-from overspill.types import ToolCall
+from overspill.types import Output, OutputForm, ToolCall
 from overspill.wording import INTERRUPTED
-from overspill.worker.results import prepare_result
 from overspill.worker.tools import WorkerTool
+
+
+def prepare_result(result: Any) -> tuple[Any, OutputForm]:
+    """What to store, and its form. Blocks are stored as JSON if they are more than plain texts."""
+    if result is None:
+        return None, "none"
+    kind: OutputForm | None = _find_form(result)
+    if kind is not None:
+        return result, kind
+    if isinstance(result, Output):
+        if _is_one_text(result.content):
+            return result, "text"
+        return Output(to_json(result.content), is_error=result.is_error), "blocks"  # pyright: ignore[reportArgumentType]
+    if is_blocks(result):
+        return to_json(result), "blocks"
+    return result, "json"
+
+
+def _find_form(result: object) -> OutputForm | None:
+    if isinstance(result, str | AsyncIterator) or isgenerator(result):
+        return "text"
+    return "bytes" if isinstance(result, bytes | bytearray | memoryview) else None
+
+
+def _is_one_text(content: list[Any]) -> bool:
+    if len(content) != 1 or not isinstance(content[0], Mapping):
+        return False
+    only = cast("Mapping[str, Any]", content[0])
+    return set(only) == {"type", "text"} and only["type"] == "text"
+
 
 MAX_ATTEMPTS = 3
 """How often a repeatable tool is run if each of its workers dies: it may be what kills them."""

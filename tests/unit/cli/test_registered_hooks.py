@@ -9,8 +9,7 @@ import pytest
 
 from overspill.cli.commands.hook import hook
 from overspill.cli.commands.wrap import wrap
-from overspill.hooks.observations import OBSERVED
-from overspill.hooks.shapes import HOOKS, Client, HookEvent, Unusable, find_text
+from overspill.hooks.shapes import HOOKS, OBSERVED, Client, HookEvent, Unusable, find_text
 from overspill.mcp.host_configs.clients import known_clients
 
 

@@ -22,7 +22,7 @@ from overspill.store.files.journal import Opening
 from overspill.store.files.layout import Directory
 from overspill.store.files.sizes import SIZES
 from overspill.store.files.survey import Place
-from overspill.text import own_json
+from overspill.text import lenient_json
 
 _MAX_HINT_BYTES = 256  # more than the longest one has
 _IS_WHOLE = "whole"
@@ -130,5 +130,5 @@ def _file_of(name: str) -> str:
 
 
 def _read_hint(data: bytes) -> Place | None:
-    place = own_json.parse(data, Place) if len(data) <= _MAX_HINT_BYTES else None
+    place = lenient_json.parse(data, Place) if len(data) <= _MAX_HINT_BYTES else None
     return place if place is not None and layout.is_run(place.run) and handles.is_uuid(place.session) else None

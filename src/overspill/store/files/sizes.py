@@ -19,7 +19,7 @@ from overspill.errors import StoreError
 from overspill.store.files import hints
 from overspill.store.files.layout import Directory
 from overspill.store.protocols import KeepLimits
-from overspill.text import own_json
+from overspill.text import lenient_json
 
 SIZES = "sizes"
 _MAX_WAIT_SECONDS = 5.0  # for a process that counts at the same moment
@@ -80,4 +80,4 @@ def _write(fd: int, measured: Measurement) -> None:
 
 
 def _parse(fd: int) -> Measurement | None:
-    return own_json.parse(os.pread(fd, _MAX_BYTES, 0), Measurement)
+    return lenient_json.parse(os.pread(fd, _MAX_BYTES, 0), Measurement)

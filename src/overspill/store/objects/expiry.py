@@ -17,7 +17,7 @@ from overspill.store.objects.output import USED, Parts, folder
 from overspill.store.objects.run import Run
 from overspill.store.protocols import Expired, KeepLimits
 from overspill.store.rules import KeptItem
-from overspill.text import own_json
+from overspill.text import lenient_json
 
 _MEASURED = "measured"
 
@@ -89,7 +89,7 @@ def read_measurement(bucket: Bucket, limits: KeepLimits, *, since: float) -> dic
 def recall_measurement(bucket: Bucket) -> Measurement | None:
     """What was kept when any limits were last applied, however long ago."""
     content = bucket.get(_MEASURED)
-    return own_json.parse(content[0], Measurement) if content else None
+    return lenient_json.parse(content[0], Measurement) if content else None
 
 
 def expire(bucket: Bucket, names: Names, run: Run, limits: KeepLimits, family: str | None = None) -> Expired:

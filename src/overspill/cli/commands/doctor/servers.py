@@ -14,8 +14,7 @@ from overspill.cli.commands.doctor import DoctorReport, Finding
 from overspill.errors import SettingsError
 from overspill.mcp.client.config import ServerConfig, server_configs
 from overspill.mcp.client.probe import probe
-from overspill.mcp.host_configs.entries import edit_entry, speaks_sse, unwrap_entry
-from overspill.mcp.host_configs.proxied import recognize
+from overspill.mcp.host_configs.entries import edit_entry, recognize, speaks_sse, unwrap_entry
 from overspill.mcp.host_configs.rewriting import ConfiguredServer
 from overspill.text import humanize, jsonc
 
