@@ -18,7 +18,7 @@ import anyio
 
 from overspill.extraction import Document, Policy, extract
 from overspill.extraction.chunks import Span, plan
-from overspill.extraction.provenance import Located, Quote, locate
+from overspill.extraction.provenance import Located, ModelQuote, locate
 from overspill.models.protocol import Request, Response
 from overspill.models.targets import Targets
 from overspill.store.meter import size_of
@@ -100,7 +100,7 @@ async def map_and_reduce(folder: Path) -> None:
     print(f"tokens sent / tokens of the document: {sent / document.size.tokens:.3f} (limit 1.150)")
 
 
-def timed_locate(document: Document, quotes: list[Quote], chunks: tuple[Span, ...]) -> tuple[float, Located]:
+def timed_locate(document: Document, quotes: list[ModelQuote], chunks: tuple[Span, ...]) -> tuple[float, Located]:
     started = time.perf_counter()
     located = locate(document.reader, quotes, chunks)
     return time.perf_counter() - started, located
@@ -115,10 +115,12 @@ def check_quotes(folder: Path) -> None:
     asked = [lines[number] for number in sorted(random.Random(3).sample(range(len(lines)), QUOTES))]  # noqa: S311
     scopes = [next(chunk for chunk in chunks if chunk.start <= data.find(line.encode()) < chunk.end) for line in asked]
     kinds = {
-        "as they are, from known chunks (limit 1.00)": [Quote(line, scope) for line, scope in zip(asked, scopes, strict=True)],
-        "as they are, from anywhere": [Quote(line) for line in asked],
+        "as they are, from known chunks (limit 1.00)": [
+            ModelQuote(line, scope) for line, scope in zip(asked, scopes, strict=True)
+        ],
+        "as they are, from anywhere": [ModelQuote(line) for line in asked],
         "other white space, from known chunks": [
-            Quote(line.replace(" ", "  "), scope) for line, scope in zip(asked, scopes, strict=True)
+            ModelQuote(line.replace(" ", "  "), scope) for line, scope in zip(asked, scopes, strict=True)
         ],
     }
     for kind, quotes in kinds.items():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from overspill import __version__
 from overspill.cli import COMMANDS
-from overspill.hooks.shapes import CLIENTS
+from overspill.hooks.shapes import HOOKS
 
 ROOT = Path(__file__).parents[1]
 PLUGIN = ROOT / "plugins" / "claude-code"
@@ -27,7 +27,7 @@ def test_the_plugin_calls_commands_that_exist():
     for program, command, client in [*lines, [server["command"], *server["args"]]]:
         assert program == "overspill"
         assert command in COMMANDS
-        assert client in CLIENTS
+        assert client in HOOKS
 
 
 def test_the_marketplace_names_the_plugins_folder():

@@ -18,7 +18,7 @@ from model_apis import AnthropicApi, Call, GeminiApi, ScriptedApi, serving
 from official import Node
 from packages import CODING_AGENTS
 
-from overspill.hooks.observations import OBSERVED
+from overspill.hooks.shapes import OBSERVED
 
 pytestmark = pytest.mark.slow
 

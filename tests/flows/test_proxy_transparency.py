@@ -239,9 +239,8 @@ def test_log_messages_come_with_the_requests_that_want_them(both: Both) -> None:
 def test_tools_are_listed_page_by_page_with_all_their_fields(both: Both) -> None:
     for cursor in ({}, {"cursor": "more"}):
         theirs, shown = both.direct.result("tools/list", cursor), both.proxied.result("tools/list", cursor)
-        if both.direct.modern:
-            assert (shown.pop("ttlMs"), shown.pop("cacheScope")) == (0, "private")
-            assert (theirs.pop("ttlMs"), theirs.pop("cacheScope")) == (1000, "public")
+        if both.direct.modern:  # the list is always the same, so it may be cached as long as the server says
+            assert (shown["ttlMs"], shown["cacheScope"]) == (1000, "public")
         for tool in (*theirs["tools"], *shown["tools"]):
             tool.pop("outputSchema", None)
         own = [definition(name, "mcp") for name in offered_tools(Settings())] if "nextCursor" not in theirs else []

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from overspill.extraction import chunks, report
 from overspill.extraction.chunks import Span
-from overspill.extraction.provenance import Quote, locate
+from overspill.extraction.provenance import ModelQuote, locate
 from overspill.extraction.spelling import simplify
 from overspill.extraction.wrapper import closing_tag, opening_tag, unwrap
 from overspill.reading.positions import View
@@ -99,7 +99,7 @@ def test_every_excerpt_is_in_the_source_at_its_span(around: list[str], quotes: l
     content = "|".join([*around, *(quotes if held else [])]).encode()
     reader = Bytes(content)
     half = len(content) // 2
-    asked = [Quote(quote, Span(0, half) if number % 2 else None) for number, quote in enumerate(quotes)]
+    asked = [ModelQuote(quote, Span(0, half) if number % 2 else None) for number, quote in enumerate(quotes)]
     located = locate(reader, asked)
     for excerpt in located.excerpts:
         assert content[excerpt.start_byte : excerpt.end_byte].decode() == excerpt.text
@@ -120,6 +120,6 @@ def test_a_quote_in_other_spelling_is_found(words: list[str], data: st.DataObjec
     content = data.draw(st.sampled_from([" ", "\n", "\t\t", "\\n", "\u00a0"])).join(words)
     quote = " ".join(words).replace("“", '"').replace("”", '"').replace("&", "&amp;")
     reader = Bytes(f"<< {content} >>".encode())
-    located = locate(reader, [Quote(quote)])
+    located = locate(reader, [ModelQuote(quote)])
     assert located.missing == 0
     assert simplify(located.excerpts[0].text) == simplify(content)

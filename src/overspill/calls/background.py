@@ -10,6 +10,7 @@ import msgspec
 
 from overspill.calls.job import Job
 from overspill.record.events import Entry, JobChanged
+from overspill.record.ledger import Ledger
 from overspill.types import Block
 from overspill.wording import INTERRUPTED
 
@@ -84,6 +85,13 @@ def _pack(blocks: Sequence[Block]) -> bytes | Sequence[Block]:
 def find_last_change(happened: Iterable[Entry], id: str) -> JobChanged | None:
     changes = [event for event in happened if isinstance(event, JobChanged) and event.id == id]
     return changes[-1] if changes else None
+
+
+def recall_job(ledger: Ledger, id: str) -> Job | None:
+    change = find_last_change(ledger.events_about(id), id)
+    if change is None or change.is_elsewhere:  # what a worker does is written down elsewhere
+        return None
+    return restore_job(change)
 
 
 def restore_job(change: JobChanged, *, is_live: bool = False) -> Job:

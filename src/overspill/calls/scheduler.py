@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import anyio
 
@@ -23,6 +23,8 @@ _RECHECK_SECONDS = 0.25  # between two looks at a client that has not come back 
 MAX_LEFT_JOBS = 32
 """Jobs of clients of one kind that are not there. While that many run, no other client of that kind can call a tool."""
 
+Attend: TypeAlias = Callable[[Job], Coroutine[Any, Any, None]]
+
 
 class Body(Protocol):
     """What a job does. Neither method raises anything but cancellation."""
@@ -37,18 +39,17 @@ class Body(Protocol):
 
 
 class JobScheduler:
-    """All jobs of a session."""
+    """All jobs of a session. `attend` runs beside each job in the background. It must not raise."""
 
     def __init__(
-        self, max_running: int, changed: Callable[[Job], None], recall: Callable[[str], Job | None] = lambda id: None
+        self, max_running: int, changed: Callable[[Job], None], background: BackgroundJobs, attend: Attend | None = None
     ) -> None:
-        self.background = BackgroundJobs(recall)
+        self.background = background
         self.accepting = True
         self.clock = Deadlines()
         self.new_scope: NewScope = type(anyio.CancelScope())
         """The event loop's own class: anyio's wrapper looks for the loop each time, and takes three times as long."""
-        self.attend: Callable[[Job], Coroutine[Any, Any, None]] | None = None
-        """Run beside each job in the background. It must not raise."""
+        self._attend = attend
         self._changed = changed
         self._places = Places(max_running)
         self._owner = TaskOwner()
@@ -180,8 +181,8 @@ class JobScheduler:
         self.background.add(job)
         self._unfinished[job.id] = job
         self._changed(job)
-        if self.attend is not None:
-            self._owner.start(partial(self.attend, job))
+        if self._attend is not None:
+            self._owner.start(partial(self._attend, job))
 
     def check_open(self) -> None:
         if not self.accepting:

@@ -14,12 +14,12 @@ import msgspec
 from overspill import wording
 from overspill.budget import ContextBudget
 from overspill.calls.arguments import check_arguments
-from overspill.calls.background import find_last_change, restore_job
+from overspill.calls.background import BackgroundJobs
 from overspill.calls.body import ToolBody
 from overspill.calls.invoke import RemoteTool, Threads, Tool, invoke_tool
 from overspill.calls.job import Job, current
 from overspill.calls.ledger_writing import LedgerWriting
-from overspill.calls.scheduler import JobScheduler
+from overspill.calls.scheduler import Attend, JobScheduler
 from overspill.errors import BadRequest, RefError, SessionClosed
 from overspill.gate.gate import Gate
 from overspill.gate.intent import find_intent
@@ -46,12 +46,11 @@ StandIn: TypeAlias = Callable[[Job], Awaitable[Reply]]
 """Answers with what stands for an output that a worker has stored."""
 
 
-async def _has_none(job: Job) -> Reply:
-    raise BadRequest(f"{job.tool} ran on a worker, and this session has none.")
-
-
 class CallService:
-    """`resolve` replaces references to stored outputs in a call's arguments, or raises RefError."""
+    """`resolve` replaces references to stored outputs in a call's arguments, or raises RefError.
+
+    `background` and `attend` are as in `JobScheduler`.
+    """
 
     def __init__(
         self,
@@ -59,11 +58,14 @@ class CallService:
         ledger: Ledger,
         recorder: ReplyRecorder,
         resolve: Resolve,
+        stand_in: StandIn,
+        background: BackgroundJobs,
+        attend: Attend | None = None,
         *,
         budget: ContextBudget | None = None,
         notice: bool = True,
     ) -> None:
-        self.jobs = JobScheduler(gate.settings.max_running, self._record_job_change, self._recall_job)
+        self.jobs = JobScheduler(gate.settings.max_running, self._record_job_change, background, attend)
         self._gate = gate
         self._ledger = ledger
         self._recorder = recorder
@@ -71,7 +73,7 @@ class CallService:
         self._budget = budget
         self._notice = notice
         self._threads = Threads(gate.settings.max_running)
-        self.stand_in: StandIn = _has_none
+        self._stand_in = stand_in
         self.settle = LedgerWriting(ledger, self.jobs).settle
         self._filling: dict[str, anyio.CapacityLimiter] = {}
 
@@ -236,7 +238,7 @@ class CallService:
         """It is still running, or a worker has stored it."""
         await self.settle()
         if not job.background:
-            return await self.stand_in(job)
+            return await self._stand_in(job)
         self._gate.intents.note(job.id, find_intent(self._gate, call, settings))
         answer, fits = self._gate.reserve(
             [ReplyDraft((wording.running_message(job.artifact_id, job.tool, notice=self._notice),))]
@@ -263,9 +265,3 @@ class CallService:
                 error_type=job.error_type,
             )
         )
-
-    def _recall_job(self, id: str) -> Job | None:
-        change = find_last_change(self._ledger.events_about(id), id)
-        if change is None or change.is_elsewhere:  # what a worker does is written down elsewhere
-            return None
-        return restore_job(change)

@@ -19,7 +19,7 @@ from overspill.cli.stderr import report_usage
 from overspill.errors import OverspillError
 
 
-class Entry(NamedTuple):
+class CommandEntry(NamedTuple):
     """Where to find a command, and its line in `overspill --help`."""
 
     target: str
@@ -27,27 +27,29 @@ class Entry(NamedTuple):
 
 
 COMMANDS = {
-    "proxy": Entry("overspill.cli.commands.proxy:proxy", "Run MCP servers behind Overspill."),
-    "extract": Entry("overspill.cli.commands.extract:extract", "Print the parts of a file or stream that answer a question."),
-    "keep": Entry("overspill.cli.commands.keep:keep", "Run a command, and store its output if it is large."),
-    "get": Entry("overspill.cli.commands.get:get", "Read a stored output: lines, matches, a query, an answer."),
-    "worker": Entry("overspill.cli.commands.worker:worker", "Run the slow tools of sessions, on any number of machines."),
-    "skill": Entry("overspill.cli.commands.skill:skill", "Print what to tell a coding agent about `keep` and `get`."),
-    "hook": Entry("overspill.cli.commands.hook:hook", "Answer a hook of a coding agent."),
-    "serve": Entry("overspill.cli.commands.serve:serve", "Serve what hooks have stored, over MCP."),
-    "sql": Entry("overspill.cli.commands.sql:sql", "Query files as tables, with SQL."),
-    "run": Entry("overspill.cli.commands.run:run", "Run an agent from a file and print its final report."),
-    "snapshot": Entry("overspill.cli.commands.snapshot:snapshot", "Show what `run --snapshot` recorded."),
-    "artifacts": Entry("overspill.cli.commands.artifacts:artifacts", "List, show, export and remove stored outputs."),
-    "verify": Entry("overspill.cli.commands.verify:verify", "Check stored outputs against their checksums."),
-    "stats": Entry("overspill.cli.commands.stats:stats", "Show how much was kept and retrieved."),
-    "jobs": Entry("overspill.cli.commands.jobs:jobs", "List the background jobs of live sessions."),
-    "view": Entry("overspill.cli.commands.view:view", "Look at sessions and stored outputs in a browser."),
-    "wrap": Entry("overspill.cli.commands.wrap:wrap", "Run a client's MCP servers through Overspill."),
-    "unwrap": Entry("overspill.cli.commands.wrap:unwrap", "Undo `wrap`."),
-    "doctor": Entry("overspill.cli.commands.doctor.command:doctor", "Check your settings, models, stores and servers."),
-    "config": Entry("overspill.cli.commands.config:config", "Show the settings in effect and where each comes from."),
-    "help": Entry("overspill.cli.commands.help:help_", "Show how to use a command."),
+    "proxy": CommandEntry("overspill.cli.commands.proxy:proxy", "Run MCP servers behind Overspill."),
+    "extract": CommandEntry(
+        "overspill.cli.commands.extract:extract", "Print the parts of a file or stream that answer a question."
+    ),
+    "keep": CommandEntry("overspill.cli.commands.keep:keep", "Run a command, and store its output if it is large."),
+    "get": CommandEntry("overspill.cli.commands.get:get", "Read a stored output: lines, matches, a query, an answer."),
+    "worker": CommandEntry("overspill.cli.commands.worker:worker", "Run the slow tools of sessions, on any number of machines."),
+    "skill": CommandEntry("overspill.cli.commands.skill:skill", "Print what to tell a coding agent about `keep` and `get`."),
+    "hook": CommandEntry("overspill.cli.commands.hook:hook", "Answer a hook of a coding agent."),
+    "serve": CommandEntry("overspill.cli.commands.serve:serve", "Serve what hooks have stored, over MCP."),
+    "sql": CommandEntry("overspill.cli.commands.sql:sql", "Query files as tables, with SQL."),
+    "run": CommandEntry("overspill.cli.commands.run:run", "Run an agent from a file and print its final report."),
+    "snapshot": CommandEntry("overspill.cli.commands.snapshot:snapshot", "Show what `run --snapshot` recorded."),
+    "artifacts": CommandEntry("overspill.cli.commands.artifacts:artifacts", "List, show, export and remove stored outputs."),
+    "verify": CommandEntry("overspill.cli.commands.verify:verify", "Check stored outputs against their checksums."),
+    "stats": CommandEntry("overspill.cli.commands.stats:stats", "Show how much was kept and retrieved."),
+    "jobs": CommandEntry("overspill.cli.commands.jobs:jobs", "List the background jobs of live sessions."),
+    "view": CommandEntry("overspill.cli.commands.view:view", "Look at sessions and stored outputs in a browser."),
+    "wrap": CommandEntry("overspill.cli.commands.wrap:wrap", "Run a client's MCP servers through Overspill."),
+    "unwrap": CommandEntry("overspill.cli.commands.wrap:unwrap", "Undo `wrap`."),
+    "doctor": CommandEntry("overspill.cli.commands.doctor.command:doctor", "Check your settings, models, stores and servers."),
+    "config": CommandEntry("overspill.cli.commands.config:config", "Show the settings in effect and where each comes from."),
+    "help": CommandEntry("overspill.cli.commands.help:help_", "Show how to use a command."),
 }
 
 

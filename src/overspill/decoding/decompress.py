@@ -9,8 +9,7 @@ from typing import Any, NamedTuple, Protocol, cast
 from msgspec import Struct
 
 from overspill.decoding.formats import Compression, find_compression
-from overspill.decoding.limits import MAX_WINDOW_BYTES, MAX_WINDOW_LOG, Allowance
-from overspill.decoding.sink import Sink
+from overspill.decoding.limits import MAX_WINDOW_BYTES, MAX_WINDOW_LOG, Allowance, Sink
 from overspill.store.protocols import Reader
 from overspill.store.readers import BytesReader
 from overspill.text.humanize import format_size

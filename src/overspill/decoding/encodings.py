@@ -13,8 +13,7 @@ from unicodedata import category
 from msgspec import Struct
 
 from overspill.decoding.formats import HEAD_BYTES, UnicodeFormat
-from overspill.decoding.limits import Allowance
-from overspill.decoding.sink import Sink
+from overspill.decoding.limits import Allowance, Sink
 from overspill.store.protocols import Reader
 from overspill.store.readers import BytesReader
 from overspill.text.encoding import complete_length
@@ -131,7 +130,7 @@ def _is_unlikely(char: str) -> bool:
     return char == "\ufffd" or (category(char) in ("Cn", "Co", "Cs", "Cc") and char not in "\t\n\r\f\x1b\b")
 
 
-class Sample(Struct, frozen=True):
+class EncodingSample(Struct, frozen=True):
     """What an encoding is guessed from: the beginning, and what is around bytes that are not ASCII, wherever they are."""
 
     head: bytes
@@ -154,7 +153,7 @@ class Sample(Struct, frozen=True):
         return len(_HIGH_BYTE.findall(both)) < (1 - _MIN_ASCII_SHARE) * len(both)
 
 
-def take_sample(reader: Reader) -> Sample:
+def take_sample(reader: Reader) -> EncodingSample:
     others, size = list[bytes](), 0
     for block in _blocks(reader):
         at = 0
@@ -166,10 +165,10 @@ def take_sample(reader: Reader) -> Sample:
             size += len(others[-1])
         if size >= _SAMPLE_BYTES:
             break
-    return Sample(reader.read(0, HEAD_BYTES), b"\n".join(others)[:_SAMPLE_BYTES])
+    return EncodingSample(reader.read(0, HEAD_BYTES), b"\n".join(others)[:_SAMPLE_BYTES])
 
 
-def guess(sample: Sample) -> str | None:
+def guess(sample: EncodingSample) -> str | None:
     """The name of the likeliest encoding, or None if it looks like none of them."""
     library: Any = import_module("charset_normalizer")
     matches = list(library.from_bytes(sample.others, cp_isolation=list(LEGACY.values())))

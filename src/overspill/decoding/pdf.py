@@ -10,8 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from overspill.confined.worker import Worker
-from overspill.decoding.limits import Limits
-from overspill.decoding.sink import Sink
+from overspill.decoding.limits import Limits, Sink
 from overspill.errors import MissingPackage, NotText
 from overspill.store.protocols import Reader
 from overspill.store.readers import BytesReader

@@ -12,8 +12,7 @@ from overspill.extraction.fallback import BY_ENGINE, STRATEGY_FAILED, ask_engine
 from overspill.extraction.findings import cut_to_tokens
 from overspill.extraction.full_chunked import compute_chunk_tokens
 from overspill.extraction.inquiry import Inquiry
-from overspill.extraction.routing import CONFIDENT, choose_plain_mode, needs_whole
-from overspill.extraction.strategies import extract_by_mode
+from overspill.extraction.strategies import CONFIDENT, choose_plain_mode, extract_by_mode, needs_whole
 from overspill.text import tokens
 from overspill.text.encoding import encode
 from overspill.types import Excerpt, Extraction

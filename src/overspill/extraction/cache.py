@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from msgspec import Struct
 
 from overspill.extraction.chunks import Span
-from overspill.extraction.report import Report
+from overspill.extraction.report import ModelReport
 from overspill.types import Extraction
 
 MAX_RESULT_CHARS = 16 << 20
@@ -19,7 +19,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Key(Struct, frozen=True):
+class CacheKey(Struct, frozen=True):
     """Everything an answer depends on."""
 
     sha256: str
@@ -57,13 +57,13 @@ class Cache:
     """Lives as long as its session. Failures and partial results are never cached."""
 
     def __init__(self) -> None:
-        self.results: Recent[Key, Extraction] = Recent(MAX_RESULT_CHARS, _weigh_result)
-        self.chunks: Recent[tuple[Key, Span], Report] = Recent(MAX_RESULT_CHARS, _weigh_report)
+        self.results: Recent[CacheKey, Extraction] = Recent(MAX_RESULT_CHARS, _weigh_result)
+        self.chunks: Recent[tuple[CacheKey, Span], ModelReport] = Recent(MAX_RESULT_CHARS, _weigh_report)
 
 
 def _weigh_result(result: Extraction) -> int:
     return len(result.text) + sum(len(excerpt.text) for excerpt in result.excerpts)
 
 
-def _weigh_report(report: Report) -> int:
+def _weigh_report(report: ModelReport) -> int:
     return len(report.answer) + sum(map(len, report.quotes))

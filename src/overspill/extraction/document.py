@@ -92,7 +92,7 @@ def name_strategy(mode: ModelMode) -> Strategy:
     return "full-chunked" if mode == "snippets" else mode
 
 
-class Passage(Protocol):
+class EnginePassage(Protocol):
     @property
     def start_byte(self) -> int: ...
     @property
@@ -103,13 +103,13 @@ class Passage(Protocol):
         ...
 
 
-class Selection(Protocol):
+class EngineSelection(Protocol):
     """What an engine without a model found."""
 
     @property
     def text(self) -> str: ...
     @property
-    def excerpts(self) -> Sequence[Passage]: ...
+    def excerpts(self) -> Sequence[EnginePassage]: ...
     @property
     def confidence(self) -> float: ...
     @property
@@ -118,7 +118,7 @@ class Selection(Protocol):
     def searched_bytes(self) -> int: ...
 
 
-Engine: TypeAlias = Callable[[Document, str, int], Selection]
+Engine: TypeAlias = Callable[[Document, str, int], EngineSelection]
 """(document, query, max tokens) -> selection. Blocks, so it runs in a worker thread."""
 
 

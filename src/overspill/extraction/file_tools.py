@@ -17,7 +17,7 @@ from overspill.errors import BadRequest
 from overspill.extraction.chunks import Span
 from overspill.extraction.document import Inspection
 from overspill.extraction.inquiry import Inquiry, run_in_thread
-from overspill.extraction.numbered import Line, align_lines
+from overspill.extraction.numbered import NumberedLine, align_lines
 from overspill.extraction.prompting import EMPTY_ANSWER, frame_data
 from overspill.models.protocol import Message, Request, Response
 from overspill.models.written import find_written_calls
@@ -150,14 +150,14 @@ class FileTools:
         self._has_insisted = True
         return LOOK_FIRST
 
-    def find(self, numbers: Iterable[int]) -> list[Line]:
+    def find(self, numbers: Iterable[int]) -> list[NumberedLine]:
         """The lines of the file with these numbers. One too long to be a source is left out."""
-        lines: list[Line] = []
+        lines: list[NumberedLine] = []
         for number in numbers:
             start, end = self._view.line_span(number, number) if number else (0, 0)
             data = self._document.reader.read(start, min(end, start + _MAX_CITED_BYTES + 1)).rstrip(b"\r\n")
             if data.strip() and end - start <= _MAX_CITED_BYTES:
-                lines.append(Line(Span(start, start + len(data)), decode(data)))
+                lines.append(NumberedLine(Span(start, start + len(data)), decode(data)))
         return lines
 
     async def ask(self, request: Request) -> Response:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from overspill.extraction.chunks import Span
 from overspill.extraction.document import ExtractionFailed, name_strategy
-from overspill.extraction.inquiry import Inquiry
-from overspill.extraction.provenance import Located
-from overspill.extraction.report import Report
+from overspill.extraction.inquiry import Inquiry, run_in_thread
+from overspill.extraction.provenance import Located, ModelQuote, locate
+from overspill.extraction.report import ModelReport
+from overspill.extraction.support import Claims, locate_claims
 from overspill.text import tokens
 from overspill.text.humanize import shorten
 from overspill.truncate import truncate
@@ -42,7 +44,7 @@ def describe_coverage(searched: int, total: int, failures: Mapping[int, str], wa
 
 def build_extraction(
     inquiry: Inquiry,
-    report: Report,
+    report: ModelReport,
     located: Located,
     warnings: Sequence[str],
     searched_where: str,
@@ -83,7 +85,7 @@ def build_extraction(
     )
 
 
-def _choose_answer(inquiry: Inquiry, report: Report, located: Located) -> str:
+def _choose_answer(inquiry: Inquiry, report: ModelReport, located: Located) -> str:
     if report.answer and inquiry.mode != "snippets":
         return report.answer
     if not located.excerpts and inquiry.policy.contract == "plain" and report.answer:
@@ -93,7 +95,7 @@ def _choose_answer(inquiry: Inquiry, report: Report, located: Located) -> str:
     return "\n\n".join(excerpt.text for excerpt in located.excerpts)
 
 
-def _rate_confidence(report: Report, quotes: int, missing: int) -> float:
+def _rate_confidence(report: ModelReport, quotes: int, missing: int) -> float:
     """The confidence the model stated, times the share of its quotes that are really there; 0 where it found nothing."""
     if not report.found:
         return 0.0
@@ -101,7 +103,7 @@ def _rate_confidence(report: Report, quotes: int, missing: int) -> float:
     return stated * (1 - missing / quotes if quotes else _CONFIDENCE_WITHOUT_QUOTES)
 
 
-def _describe_nothing_found(report: Report, searched_where: str, *, is_complete: bool) -> str:
+def _describe_nothing_found(report: ModelReport, searched_where: str, *, is_complete: bool) -> str:
     lines = [NOT_FOUND if is_complete else NOT_FOUND_YET, searched_where]
     if described := " ".join(report.answer.split()):
         lines.append(CONTENT_DESCRIBED.format(described=shorten(described, _MAX_DESCRIPTION_CHARS)))
@@ -115,3 +117,47 @@ def cut_to_tokens(text: str, max_tokens: int, model: str | None = None) -> str:
         limit = limit * 4 // 5
         shown = truncate(text, limit, "head").text
     return shown
+
+
+_MIN_VERBATIM_CHARS = 12
+_MAX_VERBATIM_LINES = 100
+
+
+async def conclude(
+    inquiry: Inquiry,
+    report: ModelReport,
+    located: Located,
+    seen: Sequence[Span],
+    searched_where: str,
+    *,
+    warnings: Sequence[str] = (),
+    searched: int = 1,
+    total: int = 1,
+    is_complete: bool = True,
+) -> Extraction:
+    """With citations that were checked, or the places where the answer's own words are. `seen` is what the model has read.
+
+    A result that `is_complete` is remembered.
+    """
+    support: Support = "cited" if located.excerpts else ""
+    if not located.excerpts and inquiry.policy.contract == "plain" and report.found and report.answer:
+        places = await run_in_thread(lambda: _locate_answer(inquiry, report.answer, seen))
+        if places.excerpts:
+            located, support = Located(places.excerpts, located.quotes, located.missing), "located"
+    extraction = build_extraction(inquiry, report, located, warnings, searched_where, searched, total, support)
+    if is_complete:
+        inquiry.cache.results[inquiry.key] = extraction
+    return extraction
+
+
+def _locate_answer(inquiry: Inquiry, answer: str, seen: Sequence[Span]) -> Located:
+    """Its lines word for word; without any that is there, its values and words."""
+    reader = inquiry.document.reader
+    if not Claims(answer, inquiry.query).terms:  # it says nothing but what the question says
+        return Located()
+    lines = dict.fromkeys(line.strip(" \t*-•`\"'") for line in answer.splitlines()[:_MAX_VERBATIM_LINES])
+    whole = [ModelQuote(line) for line in lines if len(line) >= _MIN_VERBATIM_CHARS]
+    found = locate(reader, whole)
+    if found.excerpts:
+        return found
+    return locate(reader, (), cited=locate_claims(reader, answer, inquiry.query, seen))

@@ -11,14 +11,13 @@ from overspill.errors import OverspillError
 from overspill.extraction import chunks, wrapper
 from overspill.extraction.chunks import Span
 from overspill.extraction.document import ExtractionFailed
-from overspill.extraction.findings import describe_coverage
-from overspill.extraction.grounding import conclude
+from overspill.extraction.findings import conclude, describe_coverage
 from overspill.extraction.inquiry import Inquiry, run_in_thread
-from overspill.extraction.numbered import Line, NumberedLines, split_segments
+from overspill.extraction.numbered import NumberedLine, NumberedLines, split_segments
 from overspill.extraction.prompting import name_chunk
-from overspill.extraction.provenance import Located, Quote, locate
-from overspill.extraction.reduce import Part, merge
-from overspill.extraction.report import Report
+from overspill.extraction.provenance import Located, ModelQuote, locate
+from overspill.extraction.reduce import ReportPart, merge
+from overspill.extraction.report import ModelReport
 from overspill.extraction.spelling import simplify
 from overspill.extraction.support import choose_supporting
 from overspill.models.targets import Targets
@@ -44,7 +43,7 @@ class ReadChunks(Struct, frozen=True):
     """How the document is cut, and what its chunks have given so far."""
 
     spans: tuple[Span, ...]
-    reports: Mapping[int, Report]
+    reports: Mapping[int, ModelReport]
     failures: Mapping[int, str]
     """Why a chunk could not be read."""
     waiting: int
@@ -58,13 +57,13 @@ async def extract_full_chunked(inquiry: Inquiry) -> Extraction:
         total = len(read.spans)
         raise ExtractionFailed((NOT_READ if total == 1 else NONE_READ).format(total=total, reason=reason))
     found = {index: report for index, report in read.reports.items() if report.found}
-    quotes = [Quote(text, read.spans[index]) for index, report in found.items() for text in report.quotes]
+    quotes = [ModelQuote(text, read.spans[index]) for index, report in found.items() for text in report.quotes]
     cited = [span for report in found.values() for span in report.cited]
     located = await _locate(inquiry, quotes, read.spans, cited)
     warnings = list(describe_coverage(len(read.reports), len(read.spans), read.failures, read.waiting))
     complete = not warnings
     if not found:
-        answer = Report("\n".join(dict.fromkeys(report.answer for report in read.reports.values())), found=False)
+        answer = ModelReport("\n".join(dict.fromkeys(report.answer for report in read.reports.values())), found=False)
     elif len(read.spans) == 1:
         answer = found[0]
     else:
@@ -74,7 +73,7 @@ async def extract_full_chunked(inquiry: Inquiry) -> Extraction:
             complete = False
             warnings.append(NOT_MERGED.format(reason=str(error).rstrip(".")))
             named = (f"{name_chunk(i, read.spans[i])}\n{report.answer}" for i, report in found.items())
-            answer = Report("\n\n".join(named))
+            answer = ModelReport("\n\n".join(named))
     searched, total, document = len(read.reports), len(read.spans), inquiry.document
     where = SEARCHED.format(searched=searched, total=total, tool=document.tool, bytes=document.size.bytes)
     return await conclude(
@@ -140,22 +139,26 @@ async def _map(inquiry: Inquiry, spans: tuple[Span, ...], overlap: int) -> ReadC
     return ReadChunks(spans, dict(sorted(reports.items())), failures, len(spans) - len(reports) - len(failures))
 
 
-async def _read_chunk(inquiry: Inquiry, index: int, spans: Sequence[Span], overlap: int) -> Report:
+async def _read_chunk(inquiry: Inquiry, index: int, spans: Sequence[Span], overlap: int) -> ModelReport:
     text, lines = await run_in_thread(lambda: _show(inquiry, spans[index]))
     nonce = wrapper.new_nonce()
     return await inquiry.ask(inquiry.prompts.build_chunk_request(text, index, len(spans), overlap, nonce), nonce, lines)
 
 
-async def _reduce(inquiry: Inquiry, read: ReadChunks, found: Mapping[int, Report], located: Located) -> tuple[Report, Located]:
+async def _reduce(
+    inquiry: Inquiry, read: ReadChunks, found: Mapping[int, ModelReport], located: Located
+) -> tuple[ModelReport, Located]:
     """Merge from checked quotes only. They stay the citations where the merged report quotes nothing that is in the document."""
     lines = NumberedLines([_list_excerpts(located)]) if inquiry.has_numbers else None
     numbers = {line.span: number for number, line in enumerate(lines.lines, 1)} if lines else {}
-    parts: list[Part] = []
+    parts: list[ReportPart] = []
     for index, report in found.items():
         own = [each for each in located.excerpts if each.chunk_index == index]
         numbered = [numbers[span] for each in own if (span := Span(each.start_byte, each.end_byte)) in numbers]
-        parts.append(Part(name_chunk(index, read.spans[index]), report.answer, tuple(each.text for each in own), tuple(numbered)))
-    answer: Report | None = None
+        parts.append(
+            ReportPart(name_chunk(index, read.spans[index]), report.answer, tuple(each.text for each in own), tuple(numbered))
+        )
+    answer: ModelReport | None = None
     with anyio.CancelScope(deadline=inquiry.deadline):
         answer = await merge(inquiry, parts, len(read.spans), lines)
     if answer is None:
@@ -167,11 +170,11 @@ async def _reduce(inquiry: Inquiry, read: ReadChunks, found: Mapping[int, Report
     return answer, merged
 
 
-def _list_excerpts(located: Located) -> list[Line]:
-    return [Line(Span(each.start_byte, each.end_byte), each.text) for each in located.excerpts]
+def _list_excerpts(located: Located) -> list[NumberedLine]:
+    return [NumberedLine(Span(each.start_byte, each.end_byte), each.text) for each in located.excerpts]
 
 
-def _keep_supporting(inquiry: Inquiry, answer: Report, located: Located) -> tuple[Excerpt, ...]:
+def _keep_supporting(inquiry: Inquiry, answer: ModelReport, located: Located) -> tuple[Excerpt, ...]:
     """What the chunks cited, for a merged answer that cites nothing: in the plain contract, only what still supports it."""
     if inquiry.policy.contract == "wrapped" or not answer.answer:
         return located.excerpts
@@ -179,12 +182,12 @@ def _keep_supporting(inquiry: Inquiry, answer: Report, located: Located) -> tupl
     return tuple(each for each in located.excerpts if Span(each.start_byte, each.end_byte) in spans)
 
 
-def _scope_quotes(quotes: Iterable[str], located: Located) -> Iterable[Quote]:
+def _scope_quotes(quotes: Iterable[str], located: Located) -> Iterable[ModelQuote]:
     known = [(simplify(line.text), line.span) for line in _list_excerpts(located)]
     for text in quotes:
         bare = simplify(text)
-        yield Quote(text, next((span for shown, span in known if bare in shown), None))
+        yield ModelQuote(text, next((span for shown, span in known if bare in shown), None))
 
 
-async def _locate(inquiry: Inquiry, quotes: Sequence[Quote], spans: Sequence[Span], cited: Sequence[Span]) -> Located:
+async def _locate(inquiry: Inquiry, quotes: Sequence[ModelQuote], spans: Sequence[Span], cited: Sequence[Span]) -> Located:
     return await run_in_thread(lambda: locate(inquiry.document.reader, quotes, spans, cited))

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from overspill.errors import OverspillError
 from overspill.extraction import prompting
-from overspill.extraction.cache import Cache, Key
+from overspill.extraction.cache import Cache, CacheKey
 from overspill.extraction.document import (
     Document,
     Engine,
@@ -26,8 +26,8 @@ from overspill.extraction.document import (
     limit_output,
 )
 from overspill.extraction.numbered import CitableLines
-from overspill.extraction.plain_prompting import Prompts
-from overspill.extraction.report import Report
+from overspill.extraction.prompting import Prompts
+from overspill.extraction.report import ModelReport
 from overspill.extraction.support import choose_supporting
 from overspill.models.protocol import Request, Response
 from overspill.models.targets import Targets
@@ -66,9 +66,9 @@ class Inquiry(Struct, frozen=True):
     """The most tokens of the model's own words."""
 
     @property
-    def key(self) -> Key:
+    def key(self) -> CacheKey:
         version = f"{prompting.hash_prompts()}-{self.policy.contract}-{self.policy.citing}"
-        return Key(self.document.sha256, self.query, self.mode, self.model.name, version, self.policy.max_tokens)
+        return CacheKey(self.document.sha256, self.query, self.mode, self.model.name, version, self.policy.max_tokens)
 
     @property
     def has_numbers(self) -> bool:
@@ -89,7 +89,7 @@ class Inquiry(Struct, frozen=True):
     def count_tokens(self, text: str) -> int:
         return tokens.count(text, self.model.name).tokens
 
-    async def ask(self, request: Request, nonce: str, lines: CitableLines | None = None) -> Report:
+    async def ask(self, request: Request, nonce: str, lines: CitableLines | None = None) -> ModelReport:
         """The model's report. Raises ExtractionFailed with what was wrong."""
         bounded = replace(request, max_output_tokens=limit_output(self.model))
         try:
@@ -98,7 +98,7 @@ class Inquiry(Struct, frozen=True):
             raise ExtractionFailed(str(error)) from error
         return self.parse_report(response, nonce, lines)
 
-    def parse_report(self, response: Response, nonce: str, lines: CitableLines | None = None) -> Report:
+    def parse_report(self, response: Response, nonce: str, lines: CitableLines | None = None) -> ModelReport:
         """The report in an answer that `describe_missing_report` accepts. Cited numbers become those lines that support it."""
         parsed = self.prompts.read_report(response, nonce, lines)
         parsed = parsed if parsed.model else replace(parsed, model=self.model.name)

@@ -20,7 +20,7 @@ _MAX_REACH_BYTES = 4096
 """How far apart two words of a shown line may be in the stored bytes, with tags between them."""
 
 
-class Line(NamedTuple):
+class NumberedLine(NamedTuple):
     span: Span
     text: str
 
@@ -28,7 +28,7 @@ class Line(NamedTuple):
 class CitableLines(Protocol):
     """Lines that a model has seen with their numbers."""
 
-    def find(self, numbers: Iterable[int]) -> list[Line]:
+    def find(self, numbers: Iterable[int]) -> list[NumberedLine]:
         """The lines with these numbers. Numbers of other lines are ignored."""
         ...
 
@@ -36,9 +36,9 @@ class CitableLines(Protocol):
 class NumberedLines:
     """Lines in groups, with a mark where something between two groups is not shown. Without numbers, no line can be found."""
 
-    def __init__(self, groups: Iterable[Sequence[Line]], *, has_numbers: bool = True) -> None:
+    def __init__(self, groups: Iterable[Sequence[NumberedLine]], *, has_numbers: bool = True) -> None:
         self.has_numbers = has_numbers
-        self.lines: list[Line] = []
+        self.lines: list[NumberedLine] = []
         parts: list[str] = []
         for group in groups:
             if parts and group:
@@ -48,42 +48,42 @@ class NumberedLines:
                 parts.append(f"{len(self.lines)}| {line.text}" if has_numbers else line.text)
         self.text = "\n".join(parts)
 
-    def find(self, numbers: Iterable[int]) -> list[Line]:
+    def find(self, numbers: Iterable[int]) -> list[NumberedLine]:
         """Numbers count from 1."""
         known = len(self.lines) if self.has_numbers else 0
         return [self.lines[number - 1] for number in dict.fromkeys(numbers) if 1 <= number <= known]
 
 
-def split_lines(data: bytes, start: int = 0) -> list[Line]:
+def split_lines(data: bytes, start: int = 0) -> list[NumberedLine]:
     """The lines of stored bytes that begin at `start`, without their ends and without blank ones."""
     return [
-        Line(Span(start + low, start + high), decode(data[low:high]))
+        NumberedLine(Span(start + low, start + high), decode(data[low:high]))
         for found in _LINE.finditer(data)
         if found[0].strip()
         for low, high in _cut(data, *found.span())
     ]
 
 
-def split_segments(data: bytes, start: int = 0) -> list[Line]:
+def split_segments(data: bytes, start: int = 0) -> list[NumberedLine]:
     """Neighbouring lines as one as long as they are short: in a long document, a number for each would cost too much."""
-    segments: list[Line] = []
+    segments: list[NumberedLine] = []
     for line in split_lines(data, start):
         before = segments[-1].span if segments else None
         if before and line.span.end - before.start <= _MAX_SEGMENT_BYTES:
             span = Span(before.start, line.span.end)
-            segments[-1] = Line(span, decode(data[span.start - start : span.end - start]))
+            segments[-1] = NumberedLine(span, decode(data[span.start - start : span.end - start]))
         else:
             segments.append(line)
     return segments
 
 
-def align_lines(shown: str, data: bytes, start: int = 0) -> list[Line]:
+def align_lines(shown: str, data: bytes, start: int = 0) -> list[NumberedLine]:
     """The lines of a passage as the engine shows it, each with the stored bytes behind it."""
-    lines: list[Line] = []
+    lines: list[NumberedLine] = []
     reached = 0
     for line in split_lines(encode(shown)):
         low, high = _find_words(line.text, data, reached)
-        lines.append(Line(Span(start + low, start + high), line.text))
+        lines.append(NumberedLine(Span(start + low, start + high), line.text))
         reached = high
     return lines
 

@@ -36,7 +36,7 @@ _Wanted: TypeAlias = dict[str, bytes]
 """The text that identifies a match -> the pattern that finds it."""
 
 
-class Quote(Struct, frozen=True):
+class ModelQuote(Struct, frozen=True):
     """`scope` is where it came from: a chunk, or a passage that a model was shown."""
 
     text: str
@@ -50,10 +50,10 @@ class Located(Struct, frozen=True):
     """How many of the quotes were not found in the document."""
 
 
-def locate(reader: Reader, quotes: Sequence[Quote], chunks: Sequence[Span] = (), cited: Sequence[Span] = ()) -> Located:
+def locate(reader: Reader, quotes: Sequence[ModelQuote], chunks: Sequence[Span] = (), cited: Sequence[Span] = ()) -> Located:
     """Blocks. Its time grows with the document, little with the number of quotes. `cited` are places that are known already."""
-    found: dict[Quote, Span] = {}
-    scopes: dict[Span, list[Quote]] = {}
+    found: dict[ModelQuote, Span] = {}
+    scopes: dict[Span, list[ModelQuote]] = {}
     for quote in quotes:
         if quote.scope is not None:
             scopes.setdefault(quote.scope, []).append(quote)
@@ -63,7 +63,7 @@ def locate(reader: Reader, quotes: Sequence[Quote], chunks: Sequence[Span] = (),
     if rest := [quote for quote in quotes if quote not in found]:
         found |= _search(reader.buffer(), rest)
     index = _ChunkIndex(chunks)
-    known = [(place, index.find(Quote(""), place)) for place in dict.fromkeys(cited)]
+    known = [(place, index.find(ModelQuote(""), place)) for place in dict.fromkeys(cited)]
     places = _merge_places(reader, [*known, *((place, index.find(quote, place)) for quote, place in found.items())])
     total, missing = len(set(quotes)), len(set(quotes)) - len(found)
     return Located(read_excerpts(reader, places), total + len(known), missing)
@@ -118,16 +118,16 @@ class _ChunkIndex:
         self._starts = [chunk.start for chunk in chunks]
         self._numbers = {chunk: number for number, chunk in enumerate(chunks)}
 
-    def find(self, quote: Quote, place: Span) -> int:
+    def find(self, quote: ModelQuote, place: Span) -> int:
         scope = quote.scope
         if scope is not None and scope in self._numbers and scope.start <= place.start < scope.end:
             return self._numbers[scope]
         return max(bisect_right(self._starts, place.start) - 1, 0)
 
 
-def _search(data: bytes | memoryview, quotes: Sequence[Quote]) -> dict[Quote, Span]:
+def _search(data: bytes | memoryview, quotes: Sequence[ModelQuote]) -> dict[ModelQuote, Span]:
     """Search in rounds, from the strictest reading of the quotes to the loosest, each for what is still missing."""
-    found: dict[Quote, Span] = {}
+    found: dict[ModelQuote, Span] = {}
     for reading, find in (
         (str, _find_exactly),
         (_strip_marks, _find_exactly),

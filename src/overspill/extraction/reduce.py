@@ -11,13 +11,13 @@ from overspill.extraction import report, wrapper
 from overspill.extraction.document import ExtractionFailed
 from overspill.extraction.inquiry import Inquiry
 from overspill.extraction.numbered import NumberedLines
-from overspill.extraction.report import Report
+from overspill.extraction.report import ModelReport
 from overspill.truncate import truncate
 
 CUT = "(this output was too long and is not complete)"
 
 
-class Part(Struct, frozen=True):
+class ReportPart(Struct, frozen=True):
     """One output to merge, under a title."""
 
     title: str
@@ -34,7 +34,7 @@ class Part(Struct, frozen=True):
         return f"{self.title}\n{report.render(self.answer, self.quotes)}"
 
 
-async def merge(inquiry: Inquiry, parts: Sequence[Part], total: int, lines: NumberedLines | None = None) -> Report:
+async def merge(inquiry: Inquiry, parts: Sequence[ReportPart], total: int, lines: NumberedLines | None = None) -> ModelReport:
     """`lines` are the quotes of all parts, if those have numbers. Raises ExtractionFailed if any request fails."""
     room = inquiry.measure_room(inquiry.prompts.build_merge_request("", len(parts), total, wrapper.new_nonce()))
     count = len(parts)
@@ -48,15 +48,15 @@ async def merge(inquiry: Inquiry, parts: Sequence[Part], total: int, lines: Numb
             return merged[0]
 
 
-def _make_part(number: int, merged: Report, lines: NumberedLines | None) -> Part:
+def _make_part(number: int, merged: ModelReport, lines: NumberedLines | None) -> ReportPart:
     title = f"MERGED OUTPUT {number}"
     if lines is None:
-        return Part(title, merged.answer, merged.quotes)
+        return ReportPart(title, merged.answer, merged.quotes)
     known = [each for each in merged.numbers if lines.find([each])]
-    return Part(title, merged.answer, tuple(line.text for line in lines.find(known)), tuple(known))
+    return ReportPart(title, merged.answer, tuple(line.text for line in lines.find(known)), tuple(known))
 
 
-def _group_parts(inquiry: Inquiry, parts: Sequence[Part], room: int) -> list[str]:
+def _group_parts(inquiry: Inquiry, parts: Sequence[ReportPart], room: int) -> list[str]:
     """No part may take more than half of the room, so that each group holds at least two and every round leaves fewer."""
     groups: list[str] = []
     taken = room + 1
@@ -81,8 +81,10 @@ def _shorten(inquiry: Inquiry, text: str, max_tokens: int) -> str:
     return shown
 
 
-async def _ask_all(inquiry: Inquiry, groups: Sequence[str], count: int, total: int, lines: NumberedLines | None) -> list[Report]:
-    merged: dict[int, Report] = {}
+async def _ask_all(
+    inquiry: Inquiry, groups: Sequence[str], count: int, total: int, lines: NumberedLines | None
+) -> list[ModelReport]:
+    merged: dict[int, ModelReport] = {}
     failures: list[ExtractionFailed] = []
     limiter = anyio.CapacityLimiter(inquiry.policy.concurrency)
 

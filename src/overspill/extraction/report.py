@@ -44,7 +44,7 @@ _MAX_RANGE = 100
 """Lines that one range may name. A longer one names no source."""
 
 
-class Report(Struct, frozen=True):
+class ModelReport(Struct, frozen=True):
     answer: str
     quotes: tuple[str, ...] = ()
     found: bool = True
@@ -66,7 +66,7 @@ def parse(
     has_numbers: bool = False,
     only_sources: bool = False,
     is_echo: Callable[[str], bool] | None = None,
-) -> Report:
+) -> ModelReport:
     """Never fails: a report without a section of quotes is all answer.
 
     `has_numbers`: lines were numbered, so numbers are sources. `only_sources`: nothing but sources was asked for. `is_echo`
@@ -87,7 +87,7 @@ def parse(
     quotes, remainder, numbers = _parse_quotes(content[end:], has_numbers=has_numbers)
     if nothing := _NOTHING.match(before):
         if not (quotes or numbers) or not is_echo:
-            return Report(content[nothing.end() :].strip(), found=False, stated_confidence=stated, model=model)
+            return ModelReport(content[nothing.end() :].strip(), found=False, stated_confidence=stated, model=model)
         before = before[nothing.end() :]
     elif is_echo:
         before = "\n".join(line for line in before.splitlines() if not _NOTHING.fullmatch(line))
@@ -95,7 +95,7 @@ def parse(
     if has_numbers:
         numbers += [number for found in _CITED.finditer(answer) for number in _expand(found[1] or found[2])]
     beyond = max(len(quotes) - _MAX_QUOTES, 0)
-    return Report(
+    return ModelReport(
         answer,
         tuple(quotes[:_MAX_QUOTES]),
         stated_confidence=stated,

@@ -27,10 +27,8 @@ from overspill.extraction.fallback import STRATEGY_FAILED, ask_engine, extract_b
 from overspill.extraction.findings import NOT_FOUND
 from overspill.extraction.full_chunked import compute_chunk_tokens
 from overspill.extraction.inquiry import Inquiry, run_in_thread, scale_for_model
-from overspill.extraction.plain_prompting import PlainPrompts
-from overspill.extraction.prompting import WrappedPrompts
-from overspill.extraction.routing import choose_mode
-from overspill.extraction.strategies import extract_by_mode
+from overspill.extraction.prompting import PlainPrompts, WrappedPrompts
+from overspill.extraction.strategies import choose_mode, extract_by_mode
 from overspill.models.targets import Targets
 from overspill.types import Extraction
 

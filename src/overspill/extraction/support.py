@@ -10,7 +10,7 @@ from itertools import islice
 
 from overspill.extraction import spelling
 from overspill.extraction.chunks import Span
-from overspill.extraction.numbered import Line
+from overspill.extraction.numbered import NumberedLine
 from overspill.store.protocols import Reader
 
 _TOKEN = re.compile(r"\w+(?:[.:/@#%+'&-]+\w+)*%?")
@@ -72,7 +72,7 @@ class Claims:
         return any(_holds(folded, term) for term in self.terms or self.repeats)
 
 
-def choose_supporting(lines: Sequence[Line], answer: str, question: str) -> list[Line]:
+def choose_supporting(lines: Sequence[NumberedLine], answer: str, question: str) -> list[NumberedLine]:
     """Those of the cited lines that hold something the answer says; none if together they do not support it."""
     claims = Claims(answer, question)
     holding = [line for line in lines if claims.any_in(line.text)]

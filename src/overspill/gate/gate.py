@@ -28,10 +28,9 @@ from overspill.gate.decide import (
 )
 from overspill.gate.images import SealedKept, blob_size, decode_blob
 from overspill.gate.intent import find_intent
-from overspill.gate.kept import CallArguments, Checkpoints, HeldOutputs, KeptOutputs, LateOutput, describe_kept
-from overspill.gate.names import OutputNames
+from overspill.gate.kept import CallArguments, KnownOutputs, LateOutput, describe_kept
 from overspill.gate.off_loop import MAX_BYTES_ON_LOOP, run_off_loop
-from overspill.gate.passages import IntentAnswers
+from overspill.gate.passages import IntentAnswers, Seeker
 from overspill.gate.repeats import ShownOutputs
 from overspill.gate.replies import OutputText, ReplyDraft
 from overspill.record.events import OutputStored, now_ms
@@ -48,15 +47,14 @@ from overspill.types import Block, Kept, Reason, Reply, Size, ToolCall
 class Gate:
     """Sits between a session's tools and its model."""
 
-    def __init__(self, settings: Settings, shelf: Shelf, ledger: Ledger, budget: ContextBudget | None = None) -> None:
+    def __init__(
+        self, settings: Settings, shelf: Shelf, ledger: Ledger, budget: ContextBudget | None, known: KnownOutputs, search: Seeker
+    ) -> None:
         self.settings = settings
-        self.kept = KeptOutputs(ledger)
-        self.checkpoints = Checkpoints()
+        self.kept, self.checkpoints, self.held, self.names = known.kept, known.checkpoints, known.held, known.names
         self.arguments = CallArguments()
-        self.held = HeldOutputs()
-        self.names = OutputNames()
         self._count_tokens: Callable[[str], int] = lambda shown: tokens.count(shown, settings.model).tokens
-        self.intents = IntentAnswers(self._count_tokens)
+        self.intents = IntentAnswers(self._count_tokens, search)
         self._shown = ShownOutputs(shelf)
         self._shelf = shelf
         self._ledger = ledger
@@ -181,7 +179,7 @@ class Gate:
                 plain = encoding.decode(await run_off_loop(lambda: collected.spool.read(0, size.bytes), size.bytes))
                 collected.value = plain if collected.value is None else collected.value
             except StoreError as error:
-                collected.is_error, plain = True, wording.incomplete_output(None, collected.spool.total, str(error), ())
+                collected.is_error, plain = True, wording.unsaved_output(collected.spool.total, str(error))
         if not collected.spool.in_memory:
             await anyio.to_thread.run_sync(collected.spool.discard)
         collected.plain = plain
@@ -275,7 +273,7 @@ class Gate:
         try:
             kept = await self.keep(call, collected, "binary")
         except StoreError as error:
-            return None, wording.incomplete_output(None, collected.spool.total, str(error), ())
+            return None, wording.unsaved_output(collected.spool.total, str(error))
         drafts = await anyio.to_thread.run_sync(replies.draft_binary, kept, collected.spool, kept.missing, self.settings, block)
         return kept, drafts[0].text
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
 from msgspec import Struct
 
 from overspill import handles
 from overspill.gate.collect import CollectedResult
+from overspill.gate.names import OutputNames
 from overspill.record.events import OutputStored
 from overspill.record.ledger import Ledger
 from overspill.store.spool import MEMORY, SealedOutput
@@ -172,3 +173,13 @@ class CallArguments(BoundedCache[str]):
 
     def __init__(self) -> None:
         super().__init__(MAX_ARGUMENT_CHARS, len)
+
+
+class KnownOutputs:
+    """What a session's gate fills and those who read its outputs look up. `list_taken` is as in `OutputNames`."""
+
+    def __init__(self, ledger: Ledger, list_taken: Callable[[], Iterable[str] | None] = tuple) -> None:
+        self.kept = KeptOutputs(ledger)
+        self.checkpoints = Checkpoints()
+        self.held = HeldOutputs()
+        self.names = OutputNames(list_taken)

@@ -13,21 +13,20 @@ _CHARS_WITHOUT_LIST = 10
 
 
 class OutputNames:
-    """A name that an output of the session or of its family has is given to no other: the next one gets a longer name."""
+    """A name that an output of the session or of its family has is given to no other: the next one gets a longer name.
 
-    def __init__(self) -> None:
+    `list_taken` lists the names that outputs of the family have. It is called when the first name is given, which may block: most
+    sessions store nothing and need not read the journals of the others. If they are too many to be listed, it returns None, and
+    names are so long that no two are equal.
+    """
+
+    def __init__(self, list_taken: Callable[[], Iterable[str] | None] = tuple) -> None:
         self._ids: dict[str, str] = {}
         self._others: dict[str, set[str]] = {}
         """More outputs of a name. Only outputs that were stored before there were names can share one."""
         self._earlier: list[tuple[str, int]] = []
-        self._list_taken: Callable[[], Iterable[str] | None] = tuple
-        self._lock = Lock()
-
-    def avoid(self, list_taken: Callable[[], Iterable[str] | None]) -> None:
-        """Give none of the names that outputs of the family have. They are listed when the first name is given, which may block:
-        most sessions store nothing and need not read the journals of the others. If they are too many to be listed, names are so
-        long that no two are equal."""
         self._list_taken = list_taken
+        self._lock = Lock()
 
     @cached_property
     def _taken(self) -> frozenset[str] | None:

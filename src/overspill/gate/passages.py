@@ -58,7 +58,7 @@ class Passages(Struct, frozen=True):
     """How the text was decoded, if it had to be. The quotes are then passages of that text."""
 
 
-class Search(Protocol):
+class Seeker(Protocol):
     def find(self, kept: Kept, question: str, max_tokens: int, work: Work | None) -> Passages:
         """Blocks. Raises OverspillError if the output is gone or damaged. What it builds serves the next question."""
         ...
@@ -114,8 +114,8 @@ class _Answer(Struct, frozen=True):
 class IntentAnswers:
     """The intents of background jobs are held in memory only."""
 
-    def __init__(self, count_tokens: Callable[[str], int]) -> None:
-        self.search: Search | None = None
+    def __init__(self, count_tokens: Callable[[str], int], search: Seeker) -> None:
+        self._search = search
         self._count_tokens = count_tokens
         self._noted: BoundedCache[Intent] = BoundedCache(MAX_NOTED_CHARS, lambda intent: sum(map(len, intent.questions)))
         self._finished: BoundedCache[_Answer] = BoundedCache(MAX_NOTED_CHARS, _measure)
@@ -172,7 +172,7 @@ class IntentAnswers:
         self, message: str, kept: Kept, intent: Intent | None, settings: Settings, room: int | None
     ) -> _Answer | None:
         """None: there is nothing to ask, no room for an answer, or the output is gone. `message` goes with the answer."""
-        if intent is None or self.search is None or kept.media != "text":
+        if intent is None or kept.media != "text":
             return None
         asked = self._limit(kept, intent, settings, message, room)
         if asked.max_tokens < _MIN_TOKENS:
@@ -180,7 +180,7 @@ class IntentAnswers:
         started = time.perf_counter()
         try:
             asks_model = settings.intent_model and intent.is_explicit and asked.max_tokens >= _MIN_MODEL_TOKENS
-            if asks_model and (block := await self._ask_model(self.search, asked)):
+            if asks_model and (block := await self._ask_model(self._search, asked)):
                 return _Answer(intent.questions[0], _BY_MODEL, block)
             answer = self._finished.get(asked.key)
             if answer is None or not self._holds(asked, answer.block):
@@ -188,7 +188,7 @@ class IntentAnswers:
         except OverspillError:  # asking for it says what is wrong
             return None
         if answer is not None and answer.found is not None and answer.block:
-            self.search.record(kept, answer.found, round((time.perf_counter() - started) * 1000))
+            self._search.record(kept, answer.found, round((time.perf_counter() - started) * 1000))
         return answer or _Answer(intent.questions[0])
 
     def _limit(self, kept: Kept, intent: Intent, settings: Settings, message: str, room: int | None) -> _Asked:
@@ -206,7 +206,7 @@ class IntentAnswers:
         deadline = None if seconds is None else time.monotonic() + seconds
         return _Asked(kept, intent, min(limits), max_bytes, deadline, settings.surface)
 
-    async def _ask_model(self, search: Search, asked: _Asked) -> str:
+    async def _ask_model(self, search: Seeker, asked: _Asked) -> str:
         most = asked.max_tokens * _MIN_BYTES_PER_TOKEN
         max_bytes = most if asked.max_bytes is None else min(most, asked.max_bytes)
         block = await search.ask_model(asked.kept, asked.intent.questions[0], asked.max_tokens, max_bytes)
@@ -241,13 +241,12 @@ class IntentAnswers:
             ended.set()
 
     def _ask(self, asked: _Asked, question: str) -> _Answer:
-        assert self.search is not None
         kept = asked.kept
         max_tokens = asked.max_tokens
         rest = wording.partly_searched(QUICK.read, kept, asked.offered) if kept.size.bytes > QUICK.read and asked.work else ""
         frame = self._count_tokens(wording.passages(question, "", rest, kept, _LONG_KIND, is_sure=False))
         while True:
-            found = self.search.find(kept, question, max(1, max_tokens - frame), asked.work)
+            found = self._search.find(kept, question, max(1, max_tokens - frame), asked.work)
             is_sure = found.confidence >= LOW_CONFIDENCE
             if not found.text or found.confidence < _least_confidence(asked.intent):
                 return _Answer(question, found)

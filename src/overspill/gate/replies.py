@@ -109,8 +109,8 @@ Form: TypeAlias = Callable[[Kept, OutputText, Settings], list[ReplyDraft]]
 
 def draft_handle(kept: Kept, source: OutputText, settings: Settings, images: Sequence[str] = ()) -> list[ReplyDraft]:
     """The message with a card, with smaller and smaller ones, and alone. `images`: a line about each image in the output."""
-    message = wording.handle_message(kept) if settings.follows_document else wording.stored_message(kept, settings.surface)
-    message = "\n".join((message, *images))
+    words = settings.wording
+    message = "\n".join((words.stored(kept, settings.surface), *images))
     frame = f"{message}\n\n{wording.preview('', kept.size.chars)}\n"
     most = (settings.size_cap or _MAX_PARSED_BYTES) - len(encoding.encode(frame))
     if most < _MIN_PREVIEW_BYTES or not has_preview(settings) or settings.truncation.default_strategy == "none":
@@ -120,10 +120,8 @@ def draft_handle(kept: Kept, source: OutputText, settings: Settings, images: Seq
         cut = source.truncate_to_room(room, settings)
         shown = wording.preview(encoding.clean(cut.text), cut.omitted_chars)
         return [ReplyDraft((f"{message}\n\n{shown}",), cut), ReplyDraft((message,))]
-    id = kept.artifact_id if settings.follows_document else kept.name
-    # A card ends with calls, so the message above it needs none.
-    heading = message if settings.follows_document else "\n".join((wording.stored_message(kept, ()), *images))
-    cards = draft_cards(source.read, kept.size, id, settings.surface, room)
+    heading = "\n".join((words.heading(kept), *images))
+    cards = draft_cards(source.read, kept.size, words.id(kept), settings.surface, room)
     drafts = [
         ReplyDraft((f"{heading}\n\n{each.framed}",), Cut(each.text, "card", kept.size.lines, kept.size.chars)) for each in cards
     ]
@@ -147,7 +145,7 @@ def draft_artifact(kept: Kept, source: OutputText, settings: Settings) -> list[R
 
 def draft(kept: Kept, source: OutputText, settings: Settings, store: StoreBlob) -> tuple[list[ReplyDraft], list[SealedKept]]:
     """By the answer form, with a list of the images in the output. `store` stores each of them."""
-    if settings.follows_document or settings.answer_form != "handle":
+    if not settings.wording.shows_images or settings.answer_form != "handle":
         return FORMS[settings.answer_form](kept, source, settings), []
     images = source.find_images(kept, store)
     bare = [ReplyDraft((wording.stored_message(kept, settings.surface),))] if images.lines else []
@@ -156,7 +154,7 @@ def draft(kept: Kept, source: OutputText, settings: Settings, store: StoreBlob) 
 
 def draft_repeat(kept: Kept, source: str, settings: Settings) -> list[ReplyDraft]:
     """For an output that the model has already been shown. `source`: where it comes from this time."""
-    return [ReplyDraft((wording.repeated_output(kept, source, settings.surface, short=not settings.follows_document),))]
+    return [ReplyDraft((settings.wording.repeated_output(kept, source, settings.surface),))]
 
 
 def draft_ready(kept: Kept, source: OutputText, settings: Settings) -> list[ReplyDraft]:
@@ -168,7 +166,7 @@ FORMS: dict[str, Form] = {"handle": draft_handle, "artifact": draft_artifact, "r
 
 def draft_incomplete(kept: Kept | None, total: int, why: str, source: OutputText, settings: Settings) -> list[ReplyDraft]:
     """For an output that could not be stored whole: as much as the limits allow, and what happened to the rest."""
-    note = wording.incomplete_output(kept, total, why, settings.surface, short=not settings.follows_document)
+    note = settings.wording.incomplete_output(kept, total, why, settings.surface)
     limit = settings.truncation.inline_limit or settings.size_cap or _FALLBACK_CHARS
     cut = source.truncate_to_bytes(limit, settings)
     return [ReplyDraft((encoding.clean(cut.text), note), cut), ReplyDraft((note,))]
@@ -176,9 +174,9 @@ def draft_incomplete(kept: Kept | None, total: int, why: str, source: OutputText
 
 def draft_binary(kept: Kept | None, spool: Spool, why: str, settings: Settings, block: Block = None) -> list[ReplyDraft]:
     """For an output that is not plain text: what it is, by its block or by its bytes, and how to read it. Blocks."""
-    short = not settings.follows_document
+    words = settings.wording
     if kept is None or why:
-        return [ReplyDraft((wording.incomplete_output(kept, spool.total, why, settings.surface, short=short),))]
+        return [ReplyDraft((words.incomplete_output(kept, spool.total, why, settings.surface),))]
     try:
         head = spool.read(0, HEAD_BYTES)
     except StoreError:  # removed since
@@ -186,8 +184,8 @@ def draft_binary(kept: Kept | None, spool: Spool, why: str, settings: Settings, 
     found = describe(head)
     what = describe_blob(block) if block is not None else found.what
     has_text = found.has_text and (block is None or field(block, "type") == "resource")  # an image has none, whatever its bytes
-    is_image = short and kept.size.bytes <= settings.max_inline_blob and identify_image(head) is not None
-    message = wording.binary_message(kept, what, settings.surface, has_text=has_text, is_image=is_image, short=short)
+    is_image = words.shows_images and kept.size.bytes <= settings.max_inline_blob and identify_image(head) is not None
+    message = words.binary_message(kept, what, settings.surface, has_text=has_text, is_image=is_image)
     return [ReplyDraft((message,))]
 
 

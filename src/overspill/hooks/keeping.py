@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any, cast
 
-from overspill.hooks.shapes import Client, Found, HookEvent, Unusable
+from overspill.hooks.shapes import Client, HookEvent, HookOutput, Unusable
 from overspill.retrieval.definitions import TOOLS
 from overspill.session.session import Session
 from overspill.settings import Layer, Settings
@@ -21,7 +21,7 @@ def family_of(client: Client, project: str) -> str:
     return f"hook-{client}-{hashlib.sha256(project.encode('utf-8', 'surrogateescape')).hexdigest()[:32]}"
 
 
-async def keep(client: Client, project: str, event: HookEvent, found: Found, settings: Settings) -> Mapping[str, Any] | None:
+async def keep(client: Client, project: str, event: HookEvent, found: HookOutput, settings: Settings) -> Mapping[str, Any] | None:
     """The answer, or None if the output is within the limits. Raises Unusable if it could not be stored whole."""
     if event.tool_name.rpartition("__")[2] in TOOLS:
         return None

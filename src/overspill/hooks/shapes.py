@@ -14,7 +14,6 @@ import msgspec
 from msgspec import Struct
 
 Client: TypeAlias = Literal["claude-code", "gemini-cli"]
-CLIENTS: tuple[Client, ...] = ("claude-code", "gemini-cli")
 MAX_EVENT_BYTES = 64 << 20
 SMALL_EVENT_BYTES = 12_288
 """The default limit: what a smaller event holds passes."""
@@ -34,11 +33,19 @@ class HookEvent(Struct, frozen=True):
     tool_input: Any = None
 
 
-class Found(Struct, frozen=True):
+class HookOutput(Struct, frozen=True):
     """The text in an event, and the answer that shows another text in its place."""
 
     text: str
     answer: Callable[[str], Mapping[str, Any]]
+
+
+class Hook(Struct, frozen=True):
+    """`event` is the one that has a tool's output. The client names the project's folder in `project_variable`."""
+
+    event: str
+    project_variable: str
+    find: Callable[[HookEvent], HookOutput]
 
 
 def decode(data: bytes) -> HookEvent:
@@ -48,12 +55,14 @@ def decode(data: bytes) -> HookEvent:
         raise Unusable(f"the event cannot be read: {problem}") from None
 
 
-def find_text(client: Client, event: HookEvent) -> Found:
-    return _find_in_claude_code(event) if client == "claude-code" else _find_in_gemini_cli(event)
+def find_text(client: Client, event: HookEvent) -> HookOutput:
+    hook = HOOKS[client]
+    if event.hook_event_name != hook.event:
+        raise Unusable(f"the event is {event.hook_event_name[:100]!r}, not {hook.event}")
+    return hook.find(event)
 
 
-def _find_in_claude_code(event: HookEvent) -> Found:
-    _expect(event, "PostToolUse")
+def _find_in_claude_code(event: HookEvent) -> HookOutput:
     response = _mapping(event.tool_response)
 
     def answer(shown: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -63,28 +72,62 @@ def _find_in_claude_code(event: HookEvent) -> Found:
         case "Bash", {"stdout": str(text)}:
             if response.get("persistedOutputPath"):
                 raise Unusable("Claude Code has stored this output itself, and the event has only its beginning")
-            return Found(text, lambda shown: answer({**response, "stdout": shown}))
+            return HookOutput(text, lambda shown: answer({**response, "stdout": shown}))
         case "Read", {"type": "text", "file": {"content": str(text)} as file}:
-            return Found(text, lambda shown: answer({**response, "file": {**cast("dict[str, Any]", file), "content": shown}}))
+            return HookOutput(
+                text, lambda shown: answer({**response, "file": {**cast("dict[str, Any]", file), "content": shown}})
+            )
         case "Grep", {"content": str(text)}:
-            return Found(text, lambda shown: answer({**response, "content": shown}))
+            return HookOutput(text, lambda shown: answer({**response, "content": shown}))
         case _:
             raise Unusable(f"the output of {event.tool_name[:100]!r} has a form that cannot be replaced")
 
 
-def _find_in_gemini_cli(event: HookEvent) -> Found:
-    _expect(event, "AfterTool")
+def _find_in_gemini_cli(event: HookEvent) -> HookOutput:
     text = _mapping(event.tool_response).get("llmContent")
     if not isinstance(text, str):
         raise Unusable(f"the output of {event.tool_name[:100]!r} is not text")
     # Gemini CLI passes it on as an error of the tool, which the model has to know is none.
-    return Found(text, lambda shown: {"decision": "deny", "reason": f"[Not an error: the tool has run.]\n{shown}"})
-
-
-def _expect(event: HookEvent, name: str) -> None:
-    if event.hook_event_name != name:
-        raise Unusable(f"the event is {event.hook_event_name[:100]!r}, not {name}")
+    return HookOutput(text, lambda shown: {"decision": "deny", "reason": f"[Not an error: the tool has run.]\n{shown}"})
 
 
 def _mapping(value: object) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+HOOKS: Mapping[Client, Hook] = {
+    "claude-code": Hook("PostToolUse", "CLAUDE_PROJECT_DIR", _find_in_claude_code),
+    "gemini-cli": Hook("AfterTool", "GEMINI_PROJECT_DIR", _find_in_gemini_cli),
+}
+
+
+class Observation(Struct, frozen=True):
+    """`program` prints its version with `--version`. `limits` are what the versions that were tried do not honour."""
+
+    title: str
+    program: str
+    versions: tuple[str, ...]
+    """In order. The last one is tried by the tests."""
+    limits: tuple[str, ...]
+    deaf_version: str = ""
+    """One that ignores what a hook answers, as earlier ones do."""
+
+
+OBSERVED: dict[Client, Observation] = {
+    "claude-code": Observation(
+        "Claude Code",
+        "claude",
+        ("2.1.120", "2.1.197", "2.1.325"),
+        (
+            "Bash outputs of more than 30,000 characters stay with Claude Code, which stores them itself.",
+            "Outputs of commands that fail stay as they are: Claude Code tells hooks nothing about them.",
+        ),
+        deaf_version="2.1.59",
+    ),
+    "gemini-cli": Observation(
+        "Gemini CLI",
+        "gemini",
+        ("0.61.0",),
+        ("What replaces an output is shown to the model as an error of the tool; it says itself that it is none.",),
+    ),
+}

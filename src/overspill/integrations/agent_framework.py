@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from copy import copy
 from functools import partial
 from typing import Any
 
-from overspill.integrations.missing import MissingFramework
-from overspill.integrations.old_results import compact
-from overspill.integrations.options import GivenBudget, GivenSession, Options
-from overspill.integrations.sessions import Run, Sessions
+from overspill.integrations.old_results import Called, Entry, Lines, OldResult, Said, compact
+from overspill.integrations.options import GivenBudget, GivenSession, MissingFramework, Options
+from overspill.integrations.sessions import AgentRun, Sessions
 from overspill.settings import Settings
 from overspill.types import Output, Reply
 
@@ -29,7 +29,6 @@ try:
 except ModuleNotFoundError as error:
     raise MissingFramework("agent_framework", "agent-framework-core>=1.23") from error
 
-from overspill.integrations.conversations.agent_framework import read_conversation, replace_results
 
 _Next = Callable[[], Awaitable[None]]
 
@@ -74,7 +73,7 @@ class OverspillMiddleware(AgentMiddleware):
 
 
 class _Requests(ChatMiddleware):
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: AgentRun) -> None:
         self._run = run
         self._messages: list[Any] = []
 
@@ -98,7 +97,7 @@ class _Requests(ChatMiddleware):
 
 
 class _Calls(FunctionMiddleware):
-    def __init__(self, run: Run, requests: _Requests) -> None:
+    def __init__(self, run: AgentRun, requests: _Requests) -> None:
         self._run, self._requests = run, requests
 
     async def process(self, context: FunctionInvocationContext, call_next: _Next) -> None:
@@ -140,3 +139,28 @@ def _show(reply: Reply) -> Any:
     if reply.passed:
         return reply.value
     return [Content.from_text(block["text"]) if block["type"] == "text" else block["content"] for block in reply.content]
+
+
+def read_conversation(messages: Sequence[Any]) -> Iterator[Entry]:
+    for index, message in enumerate(messages):
+        for number, content in enumerate(message.contents):
+            if content.type == "function_call":
+                yield Called(content.call_id or "", content.name or "", content.arguments)
+            elif content.type == "function_result" and all(each.type == "text" for each in content.items or ()):
+                yield OldResult((index, number), content.call_id or "", str(content.result), content.exception is not None)
+            else:
+                yield Said("assistant" if message.role == "assistant" else "user", content.text or "")
+
+
+def replace_results(messages: Sequence[Any], lines: Lines) -> list[Any]:
+    def replace(content: Content, place: tuple[int, int]) -> Content:
+        if place not in lines:
+            return content
+        ours = copy(content)
+        ours.result, ours.items = lines[place], [Content.from_text(lines[place])]
+        return ours
+
+    changed = [copy(message) for message in messages]
+    for index, message in enumerate(changed):
+        message.contents = [replace(content, (index, number)) for number, content in enumerate(message.contents)]
+    return changed

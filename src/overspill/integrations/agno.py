@@ -12,17 +12,16 @@ from functools import partial, wraps
 from typing import Any
 
 from overspill.gate.intent import Messages
-from overspill.integrations.missing import MissingFramework
-from overspill.integrations.options import GivenBudget, GivenSession, Options
-from overspill.integrations.sessions import Run, Sessions
+from overspill.integrations.functions import show_reply
+from overspill.integrations.options import GivenBudget, GivenSession, MissingFramework, Options
+from overspill.integrations.sessions import AgentRun, Sessions
 from overspill.settings import Settings
+from overspill.types import Output, Reply
 
 try:
-    from agno.tools.function import Function
+    from agno.tools.function import Function, ToolResult
 except ModuleNotFoundError as error:
     raise MissingFramework("agno", "agno>=3.1") from error
-
-from overspill.integrations.conversations.agno import make_tool, read_said, write_result
 
 
 def overspill(
@@ -61,7 +60,7 @@ def _know_signature(hook: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _AgnoRun:
-    def __init__(self, run: Run, loop: asyncio.AbstractEventLoop | None) -> None:
+    def __init__(self, run: AgentRun, loop: asyncio.AbstractEventLoop | None) -> None:
         self.run, self.loop = run, loop
 
 
@@ -110,7 +109,7 @@ class _Adapter:
         call = self._call(found.run, function_name, dict(arguments), tool, said)
         return asyncio.run_coroutine_threadsafe(call, found.loop).result() if loop is None else call
 
-    async def _call(self, run: Run, name: str, args: dict[str, Any], tool: Callable[..., Any], said: Messages) -> Any:
+    async def _call(self, run: AgentRun, name: str, args: dict[str, Any], tool: Callable[..., Any], said: Messages) -> Any:
         return write_result(await run.call(name, args, tool, messages=said), run.news)
 
     def _begin(self, run_context: Any, owner: Any, loop: asyncio.AbstractEventLoop | None) -> _AgnoRun:
@@ -131,3 +130,44 @@ def _find_loop() -> asyncio.AbstractEventLoop | None:
 
 def _refuse(**args: Any) -> str:
     raise RuntimeError("Overspill answers this tool. Give the agent all that overspill(…) returned.")
+
+
+def read_said(messages: Sequence[Any]) -> list[dict[str, Any]]:
+    return [{"role": each.role, "content": each.get_content_string()} for each in messages[-20:]]
+
+
+def make_tool(function_call: Callable[..., Any], arguments: dict[str, Any], *, is_async: bool) -> Callable[..., Any]:
+    """agno takes the arguments from the dictionary that it shows to hooks. What a stored output fills in is there only during the
+    call, so that agno does not store it with the run."""
+    given = dict(arguments)
+
+    def call(**filled: Any) -> Any:
+        arguments.update(filled)
+        try:
+            return _read_result(function_call(**filled))
+        finally:
+            arguments.update(given)
+
+    async def call_async(**filled: Any) -> Any:
+        arguments.update(filled)
+        try:
+            return _read_result(await function_call(**filled))
+        finally:
+            arguments.update(given)
+
+    return call_async if is_async else call
+
+
+def _read_result(result: Any) -> Any:
+    if isinstance(result, ToolResult):
+        return Output(result.content, original=result)
+    is_stream = inspect.isgenerator(result) or inspect.isasyncgen(result)
+    return Output([], original=result) if is_stream else result  # agno reads the stream itself, and shows what it yields
+
+
+def write_result(reply: Reply, news: Callable[[], str]) -> Any:
+    """A text also says which slow tools have finished meanwhile, because a request of agno has no place for that."""
+    if isinstance(reply.original, ToolResult):
+        return reply.value if reply.passed else reply.original.model_copy(update={"content": reply.text})
+    shown = show_reply(reply)
+    return "\n\n".join(part for part in (shown, news()) if part) if isinstance(shown, str) else shown

@@ -9,33 +9,26 @@ from __future__ import annotations
 
 import copy
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from overspill.errors import BadRequest, require
-from overspill.gate.collect import text_block
-from overspill.integrations.missing import MissingFramework
+from overspill.gate.collect import is_blocks, text_block
+from overspill.hooks.shapes import HookEvent, Unusable, find_text
 from overspill.integrations.open_runs import OpenRuns
-from overspill.integrations.options import GivenBudget, GivenSession, Options
-from overspill.integrations.sessions import Run, Sessions
+from overspill.integrations.options import GivenBudget, GivenSession, MissingFramework, Options
+from overspill.integrations.sessions import AgentRun, Sessions
 from overspill.settings import Settings
-from overspill.types import Output
+from overspill.types import Output, Reply
 
 try:
     from claude_agent_sdk import HookMatcher
     from mcp.server.lowlevel import Server
-    from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult
+    from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, TextContent, Tool
 except ImportError as error:
     raise MissingFramework("claude_agent_sdk", "claude-agent-sdk>=0.2.182 with mcp>=2") from error
 
-from overspill.integrations.conversations.claude_agent_sdk import (
-    define_tool,
-    name_prefix,
-    read_own_result,
-    read_result,
-    write_result,
-)
 
 SERVER = "overspill"
 MAX_OPEN_SESSIONS = 200
@@ -185,7 +178,7 @@ class _Adapter:
     async def _list(self, context: Any, params: Any) -> ListToolsResult:
         return ListToolsResult(tools=self._tools)
 
-    async def _find_run(self, session: str, context: Any) -> Run:
+    async def _find_run(self, session: str, context: Any) -> AgentRun:
         """The SDK closes the connection to a server with the query, even if that fails or is cancelled. Hooks do not say so."""
         return await self._runs.find(session, session, context.session._connection.exit_stack)
 
@@ -201,3 +194,50 @@ def _remember(known: OrderedDict[str, str], key: str, value: str, limit: int) ->
 
 def _find_call(params: CallToolRequestParams) -> str:
     return str((params.meta or {}).get(_CALL_ID) or "")
+
+
+def name_prefix(server: str) -> str:
+    """What Claude Code puts before the names of a server's tools: ASCII letters, digits, _ and -, and _ for all others."""
+    known = (each if each.isascii() and (each.isalnum() or each in "_-") else "_" for each in server)
+    return f"mcp__{''.join(known)}__"
+
+
+def define_tool(tool: dict[str, Any], prefix: str) -> Tool:
+    """Claude Code puts the prefix before the name itself, and may load tools only when the model has searched for them."""
+    name, always = tool["name"].removeprefix(prefix), {"anthropic/alwaysLoad": True}
+    described = {"name": name, "description": tool["description"], "inputSchema": tool["parameters"], "_meta": always}
+    return Tool.model_validate(described)
+
+
+def read_own_result(event: Any) -> tuple[Output, Any] | None:
+    """What a built-in tool or a server of another process returned, and how to replace it. A built-in tool's result has its own
+    form; if that is not known, Claude Code's result stays."""
+    response = event["tool_response"]
+    if isinstance(response, str) and response:
+        return Output([text_block(response)]), lambda reply: {"updatedToolOutput": reply.text}
+    if is_blocks(response):
+        return Output(list(response)), lambda reply: {"updatedToolOutput": reply.content}
+    try:
+        found = find_text("claude-code", HookEvent("PostToolUse", event["tool_name"], response))
+    except Unusable:
+        return None
+    return Output([text_block(found.text)]), lambda reply: found.answer(reply.text)["hookSpecificOutput"]
+
+
+def read_result(result: Any) -> Output:
+    """What a server in this process returned."""
+    if not isinstance(result, CallToolResult):  # it asks for more, and the client answers it
+        return Output([], original=result)
+    blocks = [each.model_dump(by_alias=True, exclude_none=True) for each in result.content]
+    return Output(blocks, is_error=bool(result.is_error), original=result)
+
+
+def write_result(reply: Reply, news: Callable[[], str]) -> Any:
+    """Also tells the model which slow tools have finished meanwhile."""
+    passed = reply.value if reply.passed and reply.original is not None else None
+    if passed is not None and not isinstance(passed, CallToolResult):  # then there is no place for news, and they wait
+        return passed
+    more = [TextContent(type="text", text=told)] if (told := news()) else []
+    if passed is not None:
+        return passed.model_copy(update={"content": [*passed.content, *more]}) if more else passed
+    return CallToolResult.model_validate({"content": [*reply.content, *more], "isError": reply.is_error})

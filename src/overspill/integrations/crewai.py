@@ -10,9 +10,8 @@ from overspill.errors import BadRequest, require
 from overspill.gate.looking_for import NAME
 from overspill.integrations import functions
 from overspill.integrations.asking import Asking
-from overspill.integrations.missing import MissingFramework
-from overspill.integrations.options import Options
-from overspill.integrations.sessions import Run, Sessions
+from overspill.integrations.options import MissingFramework, Options
+from overspill.integrations.sessions import AgentRun, Sessions
 from overspill.session.sync import SyncSession
 
 try:
@@ -79,7 +78,7 @@ def _make(original: BaseTool, call: Callable[..., Any], args_schema: Any = None)
     return wrapped
 
 
-def _call_through(original: BaseTool, run: Run) -> Callable[..., Any]:
+def _call_through(original: BaseTool, run: AgentRun) -> Callable[..., Any]:
     name = sanitize_tool_name(original.name)
 
     def call(**args: Any) -> Any:

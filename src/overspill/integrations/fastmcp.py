@@ -8,9 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from overspill.gate.looking_for import NAME
-from overspill.integrations.missing import MissingFramework
 from overspill.integrations.open_runs import OpenRuns
-from overspill.integrations.options import GivenBudget, GivenSession, Options
+from overspill.integrations.options import GivenBudget, GivenSession, MissingFramework, Options
 from overspill.integrations.sessions import Sessions
 from overspill.session.checks import find_loop
 from overspill.settings import Settings

@@ -12,7 +12,7 @@ from overspill.gate.collect import block_text
 from overspill.gate.looking_for import NAME
 from overspill.integrations.asking import Asking
 from overspill.integrations.options import Options
-from overspill.integrations.sessions import Run, Sessions
+from overspill.integrations.sessions import AgentRun, Sessions
 from overspill.session.session import Session
 from overspill.session.sync import SyncSession
 from overspill.types import Reply
@@ -41,7 +41,7 @@ def show_reply(reply: Reply) -> Any:
     return reply.text if all(block_text(block) is not None for block in reply.content) else reply.content
 
 
-def _wrap(tool: Callable[..., Any], session: Session | SyncSession, run: Run, asking: Asking) -> Callable[..., Any]:
+def _wrap(tool: Callable[..., Any], session: Session | SyncSession, run: AgentRun, asking: Asking) -> Callable[..., Any]:
     if not callable(tool):  # pyright: ignore[reportUnnecessaryComparison]
         raise BadRequest(f"A tool must be a function, not {describe_type(tool)}.")
     name = getattr(tool, "__name__", type(tool).__name__)
@@ -85,7 +85,7 @@ def _ask(asking: Asking, name: str, signature: inspect.Signature) -> inspect.Sig
     return signature.replace(parameters=[*(each for each in own if each not in last), ours, *last])
 
 
-def _make_function(tool: Mapping[str, Any], session: Session | SyncSession, run: Run) -> Callable[..., Any]:
+def _make_function(tool: Mapping[str, Any], session: Session | SyncSession, run: AgentRun) -> Callable[..., Any]:
     """A retrieval tool as a function that frameworks can read the schema of."""
     name, described = tool["name"], _describe_parameters(tool["parameters"])
 

@@ -6,15 +6,16 @@ from __future__ import annotations
 import copy
 import json
 import weakref
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 from overspill.gate.collect import is_blocks
+from overspill.gate.looking_for import NAME
 from overspill.integrations.functions import show_reply
-from overspill.integrations.missing import MissingFramework
-from overspill.integrations.old_results import compact
-from overspill.integrations.options import GivenBudget, GivenSession, Options
-from overspill.integrations.sessions import Run, Sessions
+from overspill.integrations.old_results import Called, Entry, Lines, OldResult, Said, compact
+from overspill.integrations.options import GivenBudget, GivenSession, MissingFramework, Options
+from overspill.integrations.sessions import AgentRun, Sessions
 from overspill.settings import Settings
 from overspill.types import Output
 
@@ -26,7 +27,6 @@ try:
 except ModuleNotFoundError as error:
     raise MissingFramework("google_adk", "google-adk>=2.13") from error
 
-from overspill.integrations.conversations.google_adk import read_conversation, replace_results, widen_declaration
 
 _MAX_THREADS = 40  # of blocking tools that run at the same time
 
@@ -50,7 +50,7 @@ class OverspillPlugin(BasePlugin):
         super().__init__(name=name)
         self._sessions = Sessions(Options("google_adk", settings, session, budget, compact))
         self._tools = [_RetrievalTool(tool) for tool in self._sessions.define_tools()]
-        self._runs: dict[str, Run] = {}
+        self._runs: dict[str, AgentRun] = {}
         self._requests: dict[tuple[str, str], Any] = {}
 
     async def before_run_callback(self, *, invocation_context: Any) -> None:
@@ -115,14 +115,14 @@ class _RetrievalTool(BaseTool):
         return types.FunctionDeclaration(name=self.name, description=self.description, parameters_json_schema=self._parameters)
 
 
-def _wrap(tool: BaseTool, run: Run) -> BaseTool:
+def _wrap(tool: BaseTool, run: AgentRun) -> BaseTool:
     """A copy, so that callbacks still see a tool of the same type. ADK's callbacks and confirmations stay around the call."""
     wrapped = copy.copy(tool)
     wrapped.run_async = partial(_run_tool, tool, run)
     return wrapped
 
 
-async def _run_tool(tool: BaseTool, run: Run, *, args: dict[str, Any], tool_context: Any) -> Any:
+async def _run_tool(tool: BaseTool, run: AgentRun, *, args: dict[str, Any], tool_context: Any) -> Any:
     async def call(**filled: Any) -> Any:
         result = await tool.run_async(args=filled, tool_context=tool_context)
         if not _is_mcp_result(result):
@@ -147,3 +147,47 @@ def _read_messages(session: Any) -> list[dict[str, Any]]:
         if texts:
             said.append({"role": "user" if event.author == "user" else "assistant", "content": "\n".join(texts)})
     return said
+
+
+def read_conversation(contents: list[Any]) -> Iterator[Entry]:
+    for index, content in enumerate(contents):
+        for number, part in enumerate(content.parts or ()):
+            if (call := part.function_call) is not None:
+                yield Called(call.id or "", call.name, call.args)
+            elif (answer := part.function_response) is not None and not answer.parts:
+                response = answer.response or {}
+                text = response["result"] if _is_text_result(response) else json.dumps(response, ensure_ascii=False, default=str)
+                yield OldResult((index, number), answer.id or "", text, "error" in response or bool(response.get("isError")))
+            else:
+                yield Said("assistant" if content.role == "model" else "user", part.text or "")
+
+
+def _is_text_result(response: dict[str, Any]) -> bool:
+    return list(response) == ["result"] and isinstance(response["result"], str)
+
+
+def replace_results(contents: list[Any], lines: Lines) -> list[Any]:
+    def replace(part: Any, place: tuple[int, int]) -> Any:
+        if place not in lines:
+            return part
+        answer = part.function_response.model_copy(update={"response": {"result": lines[place]}})
+        return part.model_copy(update={"function_response": answer})
+
+    return [
+        content.model_copy(update={"parts": [replace(part, (index, number)) for number, part in enumerate(content.parts or ())]})
+        for index, content in enumerate(contents)
+    ]
+
+
+def widen_declaration(declared: Any, widen: Callable[..., Any]) -> Any:
+    """ADK describes arguments as JSON Schema, or as a `Schema` of the API, or not at all if there are none."""
+    if (schema := declared.parameters_json_schema) is not None:
+        return declared.model_copy(update={"parameters_json_schema": widen(declared.name, schema)})
+    known = declared.parameters or types.Schema(type=types.Type.OBJECT)
+    own = known.properties or {}
+    described = {"type": "object", "properties": {name: {} for name in own}, "required": list(known.required or ())}
+    added = widen(declared.name, described)["properties"].get(NAME)
+    if not added:  # one of the tool's own is empty above
+        return declared
+    ours = types.Schema(type=types.Type.STRING, description=added["description"])
+    return declared.model_copy(update={"parameters": known.model_copy(update={"properties": {**own, NAME: ours}})})

@@ -3,35 +3,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, NotRequired
 
-from overspill.integrations.missing import MissingFramework
-from overspill.integrations.old_results import Lines, compact, compact_sync
+from overspill.integrations.old_results import Called, Entry, Lines, OldResult, Said, compact, compact_sync
 from overspill.integrations.open_runs import ResumableRuns
-from overspill.integrations.options import GivenBudget, GivenSession, Options
-from overspill.integrations.sessions import Run, Sessions
+from overspill.integrations.options import GivenBudget, GivenSession, MissingFramework, Options
+from overspill.integrations.sessions import AgentRun, Sessions
 from overspill.settings import Settings
-from overspill.types import Output
+from overspill.types import Output, Reply
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ToolCallRequest
     from langchain.agents.middleware.types import PrivateStateAttr
-    from langchain_core.messages import AIMessage, HumanMessage
+    from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
     from langchain_core.tools import StructuredTool
     from langchain_core.utils.function_calling import convert_to_openai_tool
     from langgraph.channels.untracked_value import UntrackedValue
+    from langgraph.types import Command
 except ModuleNotFoundError as error:
     raise MissingFramework("langchain", "langchain>=1.0") from error
 
-from overspill.integrations.conversations.langchain import (
-    read_conversation,
-    read_result,
-    read_said,
-    replace_results,
-    write_result,
-)
 
 _MAX_RESUMED_RUNS = 1_000  # that have not ended, or failed
 
@@ -124,11 +118,11 @@ class OverspillMiddleware(AgentMiddleware):
         schema = self._sessions.asking.widen(function["name"], function["parameters"], strict=function.get("strict"))
         return tool if schema is function["parameters"] else {**shown, "function": {**function, "parameters": schema}}
 
-    def _find_run(self, state: Any, runtime: Any) -> Run:
+    def _find_run(self, state: Any, runtime: Any) -> AgentRun:
         """A run that LangGraph resumed after an interrupt begins here."""
         return state.get("overspill_run") or self._runs.resume(_thread_of(runtime))
 
-    def _end(self, state: Any, runtime: Any) -> Run:
+    def _end(self, state: Any, runtime: Any) -> AgentRun:
         return state.get("overspill_run") or self._runs.end(_thread_of(runtime))
 
 
@@ -155,7 +149,7 @@ def _change_messages(request: ModelRequest, lines: Lines) -> ModelRequest:
     return request.override(messages=replace_results(request.messages, lines)) if lines else request
 
 
-def _add_notice(request: ModelRequest, run: Run) -> ModelRequest:
+def _add_notice(request: ModelRequest, run: AgentRun) -> ModelRequest:
     notice = run.notice()
     return request.override(messages=[*request.messages, HumanMessage(notice)]) if notice else request
 
@@ -163,3 +157,54 @@ def _add_notice(request: ModelRequest, run: Run) -> ModelRequest:
 def _with_arguments(request: ToolCallRequest, args: dict[str, Any]) -> ToolCallRequest:
     """The request itself if no stored output was filled in: copying it takes longer than all else here."""
     return request if args == request.tool_call["args"] else request.override(tool_call={**request.tool_call, "args": args})
+
+
+def read_conversation(messages: Sequence[Any]) -> Iterator[Entry]:
+    for place, message in enumerate(messages):
+        blocks = [] if isinstance(message.content, str) else message.content
+        if isinstance(message, ToolMessage) and all(isinstance(each, str) or each.get("type") == "text" for each in blocks):
+            yield OldResult(place, message.tool_call_id, message.text, message.status == "error")
+        else:
+            yield Said("assistant" if isinstance(message, AIMessage) else "user", message.text)
+        for call in message.tool_calls if isinstance(message, AIMessage) else ():
+            yield Called(call["id"] or "", call["name"], call["args"])
+
+
+def replace_results(messages: Sequence[Any], lines: Lines) -> list[Any]:
+    return [each.model_copy(update={"content": lines[place]}) if place in lines else each for place, each in enumerate(messages)]
+
+
+def read_said(messages: Sequence[Any]) -> list[dict[str, Any]]:
+    return [{"role": message.type, "content": message.content} for message in messages[-20:]]
+
+
+def _find_message(result: Any, id: str | None) -> ToolMessage | None:
+    """The answer in a tool's result. A tool may return it inside a command that updates the state as well."""
+    if isinstance(result, Command) and isinstance(result.update, dict):
+        answers = [each for each in result.update.get("messages", ()) if isinstance(each, ToolMessage)]
+        return next((each for each in answers if each.tool_call_id == id), None)
+    return result if isinstance(result, ToolMessage) else None
+
+
+def read_result(result: Any, id: str | None) -> Output:
+    message = _find_message(result, id)
+    content: Any = [] if message is None else message.content
+    parts: Sequence[Any] = [content] if isinstance(content, str) else content
+    blocks = [{"type": "text", "text": part} if isinstance(part, str) else part for part in parts]
+    return Output(blocks, is_error=message is not None and message.status == "error", original=result)
+
+
+def write_result(reply: Reply, call: Any) -> Any:
+    if reply.passed:
+        return reply.value
+    is_text = all(isinstance(block, dict) and block.get("type") == "text" for block in reply.content)
+    content: Any = reply.text if is_text else reply.content
+    status = "error" if reply.is_error else "success"
+    original = _find_message(reply.original, call["id"])
+    if original is None:
+        return ToolMessage(content, tool_call_id=call["id"], name=call["name"], status=status)
+    answer = original.model_copy(update={"content": content, "status": status})
+    if not isinstance(reply.original, Command):
+        return answer
+    messages = [answer if each is original else each for each in reply.original.update["messages"]]
+    return replace(reply.original, update={**reply.original.update, "messages": messages})

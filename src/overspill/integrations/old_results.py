@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 
 from overspill.errors import BadRequest
-from overspill.integrations.sessions import Run
+from overspill.integrations.sessions import AgentRun
 
 
 class Said(Struct, frozen=True):
@@ -29,7 +29,7 @@ class Called(Struct, frozen=True):
     args: object
 
 
-class Result(Struct, frozen=True):
+class OldResult(Struct, frozen=True):
     """The text of a tool's result. `place`: where the adapter finds it again; ids may repeat in a conversation."""
 
     place: Hashable
@@ -38,14 +38,14 @@ class Result(Struct, frozen=True):
     is_error: bool = False
 
 
-Entry: TypeAlias = Said | Called | Result
+Entry: TypeAlias = Said | Called | OldResult
 Entries: TypeAlias = Callable[[], Iterable[Entry]]
 """Reads the conversation. It is called only if old results are to be replaced at all."""
 Lines: TypeAlias = dict[Hashable, str]
 """What to show in place of results, by their places."""
 
 
-async def compact(run: Run, read: Entries) -> Lines:
+async def compact(run: AgentRun, read: Entries) -> Lines:
     if (share := run.options.compact) is None:
         return {}
     window, entries = _find_window(run), list(read())
@@ -54,7 +54,7 @@ async def compact(run: Run, read: Entries) -> Lines:
     return _find_changes(entries, messages, shown)
 
 
-def compact_sync(run: Run, read: Entries) -> Lines:
+def compact_sync(run: AgentRun, read: Entries) -> Lines:
     if (share := run.options.compact) is None:
         return {}
     window, entries = _find_window(run), list(read())
@@ -63,7 +63,7 @@ def compact_sync(run: Run, read: Entries) -> Lines:
     return _find_changes(entries, messages, shown)
 
 
-def _find_window(run: Run) -> int:
+def _find_window(run: AgentRun) -> int:
     if (window := run.window) is None:
         raise BadRequest(
             "compact is a share of the model's window, and the framework does not say how large that is. Give `budget` as well."
@@ -72,7 +72,7 @@ def _find_window(run: Run) -> int:
 
 
 def _has_results(entries: list[Entry]) -> bool:
-    return any(isinstance(entry, Result) for entry in entries)
+    return any(isinstance(entry, OldResult) for entry in entries)
 
 
 def _to_message(entry: Entry) -> dict[str, Any]:
@@ -82,11 +82,11 @@ def _to_message(entry: Entry) -> dict[str, Any]:
         case Called(id, name, args):
             written = args if isinstance(args, str) else json.dumps(args, ensure_ascii=False, default=str)
             return {"role": "assistant", "content": [{"type": "tool_use", "id": id, "name": name, "input": written}]}
-        case Result(_, id, text, is_error):
+        case OldResult(_, id, text, is_error):
             answer = {"type": "tool_result", "tool_use_id": id, "content": text, "is_error": is_error}
             return {"role": "user", "content": [answer]}
 
 
 def _find_changes(entries: list[Entry], before: list[dict[str, Any]], after: list[Any]) -> Lines:
     changed = [(entry, now) for entry, was, now in zip(entries, before, after, strict=True) if now is not was]
-    return {entry.place: now["content"][0]["content"] for entry, now in changed if isinstance(entry, Result)}
+    return {entry.place: now["content"][0]["content"] for entry, now in changed if isinstance(entry, OldResult)}

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from typing import TypeVar
 from weakref import WeakSet, WeakValueDictionary
 
-from overspill.integrations.sessions import Run, Sessions
+from overspill.integrations.sessions import AgentRun, Sessions
 
 _K = TypeVar("_K", bound=Hashable)
 
@@ -19,10 +19,10 @@ class OpenRuns:
 
     def __init__(self, sessions: Sessions, limit: int) -> None:
         self._sessions, self._limit = sessions, limit
-        self._runs: OrderedDict[Hashable, Run] = OrderedDict()
+        self._runs: OrderedDict[Hashable, AgentRun] = OrderedDict()
         self._connections: dict[Hashable, WeakSet[AsyncExitStack]] = {}
 
-    async def find(self, key: Hashable, conversation: str, connection: AsyncExitStack | None = None) -> Run:
+    async def find(self, key: Hashable, conversation: str, connection: AsyncExitStack | None = None) -> AgentRun:
         """The run ends with a connection that used it, even if that fails or is cancelled."""
         if key not in self._runs:
             self._runs[key] = self._sessions.begin_run(conversation)
@@ -47,10 +47,10 @@ class ResumableRuns:
 
     def __init__(self, sessions: Sessions, limit: int) -> None:
         self._sessions, self._limit = sessions, limit
-        self._begun: WeakValueDictionary[str, Run] = WeakValueDictionary()
-        self._resumed: OrderedDict[str, Run] = OrderedDict()
+        self._begun: WeakValueDictionary[str, AgentRun] = WeakValueDictionary()
+        self._resumed: OrderedDict[str, AgentRun] = OrderedDict()
 
-    def begin(self, conversation: str) -> Run:
+    def begin(self, conversation: str) -> AgentRun:
         for earlier in (self._begun.pop(conversation, None), self._resumed.pop(conversation, None)):
             if earlier is not None:
                 earlier.drop()
@@ -59,7 +59,7 @@ class ResumableRuns:
             self._begun[conversation] = run
         return run
 
-    def resume(self, conversation: str) -> Run:
+    def resume(self, conversation: str) -> AgentRun:
         if not conversation:
             return self._sessions.begin_run()
         if conversation not in self._resumed:
@@ -73,12 +73,12 @@ class ResumableRuns:
             self._resumed.pop(idle).drop()  # its session closes, and opens again if it was not over
         return self._resumed[conversation]
 
-    def end(self, conversation: str) -> Run:
+    def end(self, conversation: str) -> AgentRun:
         """The run that went on. Close it."""
         return self._resumed.pop(conversation, None) or self._sessions.begin_run()
 
 
-def _find_idle(runs: OrderedDict[_K, Run], limit: int, called: _K) -> _K | None:
+def _find_idle(runs: OrderedDict[_K, AgentRun], limit: int, called: _K) -> _K | None:
     """The one to close, if there are more than the limit: the first that is not busy and has not just been called for."""
     if len(runs) <= limit:
         return None

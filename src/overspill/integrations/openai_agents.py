@@ -11,9 +11,8 @@ from functools import partial
 from typing import Any
 
 from overspill.gate.collect import block_text, field
-from overspill.integrations.missing import MissingFramework
-from overspill.integrations.options import GivenBudget, GivenSession, Options
-from overspill.integrations.sessions import Run, Sessions
+from overspill.integrations.options import GivenBudget, GivenSession, MissingFramework, Options
+from overspill.integrations.sessions import AgentRun, Sessions
 from overspill.settings import Settings
 from overspill.types import Output, Reply
 
@@ -46,7 +45,7 @@ class _Adapter:
     def __init__(self, sessions: Sessions, conversation: Callable[[Any], str]) -> None:
         self._sessions = sessions
         self._conversation = conversation
-        self._runs: dict[int, Run] = {}
+        self._runs: dict[int, AgentRun] = {}
         self._wrapped: dict[int, Agent[Any]] = {}
         self._tools = [
             FunctionTool(tool["name"], tool["description"], tool["parameters"], self._answer, strict_json_schema=False)
@@ -87,7 +86,7 @@ class _Adapter:
         reply = await run.invoke(context.tool_name, _read_arguments(arguments) or {}, id=context.tool_call_id)
         return _to_result(reply, run.news())
 
-    def _find_run(self, context: Any) -> Run:
+    def _find_run(self, context: Any) -> AgentRun:
         """All calls of a run share one object that counts its usage, and no other run has it."""
         key = id(context.usage)
         if key not in self._runs:

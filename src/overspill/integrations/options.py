@@ -63,3 +63,10 @@ class Options(Struct, frozen=True):
         if isinstance(given, ContextBudget):
             return ContextBudget(given.window, given.used, given.reserve_output, given.buffer)
         return None if given is None else ContextBudget(given)
+
+
+class MissingFramework(ImportError):
+    """`needs`: what to install, as `pip` takes it."""
+
+    def __init__(self, adapter: str, needs: str) -> None:
+        super().__init__(f"overspill.integrations.{adapter} needs the package {needs}. Install it: `pip install '{needs}'`.")

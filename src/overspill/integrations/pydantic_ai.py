@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from overspill.integrations.missing import MissingFramework
-from overspill.integrations.old_results import compact
-from overspill.integrations.options import GivenBudget, GivenSession, Options
-from overspill.integrations.sessions import Run, Sessions
+from overspill.integrations.old_results import Called, Entry, Lines, OldResult, Said, compact
+from overspill.integrations.options import GivenBudget, GivenSession, MissingFramework, Options
+from overspill.integrations.sessions import AgentRun, Sessions
 from overspill.settings import Settings
 from overspill.types import Output, Reply, read_arguments
 
@@ -24,6 +23,7 @@ try:
         ModelRequest,
         ModelResponse,
         TextPart,
+        ToolCallPart,
         ToolReturnPart,
         UserPromptPart,
         is_multi_modal_content,
@@ -31,7 +31,6 @@ try:
 except ImportError as error:
     raise MissingFramework("pydantic_ai", "pydantic-ai-slim>=2.66") from error
 
-from overspill.integrations.conversations.pydantic_ai import read_conversation, replace_results
 
 _MAX_MESSAGES = 20  # looked at to find out what the conversation is about
 
@@ -59,7 +58,7 @@ class Overspill(AbstractCapability[Any]):
             ]
         )
         self._own_names = set(self._toolset.tools)
-        self._run: Run | None = None
+        self._run: AgentRun | None = None
         self._settle: Callable[[int | None], None] | None = None
 
     def get_toolset(self) -> Any:
@@ -112,7 +111,7 @@ class Overspill(AbstractCapability[Any]):
         return _to_result(await self._own_run.call(call.tool_name, args, tool, id=call.tool_call_id, messages=said))
 
     @property
-    def _own_run(self) -> Run:
+    def _own_run(self) -> AgentRun:
         assert self._run is not None, "Pydantic AI calls `for_run` before anything else"
         return self._run
 
@@ -160,3 +159,32 @@ def _to_result(reply: Reply) -> Any:
     value: Any = [reply.text, *files] if files else reply.text
     original = reply.original[0] if reply.original else None
     return replace(original, return_value=value) if isinstance(original, ToolReturn) else value
+
+
+def read_conversation(messages: Sequence[ModelMessage]) -> Iterator[Entry]:
+    """Only plain results can be replaced: Pydantic AI reads those of its own tools again."""
+    for index, message in enumerate(messages):
+        for number, part in enumerate(message.parts):
+            if isinstance(part, ToolCallPart):
+                yield Called(part.tool_call_id, part.tool_name, part.args)
+            elif type(part) is ToolReturnPart and not part.files:
+                yield OldResult((index, number), part.tool_call_id, part.model_response_str(), part.outcome != "success")
+            else:
+                yield Said("assistant" if isinstance(message, ModelResponse) else "user", _text_of(part))
+
+
+def _text_of(part: Any) -> str:
+    content = getattr(part, "content", "")
+    texts = [content] if isinstance(content, str) else content if isinstance(content, list | tuple) else ()
+    return "\n".join(each for each in texts if isinstance(each, str))
+
+
+def replace_results(messages: Sequence[ModelMessage], lines: Lines) -> list[ModelMessage]:
+    changed: list[ModelMessage] = []
+    for index, message in enumerate(messages):
+        parts = [
+            replace(part, content=lines[index, number]) if (index, number) in lines else part
+            for number, part in enumerate(message.parts)
+        ]
+        changed.append(replace(message, parts=parts) if parts != message.parts else message)
+    return changed

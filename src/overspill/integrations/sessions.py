@@ -46,8 +46,8 @@ class Sessions:
         self._guard = threading.Lock()
         self._opened: dict[object, _Opened[Any]] = {}
 
-    def begin_run(self, conversation: str = "") -> Run:
-        return Run(_Hold(self, conversation))
+    def begin_run(self, conversation: str = "") -> AgentRun:
+        return AgentRun(_Hold(self, conversation))
 
     def define_tools(self) -> list[dict[str, Any]]:
         """The retrieval tools. They are the same for every run, so an adapter can offer them before one begins."""
@@ -174,7 +174,7 @@ class _Hold:
                 threading.Thread(target=work).start()
 
 
-class Run:
+class AgentRun:
     """One run of an agent. End it with `close` or `close_sync`; a run that is dropped is closed too."""
 
     def __init__(self, hold: _Hold) -> None:

@@ -23,7 +23,7 @@ RunCalls: TypeAlias = Callable[[Sequence[ToolCall]], Awaitable[Sequence[Message]
 """Answers the calls of one step: one message per call, in the same order."""
 
 
-class Step(Struct, frozen=True):
+class ModelStep(Struct, frozen=True):
     response: Response
     messages: tuple[Message, ...]
     """What to add to the conversation: the response, then an answer to each of its calls."""
@@ -31,7 +31,7 @@ class Step(Struct, frozen=True):
 
 async def take_step(
     model: AskModel, request: Request, run_calls: RunCalls, find_problem: Callable[[ToolCall], str] | None = None
-) -> Step:
+) -> ModelStep:
     """Ask, and run the calls. A call that cannot run, for want of such a tool or of an argument, is answered with the reason.
 
     `find_problem` returns that reason or an empty string. Without it, the tools of the request can run.
@@ -51,7 +51,7 @@ async def take_step(
     if runnable:
         answers.update(zip(runnable, await run_calls(list(runnable.values())), strict=True))
     in_order = (answers[place] for place in range(len(response.calls)))
-    return Step(response, (Message("assistant", response.text, response.calls), *in_order))
+    return ModelStep(response, (Message("assistant", response.text, response.calls), *in_order))
 
 
 async def converse(

@@ -27,7 +27,7 @@ _FIRST_PIECE_BYTES = 4 * 1024
 _MAX_PIECE_BYTES = 256 * 1024
 
 
-class Expression:
+class LinePattern:
     """Matches within lines of valid UTF-8: no class or dot matches a line end; ^ and $ match at LF."""
 
     def __init__(self, spelled: str, *, ignore_case: bool, literal: bool) -> None:
@@ -62,7 +62,7 @@ class Literal:
         return None
 
 
-Pattern: TypeAlias = Expression | Literal
+Pattern: TypeAlias = LinePattern | Literal
 
 
 def compile_pattern(pattern: str, *, ignore_case: bool, literal: bool) -> Pattern:
@@ -72,7 +72,7 @@ def compile_pattern(pattern: str, *, ignore_case: bool, literal: bool) -> Patter
         raise BadRequest(_ACROSS_LINES)
     if pattern and not ignore_case and (literal or not _SPECIAL.search(pattern)):
         return Literal(pattern)
-    return Expression(pattern if literal else _AT_LINES + pattern, ignore_case=ignore_case, literal=literal)
+    return LinePattern(pattern if literal else _AT_LINES + pattern, ignore_case=ignore_case, literal=literal)
 
 
 def find_occurrences(buffer: memoryview, needle: bytes) -> Iterator[int]:

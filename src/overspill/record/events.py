@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from overspill.store.protocols import Retention
-from overspill.text.own_json import UNREADABLE
+from overspill.text.lenient_json import UNREADABLE
 from overspill.types import JobState, Kept, Kind, OutputForm, Reason, Support
 
 Status: TypeAlias = Literal["ok", "failed"]

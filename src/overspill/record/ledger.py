@@ -49,20 +49,27 @@ class Ledger:
     """
 
     def __init__(
-        self, session: str, write: Callable[[bytes], None], read: ReadLines = tuple[bytes, ...], observers: Observers = ()
+        self,
+        session: str,
+        write: Callable[[bytes], None],
+        read: ReadLines = tuple[bytes, ...],
+        observers: Observers = (),
+        *,
+        stored_level: int = logging.WARNING,  # as the documents have it
+        is_off_loop: bool = False,
     ) -> None:
         self.session = session
         self.failure = ""
         """Why the journal cannot be written at the moment."""
-        self.stored_level = logging.WARNING  # as the documents have it
         self.schedule_flush: Callable[[], None] = lambda: None
-        self.is_off_loop = False
+        self.is_off_loop = is_off_loop
         """Whether nothing is written where it is recorded, because that may take long: whoever tells of a stored output or a job
         waits first until `settled` has reached what `recorded` was."""
         self.recorded = self.settled = 0
         self._write = write
         self._read = read
         self._observers = observers
+        self._stored_level = stored_level
         self._waiting: list[Entry] = []
         self._counters = Counters()
         self._counted = 0
@@ -93,7 +100,7 @@ class Ledger:
             elif count >= self._drop_at:
                 self._drop_oldest()
         if isinstance(event, OutputStored):
-            log_stored(event, self.stored_level)
+            log_stored(event, self._stored_level)
         if is_due and self.is_off_loop:
             self.schedule_flush()
         elif is_due:

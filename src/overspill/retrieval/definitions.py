@@ -17,6 +17,7 @@ from overspill.sql.library import is_installed
 from overspill.text import lenient_json
 from overspill.text.humanize import quote_line
 from overspill.wording.names import tool_name
+from overspill.wording.presets import OVERSPILL, Wording
 
 Format: TypeAlias = Literal["jsonschema", "openai", "openai-responses", "anthropic", "gemini", "mcp"]
 DocumentMode: TypeAlias = Literal["auto", "full-chunked", "read-grep", "truncate"]
@@ -205,16 +206,15 @@ def offered_tools(settings: Settings) -> list[str]:
 
 
 def define_offered_tools(settings: Settings, format: Format, prefix: str = "") -> list[dict[str, Any]]:
-    closed = settings.follows_document
-    return [definition(name, format, follows_document=closed, prefix=prefix) for name in offered_tools(settings)]
+    return [definition(name, format, settings.wording, prefix) for name in offered_tools(settings)]
 
 
-def definition(name: str, format: Format, *, follows_document: bool = False, prefix: str = "") -> dict[str, Any]:
+def definition(name: str, format: Format, words: Wording = OVERSPILL, prefix: str = "") -> dict[str, Any]:
     """The definition of a tool as each provider expects it. The model knows it by its name with the prefix."""
     tool = TOOLS[name]
-    if follows_document and name == "tool_output":
+    if words.has_closed_sets and name == "tool_output":
         tool = replace(tool, arguments=DocumentToolOutput)
-    if name == "get_tool_output" and (follows_document or not is_installed()):
+    if name == "get_tool_output" and (words.has_closed_sets or not is_installed()):
         tool = replace(tool, arguments=PlainGetToolOutput)
     named = {"name": prefix + name, "description": tool.description}
     match format:
@@ -251,7 +251,7 @@ def parse_arguments(name: str, kind: type[A], args: Mapping[str, Any]) -> A:
 
 
 def parse_extraction(args: Mapping[str, Any], settings: Settings) -> ToolOutput | DocumentToolOutput:
-    return parse_arguments("tool_output", DocumentToolOutput if settings.follows_document else ToolOutput, args)
+    return parse_arguments("tool_output", DocumentToolOutput if settings.wording.has_closed_sets else ToolOutput, args)
 
 
 def name_mode(mode: object) -> str:

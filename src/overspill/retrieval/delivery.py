@@ -22,10 +22,10 @@ from overspill.types import JobInfo, Kept, Reply
 
 
 class Delivery:
-    def __init__(self, gate: Gate, outputs: StoredOutputs, retrieval: RetrievalTools, recorder: ReplyRecorder) -> None:
-        self._gate = gate
+    def __init__(self, outputs: StoredOutputs, stand_ins: StandIns, retrieval: RetrievalTools, recorder: ReplyRecorder) -> None:
         self._recorder = recorder
         self._outputs = outputs
+        self._stand_ins = stand_ins
         self._retrieval = retrieval
 
     async def deliver(self, info: JobInfo) -> Reply | None:
@@ -34,16 +34,26 @@ class Delivery:
         if job is None or not job.done:
             return None
         kept = job.kept
-        if kept is not None and not job.error and isinstance(decide(kept.size, self._settings_of(kept)), Keep):
+        if kept is not None and not job.error and self._stand_ins.are_due(kept):
             with suppress(OverspillError):  # it may be gone already; the retrieval below says so
-                reply = await self.stand_in(job)
+                reply = await self._stand_ins.word(job)
                 self._recorder.show("output", reply.text, reply.content, job.id)
                 return replace(reply, job=job.info)
         reply = await self._retrieval.invoke("get_tool_output", {"id": info.id, "mode": "raw"})
         return replace(reply, job=job.info)
 
-    async def stand_in(self, job: Job) -> Reply:
-        """What stands for the job's output, which is stored."""
+
+class StandIns:
+    """What stands for a job's output, which is stored."""
+
+    def __init__(self, gate: Gate, outputs: StoredOutputs) -> None:
+        self._gate = gate
+        self._outputs = outputs
+
+    def are_due(self, kept: Kept) -> bool:
+        return isinstance(decide(kept.size, self._settings_of(kept)), Keep)
+
+    async def word(self, job: Job) -> Reply:
         kept = job.kept
         assert kept is not None
         stored = await anyio.to_thread.run_sync(self._outputs.recent, kept.handle)

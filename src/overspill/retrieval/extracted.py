@@ -19,6 +19,7 @@ from overspill.text.humanize import one_line
 from overspill.truncate import truncate
 from overspill.types import Excerpt, Extraction, Kept
 from overspill.wording import framing
+from overspill.wording.presets import OVERSPILL, Wording
 
 MAX_WARNING_CHARS = 2_000
 _MIN_REFITTED_BYTES = 256  # in less, dropping snippets is as good
@@ -29,15 +30,14 @@ Refit: TypeAlias = Callable[[Extraction, int], Extraction]
 
 
 def format_abstract(
-    kept: Kept, found: Extraction, bound: Bound, handle: str = "", *, closed_strategies: bool = False, refit: Refit | None = None
+    kept: Kept, found: Extraction, bound: Bound, handle: str = "", words: Wording = OVERSPILL, refit: Refit | None = None
 ) -> Page:
     """The answer of `tool_output`. If the bound is tight, it drops the words of the citations first, then their places, then
     the passages that matter least, then the end of a model's text, and always says how many checked citations it dropped.
 
-    `handle` is what the answer calls the output, if not by its handle. `closed_strategies`: the first line may not name the
-    engine, so the next one does.
+    `handle` is what the answer calls the output, if not by its handle.
     """
-    draft = partial(_Draft, kept, handle=handle or kept.handle, closed_strategies=closed_strategies)
+    draft = partial(_Draft, kept, handle=handle or kept.handle, words=words)
     found = _limit_unsupported(found, bound, lambda found: draft(found).render(len(found.excerpts)))
     text = draft(found).fit(bound)
     if not bound.holds(text) and refit and _has_passages(found):
@@ -86,15 +86,15 @@ def _put_passages(found: Extraction, text: str) -> Extraction:
 class _Draft:
     """The parts of an answer, in the order in which a model reads them."""
 
-    def __init__(self, kept: Kept, found: Extraction, *, handle: str, closed_strategies: bool) -> None:
+    def __init__(self, kept: Kept, found: Extraction, *, handle: str, words: Wording) -> None:
         self._answer, self._closing = _split_closing(found)
         self._passages, self._passages_closing = _split_closing(found.passages) if found.passages else ("", "")
         self._tool, self._handle, self._found = kept.tool, handle, found
-        self._strategy = (found.planned_strategy if closed_strategies else "") or found.strategy
+        self._strategy = words.strategy(found.planned_strategy, found.strategy)
         warnings = "\n".join(f"WARNING: {one_line(line, MAX_WARNING_CHARS)}" for line in found.warnings)
         decoded = f"NOTE: {wording.decoding(found.decoding)}" if found.decoding else ""
-        engine = wording.BUILTIN_ANSWERED if found.model == BUILTIN and closed_strategies else ""
-        nearest = (NOT_FOUND if closed_strategies else wording.NEAREST) if found.is_nearest else ""
+        engine = words.builtin_note if found.model == BUILTIN else ""
+        nearest = (words.nearest or NOT_FOUND) if found.is_nearest else ""
         self._before = list(filter(None, (engine, decoded, warnings, nearest)))
 
     def fit(self, bound: Bound) -> str:

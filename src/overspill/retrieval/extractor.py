@@ -149,7 +149,7 @@ class Extractor:
             fallback=self._settings.extraction_fallback,
             max_tokens=request.max_tokens,
             max_bytes=request.max_bytes,
-            contract="wrapped" if self._settings.follows_document else "plain",
+            contract=self._settings.wording.contract,
         )
 
     def refit(self, stored: StoredOutput, request: ExtractionRequest, found: Extraction, max_bytes: int) -> Extraction:

@@ -26,8 +26,9 @@ from overspill.gate.replies import OutputText, ReplyDraft
 from overspill.reading import Bound
 from overspill.record.events import OutputRetrieved, now_ms
 from overspill.record.ledger import Ledger
-from overspill.retrieval import elsewhere, exact, extracted
+from overspill.retrieval import exact, extracted
 from overspill.retrieval.definitions import MODES, TOOLS, GetArtifact, GetToolOutput, name_mode, parse_arguments, parse_extraction
+from overspill.retrieval.elsewhere import JobsElsewhere, wait_for_jobs
 from overspill.retrieval.extractor import ExtractionRequest, Extractor
 from overspill.retrieval.images import output_id, read_image
 from overspill.retrieval.modes import ExactMode
@@ -36,10 +37,9 @@ from overspill.retrieval.outputs import StoredOutputs
 from overspill.retrieval.pages import Page, add_note, failure_page, finished_page, make_page
 from overspill.retrieval.statuses import describe_job, describe_ready
 from overspill.retrieval.tables import OutputTables
-from overspill.settings import Settings
 from overspill.text import tokens
 from overspill.text.humanize import escape_invisible
-from overspill.types import Block, Extraction, Kept, Reply, chars_in
+from overspill.types import Block, Extraction, Reply, chars_in
 from overspill.wording import JobStatus
 
 EVERYTHING = Bound(1 << 40)
@@ -61,7 +61,10 @@ class RetrievalCall(Struct, frozen=True):
 
 
 class RetrievalTools:
-    """Its answers bypass the gate and never go to the background, but take room in the context like any other."""
+    """Its answers bypass the gate and never go to the background, but take room in the context like any other.
+
+    `inherits`: whether this session may read outputs that earlier sessions of its family stored.
+    """
 
     def __init__(
         self,
@@ -71,17 +74,15 @@ class RetrievalTools:
         ledger: Ledger,
         recorder: ReplyRecorder,
         extractor: Extractor,
+        elsewhere: JobsElsewhere | None,
+        *,
+        inherits: bool,
     ) -> None:
         self._latest_model: str | None = None
-        self.inherits = False
-        """Whether this session may read outputs that earlier sessions of its family stored."""
-        self.elsewhere: elsewhere.JobsElsewhere | None = None
-        self._gate = gate
-        self._outputs = outputs
-        self._jobs = jobs
-        self._ledger = ledger
-        self._recorder = recorder
-        self._extractor = extractor
+        self._inherits = inherits
+        self._elsewhere = elsewhere
+        self._gate, self._outputs, self._jobs, self._extractor = gate, outputs, jobs, extractor
+        self._ledger, self._recorder = ledger, recorder
         self.tables = OutputTables(gate, outputs)
         self._were_needed = False
         self._mentioned: set[str] = set()
@@ -105,7 +106,7 @@ class RetrievalTools:
     @property
     def are_needed(self) -> bool:
         """Whether there is, or ever was, anything to retrieve."""
-        self._were_needed = self._were_needed or bool(self._gate.kept or self._jobs.background or self.inherits)
+        self._were_needed = self._were_needed or bool(self._gate.kept or self._jobs.background or self._inherits)
         return self._were_needed
 
     async def invoke(self, name: str, args: object, call: str = "") -> Reply:
@@ -116,8 +117,8 @@ class RetrievalTools:
             check_arguments(name, args)
             page = await self._page(name, given)
         except OverspillError as error:
-            spelling, brief = str(given.get("id") or given.get("handle") or ""), self._gate.settings.follows_document
-            page = failure_page(error, wording.retrieval_failure(name, spelling, error, brief=brief))
+            spelling, expired = str(given.get("id") or given.get("handle") or ""), self._gate.settings.wording.expired
+            page = failure_page(error, wording.retrieval_failure(name, spelling, error, expired))
         return self._reply(asked, page, started)
 
     def statuses(self) -> list[JobStatus]:
@@ -150,7 +151,7 @@ class RetrievalTools:
                 raise BadRequest(wording.unknown_tool(name, list(map(wording.tool_name, TOOLS))))
 
     async def _wait(self) -> Page:
-        done, pending = await elsewhere.wait_for_jobs(self._jobs, self.elsewhere, self._gate.settings.wait_max_secs)
+        done, pending = await wait_for_jobs(self._jobs, self._elsewhere, self._gate.settings.wait_max_secs)
         if done:
             return Page(wording.completed_jobs([self._status(job) for job in done]))
         return Page(wording.still_running([self._status(job) for job in pending]) if pending else wording.NONE_RUNNING)
@@ -192,11 +193,13 @@ class RetrievalTools:
 
     async def _raw(self, mode: ExactMode, stored: StoredOutput, asked: GetToolOutput) -> Page:
         """Whole if the gate would pass it and there is room, shortened if the gate would shorten it."""
-        kept, settings = stored.kept, self._settings_of(stored.kept)
+        kept, settings = stored.kept, self._gate.settings.for_tool(stored.kept.tool, stored.kept.server)
         match decide(kept.size, settings):
             case Keep():
                 source = OutputText(stored.reader, kept.size)
-                images = await anyio.to_thread.run_sync(source.list_images, kept) if stored.shows_name else []
+                images = (
+                    await anyio.to_thread.run_sync(source.list_images, kept) if self._gate.settings.wording.shows_images else []
+                )
                 message = "\n".join((wording.too_large(kept.size.bytes), *images))
                 found = await self._gate.intents.answer(message, kept, settings, self._gate.room)
                 return Page(f"{found}\n\n{message}" if found else message, is_error=not found)
@@ -224,16 +227,14 @@ class RetrievalTools:
             tool, strategy = await anyio.to_thread.run_sync(self._outputs.tool_of, handle), name_mode(mode)
             return failure_page(error, wording.extraction_failure(tool, handle, strategy, escape_invisible(str(error))))
         kept = stored.kept
-        shown = kept.name if stored.shows_name else kept.handle
+        words = self._gate.settings.wording
+        shown = words.handle(kept)
         try:
             found, refit = await self._extract(stored, "tool_output", asked.extract, asked.mode)
         except OverspillError as error:
             mode = (error.strategy if isinstance(error, ExtractionFailed) else None) or asked.mode
             return failure_page(error, wording.extraction_failure(kept.tool, shown, mode, str(error)), kept.id)
-        closed = self._gate.settings.follows_document
-        return await self._fit_page(
-            lambda bound: extracted.format_abstract(kept, found, bound, shown, closed_strategies=closed, refit=refit)
-        )
+        return await self._fit_page(lambda bound: extracted.format_abstract(kept, found, bound, shown, words, refit))
 
     async def _snippets(self, stored: StoredOutput, query: str | None) -> Page:
         if not query:
@@ -281,9 +282,6 @@ class RetrievalTools:
     def _bound(self) -> Bound:
         settings = self._gate.settings
         return Bound(settings.answer_max_bytes or EVERYTHING.bytes, settings.answer_max_chars)
-
-    def _settings_of(self, kept: Kept) -> Settings:
-        return self._gate.settings.for_tool(kept.tool, kept.server)
 
     def _reply(self, asked: RetrievalCall, page: Page, started: float) -> Reply:
         answer, fits = self._gate.reserve([ReplyDraft((page.text,))])

@@ -27,7 +27,7 @@ def read_image(stored: StoredOutput, asked: GetToolOutput, max_bytes: int) -> Pa
     if "#" in asked.id:
         return _image_page(stored, f"{stored.shown_id}#{pointer}", _image_at(stored, pointer, asked.mode, max_bytes))
     is_blob = stored.kept.media == "binary" and stored.reader.size <= max_bytes
-    if asked.mode != "raw" or not is_blob or not stored.shows_name:  # a document's preset has no images in answers
+    if asked.mode != "raw" or not is_blob or not stored.words.shows_images:  # a document's preset has no images in answers
         return None
     image = identify_image(stored.reader.read(0, stored.reader.size))
     return image and _image_page(stored, stored.shown_id, image)

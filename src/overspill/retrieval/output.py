@@ -8,13 +8,14 @@ from types import TracebackType
 from overspill import reading
 from overspill.errors import StoreError
 from overspill.reading.positions import View
-from overspill.reading.query import Found, query
+from overspill.reading.query import QueryAnswer, query
 from overspill.retrieval.views import TextView, TextViews, describe_gaps
-from overspill.sql.answers import Row, SqlAnswer, query_text, read_row
+from overspill.sql.answers import SqlAnswer, SqlRow, query_text, read_row
 from overspill.store.protocols import Reader
 from overspill.text import encoding
 from overspill.text.humanize import one_line
 from overspill.types import Kept
+from overspill.wording.presets import DOCUMENT, Wording
 
 _EVERYTHING = reading.Bound(1 << 62)
 
@@ -31,13 +32,11 @@ class StoredOutput:
         reader: Reader,
         checkpoints: Sequence[tuple[int, int, int]] = (),
         views: TextViews | None = None,
-        *,
-        shows_name: bool = False,
+        words: Wording = DOCUMENT,
     ) -> None:
         self.kept = kept
-        self.shows_name = shows_name
-        """Whether answers call it by its name, and not by its handle or artifact id."""
-        self.shown_id = kept.name if shows_name else kept.artifact_id
+        self.words = words
+        self.shown_id = words.id(kept)
         self.reader = reader
         self.view = View(reader, checkpoints=checkpoints)
         self._views = views or TextViews()
@@ -77,7 +76,7 @@ class StoredOutput:
             self.reader, self.view, pattern, _EVERYTHING, context=context, ignore_case=ignore_case, literal=literal
         )
 
-    def query(self, expression: str) -> Found:
+    def query(self, expression: str) -> QueryAnswer:
         """A JSON pointer (`/items/0/name`) or a JMESPath expression."""
         self.check()
         return query(self.reader, expression, _EVERYTHING)
@@ -87,7 +86,7 @@ class StoredOutput:
         text = self.decoded()
         return query_text(statement, text.reader, seconds, describe_gaps(self.kept, text))
 
-    def row(self, row: int | str) -> Row:
+    def row(self, row: int | str) -> SqlRow:
         """A row that `sql` selected, as it is in the output, and where. `row` is its `_row`."""
         return read_row(self.decoded().reader, row)
 
@@ -99,3 +98,26 @@ class StoredOutput:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+class RunningReader:
+    """Reads an output that is still growing as it was when the reader was made, up to the last whole character."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        size = reader.size
+        tail = reader.read(size - 4, size)
+        self.size = size - len(tail) + encoding.complete_length(tail)
+
+    def read(self, start: int, end: int) -> bytes:
+        return self._reader.read(start, min(end, self.size))
+
+    def buffer(self) -> memoryview:
+        return self._reader.buffer()[: self.size]
+
+    @property
+    def is_removed(self) -> bool:
+        return self._reader.is_removed
+
+    def close(self) -> None:
+        self._reader.close()

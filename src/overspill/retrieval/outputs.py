@@ -29,8 +29,7 @@ from overspill.gate.kept import KeptOutputs
 from overspill.gate.names import OutputNames
 from overspill.reading import references
 from overspill.retrieval.group import SessionGroup
-from overspill.retrieval.output import StoredOutput
-from overspill.retrieval.readers import RunningReader
+from overspill.retrieval.output import RunningReader, StoredOutput
 from overspill.retrieval.views import TextViews
 from overspill.settings import Settings
 from overspill.store.protocols import Shelf
@@ -38,6 +37,7 @@ from overspill.store.readers import BytesReader
 from overspill.text.humanize import one_line
 from overspill.types import Kept, Size, ToolCall
 from overspill.wording import not_ready, tool_failure
+from overspill.wording.presets import DOCUMENT, Wording
 
 MAX_OPEN_OUTPUTS = 16  # kept open with their line positions, because a model that reads an output usually reads it again
 _MAX_OPEN_SHELVES = 4  # of other sessions, kept open for the same reason
@@ -48,7 +48,8 @@ _MAX_RELATIVES = 1_000  # outputs of other sessions whose descriptions are in me
 class StoredOutputs:
     """Finds and opens the outputs of one session, and those that earlier sessions of its family stored.
 
-    Ids of any other session are unknown here. Several threads may use it: looking up what left memory reads a whole journal.
+    Ids of any other session are unknown here. The outputs of `jobs`, which run in the background, may not exist yet. Several
+    threads may use it: looking up what left memory reads a whole journal.
     """
 
     def __init__(
@@ -59,8 +60,8 @@ class StoredOutputs:
         held: Mapping[str, bytes] = MappingProxyType({}),
         family: SessionGroup | None = None,
         names: OutputNames | None = None,
-        *,
-        shows_names: bool = False,
+        jobs: Mapping[str, Job] = MappingProxyType({}),
+        words: Wording = DOCUMENT,
     ) -> None:
         self._shelf = shelf
         self._kept = kept
@@ -68,9 +69,8 @@ class StoredOutputs:
         self._checkpoints = checkpoints
         self._names = names or OutputNames()
         self._spell_out = _NameFinder(shelf.session, self._names, family).spell_out
-        self._shows_names = shows_names
-        self.jobs: Mapping[str, Job] = {}
-        """Background jobs, whose outputs may not exist yet."""
+        self._words = words
+        self._jobs = jobs
         self._family = family
         self._relatives: OrderedDict[str, Kept] = OrderedDict()
         self._shelves: OrderedDict[str, Shelf] = OrderedDict()
@@ -94,7 +94,7 @@ class StoredOutputs:
         """
         spelling = self._spell_out(spelling)
         _, file = handles.parse(spelling)
-        job = self.jobs.get(file)
+        job = self._jobs.get(file)
         if job is None and self._family is not None and file not in self._kept and not self._find_in_group(spelling):
             return self._family.find_job(spelling)
         self.file_id(spelling)
@@ -117,7 +117,7 @@ class StoredOutputs:
         try:
             spelling = self._spell_out(spelling)
             file = self.file_id(spelling)
-            made = self._kept.get(file) or self._find_in_group(spelling) or self.jobs.get(file)
+            made = self._kept.get(file) or self._find_in_group(spelling) or self._jobs.get(file)
         except OverspillError:
             return "unknown"
         return made.tool if made else "unknown"
@@ -166,14 +166,14 @@ class StoredOutputs:
 
     def _open_output(self, kept: Kept, spelling: str) -> StoredOutput:
         if kept.id in self._held:
-            return StoredOutput(kept, BytesReader(self._held[kept.id]), views=self._views, shows_name=self._shows_names)
+            return StoredOutput(kept, BytesReader(self._held[kept.id]), views=self._views, words=self._words)
         try:
             shelf = self._shelf_of(kept)
             reader = shelf.open(kept.id)
         except UnknownHandle:
             raise _expired_error(kept, spelling) from None
         shelf.note_read(kept.id)
-        stored = StoredOutput(kept, reader, self._checkpoints.get(kept.id, ()), self._views, shows_name=self._shows_names)
+        stored = StoredOutput(kept, reader, self._checkpoints.get(kept.id, ()), self._views, words=self._words)
         try:
             stored.check()
         except StoreError:
@@ -233,7 +233,7 @@ class StoredOutputs:
         kept = Kept(self._shelf.session, spool.id, "", "background", size, "", handles.created_ms(spool.id))
         chars = handles.count_name_chars(self._names.give(spool.id))
         kept = structs.replace(kept, missing="still running", name_chars=chars)
-        return StoredOutput(kept, reader, shows_name=self._shows_names)
+        return StoredOutput(kept, reader, words=self._words)
 
 
 class _NameFinder:

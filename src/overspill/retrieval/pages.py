@@ -67,9 +67,7 @@ def passage_page(
 def binary_page(stored: StoredOutput, tools: tuple[str, ...]) -> Page:
     """What the output is, for a reader who asked for text. `tools` are those the reader can ask with."""
     found = describe(stored.reader.read(0, HEAD_BYTES))
-    return Page(
-        wording.binary_message(stored.kept, found.what, tools, has_text=found.has_text, short=stored.shows_name), stored.kept.id
-    )
+    return Page(stored.words.binary_message(stored.kept, found.what, tools, has_text=found.has_text), stored.kept.id)
 
 
 def base64_page(stored: StoredOutput, first: int, end: int, bound: Bound, spell: SpellCall) -> Page:

@@ -12,19 +12,21 @@ import anyio.to_thread
 
 from overspill import handles
 from overspill.budget import ContextBudget
+from overspill.calls.background import BackgroundJobs, recall_job
 from overspill.calls.job import Job
 from overspill.calls.service import CallService
 from overspill.errors import BadRequest, HandleError, StoreError, require
 from overspill.extraction import Progress
 from overspill.gate.collect import CollectedResult, block_text, is_blocks, to_json
 from overspill.gate.gate import Gate
+from overspill.gate.kept import KnownOutputs
 from overspill.gate.recorder import ReplyRecorder
 from overspill.record import events
 from overspill.record.events import JobChanged, OutputStored
 from overspill.record.ledger import Ledger
 from overspill.record.logs import logger
 from overspill.retrieval.definitions import offered_tools
-from overspill.retrieval.delivery import Delivery
+from overspill.retrieval.delivery import Delivery, StandIns
 from overspill.retrieval.elsewhere import JobsElsewhere
 from overspill.retrieval.extractor import ExtractionRequest, Extractor
 from overspill.retrieval.group import SessionGroup
@@ -38,7 +40,7 @@ from overspill.store.away import WaitingShelf
 from overspill.store.open import is_on_server
 from overspill.store.protocols import KeepLimits, Shelf, Store
 from overspill.store.spool import Spool
-from overspill.task_queue.remote import RemoteTools
+from overspill.task_queue.remote import Queue, RemoteTools
 from overspill.text.tokens import ESTIMATE
 from overspill.types import Extraction, JobInfo, Kept, Output, Reply, ToolCall
 from overspill.wording import JobStatus
@@ -53,38 +55,29 @@ class SessionParts:
         extractor: Extractor,
         budget: ContextBudget | None,
         family: SessionGroup | None,
+        queue: Queue | None,
         *,
         notice: bool,
+        inherits: bool,
     ) -> None:
-        self.shelf = shelf
-        self.budget = budget
-        self.ledger = ledger
-        self.gate = Gate(settings, shelf, self.ledger, budget)
-        self.recorder = ReplyRecorder(shelf, ledger, is_on=settings.record == "replies")
-        self.outputs = StoredOutputs(
-            shelf,
-            self.gate.kept,
-            self.gate.checkpoints,
-            self.gate.held,
-            family,
-            self.gate.names,
-            shows_names=not settings.follows_document,
+        self.shelf, self.budget, self.ledger, self.extractor, self.family = shelf, budget, ledger, extractor, family
+        self.recorder = recorder = ReplyRecorder(shelf, ledger, is_on=settings.record == "replies")
+        jobs, known = BackgroundJobs(partial(recall_job, ledger)), KnownOutputs(ledger, family.list_names if family else tuple)
+        self.outputs = outputs = StoredOutputs(
+            shelf, known.kept, known.checkpoints, known.held, family, known.names, jobs, settings.wording
         )
-        self.family = family
-        if family is not None:
-            self.gate.names.avoid(family.list_names)
-        self.calls = CallService(self.gate, self.ledger, self.recorder, self.outputs.resolve, budget=budget, notice=notice)
-        self.outputs.jobs = self.calls.jobs.background
-        self.extractor = extractor
-        self.gate.intents.search = PassageSearch(self.outputs, extractor, ledger)
-        self.retrieval = RetrievalTools(self.gate, self.outputs, self.calls.jobs, self.ledger, self.recorder, extractor)
-        self.retrieval.elsewhere = JobsElsewhere(family) if family is not None and family.is_shared else None
-        if self.retrieval.elsewhere is not None:
-            self.calls.jobs.attend = self.retrieval.elsewhere.cancel_if_aborted
+        self.gate = gate = Gate(settings, shelf, ledger, budget, known, PassageSearch(outputs, extractor, ledger))
+        self._elsewhere = elsewhere = JobsElsewhere(family) if family is not None and family.is_shared else None
+        attend = None if elsewhere is None else elsewhere.cancel_if_aborted
+        stand_ins = StandIns(gate, outputs)
+        self.calls = CallService(
+            gate, ledger, recorder, outputs.resolve, stand_ins.word, jobs, attend, budget=budget, notice=notice
+        )
+        self.retrieval = RetrievalTools(gate, outputs, self.calls.jobs, ledger, recorder, extractor, elsewhere, inherits=inherits)
         self.tables = self.retrieval.tables
-        self.delivery = Delivery(self.gate, self.outputs, self.retrieval, self.recorder)
-        self.calls.stand_in = self.delivery.stand_in
-        self.remote: RemoteTools | None = None
+        self.delivery = Delivery(outputs, stand_ins, self.retrieval, recorder)
+        keep_arguments = partial(self.keep, count_tokens=False)
+        self.remote = RemoteTools(queue, family, keep_arguments, settings) if queue is not None and family is not None else None
         self._earlier_replies: set[str] = set()
         self._recall()
         keep, earlier = partial(self.keep, count_tokens=True), self.gate.kept.latest()
@@ -135,14 +128,13 @@ class SessionParts:
         return [*self.retrieval.statuses(), *others]
 
     def _list_elsewhere(self) -> list[Job]:
-        elsewhere = self.retrieval.elsewhere
-        return [] if elsewhere is None else elsewhere.list_jobs(self.calls.jobs.background)
+        return [] if self._elsewhere is None else self._elsewhere.list_jobs(self.calls.jobs.background)
 
     async def abort(self) -> list[Job]:
         """Cancel every job, in a shared session also those of other workers. Returns those that keep running here."""
-        if self.retrieval.elsewhere is not None:
+        if self._elsewhere is not None:
             cancel = None if self.remote is None else self.remote.cancel
-            await self.retrieval.elsewhere.abort(self.calls.jobs.background, cancel)
+            await self._elsewhere.abort(self.calls.jobs.background, cancel)
         return await self.calls.jobs.abort()
 
     async def keep(self, data: Any, name: str, *, count_tokens: bool) -> Kept:

@@ -26,13 +26,12 @@ from overspill.record.ledger import accounting
 from overspill.record.observers import Observers
 from overspill.record.op_tree import Op, op_tree
 from overspill.retrieval.definitions import Format
-from overspill.retrieval.extractor import ExtractionRequest, configured_endpoints
+from overspill.retrieval.extractor import ExtractionRequest
 from overspill.retrieval.output import StoredOutput
 from overspill.session import checks
-from overspill.session.offered import OfferedTools
-from overspill.session.opening import Opening
+from overspill.session.opening import SessionOpening
 from overspill.session.parts import SessionParts
-from overspill.session.registry import ToolRegistry
+from overspill.session.registry import OfferedTools, ToolRegistry
 from overspill.settings import Settings
 from overspill.sql.answers import SqlAnswer
 from overspill.store.protocols import Store
@@ -72,18 +71,13 @@ class Session:
         observers: Observers = (),
         jobs: str | None = None,
     ) -> None:
-        checks.check_session(settings, budget, store, name=name, family=family, models=models, endpoints=endpoints)
-        self.settings = settings or Settings()
-        self._new_id = handles.new()
-        self.is_shared = shared = shared or jobs is not None
-        name = name or ("" if family or jobs is None else self._new_id)
-        self.family = family = checks.find_family(name, family, shared=shared)
-        self.name = f"{family}/{self._new_id}" if family and (shared or not name) else name
-        self.budget = budget
-        self._store = checks.find_store(store, self.settings)
-        endpoints = {**configured_endpoints(self.settings, {}), **(endpoints or {})}
-        observers = checks.check_observers(observers)
-        self._opening = Opening(self.settings, self._store, models or {}, endpoints, observers, notice, checks.find_queue(jobs))
+        self._opening = opening = SessionOpening.of(
+            settings, store, name=name, shared=shared, family=family, jobs=jobs, budget=budget, models=models,
+            endpoints=endpoints, observers=observers, notice=notice,
+        )  # fmt: skip
+        self.settings, self.budget = opening.settings, budget
+        self.name, self.family, self.is_shared = opening.name, opening.family, opening.is_shared
+        self._new_id = opening.id
         self._preloads = preload
         self._offered = OfferedTools(self.settings, tool_prefix)
         self._registry = ToolRegistry(self._offered.names)
@@ -99,7 +93,7 @@ class Session:
             if self._preloads:
                 await anyio.to_thread.run_sync(tokens.load, self.settings.model)
             id, self._new_id = self._new_id, handles.new()
-            parts = await self._opening.open(id, self.name, self.family, self.budget, is_shared=self.is_shared)
+            parts = await self._opening.open(id)
             self._open, self._loop, self._registry.remote = parts, checks.find_loop(), parts.remote
 
     async def close(self) -> list[JobInfo]:
@@ -109,7 +103,7 @@ class Session:
         has_ended = checks.is_closed(self._loop)  # then its tasks have ended too
         parts = self._open if has_ended else self._parts_here
         self._open, self._beginning = None, anyio.Lock()  # of whichever loop opens it next
-        left = await parts.end(abort=not has_ended, remove_empty=self._store.remove_shelf if self.family else None)
+        left = await parts.end(abort=not has_ended, remove_empty=self._opening.store.remove_shelf if self.family else None)
         return [job.info for job in left]
 
     async def __aenter__(self) -> Session:
@@ -221,7 +215,7 @@ class Session:
     def notice(self) -> str:
         """The "Async Tool Status" section of this turn, or an empty string. Show it, but keep it out of the conversation."""
         with self._offered.naming():
-            notice = wording.notice(self._parts.describe_jobs(), list_read=self.settings.follows_document)
+            notice = self.settings.wording.notice(self._parts.describe_jobs())
         return self._parts.recorder.show("notice", notice)
 
     def kept(self) -> list[Kept]:

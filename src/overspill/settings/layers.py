@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from overspill.errors import SettingsError
 from overspill.settings.presets import PRESETS
-from overspill.settings.reading import OWN_PLACES, SOMEBODY_ELSES, Layer, Reading
+from overspill.settings.reading import OWN_PLACES, SOMEBODY_ELSES, Layer, LayerReading
 from overspill.settings.schema import Path, Values, dotted_path, fields, flatten, keys_along
 from overspill.text.humanize import shorten
 
@@ -38,7 +38,7 @@ class Contradiction(Struct, frozen=True):
 
 def resolve(root: type, layers: Sequence[Layer]) -> Resolved:
     """The layers, strongest first, over the presets they choose, over the defaults."""
-    readings = [Reading(root, layer) for layer in layers]
+    readings = [LayerReading(root, layer) for layer in layers]
     warnings = [warning for reading in readings for warning in reading.warnings]
     merged = _merge(root, readings)
     while wrong := list(_find_contradictions(merged.values)):
@@ -49,13 +49,13 @@ def resolve(root: type, layers: Sequence[Layer]) -> Resolved:
     return Resolved(merged.values, merged.origins, (*warnings, *merged.warnings))
 
 
-def _merge(root: type, readings: Sequence[Reading]) -> Resolved:
+def _merge(root: type, readings: Sequence[LayerReading]) -> Resolved:
     defaults = dict(flatten(root, root))
     values, origins = dict(defaults), dict.fromkeys(defaults, "default")
     warnings: list[str] = []
     for reading in reversed(_choosing_a_preset(readings)):
         preset = reading.values[_PRESET]
-        named = Reading(root, Layer(f"preset {preset}", PRESETS[preset])).values
+        named = LayerReading(root, Layer(f"preset {preset}", PRESETS[preset])).values
         usual = defaults | named
         permitted = {path for path in usual if all(key.may_be_set_by(reading.layer.author) for key in keys_along(root, path))}
         # Also what this preset does not name: there it means the default, whatever the preset of a weaker layer says.
@@ -94,7 +94,7 @@ def _find_contradictions(values: Values) -> Iterator[Contradiction]:
             yield Contradiction(inline, reference)
 
 
-def _take_back(readings: Sequence[Reading], wrong: Sequence[Contradiction]) -> list[Path]:
+def _take_back(readings: Sequence[LayerReading], wrong: Sequence[Contradiction]) -> list[Path]:
     """Drop what somebody else's file contributes to contradictions, and return it. Its preset only if it is nothing else."""
     theirs = [reading.values for reading in readings if reading.layer.forgiving]
     paths = {path for each in wrong for path in (each.inline, each.reference)}
@@ -128,9 +128,9 @@ def _by_first_step(values: Mapping[Path, Any]) -> dict[str, dict[Path, Any]]:
     return found
 
 
-def _choosing_a_preset(readings: Sequence[Reading]) -> list[Reading]:
+def _choosing_a_preset(readings: Sequence[LayerReading]) -> list[LayerReading]:
     """Strongest first, down to the first that may set every key."""
-    found: list[Reading] = []
+    found: list[LayerReading] = []
     for reading in readings:
         if _PRESET in reading.values:
             found.append(reading)

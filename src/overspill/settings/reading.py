@@ -56,7 +56,7 @@ class _TooManyWarnings(Exception):
     pass
 
 
-class Reading:
+class LayerReading:
     """One layer's values, checked and flattened."""
 
     def __init__(self, root: type, layer: Layer) -> None:

@@ -6,9 +6,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, Final, Literal, cast
-
-from msgspec import structs
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
 from overspill.errors import BadRequest
 from overspill.settings.keys import (
@@ -39,8 +37,12 @@ from overspill.settings.layers import nest, resolve
 from overspill.settings.presets import TOOL_STRATEGIES
 from overspill.settings.reading import Layer
 from overspill.settings.schema import Values, flatten, visible
+from overspill.settings.tool_rules import find_changes
 from overspill.store.protocols import Retention
 from overspill.text.names import own_name
+
+if TYPE_CHECKING:
+    from overspill.wording.presets import Wording
 
 DEFAULT_SIZE_CAP = 12_288
 DEFAULT_TOKEN_THRESHOLD = 10_000
@@ -218,9 +220,11 @@ class Settings:
         return settings
 
     @property
-    def follows_document(self) -> bool:
-        """Whether its preset follows a document, whose words a model reads exactly."""
-        return self.preset != "overspill"
+    def wording(self) -> Wording:
+        """What a model reads, where presets differ."""
+        from overspill.wording.presets import WORDINGS  # noqa: PLC0415  # most commands word nothing for a model
+
+        return WORDINGS[self.preset]
 
     @property
     def background(self) -> bool:
@@ -271,20 +275,9 @@ class Settings:
         return {}
 
     def _under(self, own: str, full: str, server: str) -> Settings:
-        built_in = {"strategy": TOOL_STRATEGIES[own]} if own in TOOL_STRATEGIES else {}
         overrides = (self.servers.get(server), *map(self.truncation.overrides.get, (own, full)))
-        rule = built_in | {
-            name: value for each in overrides if each for name, value in structs.asdict(each).items() if value is not None
-        }
-        if not rule:
-            return self
-        settings = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        renamed = {"strategy": "default_strategy", "background": "async_"}
-        changes = {renamed.get(name, name): value for name, value in rule.items()}
-        if "refs" in changes:
-            changes["refs"] = structs.replace(self.refs, enabled=changes["refs"])
-        truncation = {name: changes.pop(name) for name in tuple(changes) if name in self.truncation.__struct_fields__}
-        return self._holding(settings | changes | {"truncation": structs.replace(self.truncation, **truncation)})
+        changes = find_changes(own, overrides, self.truncation, self.refs)
+        return self._holding({name: getattr(self, name) for name in self.__dataclass_fields__} | changes) if changes else self
 
     def __repr__(self) -> str:
         usual = dict(flatten(Settings, Settings(self.preset)))

@@ -14,8 +14,7 @@ from overspill.errors import HandleError, StoreError, UnknownHandle
 from overspill.record import events
 from overspill.record.events import CommandEnded, JobChanged, now_ms
 from overspill.retrieval.archive import Archive
-from overspill.retrieval.output import StoredOutput
-from overspill.retrieval.readers import RunningReader
+from overspill.retrieval.output import RunningReader, StoredOutput
 from overspill.shell.keeping import FAMILY
 from overspill.store.listing import list_shelves
 from overspill.store.protocols import Shelf, ShelfLabel, Store

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from overspill.errors import BadRequest
 from overspill.sql.library import QueryResult, Source, SqlLibrary
-from overspill.sql.protocol import Loaded, rename
+from overspill.sql.protocol import LoadedTables, rename
 from overspill.store.protocols import Reader
 from overspill.text.encoding import decode
 from overspill.text.humanize import SUMMARY_CHARS, count_noun, one_line, shorten
@@ -58,7 +58,7 @@ def read_answer(found: QueryResult, notes: Iterable[str] = ()) -> SqlAnswer:
     return SqlAnswer(tuple(column.name for column in found.result.columns), rows, found.result.rows, (*found.notes, *notes))
 
 
-def describe_tables(name: str, found: Loaded) -> list[str]:
+def describe_tables(name: str, found: LoadedTables) -> list[str]:
     """The card of each table: its columns with their types."""
     cards: list[str] = []
     for table in found.tables:
@@ -68,7 +68,7 @@ def describe_tables(name: str, found: Loaded) -> list[str]:
     return cards
 
 
-def explain_failure(failed: str, tables: Mapping[str, Loaded]) -> str:
+def explain_failure(failed: str, tables: Mapping[str, LoadedTables]) -> str:
     """What went wrong, the nearest column to one that does not exist, and what there is."""
     cards = [card for name, found in tables.items() for card in describe_tables(name, found)]
     columns = {column.name for found in tables.values() for table in found.tables for column in table.columns}
@@ -83,7 +83,7 @@ def find_nearest(name: str, known: Iterable[str]) -> str:
     return next((spellings[match] for match in get_close_matches(name.lower(), spellings, 1)), "")
 
 
-class Row(Struct, frozen=True):
+class SqlRow(Struct, frozen=True):
     """A row of a table as it is in its text: from byte `start` up to byte `end`."""
 
     start: int
@@ -91,14 +91,14 @@ class Row(Struct, frozen=True):
     text: str
 
 
-def read_row(text: Reader, row: int | str) -> Row:
+def read_row(text: Reader, row: int | str) -> SqlRow:
     """Blocks. `row` is the `_row` of a row. Raises BadRequest if there is none, or if its `_row` does not say where it is."""
     from overspill.sql.rows import find_row  # noqa: PLC0415  # recognises the text, with a part of the engine
 
     data = text.buffer()
     whole = data.obj
     start, end = find_row(whole if isinstance(whole, bytes | mmap) and len(whole) == data.nbytes else bytes(data), row)
-    return Row(start, end, decode(text.read(start, end)))
+    return SqlRow(start, end, decode(text.read(start, end)))
 
 
 def query_text(statement: str, text: Reader, seconds: float, notes: Iterable[str] = ()) -> SqlAnswer:

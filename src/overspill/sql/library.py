@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from overspill.confined.worker import Processes, Worker
 from overspill.errors import BadRequest, MissingPackage, SessionClosed
-from overspill.sql.protocol import Database, Loaded, LoadRequest, QueryRequest, Result, rename
+from overspill.sql.protocol import LoadedTables, LoadRequest, QueryRequest, SqlDatabase, SqlResult, rename
 from overspill.store.files.scratch import ScratchFolder
 from overspill.store.protocols import Reader
 from overspill.text.humanize import count_noun
@@ -59,9 +59,9 @@ class Source(Struct, frozen=True):
 class QueryResult(Struct, frozen=True):
     """`lines` has a line of JSON for each row, as far as they were written. `loaded` has what was found in the sources."""
 
-    result: Result
+    result: SqlResult
     lines: bytes
-    loaded: Mapping[str, Loaded]
+    loaded: Mapping[str, LoadedTables]
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -79,7 +79,7 @@ class SqlLibrary:
     def __init__(self) -> None:
         self._lock = RLock()
         self._loading: dict[str, Lock] = {}
-        self._loaded: dict[str, Loaded] = {}
+        self._loaded: dict[str, LoadedTables] = {}
         self._root: ScratchFolder | None = None
         self._processes = Processes()
 
@@ -98,11 +98,13 @@ class SqlLibrary:
         if root is not None:
             root.remove()
 
-    def load(self, source: Source) -> Loaded:
+    def load(self, source: Source) -> LoadedTables:
         """The tables in a source. Loads them if they are not loaded yet."""
         return self._find_or_load(source)[0]
 
-    def _find_or_load(self, source: Source, query: QueryRequest | None = None, name: str = "") -> tuple[Loaded, Result | None]:
+    def _find_or_load(
+        self, source: Source, query: QueryRequest | None = None, name: str = ""
+    ) -> tuple[LoadedTables, SqlResult | None]:
         """With the answer to the query if the process that loaded the source gave it."""
         if not is_installed():
             raise MissingPackage("SQL", "sql")
@@ -141,23 +143,23 @@ class SqlLibrary:
             lines = file.read_bytes() if file.exists() and not result.failed else b""
         return QueryResult(result, lines, {name: loaded[name] for name in sources})
 
-    def _databases(self, loaded: Mapping[str, Loaded], sources: Mapping[str, Source]) -> tuple[Database, ...]:
+    def _databases(self, loaded: Mapping[str, LoadedTables], sources: Mapping[str, Source]) -> tuple[SqlDatabase, ...]:
         files = {name: str(self._file(sources[name].key)) for name in loaded}
-        return tuple(Database.of(found, files[name], name) for name, found in loaded.items() if found.tables)
+        return tuple(SqlDatabase.of(found, files[name], name) for name, found in loaded.items() if found.tables)
 
     def files(self) -> list[Path]:
         """The databases of what is loaded."""
         with self._lock:
             return [self._file(key) for key in self._loaded]
 
-    def _find(self, key: str) -> Loaded | None:
+    def _find(self, key: str) -> LoadedTables | None:
         with self._lock:
             found = self._loaded.pop(key, None)
             if found is not None:
                 self._loaded[key] = found  # used last
         return found
 
-    def _load(self, source: Source, query: QueryRequest | None, name: str) -> tuple[Loaded, Result | None]:
+    def _load(self, source: Source, query: QueryRequest | None, name: str) -> tuple[LoadedTables, SqlResult | None]:
         database = self._file(source.key)
         database.unlink(missing_ok=True)
         with tempfile.TemporaryDirectory(prefix="load-", dir=self._folder()) as folder:
@@ -177,7 +179,7 @@ class SqlLibrary:
         if not lines:
             late = f"{source.label} could not be loaded within {LOAD_SECONDS} seconds and {MAX_MEMORY_BYTES >> 20} MB of memory."
             raise BadRequest(late if is_late else f"The process that loads {source.label} {_ENDED}")
-        found = msgspec.json.decode(lines[0], type=Loaded)
+        found = msgspec.json.decode(lines[0], type=LoadedTables)
         if found.failed:
             raise BadRequest(f"The tables in {source.label} could not be read: {found.failed}")
         with self._lock:
@@ -219,9 +221,9 @@ class SqlLibrary:
             return self._root.path
 
 
-def _read_result(lines: list[bytes], is_late: bool, seconds: float) -> Result:
+def _read_result(lines: list[bytes], is_late: bool, seconds: float) -> SqlResult:
     if lines:
-        return msgspec.json.decode(lines[0], type=Result)
+        return msgspec.json.decode(lines[0], type=SqlResult)
     late = f"The query took longer than {seconds:g} seconds, or more memory than it may use."
     raise BadRequest(late if is_late else f"The process that runs the query {_ENDED}")
 
@@ -233,7 +235,7 @@ def _copy(reader: Reader, target: Path) -> Path:
     return target
 
 
-def _describe_gaps(loaded: Mapping[str, Loaded]) -> list[str]:
+def _describe_gaps(loaded: Mapping[str, LoadedTables]) -> list[str]:
     notes: list[str] = []
     for name, found in loaded.items():
         for table in found.tables:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from overspill.confined import limits
 from overspill.lexical.kinds.kind import Layout
-from overspill.sql.protocol import Column, Config, Database, Loaded, LoadRequest, TableInfo
+from overspill.sql.protocol import Config, LoadedTables, LoadRequest, SqlColumn, SqlDatabase, TableInfo
 from overspill.sql.querying import run
 from overspill.sql.tables.aligned import find_aligned, find_listing, is_listing
 from overspill.sql.tables.columns import write_expressions
@@ -44,15 +44,15 @@ def main(requests: BinaryIO, answers: BinaryIO) -> None:
     if request.query and found.tables:
         limits.limit_more_seconds(request.query.processor_seconds)
         signal.setitimer(signal.ITIMER_REAL, request.query.seconds)  # which ends the process
-        database = Database.of(found, request.database, request.name)
+        database = SqlDatabase.of(found, request.database, request.name)
         query = replace(request.query, databases=(*request.query.databases, database))
         answers.write(msgspec.json.encode(run(query)) + b"\n")
 
 
-def load(request: LoadRequest) -> Loaded:
+def load(request: LoadRequest) -> LoadedTables:
     source, numbers = Path(request.source), itertools.count(1)
     if not source.stat().st_size:
-        return Loaded("empty")
+        return LoadedTables("empty")
 
     def work() -> Path:
         return Path(request.folder, f"part{next(numbers)}")
@@ -62,9 +62,9 @@ def load(request: LoadRequest) -> Loaded:
     kind = find_kind(text, request.kind)
     try:
         found = limit_tables(_find(kind.traits.layout, source, text, work))
-        return Loaded(kind.name, _write(request, found)) if found else Loaded(kind.name)
+        return LoadedTables(kind.name, _write(request, found)) if found else LoadedTables(kind.name)
     except (csv.Error, duckdb.Error, msgspec.DecodeError, RecursionError, Unreadable) as error:
-        return Loaded(kind.name, failed=quote_line(str(error).partition("\n")[0]))
+        return LoadedTables(kind.name, failed=quote_line(str(error).partition("\n")[0]))
 
 
 def _find(layout: Layout, source: Path, text: mmap.mmap, work: Callable[[], Path]) -> list[Found]:
@@ -127,7 +127,7 @@ def _write_table(connection: Any, found: Found, name: str) -> TableInfo:
     connection.execute(f"CREATE TABLE {quote_name(name)} AS SELECT {selected} FROM temp.rows ORDER BY rowid")
     connection.execute("DROP TABLE temp.rows")
     kinds = connection.execute(f"DESCRIBE {quote_name(name)}").fetchall()
-    written = tuple(Column(column, kind) for column, kind, *_ in kinds)
+    written = tuple(SqlColumn(column, kind) for column, kind, *_ in kinds)
     return TableInfo(name, rows, written, found.title, found.bad_rows, found.note)
 
 

@@ -10,7 +10,7 @@ Config: TypeAlias = dict[str, str | bool | int | float | list[str]]
 """Settings of DuckDB."""
 
 
-class Column(Struct, frozen=True):
+class SqlColumn(Struct, frozen=True):
     name: str
     type: str
 
@@ -20,13 +20,13 @@ class TableInfo(Struct, frozen=True):
 
     name: str
     rows: int
-    columns: tuple[Column, ...]
+    columns: tuple[SqlColumn, ...]
     title: str = ""
     bad_rows: int = 0
     note: str = ""
 
 
-class Loaded(Struct, frozen=True):
+class LoadedTables(Struct, frozen=True):
     """If there is no table, `kind` says what the text is."""
 
     kind: str
@@ -34,16 +34,16 @@ class Loaded(Struct, frozen=True):
     failed: str = ""
 
 
-class Database(Struct, frozen=True):
+class SqlDatabase(Struct, frozen=True):
     """The tables of one output, by the names under which a query finds them."""
 
     file: str
     tables: dict[str, TableInfo]
 
     @staticmethod
-    def of(found: Loaded, file: str, name: str) -> Database:
+    def of(found: LoadedTables, file: str, name: str) -> SqlDatabase:
         """For a query that calls the output `name`."""
-        return Database(file, {rename(table.name, name): table for table in found.tables})
+        return SqlDatabase(file, {rename(table.name, name): table for table in found.tables})
 
 
 def rename(table: str, name: str) -> str:
@@ -55,7 +55,7 @@ class QueryRequest(Struct, frozen=True):
     """`folder` is an empty folder; the result is written there as `result`, a line of JSON for each row."""
 
     sql: str
-    databases: tuple[Database, ...]
+    databases: tuple[SqlDatabase, ...]
     folder: str
     memory_bytes: int
     disk_bytes: int
@@ -83,8 +83,8 @@ class LoadRequest(Struct, frozen=True):
     name: str = ""
 
 
-class Result(Struct, frozen=True):
-    columns: tuple[Column, ...] = ()
+class SqlResult(Struct, frozen=True):
+    columns: tuple[SqlColumn, ...] = ()
     rows: int = 0
     written_rows: int = 0
     """Rows in the file: fewer if not all fit."""

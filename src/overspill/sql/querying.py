@@ -18,7 +18,7 @@ import msgspec
 
 from overspill.confined import limits
 from overspill.confined.landlock import list_threads, open_only_below
-from overspill.sql.protocol import Column, Config, Database, QueryRequest, Result
+from overspill.sql.protocol import Config, QueryRequest, SqlColumn, SqlDatabase, SqlResult
 from overspill.sql.statements import Refused, check_statement
 from overspill.sql.tables.table import quote, quote_name
 from overspill.text.humanize import quote_line
@@ -51,7 +51,7 @@ def main(requests: BinaryIO, answers: BinaryIO) -> None:
     answers.write(msgspec.json.encode(run(request)) + b"\n")
 
 
-def run(request: QueryRequest) -> Result:
+def run(request: QueryRequest) -> SqlResult:
     os.chdir(request.folder)
     Path(_SPILL).mkdir()
     try:
@@ -60,11 +60,13 @@ def run(request: QueryRequest) -> Result:
             check_statement(connection, request.sql, [name for database in request.databases for name in database.tables])
             return _answer(connection.execute(request.sql), file, request.result_bytes)
     except Refused as error:
-        return Result(failed=str(error))
+        return SqlResult(failed=str(error))
     except (MemoryError, duckdb.OutOfMemoryException, duckdb.IOException):  # files are opened only for what memory cannot hold
-        return Result(failed="The query needs more memory than it may use. Select fewer rows or columns, or sort and group less.")
+        return SqlResult(
+            failed="The query needs more memory than it may use. Select fewer rows or columns, or sort and group less."
+        )
     except duckdb.Error as error:
-        return Result(failed=quote_line(_BEHIND_THE_ERROR.split(str(error))[0]))
+        return SqlResult(failed=quote_line(_BEHIND_THE_ERROR.split(str(error))[0]))
 
 
 def open_tables(request: QueryRequest) -> Any:
@@ -102,7 +104,7 @@ def open_tables(request: QueryRequest) -> Any:
     return connection
 
 
-def _compare(connection: Any, databases: Iterable[Database]) -> None:
+def _compare(connection: Any, databases: Iterable[SqlDatabase]) -> None:
     """Only tables are used that are as they were when they were loaded."""
     loaded = {
         (f"loaded{number}", "main", table.name, table.rows, tuple((column.name, column.type) for column in table.columns))
@@ -113,8 +115,8 @@ def _compare(connection: Any, databases: Iterable[Database]) -> None:
         raise Refused(_CHANGED)
 
 
-def _answer(result: Any, file: BinaryIO, max_bytes: int) -> Result:
-    columns = tuple(Column(str(name), str(kind)) for name, kind, *_ in result.description or ())
+def _answer(result: Any, file: BinaryIO, max_bytes: int) -> SqlResult:
+    columns = tuple(SqlColumn(str(name), str(kind)) for name, kind, *_ in result.description or ())
     names = _distinguish([column.name for column in columns])
     written = rows = size = 0
     while block := result.fetchmany(_ROWS_AT_A_TIME):
@@ -126,7 +128,7 @@ def _answer(result: Any, file: BinaryIO, max_bytes: int) -> Result:
                 if size <= max_bytes:
                     file.write(line)
                     written += 1
-    return Result(tuple(Column(name, column.type) for name, column in zip(names, columns, strict=True)), rows, written)
+    return SqlResult(tuple(SqlColumn(name, column.type) for name, column in zip(names, columns, strict=True)), rows, written)
 
 
 def _distinguish(names: list[str]) -> list[str]:

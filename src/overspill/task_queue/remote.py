@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeAlias
@@ -12,14 +14,46 @@ from msgspec.structs import replace
 
 from overspill.calls.invoke import RemoteTool, StoredElsewhere
 from overspill.calls.job import Job, current
-from overspill.errors import OverspillError, QueueError, RemoteFailure
+from overspill.errors import BadRequest, MissingPackage, OverspillError, QueueError, RemoteFailure
 from overspill.gate.decide import Keep, decide
 from overspill.retrieval.group import JobRecord, SessionGroup
 from overspill.settings import Settings
+from overspill.task_queue.address import QueueAddress
 from overspill.task_queue.payload import MAX_ARGUMENT_BYTES, QueuedCall, encode_arguments
-from overspill.task_queue.records import find_end, restore_result
+from overspill.text import encoding
 from overspill.text.humanize import one_line
-from overspill.types import Kept
+from overspill.types import Kept, Output, OutputForm
+from overspill.wording import INTERRUPTED
+
+
+def find_end(record: JobRecord | None, *, is_queued: bool) -> JobRecord | None:
+    """The record if the job is over. Raises RemoteFailure for a job that nobody will finish.
+
+    `is_queued`: whether the queue still has it, so that a worker may take it, or take it again.
+    """
+    if record is not None and record.change.state in ("ready", "failed"):
+        return record
+    if (record is not None and record.is_live) or (is_queued and (record is None or record.change.is_repeatable)):
+        return None
+    if record is None:
+        raise RemoteFailure("the queue has lost the call before a worker took it. Call the tool again.")
+    raise RemoteFailure(INTERRUPTED)
+
+
+def restore_result(form: OutputForm, data: bytes, *, is_error: bool) -> Any:
+    match form:
+        case "none":
+            return None
+        case "bytes":
+            result: Any = data
+        case "json":
+            result = json.loads(data)
+        case "blocks":
+            return Output(json.loads(data), is_error=is_error)
+        case "text":
+            result = encoding.decode(data)
+    return Output(encoding.decode(data), is_error=True) if is_error else result  # pyright: ignore[reportArgumentType]
+
 
 _FIRST_PAUSE_SECONDS = 0.02
 _MAX_PAUSE_SECONDS = 1.0
@@ -143,3 +177,16 @@ class _ToolOnWorkers(RemoteTool):
 
     async def __call__(self, /, **args: Any) -> Any:
         return await self._tools.run(self._name, args)
+
+
+def open_queue(address: QueueAddress) -> Queue:
+    """Call it on the event loop that uses the queue."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        raise BadRequest("A session with `jobs` runs on asyncio only, because pydocket does.") from None
+    try:
+        from overspill.task_queue.queue import JobQueue  # noqa: PLC0415  # most sessions have no queue
+    except ImportError as missing:
+        raise MissingPackage(f"The queue {address.shown}", "docket") from missing
+    return JobQueue(address)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -37,3 +37,15 @@ def clean_value(value: Any) -> Any:
     except UnicodeEncodeError:
         return json.loads(clean(json.dumps(value, ensure_ascii=False)))
     return value
+
+
+T = TypeVar("T")
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+def parse(data: bytes, kind: type[T]) -> T | None:
+    """None if it is something else."""
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except UNREADABLE:
+        return None

@@ -29,7 +29,7 @@ class BothEnds(Struct, frozen=True):
         return self.head + self.tail[len(self.tail) - missing :] if missing <= len(self.tail) else None
 
 
-class Plan(Struct, frozen=True):
+class EndsPlan(Struct, frozen=True):
     """How much of each end to keep. `None` lines means as many as fit."""
 
     marker: Marker
@@ -51,29 +51,29 @@ def for_whole_text(strategy: EndsStrategy) -> Strategy:
 
 def head(ends: BothEnds, limit: int, shape: Shape) -> Cut:
     """Keeps the first lines."""
-    return _shorten(ends, limit, "head", Plan(markers.remainder, head_share=1, head_lines=shape.head_lines, tail_lines=0))
+    return _shorten(ends, limit, "head", EndsPlan(markers.remainder, head_share=1, head_lines=shape.head_lines, tail_lines=0))
 
 
 def tail(ends: BothEnds, limit: int, shape: Shape) -> Cut:
     """Keeps the last lines; suits logs and the output of commands."""
-    return _shorten(ends, limit, "tail", Plan(markers.beginning, head_share=0, head_lines=0, tail_lines=shape.tail_lines))
+    return _shorten(ends, limit, "tail", EndsPlan(markers.beginning, head_share=0, head_lines=0, tail_lines=shape.tail_lines))
 
 
 def head_tail(ends: BothEnds, limit: int, shape: Shape) -> Cut:
     """Keeps both ends, as many characters as fit."""
-    return _shorten(ends, limit, "head_tail", Plan(markers.middle, shape.head_ratio, head_lines=None, tail_lines=None))
+    return _shorten(ends, limit, "head_tail", EndsPlan(markers.middle, shape.head_ratio, head_lines=None, tail_lines=None))
 
 
 def line(ends: BothEnds, limit: int, shape: Shape) -> Cut:
     """Keeps the first or the last lines, always whole."""
     if shape.line_from == "start":
-        plan = Plan(markers.remainder, head_share=1, head_lines=shape.head_lines, tail_lines=0, whole_lines=True)
+        plan = EndsPlan(markers.remainder, head_share=1, head_lines=shape.head_lines, tail_lines=0, whole_lines=True)
     else:
-        plan = Plan(markers.beginning, head_share=0, head_lines=0, tail_lines=shape.tail_lines, whole_lines=True)
+        plan = EndsPlan(markers.beginning, head_share=0, head_lines=0, tail_lines=shape.tail_lines, whole_lines=True)
     return _shorten(ends, limit, "line", plan)
 
 
-def _shorten(ends: BothEnds, limit: int, name: str, plan: Plan) -> Cut:
+def _shorten(ends: BothEnds, limit: int, name: str, plan: EndsPlan) -> Cut:
     """Never exceeds the limit and always has a marker.
 
     If the marker leaves no room for content, a shorter one replaces it: `[1,234 chars omitted]`, and finally `…`. Only a plan of
@@ -89,11 +89,11 @@ def _shorten(ends: BothEnds, limit: int, name: str, plan: Plan) -> Cut:
     return Cut(gap.head + markers.ELLIPSIS + gap.tail, name, gap.lines, gap.chars)
 
 
-def _marker_room(marker: Marker, ends: BothEnds, plan: Plan, cuts: bool) -> int:
+def _marker_room(marker: Marker, ends: BothEnds, plan: EndsPlan, cuts: bool) -> int:
     return len(marker(Gap("x", "x", ends.lines, ends.chars, cuts and plan.head_share > 0, cuts and plan.head_share < 1)))
 
 
-def _find_gap(ends: BothEnds, room: int, plan: Plan) -> Gap:
+def _find_gap(ends: BothEnds, room: int, plan: EndsPlan) -> Gap:
     """What is omitted if `room` characters may stay. Room that the head does not need goes to the tail."""
     room = max(room, 0)
     stop = find_head_end(ends.head, int(room * plan.head_share), plan.head_lines, plan.whole_lines)

@@ -14,11 +14,11 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from overspill.errors import OverspillError
-from overspill.view.guard import Entrance, Guard
+from overspill.view.guard import Entrance, ViewerGuard
 from overspill.view.library import Library
 from overspill.view.live import LivePages
 from overspill.view.output_pages import OutputPages
-from overspill.view.pages import Pages
+from overspill.view.pages import ViewerPages
 from overspill.view.reply_pages import ReplyPages
 from overspill.view.searches import Searches
 from overspill.view.showing import FOLDER, Showing
@@ -30,7 +30,7 @@ def build_application(
     library: Library, live: LivePages, searches: Searches, entrance: Entrance, hosts: Collection[str], port: int
 ) -> Starlette:
     showing = Showing(entrance.folder)
-    pages, outputs = Pages(library, showing), OutputPages(library, showing, searches)
+    pages, outputs = ViewerPages(library, showing), OutputPages(library, showing, searches)
     replies = ReplyPages(library, showing)
     routes = [
         Route("/", pages.sessions),
@@ -61,7 +61,7 @@ def build_application(
 
     return Starlette(
         routes=[Mount(entrance.folder, routes=routes)],
-        middleware=[Middleware(Guard, entrance=entrance, hosts=hosts, port=port)],
+        middleware=[Middleware(ViewerGuard, entrance=entrance, hosts=hosts, port=port)],
         exception_handlers={OverspillError: explain, HTTPException: explain, Exception: explain},
     )
 

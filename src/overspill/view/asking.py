@@ -45,7 +45,7 @@ def read_range(request: Request, name: str) -> Span | None:
     return first, last
 
 
-class Page:
+class AnswerPage:
     """A part of a long list."""
 
     def __init__(self, total: int, number: int, size: int) -> None:

@@ -68,7 +68,7 @@ class Entrance:
         return f"{name}={self._cookie}; Path={self.folder}; HttpOnly; SameSite=Lax"
 
 
-class Guard:
+class ViewerGuard:
     """Refuses a request before anything else looks at it. Only reading methods pass."""
 
     def __init__(self, app: ASGIApp, *, entrance: Entrance, hosts: Collection[str], port: int) -> None:

@@ -2,22 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from markupsafe import Markup, escape
+from msgspec import Struct
 
 from overspill.lexical.kinds.kind import Layout
+from overspill.store.protocols import Reader
 from overspill.text.humanize import escape_invisible
-from overspill.view.code import color_code, find_comments
 from overspill.view.rendering import classify_line
-from overspill.view.windows import Line, Window
+from overspill.view.windows import Line, TextWindow
+
+_STRINGS_NUMBERS_WORDS = r"|(?P<s>\"(?:[^\"\\]|\\.)*\"?|'(?:[^'\\]|\\.)*'?|`[^`]*`?)|(?P<n>\d[\w.]*)|(?P<w>[^\W\d]\w*)"
+_WITH_HASHES = re.compile(r"(?P<c>\#.*)" + _STRINGS_NUMBERS_WORDS)
+_WITH_SLASHES = re.compile(r"(?P<c>//.*|/\*.*?(?:\*/|$))" + _STRINGS_NUMBERS_WORDS)
+_ENDS = (";", "{", "}", "},", "*/")
+"""How lines end in languages whose comments begin with slashes."""
+_MIN_SHARE = 4
+"""One line in so many has to end like that."""
+_WORDS = """
+abstract and as assert async await break case catch class const continue def default defer del delete do elif else end
+enum except export extends extern False false final finally fn for foreach from func function global go goto if impl
+implements import in include inline instanceof interface is lambda let loop match module mut namespace new nil None
+nonlocal not null or override package pass private protected pub public raise require return select self static struct
+super switch this throw throws trait true True try type typeof undefined union unsafe use using var virtual void
+volatile where while with yield
+"""
+_KNOWN = frozenset(_WORDS.split())
+
+
+def find_comments(lines: Sequence[str]) -> re.Pattern[str]:
+    """The pattern for these lines of one program, by how its comments begin."""
+    count = sum(line.rstrip().endswith(_ENDS) for line in lines)
+    return _WITH_SLASHES if count * _MIN_SHARE > len(lines) else _WITH_HASHES
+
+
+def color_code(pattern: re.Pattern[str], text: str) -> str:
+    """The text as HTML, all of it escaped."""
+    pieces, at = list[str](), 0
+    for found in pattern.finditer(text):
+        kind = found.lastgroup
+        if kind == "w" and found[0] not in _KNOWN:
+            continue
+        pieces += (escape(text[at : found.start()]), f'<span class="code-{kind}">{escape(found[0])}</span>')
+        at = found.end()
+    return "".join([*pieces, escape(text[at:])])
+
 
 _BEGAN = '<span class="cut" title="The line began earlier">…</span>'
 _GOES_ON = '<span class="cut" title="The line goes on">…</span>'
 
 
-def show_lines(window: Window, layout: Layout) -> Markup:
+def show_lines(window: TextWindow, layout: Layout) -> Markup:
     show = partial(color_code, find_comments([line.text for line in window.lines])) if layout == "definitions" else escape
     return Markup("\n".join(_show_line(line, layout, show) for line in window.lines))  # noqa: S704  # all text in it is escaped below
 
@@ -37,3 +75,37 @@ def _show_pieces(line: Line, show: Callable[[str], str]) -> Iterator[str]:
         yield f"<mark>{text}</mark>" if piece.is_marked else text
     if line.continues:
         yield _GOES_ON
+
+
+ROW_BYTES = 16
+WINDOW_ROWS = 256
+_WINDOW = ROW_BYTES * WINDOW_ROWS
+
+
+class HexRow(Struct, frozen=True):
+    start: int
+    hexadecimal: str
+    characters: str
+
+
+class HexRows(Struct, frozen=True):
+    rows: tuple[HexRow, ...]
+    start: int
+    total: int
+    before: int | None
+    after: int | None
+
+
+def make_hex_rows(reader: Reader, start: int) -> HexRows:
+    """The window with this byte. A place past the end gives the last window."""
+    total = reader.size
+    start = min(max(start, 0), max(total - 1, 0)) // _WINDOW * _WINDOW
+    data = reader.read(start, start + _WINDOW)
+    rows = tuple(_make_row(start + at, data[at : at + ROW_BYTES]) for at in range(0, len(data), ROW_BYTES))
+    end = start + len(data)
+    return HexRows(rows, start, total, max(0, start - _WINDOW) if start else None, end if end < total else None)
+
+
+def _make_row(start: int, data: bytes) -> HexRow:
+    characters = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in data)
+    return HexRow(start, data.hex(" "), characters)

@@ -19,14 +19,13 @@ from overspill.text.images import identify_image
 from overspill.view import windows
 from overspill.view.asking import read_number, read_range, read_words
 from overspill.view.citations import find_citation
-from overspill.view.hexadecimal import HexRows, make_hex_rows
 from overspill.view.library import Library
-from overspill.view.lines import show_lines
+from overspill.view.lines import HexRows, make_hex_rows, show_lines
 from overspill.view.rendering import find_form, render
-from overspill.view.searches import WAYS, Found, Searches, compile_words, find_spans
+from overspill.view.searches import WAYS, Searches, SearchResult, compile_words, find_spans
 from overspill.view.showing import Showing
 from overspill.view.texts import ShownText, open_text
-from overspill.view.windows import Window
+from overspill.view.windows import TextWindow
 
 _BLOCK_BYTES = 1 << 20
 _MAX_IMAGE_BYTES = 64 << 20
@@ -89,7 +88,7 @@ class OutputPages:
         if not words:
             raise BadRequest("Type what to look for.")
 
-        def work() -> tuple[ArchivedOutput, Found]:
+        def work() -> tuple[ArchivedOutput, SearchResult]:
             item, stored = self._open(request)
             stored.check()
             return item, self._searches.ask(way, words, open_text(stored), item.kept.sha256 or item.kept.id)
@@ -140,7 +139,7 @@ class OutputPages:
         item = self._library.find(request.path_params["session"], request.path_params["file"])
         return item, self._library.open(item)
 
-    def _window(self, request: Request, text: ShownText) -> Window:
+    def _window(self, request: Request, text: ShownText) -> TextWindow:
         reader, view = text.reader, text.view
         words = read_words(request, "find")
         pattern = compile_words(words) if words else None

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from overspill.errors import BadRequest
-from overspill.view.asking import Page, read_number, read_words
+from overspill.view.asking import AnswerPage, read_number, read_words
 from overspill.view.charts import GROUPINGS, plot_context, sum_days, sum_savings
 from overspill.view.library import Library
 from overspill.view.records import SessionRecord
@@ -27,7 +27,7 @@ STATES: dict[str, Callable[[SessionRecord], bool]] = {
 }
 
 
-class Pages:
+class ViewerPages:
     def __init__(self, library: Library, showing: Showing) -> None:
         self._library = library
         self._showing = showing
@@ -38,7 +38,7 @@ class Pages:
             raise BadRequest(f"state must be one of: {', '.join(STATES)}.")
         records = self._library.sessions()
         found = [record for record in records if STATES[state](record) and record.matches(words)]
-        page = Page(len(found), read_number(request, "page", 1), SESSIONS_PER_PAGE)
+        page = AnswerPage(len(found), read_number(request, "page", 1), SESSIONS_PER_PAGE)
         template = "_sessions.html" if "hx-request" in request.headers else "sessions.html"
         return self._showing.page(
             template,
@@ -60,9 +60,9 @@ class Pages:
             "_session.html" if "hx-request" in request.headers else "session.html",
             record=record,
             timeline=timeline,
-            page=Page(len(timeline.rows), read_number(request, "page", 1), ROWS_PER_PAGE),
+            page=AnswerPage(len(timeline.rows), read_number(request, "page", 1), ROWS_PER_PAGE),
             kept=kept,
-            outputs=Page(len(kept), read_number(request, "outputs", 1), OUTPUTS_PER_PAGE),
+            outputs=AnswerPage(len(kept), read_number(request, "outputs", 1), OUTPUTS_PER_PAGE),
             points=plot_context(self._library.events(session)),
         )
 
@@ -75,7 +75,7 @@ class Pages:
         if grouping is None:
             raise BadRequest(f"by must be one of: {', '.join(GROUPINGS)}.")
         rows = sum_savings(self._library.sessions(), grouping)
-        page = Page(len(rows), read_number(request, "page", 1), ROWS_PER_PAGE)
+        page = AnswerPage(len(rows), read_number(request, "page", 1), ROWS_PER_PAGE)
         return self._showing.page(
             "savings.html",
             rows=rows[page.start : page.end],

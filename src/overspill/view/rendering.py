@@ -33,17 +33,17 @@ _LEVEL_CHARS = 200
 _NO_TREE = "It is too large or not well formed enough for a tree. Ask with a JSON pointer or JMESPath."
 
 
-class Node(Struct, frozen=True):
+class RenderedNode(Struct, frozen=True):
     """A value of a JSON document. `children` is None for one that has no parts."""
 
     key: str
     value: str = ""
-    children: tuple[Node, ...] | None = None
+    children: tuple[RenderedNode, ...] | None = None
 
 
 class Rendered(Struct, frozen=True):
     form: Form
-    tree: Node | None = None
+    tree: RenderedNode | None = None
     rows: tuple[tuple[str, ...], ...] = ()
     page: Markup = Markup()
     note: str = ""
@@ -110,19 +110,19 @@ def _render_json(layout: Layout, data: bytes, note: str) -> Rendered:
     return Rendered("tree", tree=tree, note=note)
 
 
-def _make_node(key: str, value: Any, budget: list[int], depth: int) -> Node:
+def _make_node(key: str, value: Any, budget: list[int], depth: int) -> RenderedNode:
     budget[0] -= 1
     key = shorten(key, MAX_CELL_CHARS)
     if isinstance(value, dict) and depth < _MAX_DEPTH:
         members = cast("dict[str, Any]", value)
-        return Node(key, f"{{{len(members)}}}", tuple(_children(members.items(), budget, depth)))
+        return RenderedNode(key, f"{{{len(members)}}}", tuple(_children(members.items(), budget, depth)))
     if isinstance(value, list) and depth < _MAX_DEPTH:
         items = cast("list[Any]", value)
-        return Node(key, f"[{len(items)}]", tuple(_children(enumerate(items), budget, depth)))
-    return Node(key, shorten(decode(msgspec.json.encode(value)), MAX_CELL_CHARS * 4))
+        return RenderedNode(key, f"[{len(items)}]", tuple(_children(enumerate(items), budget, depth)))
+    return RenderedNode(key, shorten(decode(msgspec.json.encode(value)), MAX_CELL_CHARS * 4))
 
 
-def _children(items: Iterable[tuple[str | int, Any]], budget: list[int], depth: int) -> Iterator[Node]:
+def _children(items: Iterable[tuple[str | int, Any]], budget: list[int], depth: int) -> Iterator[RenderedNode]:
     for key, value in items:
         if budget[0] <= 0:
             return

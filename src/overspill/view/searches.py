@@ -40,7 +40,7 @@ _BLOCK_BYTES = 32 << 20
 A = TypeVar("A")
 
 
-class Hit(Struct, frozen=True):
+class SearchHit(Struct, frozen=True):
     line: int
     span: Span
     before: str
@@ -48,10 +48,10 @@ class Hit(Struct, frozen=True):
     after: str
 
 
-class Found(Struct, frozen=True):
+class SearchResult(Struct, frozen=True):
     """`hits` for a pattern or a question, `text` for a JSON query, `columns` and `rows` for SQL."""
 
-    hits: tuple[Hit, ...] = ()
+    hits: tuple[SearchHit, ...] = ()
     text: str = ""
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
@@ -84,7 +84,7 @@ class Searches:
             return await anyio.to_thread.run_sync(wait_and_work, abandon_on_cancel=True)
         raise BadRequest(f"This took longer than {MAX_SECONDS} seconds. Ask for less, or use the command line.")
 
-    def ask(self, way: Way, words: str, text: ShownText, key: str) -> Found:
+    def ask(self, way: Way, words: str, text: ShownText, key: str) -> SearchResult:
         """Blocks. `key` is the same for the same bytes."""
         match way:
             case "grep":
@@ -94,22 +94,23 @@ class Searches:
             case "query":
                 found = query(text.reader, words, Bound(_MAX_ANSWER_BYTES))
                 rest = f"The string goes on after its first {found.next:,} characters." if found.next else ""
-                return Found(text=found.text, notes=tuple(filter(None, [found.note or rest])))
+                return SearchResult(text=found.text, notes=tuple(filter(None, [found.note or rest])))
             case "sql":
                 return self._ask_tables(text, words, key)
 
-    def _ask_engine(self, text: ShownText, words: str, key: str) -> Found:
+    def _ask_engine(self, text: ShownText, words: str, key: str) -> SearchResult:
         found = select(self._indexes.get(key, text.reader), words)
         hits = [
-            Hit(each.start_line, (each.start_byte, each.end_byte), "", each.shown or each.text, "") for each in found.excerpts
+            SearchHit(each.start_line, (each.start_byte, each.end_byte), "", each.shown or each.text, "")
+            for each in found.excerpts
         ]
         if not hits:
-            return Found(notes=(found.text,))
+            return SearchResult(notes=(found.text,))
         hits.sort(key=lambda hit: hit.span)
         closing = found.text.rpartition("\n")[2]
-        return Found(tuple(hits), notes=(closing, f"Confidence {found.confidence:.2f}. Read as {found.kind}."))
+        return SearchResult(tuple(hits), notes=(closing, f"Confidence {found.confidence:.2f}. Read as {found.kind}."))
 
-    def _ask_tables(self, text: ShownText, words: str, key: str) -> Found:
+    def _ask_tables(self, text: ShownText, words: str, key: str) -> SearchResult:
         sources = {"output": Source(key, text.reader)}
         loaded = self._tables.load(sources["output"])
         found = self._tables.query(words, sources, _SQL_SECONDS)
@@ -118,7 +119,7 @@ class Searches:
         answer = read_answer(found)
         rows = tuple(tuple(spell_cell(cell) for cell in row) for row in answer.rows[:MAX_ROWS])
         left = (f"The first {len(rows):,} of {answer.total:,} rows.",) if len(rows) < answer.total else ()
-        return Found(columns=answer.columns, rows=rows, notes=(*answer.notes, *left))
+        return SearchResult(columns=answer.columns, rows=rows, notes=(*answer.notes, *left))
 
 
 def compile_words(words: str) -> Pattern:
@@ -135,31 +136,31 @@ def find_spans(pattern: Pattern, data: bytes) -> Iterator[Span]:
         at = max(found[1], found[0] + 1)
 
 
-def find_pattern(text: ShownText, words: str) -> Found:
+def find_pattern(text: ShownText, words: str) -> SearchResult:
     pattern, due = compile_words(words), time.monotonic() + MAX_SECONDS / 2
     buffer = text.reader.buffer()[: text.view.bytes]
-    hits: list[Hit] = []
+    hits: list[SearchHit] = []
     at = 0
     while at < len(buffer):
         end = _find_line_end(buffer, at + _BLOCK_BYTES)
         for found in Search(buffer[:end], pattern, at, line_start=at, reach=_REACH_BYTES).hits():
             if len(hits) == MAX_HITS:
-                return Found(tuple(hits), notes=(f"The first {MAX_HITS} hits. There are more.",))
+                return SearchResult(tuple(hits), notes=(f"The first {MAX_HITS} hits. There are more.",))
             hits.append(_make_hit(text, buffer, pattern, found.start, found.end))
         at = end
         if time.monotonic() > due and at < len(buffer):
-            return Found(tuple(hits), notes=(f"Only the first {at:,} of {len(buffer):,} bytes were searched in time.",))
-    return Found(tuple(hits), notes=(f"{len(hits):,} hits in {len(buffer):,} bytes.",))
+            return SearchResult(tuple(hits), notes=(f"Only the first {at:,} of {len(buffer):,} bytes were searched in time.",))
+    return SearchResult(tuple(hits), notes=(f"{len(hits):,} hits in {len(buffer):,} bytes.",))
 
 
-def _make_hit(text: ShownText, buffer: memoryview, pattern: Pattern, start: int, end: int) -> Hit:
+def _make_hit(text: ShownText, buffer: memoryview, pattern: Pattern, start: int, end: int) -> SearchHit:
     line, line_start = text.view.find_line(start)
     first = max(line_start, start - _REACH_BYTES)
     shown = bytes(buffer[first:end])
     span = pattern.search(shown, start - first)
     last = span[1] if span and span[0] == start - first and span[1] > span[0] else len(shown)
     here = start - first
-    return Hit(line, (start, first + last), decode(shown[:here]), decode(shown[here:last]), decode(shown[last:]))
+    return SearchHit(line, (start, first + last), decode(shown[:here]), decode(shown[here:last]), decode(shown[last:]))
 
 
 def _find_line_end(buffer: memoryview, at: int) -> int:

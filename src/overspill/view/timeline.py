@@ -53,7 +53,7 @@ _SHOWN_ROWS = {
 }
 
 
-class Row(Struct, frozen=True):
+class TimelineRow(Struct, frozen=True):
     kind: str
     name: str
     began_ms: int
@@ -77,11 +77,11 @@ class Bar(Struct, frozen=True):
 
 
 class Timeline(Struct, frozen=True):
-    rows: list[Row]
+    rows: list[TimelineRow]
     began_ms: int
     ended_ms: int
 
-    def bar(self, row: Row) -> Bar:
+    def bar(self, row: TimelineRow) -> Bar:
         whole = max(1, self.ended_ms - self.began_ms)
         start = min(max(0, (row.began_ms - self.began_ms) * _SPAN // whole), _SPAN - 2)
         return Bar(start, max(2, min(row.latency * _SPAN // whole, _SPAN - start)))
@@ -103,29 +103,29 @@ def make_timeline(events: Iterable[Entry], session: str) -> Timeline:
     return Timeline(rows, began, max((row.began_ms + row.latency for row in rows), default=began))
 
 
-def _other_rows(events: Iterable[Entry], session: str) -> Iterator[Row]:
+def _other_rows(events: Iterable[Entry], session: str) -> Iterator[TimelineRow]:
     for event in events:
         match event:
             case OutputStored(kept=kept) if kept.reason in ("requested", "background"):
                 facts = (("bytes", f"{kept.size.bytes:,}"), ("kept because", kept.reason))
-                yield Row("stored", kept.tool, event.t, 0, facts=facts, output=(session, kept.id))
+                yield TimelineRow("stored", kept.tool, event.t, 0, facts=facts, output=(session, kept.id))
             case JobChanged(state="queued" | "running"):
-                yield Row("job", event.tool, event.t, 0, facts=(("state", event.state),))
+                yield TimelineRow("job", event.tool, event.t, 0, facts=(("state", event.state),))
             case TextShown():
                 facts = (("characters shown", f"{event.chars:,}"), *_describe_others(event.reply))
                 output = (session, event.id) if event.id else None
-                yield Row(*_SHOWN_ROWS[event.what], event.t, 0, facts=facts, output=output, reply=event.reply)
+                yield TimelineRow(*_SHOWN_ROWS[event.what], event.t, 0, facts=facts, output=output, reply=event.reply)
             case ReferenceUsed():
                 facts = (("bytes", f"{event.bytes:,}"),)
-                yield Row("reference", event.tool, event.t, 0, facts=facts, output=(session, event.id))
+                yield TimelineRow("reference", event.tool, event.t, 0, facts=facts, output=(session, event.id))
             case EventsDropped():
                 facts = (("missing from the journal", f"{event.count:,} events"),)
-                yield Row("gap", "not recorded", event.t, 0, failed=True, facts=facts)
+                yield TimelineRow("gap", "not recorded", event.t, 0, failed=True, facts=facts)
             case _:
                 pass
 
 
-def _tree_rows(op: Op, session: str, citations: dict[Any, list[OutputExtracted]], depth: int) -> Iterator[Row]:
+def _tree_rows(op: Op, session: str, citations: dict[Any, list[OutputExtracted]], depth: int) -> Iterator[TimelineRow]:
     began = op.t if op.kind == "turn" else op.t - op.latency
     waiting = citations.get((op.t, op.name, op.latency), [])
     event = waiting.pop(0) if op.kind == "session" and "mode" in op.attributes and waiting else None
@@ -134,7 +134,7 @@ def _tree_rows(op: Op, session: str, citations: dict[Any, list[OutputExtracted]]
         (_SHOWN[name], str(value)) for name, value in op.attributes.items() if name in _SHOWN and value not in ("", None)
     )
     reply: RecordedReply | None = op.attributes.get("reply")
-    yield Row(
+    yield TimelineRow(
         kind,
         op.name,
         began,

@@ -23,7 +23,7 @@ _MAX_CHARACTER_BYTES = 4
 Span: TypeAlias = tuple[int, int]
 
 
-class Piece(Struct, frozen=True):
+class TextPiece(Struct, frozen=True):
     """Text of a line, all of it marked or none."""
 
     text: str
@@ -37,7 +37,7 @@ class Line(Struct, frozen=True):
     start: int
     end: int
     """Without its line end."""
-    pieces: tuple[Piece, ...]
+    pieces: tuple[TextPiece, ...]
     is_continued: bool = False
     """Whether it began before the window."""
     continues: bool = False
@@ -52,7 +52,7 @@ class Line(Struct, frozen=True):
         return any(piece.is_marked for piece in self.pieces)
 
 
-class Window(Struct, frozen=True):
+class TextWindow(Struct, frozen=True):
     """The bytes start..end. `before` and `after` are where its neighbours begin, if there are any."""
 
     start: int
@@ -69,7 +69,7 @@ def make_window(
     start: int,
     marks: Sequence[Span] = (),
     find: Callable[[bytes], Iterable[Span]] | None = None,
-) -> Window:
+) -> TextWindow:
     """The window that begins at a byte, or at the character that contains it. `find` looks for more to mark in it."""
     total = view.bytes
     start = _align(reader, min(max(start, 0), max(total - 1, 0)))
@@ -77,7 +77,7 @@ def make_window(
     end = start + len(data)
     if find is not None:
         marks = join_spans([*marks, *((start + first, start + last) for first, last in find(data))])
-    return Window(
+    return TextWindow(
         start=start,
         end=end,
         total=total,
@@ -165,15 +165,15 @@ def _split(data: bytes, start: int, view: View, total: int, marks: Sequence[Span
         at, number, is_continued = following, number + 1, False
 
 
-def _mark(data: bytes, base: int, at: int, end: int, marks: Sequence[Span]) -> Iterator[Piece]:
+def _mark(data: bytes, base: int, at: int, end: int, marks: Sequence[Span]) -> Iterator[TextPiece]:
     """`marks` are in order and do not overlap."""
     for first, last in marks:
         first, last = max(first - base, at), min(last - base, end)
         if first >= last:
             continue
         if first > at:
-            yield Piece(decode(data[at:first]))
-        yield Piece(decode(data[first:last]), is_marked=True)
+            yield TextPiece(decode(data[at:first]))
+        yield TextPiece(decode(data[first:last]), is_marked=True)
         at = last
     if at < end:
-        yield Piece(decode(data[at:end]))
+        yield TextPiece(decode(data[at:end]))

@@ -1,41 +1,40 @@
 """Every short text a model reads. `tests/unit/wording` pins each one whole."""
 
-# Others use what is imported here.
-# ruff: noqa: F401
-# pyright: reportUnusedImport=false
-
 from overspill.wording.cards import NextStep, next_calls
 from overspill.wording.names import prefix, prefixed, tool_name
+from overspill.wording.presets import (
+    DOCUMENT,
+    OVERSPILL,
+    Wording,
+    not_searched,
+    not_shown,
+    nothing_found,
+    partly_searched,
+    passages,
+)
 from overspill.wording.replies import (
     CANCELLED,
     CANCELLED_ITSELF,
     NO_OUTPUT,
     NOT_STORED_YET,
-    binary_message,
     brief_error,
     handle_message,
     image,
-    incomplete_output,
     lost_output,
     more_images,
     not_a_chunk,
-    not_searched,
     not_serialisable,
-    not_shown,
-    nothing_found,
-    partly_searched,
-    passages,
     preview,
     ready_message,
     reference,
     reference_hints,
-    repeated_output,
     shortened_reference,
     stored_message,
     stream_failure,
     timeout_reason,
     tool_failure,
     unknown_tool,
+    unsaved_output,
 )
 from overspill.wording.retrieval import (
     BUILTIN_ANSWERED,
@@ -79,3 +78,16 @@ from overspill.wording.slow_tools import (
     still_running,
     too_many_left_jobs,
 )
+
+__all__ = [
+    "BUILTIN_ANSWERED", "CANCELLED", "CANCELLED_ITSELF", "DOCUMENT", "EXPANDED", "INTERRUPTED", "NEAREST", "NONE_FITS",
+    "NONE_RUNNING", "NOT_STORED_YET", "NO_OUTPUT", "NULL", "OVERSPILL", "PASSAGES", "QUERY_REQUIRED", "SQL_REQUIRED",
+    "STILL_LOADING", "UNSUPPORTED", "JobStatus", "NextStep", "Wording", "abstract", "brief_error", "citations",
+    "completed_jobs", "continuation", "decoding", "decoding_notes", "extraction_failure", "grep_place", "handle_message",
+    "image", "incomplete", "left_too_long", "lost_bytes", "lost_output", "more_images", "next_calls", "no_table",
+    "not_a_chunk", "not_ready", "not_searched", "not_serialisable", "not_shown", "nothing_found", "notice", "options",
+    "partial", "partly_searched", "passages", "place", "prefix", "prefixed", "preview", "ready_message", "reference",
+    "reference_hints", "retrieval_failure", "running_message", "shortened_reference", "sql_columns", "sql_rows", "still_running",
+    "stored_message", "stream_failure", "timeout_reason", "too_large", "too_many_left_jobs", "tool_failure", "tool_name",
+    "unknown_handle", "unknown_tool", "unsaved_output",
+]  # fmt: skip

@@ -52,8 +52,8 @@ def lost_bytes(count: int, why: str) -> str:
     return f"{count:,} more were lost. {why}"
 
 
-def retrieval_failure(tool: str, spelling: str, error: OverspillError, *, brief: bool = False) -> str:
-    """`brief`: without a word on what to do next about an output that has expired."""
+def retrieval_failure(tool: str, spelling: str, error: OverspillError, expired: Callable[[str], str]) -> str:
+    """`expired` words that a tool's output has expired."""
     if tool == "get_artifact":
         return f"{error.code}: {error}"
     if tool == "get_tool_output" and isinstance(error, HandleError):
@@ -61,7 +61,7 @@ def retrieval_failure(tool: str, spelling: str, error: OverspillError, *, brief:
             return str(error)
         if not isinstance(error, ExpiredHandle):
             return f"Unknown tool ID: {one_line(spelling)}"
-        return "Tool output expired" if brief else f"Tool output expired. Call {one_line(error.tool) or 'the tool'} again."
+        return expired(error.tool)
     return escape_invisible(str(error))
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from inspect import isgenerator
+from typing import Any, Literal, TypeAlias, cast
 
 import anyio
 import anyio.to_thread
@@ -16,17 +17,48 @@ from overspill.calls.background import find_last_change
 from overspill.calls.invoke import Threads, invoke_tool
 from overspill.calls.job import Job, current
 from overspill.errors import BadRequest, HandleError, StoreError
+from overspill.gate.collect import is_blocks
+from overspill.gate.serialise import to_json
 from overspill.record.events import Entry, JobChanged, OutputStored, now_ms
 from overspill.retrieval.group import SessionGroup, name_part
-from overspill.session.opening import Opening
+from overspill.session.opening import SessionOpening
 from overspill.session.parts import SessionParts
 from overspill.settings import Settings
 from overspill.store.protocols import Store
 from overspill.task_queue.payload import QueuedCall
-from overspill.types import ToolCall
+from overspill.types import Output, OutputForm, ToolCall
 from overspill.wording import INTERRUPTED
-from overspill.worker.results import prepare_result
 from overspill.worker.tools import WorkerTool
+
+
+def prepare_result(result: Any) -> tuple[Any, OutputForm]:
+    """What to store, and its form. Blocks are stored as JSON if they are more than plain texts."""
+    if result is None:
+        return None, "none"
+    kind: OutputForm | None = _find_form(result)
+    if kind is not None:
+        return result, kind
+    if isinstance(result, Output):
+        if _is_one_text(result.content):
+            return result, "text"
+        return Output(to_json(result.content), is_error=result.is_error), "blocks"  # pyright: ignore[reportArgumentType]
+    if is_blocks(result):
+        return to_json(result), "blocks"
+    return result, "json"
+
+
+def _find_form(result: object) -> OutputForm | None:
+    if isinstance(result, str | AsyncIterator) or isgenerator(result):
+        return "text"
+    return "bytes" if isinstance(result, bytes | bytearray | memoryview) else None
+
+
+def _is_one_text(content: list[Any]) -> bool:
+    if len(content) != 1 or not isinstance(content[0], Mapping):
+        return False
+    only = cast("Mapping[str, Any]", content[0])
+    return set(only) == {"type", "text"} and only["type"] == "text"
+
 
 MAX_ATTEMPTS = 3
 """How often a repeatable tool is run if each of its workers dies: it may be what kills them."""
@@ -39,8 +71,7 @@ Ending: TypeAlias = Literal["over", "busy", "handed over"]
 class CallRunner:
     def __init__(self, store: Store, settings: Settings) -> None:
         self._store = store
-        # That a tool runs is written before it does: otherwise, if this worker dies, another might run it again.
-        self._opening = Opening(settings, store, {}, {}, (), notice=True, writes_off_loop=False)
+        self._settings = settings
         self._threads = Threads(settings.max_running)
 
     async def run(
@@ -63,7 +94,8 @@ class CallRunner:
         """Its id is the job's. If a worker has died with it, it is taken over by name, which the store gives to one only."""
         is_new = not await anyio.to_thread.run_sync(self._exists, call.job)
         id, name = call.job if is_new else handles.new(), name_part(call.family, call.job)
-        parts = await self._opening.open(id, name, "", None, is_shared=False)
+        # That a tool runs is written before it does: otherwise, if this worker dies, another might run it again.
+        parts = await SessionOpening(settings=self._settings, store=self._store, name=name, writes_off_loop=False).open(id)
         try:
             yield parts
         finally:

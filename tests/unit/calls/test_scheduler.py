@@ -8,6 +8,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from overspill.calls.background import BackgroundJobs
 from overspill.calls.job import Job, Requester, asking, current, requester
 from overspill.calls.scheduler import JobScheduler
 from overspill.errors import SessionClosed
@@ -81,7 +82,7 @@ def changes() -> Changes:
 
 
 async def opened(changes: Changes, max_running: int = 4) -> JobScheduler:
-    jobs = JobScheduler(max_running, lambda job: changes.append((job.tool, job.state)))
+    jobs = JobScheduler(max_running, lambda job: changes.append((job.tool, job.state)), BackgroundJobs())
     await jobs.open()
     return jobs
 

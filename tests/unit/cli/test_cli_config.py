@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 import pytest
 
-from overspill.cli import COMMANDS, Entry, main
+from overspill.cli import COMMANDS, CommandEntry, main
 
 SOURCE = Path(__file__).parents[3] / "src"
 RUN = "from overspill.cli import main; main()"
@@ -216,7 +216,7 @@ def added(place: Path, monkeypatch: pytest.MonkeyPatch, name: str, body: str) ->
         f"import click, signal\ncommand = click.Command({name!r}, callback=lambda: {body})\n"
     )
     monkeypatch.syspath_prepend(place)
-    monkeypatch.setitem(COMMANDS, name, Entry(f"{name}_command:command", ""))
+    monkeypatch.setitem(COMMANDS, name, CommandEntry(f"{name}_command:command", ""))
 
 
 def test_an_interrupt_ends_with_130_and_no_traceback(place: Path, overspill: Overspill, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from commands import Place
 
-from overspill.hooks.observations import OBSERVED
+from overspill.hooks.shapes import OBSERVED
 
 
 @pytest.fixture

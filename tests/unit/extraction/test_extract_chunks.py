@@ -7,7 +7,7 @@ from overspill import handles
 from overspill.extraction import chunks
 from overspill.extraction.chunks import Span
 from overspill.extraction.document import ModelMode, Policy, Strategy, name_strategy
-from overspill.extraction.routing import choose_mode
+from overspill.extraction.strategies import choose_mode
 from overspill.store.memory import MemoryStore
 from overspill.store.protocols import Reader
 from overspill.types import Size

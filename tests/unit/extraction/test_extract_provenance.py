@@ -7,19 +7,19 @@ import pytest
 from overspill import handles
 from overspill.extraction import spelling
 from overspill.extraction.chunks import Span
-from overspill.extraction.provenance import Located, Quote, locate
+from overspill.extraction.provenance import Located, ModelQuote, locate
 from overspill.extraction.spelling import simplify
 from overspill.store.memory import MemoryStore
 from overspill.types import Excerpt
 
 
-def located(content: str | bytes, *quotes: str | Quote, chunks: tuple[Span, ...] = ()) -> Located:
+def located(content: str | bytes, *quotes: str | ModelQuote, chunks: tuple[Span, ...] = ()) -> Located:
     shelf = MemoryStore().open_shelf(handles.new())
     writer = shelf.create(file := handles.new())
     writer.append(content.encode() if isinstance(content, str) else content)
     writer.commit()
     reader = shelf.open(file)
-    return locate(reader, [quote if isinstance(quote, Quote) else Quote(quote) for quote in quotes], chunks)
+    return locate(reader, [quote if isinstance(quote, ModelQuote) else ModelQuote(quote) for quote in quotes], chunks)
 
 
 def spans(result: Located) -> list[tuple[int, int]]:
@@ -88,7 +88,7 @@ def test_marks_and_line_numbers_that_a_model_added_are_removed(quote: str):
 def test_a_quote_is_found_where_it_came_from_first():
     content = "same line\n" * 10
     chunks = (Span(0, 60), Span(50, 100))
-    result = located(content, Quote("same line", chunks[1]), chunks=chunks)
+    result = located(content, ModelQuote("same line", chunks[1]), chunks=chunks)
     assert spans(result) == [(50, 59)]
     assert result.excerpts[0].chunk_index == 1
 
@@ -96,14 +96,14 @@ def test_a_quote_is_found_where_it_came_from_first():
 def test_in_an_overlap_the_chunk_it_came_from_counts():
     content = "a" * 52 + " needle " + "b" * 40
     chunks = (Span(0, 60), Span(50, 100))
-    assert located(content, Quote("needle", chunks[0]), chunks=chunks).excerpts[0].chunk_index == 0
-    assert located(content, Quote("needle", chunks[1]), chunks=chunks).excerpts[0].chunk_index == 1
-    assert located(content, Quote("needle"), chunks=chunks).excerpts[0].chunk_index == 1
+    assert located(content, ModelQuote("needle", chunks[0]), chunks=chunks).excerpts[0].chunk_index == 0
+    assert located(content, ModelQuote("needle", chunks[1]), chunks=chunks).excerpts[0].chunk_index == 1
+    assert located(content, ModelQuote("needle"), chunks=chunks).excerpts[0].chunk_index == 1
 
 
 def test_a_quote_from_elsewhere_is_found_everywhere():
     chunks = (Span(0, 10), Span(10, 40))
-    result = located("0123456789 the quick brown fox and more", Quote("quick  brown", chunks[0]), chunks=chunks)
+    result = located("0123456789 the quick brown fox and more", ModelQuote("quick  brown", chunks[0]), chunks=chunks)
     assert spans(result) == [(15, 26)]
     assert result.excerpts[0].chunk_index == 1
 
@@ -202,5 +202,5 @@ def test_a_very_long_quote_is_found_exactly():
 def test_quotes_in_the_order_of_the_document_are_found_one_after_the_other():
     content = "start a\nsame\nstart b\nsame\n"
     scope = Span(0, len(content))
-    assert spans(located(content, Quote("start b", scope), Quote("same", scope))) == [(13, 25)]
-    assert spans(located(content, Quote("start b", scope), Quote("start a", scope))) == [(0, 7), (13, 20)]
+    assert spans(located(content, ModelQuote("start b", scope), ModelQuote("same", scope))) == [(13, 25)]
+    assert spans(located(content, ModelQuote("start b", scope), ModelQuote("start a", scope))) == [(0, 7), (13, 20)]

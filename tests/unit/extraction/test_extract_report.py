@@ -1,13 +1,13 @@
-from overspill.extraction.report import Report, parse, render
+from overspill.extraction.report import ModelReport, parse, render
 
 
 def test_answer_quotes_and_confidence_are_told_apart():
     report = parse("Two requests failed.\n\nQUOTES:\n> GET /a 500\n>  GET /b 502\n\nCONFIDENCE: 80\n", "test/m")
-    assert report == Report("Two requests failed.", ("GET /a 500", "GET /b 502"), stated_confidence=0.8, model="test/m")
+    assert report == ModelReport("Two requests failed.", ("GET /a 500", "GET /b 502"), stated_confidence=0.8, model="test/m")
 
 
 def test_without_quotes_everything_is_the_answer():
-    assert parse("Quotes: 3 per user.\nThat is all.") == Report("Quotes: 3 per user.\nThat is all.")
+    assert parse("Quotes: 3 per user.\nThat is all.") == ModelReport("Quotes: 3 per user.\nThat is all.")
 
 
 def test_headings_may_be_decorated():
@@ -20,11 +20,11 @@ def test_lines_without_a_mark_count_where_none_has_one():
 
 
 def test_what_follows_the_quotes_belongs_to_the_answer():
-    assert parse("QUOTES:\n> x y\n\nSo it was x.") == Report("So it was x.", ("x y",))
+    assert parse("QUOTES:\n> x y\n\nSo it was x.") == ModelReport("So it was x.", ("x y",))
 
 
 def test_no_quotes_may_be_said_in_words():
-    assert parse("A\nQUOTES:\nNone.") == Report("A")
+    assert parse("A\nQUOTES:\nNone.") == ModelReport("A")
 
 
 def test_the_same_quote_counts_once():
@@ -44,7 +44,7 @@ def test_a_confidence_may_be_a_share_or_a_percentage():
 
 
 def test_nothing_found_is_recognised_with_what_is_there_instead():
-    assert parse("**NO RELEVANT DATA FOUND**\nOnly access logs.") == Report("Only access logs.", found=False)
+    assert parse("**NO RELEVANT DATA FOUND**\nOnly access logs.") == ModelReport("Only access logs.", found=False)
 
 
 def test_more_quotes_than_are_looked_at_are_counted():
@@ -55,5 +55,5 @@ def test_more_quotes_than_are_looked_at_are_counted():
 def test_a_report_is_rendered_the_way_it_is_read():
     text = render("Two failed.", ("GET /a 500\nGET /b 502",))
     assert text == "Two failed.\nQUOTES:\n> GET /a 500\n> GET /b 502"
-    assert parse(text) == Report("Two failed.", ("GET /a 500", "GET /b 502"))
+    assert parse(text) == ModelReport("Two failed.", ("GET /a 500", "GET /b 502"))
     assert render("Nothing to quote.", ()) == "Nothing to quote."

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from overspill.extraction.cache import MAX_RESULT_CHARS, Cache, Key
+from overspill.extraction.cache import MAX_RESULT_CHARS, Cache, CacheKey
 from overspill.extraction.chunks import Span
-from overspill.extraction.report import Report
+from overspill.extraction.report import ModelReport
 from overspill.types import Excerpt, Extraction
 
 QUARTER = "x" * (MAX_RESULT_CHARS // 4)
 
 
-def key(query: str) -> Key:
-    return Key("ab" * 32, query, "full-chunked", "test/m", "1", 2000)
+def key(query: str) -> CacheKey:
+    return CacheKey("ab" * 32, query, "full-chunked", "test/m", "1", 2000)
 
 
 def result(text: str, *excerpts: Excerpt) -> Extraction:
@@ -37,7 +37,7 @@ def test_excerpts_count_too():
 def test_chunks_are_bounded_likewise():
     cache = Cache()
     for start in range(6):
-        cache.chunks[key("a"), Span(start, start + 1)] = Report("", (QUARTER,))
+        cache.chunks[key("a"), Span(start, start + 1)] = ModelReport("", (QUARTER,))
     assert [cache.chunks.get((key("a"), Span(start, start + 1))) is None for start in range(6)] == [True] * 2 + [False] * 4
 
 

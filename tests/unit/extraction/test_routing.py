@@ -3,7 +3,7 @@
 import pytest
 
 from overspill.extraction.document import Policy
-from overspill.extraction.routing import choose_plain_mode, needs_whole
+from overspill.extraction.strategies import choose_plain_mode, needs_whole
 from overspill.models.facts import is_large
 from overspill.types import Size
 

@@ -11,11 +11,9 @@ from typing import Any
 import pytest
 from frames import TOO_LARGE
 
-from overspill import handles, wording
+from overspill import wording
 from overspill.budget import ContextBudget
 from overspill.gate.collect import CollectedResult
-from overspill.gate.gate import Gate
-from overspill.record.ledger import Ledger
 from overspill.session.session import Session
 from overspill.settings import Settings
 from overspill.store.memory import MemoryStore
@@ -53,11 +51,11 @@ async def test_a_small_text_passes_without_being_encoded_measured_or_stored(resu
     def no_spool() -> Spool:
         raise AssertionError("a small text needs no spool")
 
-    shelf = MemoryStore().open_shelf(handles.new())
-    gate = Gate(Settings(), shelf, Ledger(shelf.session, shelf.append_journal), budget)
     got = CollectedResult(no_spool)
     await got.take(result)
-    reply = await gate.deliver(ToolCall("", "search"), got, gate.settings.for_tool("search"))
+    async with opened(budget=budget) as session:
+        gate = session._parts.gate
+        reply = await gate.deliver(ToolCall("", "search"), got, gate.settings.for_tool("search"))
     assert reply.text == "x" * 2048
 
 
@@ -319,7 +317,7 @@ async def test_binary_output_that_is_not_stored_whole_is_not_shown_as_text_eithe
     reply = await reply_to(b"\xff\0" * 1000, Settings(truncation={"max_artifact_size": 500}))
     assert reply.kept is not None
     why = "one output may have at most 500 bytes (truncation.maxArtifactSize)."
-    assert reply.text == wording.incomplete_output(reply.kept, 2000, why, ["get_tool_output"], short=True)
+    assert reply.text == wording.OVERSPILL.incomplete_output(reply.kept, 2000, why, ["get_tool_output"])
 
 
 IMAGE = {"type": "image", "data": base64.b64encode(b"\x89PNG" * 10).decode(), "mimeType": "image/png", "odd": {"field": 1}}
@@ -433,7 +431,7 @@ async def test_an_output_over_the_maximum_says_what_was_stored():
     shown, note = (block["text"] for block in reply.content)
     assert shown.startswith("line 00000\n")
     assert shown.endswith("line 04999\n")
-    assert note == wording.incomplete_output(reply.kept, 55_000, reply.kept.missing, ["get_tool_output"], short=True)
+    assert note == wording.OVERSPILL.incomplete_output(reply.kept, 55_000, reply.kept.missing, ["get_tool_output"])
     assert reply.truncation is not None
     assert reply.truncation.original_size == 55_000
     assert reply.truncation.omitted_chars > 54_000

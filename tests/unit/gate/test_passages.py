@@ -46,9 +46,7 @@ class HeldSearch:
 
 
 def answers(search: HeldSearch) -> IntentAnswers:
-    made = IntentAnswers(lambda text: len(text) // 4)
-    made.search = search
-    return made
+    return IntentAnswers(lambda text: len(text) // 4, search)
 
 
 async def extend(made: IntentAnswers, intent: Intent = ASKED, **settings: Any) -> list[str]:

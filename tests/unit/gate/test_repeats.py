@@ -115,7 +115,7 @@ async def test_an_output_that_was_removed_or_never_shown_is_shown_in_full():
         first = await call(session)
         assert first.kept is not None
         assert first.kept.id != kept.id
-        session._store.empty_shelf(session.id)
+        session._opening.store.empty_shelf(session.id)
         again = await call(session)
         assert again.kept is not None
         assert again.kept.id != first.kept.id

@@ -160,7 +160,7 @@ def test_lone_surrogates_are_shown_as_replacement_characters():
 )
 def test_without_a_preview_there_is_only_the_message(settings: Settings):
     kept, source = given(lines(3000))
-    message = wording.handle_message(kept) if settings.follows_document else wording.stored_message(kept, settings.surface)
+    message = settings.wording.stored(kept, settings.surface)
     assert replies.draft_handle(kept, source, settings) == [ReplyDraft((message,))]
 
 
@@ -211,7 +211,7 @@ def test_the_ready_text():
 def test_an_output_not_stored_whole_is_shown_as_far_as_the_limits_allow():
     kept, source = given(lines(1000))
     rich, poor = replies.draft_incomplete(kept, 99_999, "the disk is full.", source, Settings())
-    note = wording.incomplete_output(kept, 99_999, "the disk is full.", ["get_tool_output"], short=True)
+    note = wording.OVERSPILL.incomplete_output(kept, 99_999, "the disk is full.", ["get_tool_output"])
     assert rich.blocks == (lines(1000), note)
     assert poor.blocks == (note,)
 

@@ -8,21 +8,21 @@ import pytest
 
 from overspill import Session, Settings, SyncSession
 from overspill.errors import BadRequest
-from overspill.integrations.old_results import Called, Entry, Result, Said, compact, compact_sync
+from overspill.integrations.old_results import Called, Entry, OldResult, Said, compact, compact_sync
 from overspill.integrations.options import Options
-from overspill.integrations.sessions import Run, Sessions
+from overspill.integrations.sessions import AgentRun, Sessions
 
 pytestmark = pytest.mark.both_loops
 
 LONG = "\n".join(f"line {number}" for number in range(2_000))
 
 
-def begin(place: Path, **options: object) -> Run:
+def begin(place: Path, **options: object) -> AgentRun:
     return Sessions(Options("test", Settings(storeDir=str(place)), **options)).begin_run()  # pyright: ignore[reportArgumentType]
 
 
 def call(place: int, text: str, *, id: str = "", is_error: bool = False) -> list[Entry]:
-    return [Called(id or f"c{place}", "read", {"place": place}), Result(place, id or f"c{place}", text, is_error)]
+    return [Called(id or f"c{place}", "read", {"place": place}), OldResult(place, id or f"c{place}", text, is_error)]
 
 
 def converse(*calls: list[Entry]) -> list[Entry]:

@@ -11,7 +11,7 @@ import pytest
 from overspill import Settings
 from overspill.integrations.open_runs import OpenRuns, ResumableRuns
 from overspill.integrations.options import Options
-from overspill.integrations.sessions import Run, Sessions
+from overspill.integrations.sessions import AgentRun, Sessions
 from tests.waiting import list_paths, until
 
 LIMIT = 2
@@ -39,7 +39,7 @@ async def test_a_run_whose_tool_is_running_is_not_closed_for_others(
     go, began, answers = anyio.Event(), anyio.Event(), list[str]()
     runs = kind(make_adapter(tmp_path, background_after=0.05 if background else 60), LIMIT)
 
-    async def find(name: str) -> Run:
+    async def find(name: str) -> AgentRun:
         return await runs.find(name, name) if isinstance(runs, OpenRuns) else runs.resume(name)
 
     async def slow() -> str:
@@ -47,7 +47,7 @@ async def test_a_run_whose_tool_is_running_is_not_closed_for_others(
         await go.wait()
         return "done"
 
-    async def call(run: Run, tool: Callable[[], object]) -> None:
+    async def call(run: AgentRun, tool: Callable[[], object]) -> None:
         answers.append((await run.call("tool", {}, tool)).text)
 
     busy = await find("busy")

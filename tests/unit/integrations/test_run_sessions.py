@@ -14,7 +14,7 @@ import pytest
 from overspill import ContextBudget, Session, Settings, SyncSession
 from overspill.errors import BadRequest, UnknownHandle
 from overspill.integrations.options import Options
-from overspill.integrations.sessions import Run, Sessions
+from overspill.integrations.sessions import AgentRun, Sessions
 from overspill.types import Reply
 from tests.waiting import list_paths, until
 
@@ -29,11 +29,11 @@ def session_files(place: Path) -> list[Path]:
     return [path for path in list_paths(place) if path.name.startswith("session-")]
 
 
-async def dump(run: Run) -> Reply:
+async def dump(run: AgentRun) -> Reply:
     return await run.call("dump", {}, lambda: BIG)
 
 
-async def read(run: Run, reply: Reply) -> str:
+async def read(run: AgentRun, reply: Reply) -> str:
     assert reply.kept is not None
     args = {"id": reply.kept.name, "mode": "slice", "slice": {"lines": "1-1"}}
     return (await run.call("get_tool_output", args, BIG.count)).text
@@ -70,7 +70,7 @@ async def test_runs_of_one_conversation_at_the_same_time_share_a_session(tmp_pat
     runs = [adapter.begin_run("c") for _ in range(5)]
     replies: list[Reply] = []
 
-    async def one(run: Run) -> None:
+    async def one(run: AgentRun) -> None:
         replies.append(await dump(run))
         await run.close()
 

@@ -15,7 +15,7 @@ from readers import BytesReader
 from overspill.agent.file.agent_file import read_agent_file
 from overspill.errors import OverspillError
 from overspill.extraction import report, wrapper
-from overspill.extraction.provenance import Quote, locate
+from overspill.extraction.provenance import ModelQuote, locate
 from overspill.lexical.index import build
 from overspill.lexical.kinds import KINDS
 from overspill.lexical.select import select
@@ -79,7 +79,10 @@ def search(text: str) -> None:
 
 def quote(text: str) -> None:
     lines = text.splitlines()[:50]
-    locate(BytesReader(stored(text)), [*map(Quote, filter(None, lines)), Quote(text[:3000]), Quote(text[5:60].swapcase() or "x")])
+    locate(
+        BytesReader(stored(text)),
+        [*map(ModelQuote, filter(None, lines)), ModelQuote(text[:3000]), ModelQuote(text[5:60].swapcase() or "x")],
+    )
 
 
 def ask_shortener(text: str) -> None:

@@ -10,7 +10,7 @@ from client_files import ALL, CLAUDE_CODE, CLAUDE_CODE_PROJECT, CURSOR, VS_CODE
 
 from overspill.errors import SettingsError
 from overspill.mcp.host_configs import rewriting
-from overspill.mcp.host_configs.rewriting import Outcome
+from overspill.mcp.host_configs.rewriting import RewriteOutcome
 
 LAUNCH = ["/opt/overspill"]
 
@@ -40,7 +40,7 @@ def reason(entry: object, *only: str) -> str:
     return outcome.reason
 
 
-def told(outcomes: tuple[Outcome, ...]) -> list[tuple[str, str, str]]:
+def told(outcomes: tuple[RewriteOutcome, ...]) -> list[tuple[str, str, str]]:
     return [(outcome.server, outcome.project, outcome.change) for outcome in outcomes]
 
 

@@ -8,7 +8,7 @@ from readers import BytesReader
 
 from overspill.errors import BadRequest
 from overspill.reading import Bound
-from overspill.reading.query import Found, lookup, outline, query
+from overspill.reading.query import QueryAnswer, lookup, outline, query
 
 ROOMY = Bound(12_288)
 STREAMED = 1  # an output with more bytes than this is read as a stream
@@ -16,7 +16,7 @@ SHOP = '{"items": [{"id": 1, "name": "Füller", "a/b": {"~": null}}, {"id": 2, "
 both_ways = pytest.mark.parametrize("largest", [1 << 20, STREAMED], ids=["parsed", "streamed"])
 
 
-def ask(text: str | bytes, expression: Any, bound: Bound = ROOMY, **options: Any) -> Found:
+def ask(text: str | bytes, expression: Any, bound: Bound = ROOMY, **options: Any) -> QueryAnswer:
     return query(
         BytesReader(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text), expression, bound, **options
     )
@@ -45,7 +45,7 @@ def refusal(text: str | bytes, expression: Any, **options: Any) -> str:
     ],
 )
 def test_a_pointer_leads_to_its_value(pointer: str, expected: str, largest: int) -> None:
-    assert ask(SHOP, pointer, largest=largest) == Found(expected, whole=True)
+    assert ask(SHOP, pointer, largest=largest) == QueryAnswer(expected, whole=True)
 
 
 @both_ways
@@ -80,8 +80,8 @@ def test_only_some_of_many_keys_are_named(largest: int) -> None:
 def test_a_pointer_goes_on_inside_a_string_that_holds_json(largest: int) -> None:
     inner = json.dumps({"rows": [1, {"deep": json.dumps([True])}]})
     text = json.dumps({"result": inner})
-    assert ask(text, "/result/rows/1/deep/0", largest=largest) == Found("true", whole=True, expanded=True)
-    assert ask(text, "/result", largest=largest) == Found(inner, whole=True)
+    assert ask(text, "/result/rows/1/deep/0", largest=largest) == QueryAnswer("true", whole=True, expanded=True)
+    assert ask(text, "/result", largest=largest) == QueryAnswer(inner, whole=True)
     assert ask(json.dumps(json.dumps(inner)), "/rows/0", largest=largest).text == "1"
 
 
@@ -131,7 +131,7 @@ def test_numbers_are_numbers_to_expressions() -> None:
 
 
 def test_an_expression_is_jmespath() -> None:
-    assert ask(SHOP, "items[].id") == Found("[1,2]", whole=True)
+    assert ask(SHOP, "items[].id") == QueryAnswer("[1,2]", whole=True)
     assert ask(SHOP, "{count: length(items), none: missing}").text == '{"count":2,"none":null}'
     assert ask(SHOP, "missing").text == "null"
     assert ask(SHOP, "items[0].missing[]").text == "null"
@@ -142,13 +142,13 @@ def test_an_expression_is_jmespath() -> None:
 def test_an_expression_sees_into_strings_when_it_finds_nothing_else() -> None:
     inner = json.dumps({"items": [{"id": 7}]})
     wrapped = json.dumps({"result": inner, "ok": True, "list": ["{not json", "x"]})
-    assert ask(wrapped, "result.items[0].id") == Found("7", whole=True, expanded=True)
-    assert ask(wrapped, "items[0].id") == Found("7", whole=True, expanded=True)
-    assert ask(wrapped, "length(items)") == Found("1", whole=True, expanded=True)
-    assert ask(wrapped, "result") == Found(inner, whole=True)
-    assert ask(json.dumps(inner), "items[].id") == Found("[7]", whole=True, expanded=True)
-    assert ask(json.dumps([inner]), "[0].items[].id") == Found("[7]", whole=True, expanded=True)
-    assert ask(wrapped, "nothing") == Found("null", whole=True)
+    assert ask(wrapped, "result.items[0].id") == QueryAnswer("7", whole=True, expanded=True)
+    assert ask(wrapped, "items[0].id") == QueryAnswer("7", whole=True, expanded=True)
+    assert ask(wrapped, "length(items)") == QueryAnswer("1", whole=True, expanded=True)
+    assert ask(wrapped, "result") == QueryAnswer(inner, whole=True)
+    assert ask(json.dumps(inner), "items[].id") == QueryAnswer("[7]", whole=True, expanded=True)
+    assert ask(json.dumps([inner]), "[0].items[].id") == QueryAnswer("[7]", whole=True, expanded=True)
+    assert ask(wrapped, "nothing") == QueryAnswer("null", whole=True)
 
 
 def test_two_wrapped_strings_are_not_guessed_between() -> None:
@@ -219,11 +219,11 @@ def test_very_deep_json_inside_a_string_stays_a_string() -> None:
 def test_a_string_over_the_bound_is_continued() -> None:
     text = json.dumps({"log": "é" * 30})
     first = ask(text, "/log", Bound(21))
-    assert first == Found("é" * 10, whole=False, next=10)
-    assert ask(text, "log", Bound(41), start=10) == Found("é" * 20, whole=False)
-    assert ask(text, "log", Bound(1)) == Found("é", whole=False, next=1)
+    assert first == QueryAnswer("é" * 10, whole=False, next=10)
+    assert ask(text, "log", Bound(41), start=10) == QueryAnswer("é" * 20, whole=False)
+    assert ask(text, "log", Bound(1)) == QueryAnswer("é", whole=False, next=1)
     assert refusal(text, "/log", start=30) == "from 30 is past the end: the text has 30 characters."
-    assert ask('{"a": ""}', "a") == Found("", whole=True)
+    assert ask('{"a": ""}', "a") == QueryAnswer("", whole=True)
 
 
 def test_only_a_text_can_be_continued() -> None:
@@ -240,7 +240,7 @@ def test_an_example_has_no_words_of_the_output_but_a_plain_key() -> None:
 
 def test_a_value_over_the_bound_is_outlined() -> None:
     text = json.dumps({"data": {"rows": [{"id": number, "tag": "x" * 100} for number in range(1000)], "ok": True}})
-    assert ask(text, "/data", Bound(400)) == Found(
+    assert ask(text, "/data", Bound(400)) == QueryAnswer(
         "object with 2 keys\n"
         "- rows: array of 1,000, the first: object with 2 keys\n"
         "  - id: 0\n"
@@ -253,7 +253,7 @@ def test_a_value_over_the_bound_is_outlined() -> None:
     assert (rows.text, rows.note) == ("array of 1,000, the first: object with 2 keys", f"{LARGER}, such as data.rows | [0]")
     assert ask(text, "data", Bound(400)).note.endswith('such as data | "rows"')
     assert ask(text, "#/data/rows", Bound(150)).note.endswith("such as /data/rows/0")
-    assert ask(text, "data", Bound(30)) == Found("object with 2 keys", whole=False)
+    assert ask(text, "data", Bound(30)) == QueryAnswer("object with 2 keys", whole=False)
     assert ask(text, "data", Bound(10, chars=6)).text == "object"
 
 

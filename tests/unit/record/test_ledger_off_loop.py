@@ -46,9 +46,7 @@ def journal() -> SlowJournal:
 
 @pytest.fixture
 def ledger(journal: SlowJournal) -> Ledger:
-    ledger = Ledger("a session", journal.write, journal.read)
-    ledger.is_off_loop = True
-    return ledger
+    return Ledger("a session", journal.write, journal.read, is_off_loop=True)
 
 
 def test_recording_waits_for_no_write_and_says_when_it_is_settled(ledger: Ledger, journal: SlowJournal):

@@ -28,6 +28,7 @@ from overspill.retrieval.definitions import (
 from overspill.settings import Settings
 from overspill.settings.keys import PresetName
 from overspill.text import tokens
+from overspill.wording import DOCUMENT
 
 PARAMETERS = {
     "type": "object",
@@ -67,7 +68,7 @@ NAMED = {"name": "tool_output", "description": "Extract information from a store
     ],
 )
 def test_the_documents_tool_output_in_every_format(format: Format, expected: dict[str, Any]):
-    assert definition("tool_output", format, follows_document=True) == expected
+    assert definition("tool_output", format, DOCUMENT) == expected
 
 
 @pytest.mark.parametrize(("preset", "has_focused"), [("overspill", True), ("tool_output", False), ("slow", False)])
@@ -128,7 +129,7 @@ AS_SENT = {
 @pytest.mark.parametrize("name", TOOLS)
 def test_a_definition_is_the_same_to_the_byte_in_every_version(name: str):
     """Providers cache a request by its first bytes, and those are the tools."""
-    assert json.dumps(definition(name, "jsonschema", follows_document=True)) == AS_SENT[name]
+    assert json.dumps(definition(name, "jsonschema", DOCUMENT)) == AS_SENT[name]
 
 
 @pytest.mark.promise("cache-safe")
@@ -158,8 +159,8 @@ def test_every_argument_has_a_description(name: str):
 
 
 def test_a_host_may_change_its_copy_of_a_definition():
-    definition("tool_output", "mcp", follows_document=True)["inputSchema"]["properties"].clear()
-    assert definition("tool_output", "mcp", follows_document=True)["inputSchema"] == PARAMETERS
+    definition("tool_output", "mcp", DOCUMENT)["inputSchema"]["properties"].clear()
+    assert definition("tool_output", "mcp", DOCUMENT)["inputSchema"] == PARAMETERS
 
 
 def test_the_four_tools():

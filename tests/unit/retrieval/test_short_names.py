@@ -112,8 +112,7 @@ def test_a_name_that_is_taken_makes_the_next_one_longer():
 
 def test_no_name_of_the_family_is_given_again():
     one, two = with_equal_names()
-    names = OutputNames()
-    names.avoid(lambda: [handles.name(one)])
+    names = OutputNames(lambda: [handles.name(one)])
     assert names.give(two) != handles.name(one)
 
 

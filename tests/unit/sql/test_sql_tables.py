@@ -17,7 +17,7 @@ from linear import is_linear
 from overspill.errors import BadRequest
 from overspill.sql import loading
 from overspill.sql.library import MAX_MEMORY_BYTES, Source, SqlLibrary
-from overspill.sql.protocol import Loaded, LoadRequest
+from overspill.sql.protocol import LoadedTables, LoadRequest
 from overspill.sql.tables.elements import find_elements
 from overspill.sql.tables.table import MAX_TABLES, Found, make_unique
 from overspill.store.readers import BytesReader
@@ -25,7 +25,7 @@ from overspill.store.readers import BytesReader
 pytestmark = needs("duckdb", "sql")
 
 
-def load_all(text: str | bytes, kind: str = "") -> Loaded:
+def load_all(text: str | bytes, kind: str = "") -> LoadedTables:
     """Loads in this process, where mistakes show."""
     with TemporaryDirectory() as folder:
         source = Path(folder, "source")

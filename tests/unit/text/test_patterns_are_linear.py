@@ -22,7 +22,7 @@ from linear import is_linear, seconds
 
 import overspill
 from overspill.extraction import wrapper
-from overspill.integrations.missing import MissingFramework
+from overspill.integrations.options import MissingFramework
 from overspill.lexical.reading import NEVER_IN_UTF8, escaped_words
 from overspill.lexical.signals.verdict import compile_beginnings
 

@@ -36,12 +36,12 @@ def test_every_next_step_is_one_command_whatever_the_output_chose():
 
 
 def test_other_messages_name_commands_too():
-    assert f"To see it again, call overspill get {NAME}." in wording.repeated_output(KEPT, "make", AT_A_SHELL, short=True)
+    assert f"To see it again, call overspill get {NAME}." in wording.OVERSPILL.repeated_output(KEPT, "make", AT_A_SHELL)
     binary = replace(KEPT, media="binary")
-    shown = wording.binary_message(binary, "Gzip data", AT_A_SHELL, has_text=True, short=True)
+    shown = wording.OVERSPILL.binary_message(binary, "Gzip data", AT_A_SHELL, has_text=True)
     assert f"Search the text in it with overspill get {NAME} --ask 'what to extract'." in shown
     assert f"Read its bytes with overspill get {NAME} --bytes 0-999." in shown
-    incomplete = wording.incomplete_output(KEPT, 99_999, "the disk is full.", AT_A_SHELL, short=True)
+    incomplete = wording.OVERSPILL.incomplete_output(KEPT, 99_999, "the disk is full.", AT_A_SHELL)
     assert f"Read what was saved with overspill get {NAME} --lines 1-100." in incomplete
 
 

@@ -75,8 +75,8 @@ def test_the_message_of_the_default_preset_is_short_and_names_what_is_offered(of
 )
 def test_a_repeated_output_is_named(offered: Sequence[str], way: str):
     facts = f"before, stored as {NAME} (45678 bytes, 1234 lines, 8900 tokens).\nTo see it again, call {way}."
-    assert wording.repeated_output(KEPT, KEPT.source, offered, short=True) == f"Same output as {facts}"
-    assert wording.repeated_output(KEPT, "other", offered, short=True) == f"Same output as read_file: a.txt gave {facts}"
+    assert wording.OVERSPILL.repeated_output(KEPT, KEPT.source, offered) == f"Same output as {facts}"
+    assert wording.OVERSPILL.repeated_output(KEPT, "other", offered) == f"Same output as read_file: a.txt gave {facts}"
 
 
 def test_an_image_is_described_and_named():
@@ -174,13 +174,13 @@ def test_binary_output():
         f"Image image/png (46 KB) is stored but not shown, because it is not text.\n[Artifact: {ID}] read_file: a.txt (46 KB)"
     )
     kept = replace(KEPT, media="binary")
-    assert wording.binary_message(kept, "Image image/png", ["get_artifact"]) == (
+    assert wording.DOCUMENT.binary_message(kept, "Image image/png", ["get_artifact"]) == (
         f'{message}\nRead its bytes with get_artifact(id="{ID}", bytes="0-999").'
     )
-    assert wording.binary_message(kept, "Image image/png", ["tool_output", "get_tool_output"]) == (
+    assert wording.DOCUMENT.binary_message(kept, "Image image/png", ["tool_output", "get_tool_output"]) == (
         f'{message}\nRead its bytes with get_tool_output(id="{ID}", mode="slice", slice={{"start": 0, "length": 1000}}).'
     )
-    assert wording.binary_message(kept, "Image image/png", ["tool_output"]) == message
+    assert wording.DOCUMENT.binary_message(kept, "Image image/png", ["tool_output"]) == message
 
 
 def test_binary_output_with_text_in_it():
@@ -188,14 +188,14 @@ def test_binary_output_with_text_in_it():
         f"Gzip data (46 KB) is stored but not shown, because it is not plain text.\n[Artifact: {ID}] read_file: a.txt (46 KB)"
     )
     kept = replace(KEPT, media="binary")
-    assert wording.binary_message(kept, "Gzip data", ["get_artifact"], has_text=True) == (
+    assert wording.DOCUMENT.binary_message(kept, "Gzip data", ["get_artifact"], has_text=True) == (
         f'{message}\nRead its bytes with get_artifact(id="{ID}", bytes="0-999").'
     )
-    assert wording.binary_message(kept, "Gzip data", ["get_tool_output"], has_text=True) == (
+    assert wording.DOCUMENT.binary_message(kept, "Gzip data", ["get_tool_output"], has_text=True) == (
         f'{message}\nSearch the text in it with get_tool_output(id="{ID}", mode="grep", pattern="what to find").'
         f'\nRead its bytes with get_tool_output(id="{ID}", mode="slice", slice={{"start": 0, "length": 1000}}).'
     )
-    assert wording.binary_message(kept, "Gzip data", ["tool_output"], has_text=True) == (
+    assert wording.DOCUMENT.binary_message(kept, "Gzip data", ["tool_output"], has_text=True) == (
         f'{message}\nSearch the text in it with tool_output(handle = "{HANDLE}", extract = "what to extract").'
     )
 
@@ -212,7 +212,7 @@ def test_decoded_text():
 def test_the_model_reads_what_was_not_saved_and_what_to_do():
     saved = "[The output has 99,999 bytes. Only the first 45,678 were saved: the disk is full."
     assert [
-        wording.incomplete_output(KEPT, 99999, "the disk is full.", [tool])
+        wording.DOCUMENT.incomplete_output(KEPT, 99999, "the disk is full.", [tool])
         for tool in ("tool_output", "get_tool_output", "get_artifact")
     ] == [
         f"{saved} Read what was saved with {call}. For the rest, call the tool again and ask for less.]"
@@ -222,10 +222,10 @@ def test_the_model_reads_what_was_not_saved_and_what_to_do():
             f'get_artifact(id="{ID}", lines="1-100")',
         )
     ]
-    assert wording.incomplete_output(KEPT, 99999, "the disk is full.", []) == (
+    assert wording.DOCUMENT.incomplete_output(KEPT, 99999, "the disk is full.", []) == (
         f"{saved} For the rest, call the tool again and ask for less.]"
     )
-    assert wording.incomplete_output(None, 99999, "the disk is full.", []) == (
+    assert wording.DOCUMENT.incomplete_output(None, 99999, "the disk is full.", []) == (
         "[The output has 99,999 bytes. None of it was saved: the disk is full. "
         "The part that is not shown above is lost. Call the tool again and ask for less.]"
     )
@@ -249,11 +249,14 @@ def test_the_model_reads_what_was_not_saved_and_what_to_do():
     ],
 )
 def test_failed_retrievals_are_worded_for_their_tool(tool: str, error: Exception, text: str):
-    assert wording.retrieval_failure(tool, "x", error) == text
+    assert wording.retrieval_failure(tool, "x", error, wording.OVERSPILL.expired) == text
 
 
 def test_presets_that_follow_a_document_keep_its_words_for_an_expired_output():
-    assert wording.retrieval_failure("get_tool_output", "x", ExpiredHandle("x", "read_log"), brief=True) == "Tool output expired"
+    assert (
+        wording.retrieval_failure("get_tool_output", "x", ExpiredHandle("x", "read_log"), wording.DOCUMENT.expired)
+        == "Tool output expired"
+    )
 
 
 RUNNING = JobStatus("a1", "fetcher", "running", 7.2)

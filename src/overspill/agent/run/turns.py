@@ -17,7 +17,7 @@ from overspill.agent.run.control import RunControl
 from overspill.agent.run.models import AgentParts
 from overspill.agent.run.router import ToolRouter
 from overspill.errors import BadRequest
-from overspill.models.conversation import Step, take_step
+from overspill.models.conversation import ModelStep, take_step
 from overspill.models.protocol import Message, Request
 from overspill.record.events import TurnOpened, now_ms
 from overspill.session.session import Session
@@ -101,8 +101,7 @@ class Turns:
         return request, final
 
     def _request(self, final: str) -> Request:
-        follows_document = self._session.settings.follows_document
-        request = self._build_request(final, alone=bool(final) and follows_document)
+        request = self._build_request(final, alone=bool(final) and self._session.settings.wording.reports_alone)
         if final and not self._guard.has_room_for(request):
             return self._build_request(final, alone=True)  # a broken prompt cache is better than no report
         return request
@@ -136,7 +135,7 @@ class Turns:
         said = Message("assistant", self._asking.said)
         return await self._router.run_calls(calls, self._asking.model, [*self.messages, said])
 
-    def _record_step(self, taken: Step) -> None:
+    def _record_step(self, taken: ModelStep) -> None:
         response, answers = taken.response, taken.messages[1:]
         for call, answer in zip(response.calls, answers, strict=True):
             self._router.record_refused(call, answer.text)

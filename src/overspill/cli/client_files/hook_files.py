@@ -40,7 +40,7 @@ class HookFiles(Struct, frozen=True):
         return server or self.place.find_hook(self.text(self.hooks), str(self.hooks))[:-2]
 
 
-class Plan(Struct, frozen=True):
+class HookPlan(Struct, frozen=True):
     """The new text of each file. A file whose text is empty is removed."""
 
     files: HookFiles
@@ -71,16 +71,16 @@ def find_hook_files(given: str) -> HookFiles | None:
     return HookFiles(given, client, client.hooks, servers, hooks, found)
 
 
-def plan_wrap(at: HookFiles, launch: Sequence[str], only: Sequence[str]) -> Plan:
+def plan_wrap(at: HookFiles, launch: Sequence[str], only: Sequence[str]) -> HookPlan:
     texts = {path: at.text(path) for path in (at.servers, at.hooks)}
     texts[at.servers] = at.place.add_server(texts[at.servers], str(at.servers), launch)
     result = rewriting.wrap(texts[at.servers], str(at.servers), launch, only, at.client.dialect)
     texts[at.servers] = result.text
     texts[at.hooks] = at.place.add_hook(texts[at.hooks], str(at.hooks), launch)
-    return Plan(at, result, texts)
+    return HookPlan(at, result, texts)
 
 
-def plan_unwrap(at: HookFiles) -> Plan:
+def plan_unwrap(at: HookFiles) -> HookPlan:
     texts = {path: at.text(path) for path in (at.servers, at.hooks)}
     backups = {path: file.read_backups() for path, file in at.found.items()}
     launch = at.launch
@@ -95,10 +95,10 @@ def plan_unwrap(at: HookFiles) -> Plan:
         texts[path] = next(
             (old for old in (*backups[path], "") if _wrap_again(at, path, old, launch, named) == at.text(path)), texts[path]
         )
-    return Plan(at, result, texts)
+    return HookPlan(at, result, texts)
 
 
-def write(plan: Plan, *, is_undo: bool) -> dict[Path, Path | None]:
+def write(plan: HookPlan, *, is_undo: bool) -> dict[Path, Path | None]:
     """Write all files or none. Returns the changed files with their backups, if they have one."""
     copies: dict[Path, Path | None] = {}
     now = datetime.now(UTC)

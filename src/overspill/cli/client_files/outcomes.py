@@ -8,22 +8,22 @@ from typing import Any
 
 from overspill.mcp.host_configs import display, entries, rewriting
 from overspill.mcp.host_configs.files import ClientFile
-from overspill.mcp.host_configs.rewriting import Outcome
+from overspill.mcp.host_configs.rewriting import RewriteOutcome
 
 _UNREMARKABLE = {rewriting.NOT_WRAPPED, entries.OWN_SERVER}
 
 
-def name_server(outcome: Outcome) -> str:
+def name_server(outcome: RewriteOutcome) -> str:
     return f"{outcome.server} (project {outcome.project})" if outcome.project else outcome.server
 
 
-def describe_skipped(outcomes: Sequence[Outcome]) -> list[str]:
+def describe_skipped(outcomes: Sequence[RewriteOutcome]) -> list[str]:
     skipped = [outcome for outcome in outcomes if outcome.change == "none" and outcome.reason not in _UNREMARKABLE]
     lines = [f"  {name_server(outcome)}: {outcome.reason}." for outcome in skipped]
     return ["Not changed:", *lines] if lines else []
 
 
-def describe_changed(outcomes: Sequence[Outcome]) -> list[str]:
+def describe_changed(outcomes: Sequence[RewriteOutcome]) -> list[str]:
     changed = _select_changed(outcomes)
     if not changed:
         return []
@@ -31,7 +31,7 @@ def describe_changed(outcomes: Sequence[Outcome]) -> list[str]:
     return [f"These servers {now} through Overspill:", *(f"  {name_server(outcome)}" for outcome in changed)]
 
 
-def render_changes(outcomes: Sequence[Outcome]) -> list[str]:
+def render_changes(outcomes: Sequence[RewriteOutcome]) -> list[str]:
     """What would change, for --print."""
     changes = [line for outcome in _select_changed(outcomes) for line in (name_server(outcome), *display.diff_entry(outcome), "")]
     return [*changes, *describe_skipped(outcomes), "Nothing was written."]
@@ -44,10 +44,10 @@ def describe_file(file: ClientFile, copy: Path | None) -> list[str]:
     return [f"Changed {file.path}.{link}", original if copy else "It is as it was before, so the copies of it are removed."]
 
 
-def list_facts(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+def list_facts(outcomes: Sequence[RewriteOutcome]) -> list[dict[str, Any]]:
     keys = ("server", "project", "change", "reason")
     return [{key: getattr(outcome, key) for key in keys} for outcome in outcomes]
 
 
-def _select_changed(outcomes: Sequence[Outcome]) -> list[Outcome]:
+def _select_changed(outcomes: Sequence[RewriteOutcome]) -> list[RewriteOutcome]:
     return [outcome for outcome in outcomes if outcome.change != "none"]

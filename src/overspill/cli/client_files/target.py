@@ -17,7 +17,7 @@ from overspill.errors import OverspillError, SettingsError
 from overspill.mcp.host_configs import clients as places
 from overspill.mcp.host_configs import files
 from overspill.mcp.host_configs.clients import Client
-from overspill.mcp.host_configs.dialects import Dialect, guess_dialect
+from overspill.mcp.host_configs.dialects import ConfigDialect, guess_dialect
 from overspill.mcp.host_configs.files import ClientFile
 from overspill.settings.files import file_exists
 from overspill.text.humanize import suggest_nearest
@@ -31,7 +31,7 @@ class Target(Struct, frozen=True):
     client: Client | None
 
     @property
-    def dialect(self) -> Dialect:
+    def dialect(self) -> ConfigDialect:
         return self.client.dialect if self.client else guess_dialect(self.file.path)
 
 

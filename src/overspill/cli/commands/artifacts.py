@@ -58,7 +58,8 @@ def list_(as_json: bool, as_lines: bool, **options: Any) -> None:
         ]  # fmt: skip
         columns = ("ID", "Name", "Size", "Lines", "Source", "Server", "Stored", "Session")
         # A terminal has no room for both, and gets the one that messages show.
-        id, unseen = ("ID", "Name") if settings.follows_document else ("Name", "ID")
+        id = settings.wording.id_column
+        unseen = "Name" if id == "ID" else "ID"
         tables.print_table("Session Artifacts", columns, rows, numbers=("Size", "Lines"), id=id, unseen=unseen)
 
 

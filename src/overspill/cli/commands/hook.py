@@ -9,9 +9,8 @@ from pathlib import Path
 import click
 
 from overspill.cli.stderr import inform
-from overspill.hooks.shapes import CLIENTS, MAX_EVENT_BYTES, SMALL_EVENT_BYTES, Client, Unusable, decode, find_text
+from overspill.hooks.shapes import HOOKS, MAX_EVENT_BYTES, SMALL_EVENT_BYTES, Client, Unusable, decode, find_text
 
-_PROJECT_VARIABLES = {"claude-code": "CLAUDE_PROJECT_DIR", "gemini-cli": "GEMINI_PROJECT_DIR"}
 SETTINGS_FILES = (".overspill.yaml", ".overspill.yml", ".overspill.json")
 
 
@@ -33,16 +32,16 @@ def hook(client: tuple[str, ...]) -> None:
         sys.stdout.buffer.write(answer)
 
 
-def project_of(client: str) -> str:
+def project_of(client: Client) -> str:
     """The folder of the project, which a client tells in a variable, or else where it started us."""
-    return os.environ.get(_PROJECT_VARIABLES[client]) or os.getcwd()
+    return os.environ.get(HOOKS[client].project_variable) or os.getcwd()
 
 
 def _check(given: tuple[str, ...]) -> Client:
-    for client in CLIENTS:
+    for client in HOOKS:
         if given == (client,):
             return client
-    raise Unusable(f"`overspill hook` takes one of {', '.join(CLIENTS)}")
+    raise Unusable(f"`overspill hook` takes one of {', '.join(HOOKS)}")
 
 
 def _answer(client: Client) -> bytes:

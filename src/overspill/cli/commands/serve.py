@@ -8,11 +8,11 @@ import click
 
 from overspill.cli.commands.hook import project_of
 from overspill.cli.stderr import lacks_mcp
-from overspill.hooks.shapes import CLIENTS, Client
+from overspill.hooks.shapes import HOOKS, Client
 
 
 @click.command()
-@click.argument("client", type=click.Choice(CLIENTS))
+@click.argument("client", type=click.Choice(tuple(HOOKS)))
 def serve(client: Client) -> None:
     """Serve the tools that read what `overspill hook` has stored, over MCP on standard input and output.
 

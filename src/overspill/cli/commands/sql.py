@@ -19,7 +19,7 @@ from overspill.errors import BadRequest
 from overspill.sql.answers import SqlAnswer, explain_failure, read_answer, spell_cell
 from overspill.sql.files import name_tables, open_file, open_stream
 from overspill.sql.library import QueryResult, Source, SqlLibrary
-from overspill.sql.protocol import Loaded
+from overspill.sql.protocol import LoadedTables
 from overspill.text.humanize import count_noun, escape_invisible
 
 _MIN_CHARS_OF_A_COLUMN = 8
@@ -79,7 +79,7 @@ def _open(files: list[Path]) -> Mapping[str, Source]:
     return sources
 
 
-def _check(source: Source, found: Loaded) -> None:
+def _check(source: Source, found: LoadedTables) -> None:
     if found.kind == "empty":
         raise BadRequest(f"{source.label} is empty.")
     if not found.tables:

@@ -19,7 +19,7 @@ from overspill.cli.client_files.target import Target, clients, complete_clients,
 from overspill.cli.commands.wrap_hooks import unwrap_hooks, wrap_hooks
 from overspill.cli.stderr import warn
 from overspill.errors import BadRequest, OverspillError
-from overspill.mcp.host_configs import display, pasting, rewriting
+from overspill.mcp.host_configs import display, rewriting
 from overspill.mcp.host_configs.rewriting import Rewriting
 from overspill.text.humanize import escape_line
 
@@ -74,7 +74,7 @@ def wrap(
         result = wrap_hooks(file, launch, servers, dry=dry, as_json=as_json).servers
     else:
         target = find_target(file)
-        result = pasting.wrap(target.file.text, str(target.file.given), launch, servers, target.dialect)
+        result = display.wrap(target.file.text, str(target.file.given), launch, servers, target.dialect)
         _finish(target, result, dry, as_json)
     refused = any(outcome.change == "none" and outcome.reason != rewriting.ALREADY_WRAPPED for outcome in result.outcomes)
     sys.exit(1 if servers and refused else 0)
@@ -105,7 +105,7 @@ def _wrap_all(launch: Sequence[str], *, dry: bool, ask: bool) -> None:
     changed: list[tuple[Target, Rewriting]] = []
     for target in find_installed():
         try:
-            result = pasting.wrap(target.file.text, str(target.file.given), launch, (), target.dialect)
+            result = display.wrap(target.file.text, str(target.file.given), launch, (), target.dialect)
         except OverspillError as problem:
             warn(f"{problem} Skipping it.")
             continue

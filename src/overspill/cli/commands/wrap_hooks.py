@@ -9,14 +9,14 @@ from pathlib import Path
 import click
 
 from overspill.cli import output
-from overspill.cli.client_files.hook_files import Plan, find_hook_files, plan_unwrap, plan_wrap, write
+from overspill.cli.client_files.hook_files import HookPlan, find_hook_files, plan_unwrap, plan_wrap, write
 from overspill.cli.client_files.outcomes import describe_changed, describe_file, describe_skipped, list_facts, render_changes
 from overspill.cli.client_files.target import clients
 from overspill.errors import BadRequest
 from overspill.text.humanize import escape_line
 
 
-def wrap_hooks(file: str, launch: Sequence[str], only: Sequence[str], *, dry: bool, as_json: bool) -> Plan:
+def wrap_hooks(file: str, launch: Sequence[str], only: Sequence[str], *, dry: bool, as_json: bool) -> HookPlan:
     found = find_hook_files(file)
     if found is None:
         able = [name for name, client in clients().items() if client.hooks]
@@ -26,7 +26,7 @@ def wrap_hooks(file: str, launch: Sequence[str], only: Sequence[str], *, dry: bo
     return plan
 
 
-def unwrap_hooks(file: str, *, dry: bool, as_json: bool) -> Plan | None:
+def unwrap_hooks(file: str, *, dry: bool, as_json: bool) -> HookPlan | None:
     """None if there is no hook and no server of ours, so that there is nothing to undo here."""
     found = find_hook_files(file)
     if found is None or not found.launch:
@@ -36,7 +36,7 @@ def unwrap_hooks(file: str, *, dry: bool, as_json: bool) -> Plan | None:
     return plan
 
 
-def _finish(plan: Plan, *, is_undo: bool, dry: bool, as_json: bool) -> None:
+def _finish(plan: HookPlan, *, is_undo: bool, dry: bool, as_json: bool) -> None:
     copies = {} if dry else write(plan, is_undo=is_undo)
     if as_json:
         output.print_json(_describe_facts(plan, copies))
@@ -46,7 +46,7 @@ def _finish(plan: Plan, *, is_undo: bool, dry: bool, as_json: bool) -> None:
         click.echo(escape_line(line))
 
 
-def _describe_facts(plan: Plan, copies: Mapping[Path, Path | None]) -> dict[str, object]:
+def _describe_facts(plan: HookPlan, copies: Mapping[Path, Path | None]) -> dict[str, object]:
     def describe_file(path: Path) -> dict[str, object]:
         copy = copies.get(path)
         return {"file": str(path), "written": path in copies, "copy": str(copy) if copy else None}
@@ -56,7 +56,7 @@ def _describe_facts(plan: Plan, copies: Mapping[Path, Path | None]) -> dict[str,
     return {**describe_file(at.servers), "client": at.client.name, "servers": servers, "hooks": describe_file(at.hooks)}
 
 
-def _render(plan: Plan, *, is_undo: bool) -> list[str]:
+def _render(plan: HookPlan, *, is_undo: bool) -> list[str]:
     """Our own entries, and not the lines of the file that they are on, which may hold secrets."""
     at, sign = plan.files, "-" if is_undo else "+"
     hook, server = ((at.text(path) if is_undo else plan.texts[path]) for path in (at.hooks, at.servers))
@@ -69,7 +69,7 @@ def _render(plan: Plan, *, is_undo: bool) -> list[str]:
     return [*lines, *render_changes(plan.servers.outcomes)]
 
 
-def _describe(plan: Plan, copies: Mapping[Path, Path | None], *, is_undo: bool) -> list[str]:
+def _describe(plan: HookPlan, copies: Mapping[Path, Path | None], *, is_undo: bool) -> list[str]:
     at, outcomes = plan.files, plan.servers.outcomes
     if not copies:
         return [*describe_skipped(outcomes), f"Nothing to change: the hook and the server of {at.client.title} are there."]
@@ -89,7 +89,7 @@ def _describe(plan: Plan, copies: Mapping[Path, Path | None], *, is_undo: bool) 
     ]
 
 
-def _describe_file(plan: Plan, path: Path, copy: Path | None) -> list[str]:
+def _describe_file(plan: HookPlan, path: Path, copy: Path | None) -> list[str]:
     if not plan.texts[path]:
         return [f"Removed {path}, which Overspill had made."]
     if path not in plan.files.found:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from overspill.mcp.host_configs.dialects import CLINE, CODEX, GEMINI_CLI, GOOSE, OPENCODE, USUAL, WINDSURF, ZED, Dialect
+from overspill.mcp.host_configs.dialects import CLINE, CODEX, GEMINI_CLI, GOOSE, OPENCODE, USUAL, WINDSURF, ZED, ConfigDialect
 from overspill.mcp.host_configs.own_entries import HookPlace
 
 
@@ -20,7 +20,7 @@ class Client(Struct, frozen=True):
     file: Path
     project_file: str
     restart: str
-    dialect: Dialect = USUAL
+    dialect: ConfigDialect = USUAL
     hooks: HookPlace | None = None
     """Where its hooks are, if it lets a hook replace what a built-in tool returns."""
 

@@ -22,7 +22,7 @@ Format: TypeAlias = Literal["json", "toml", "yaml"]
 _USUAL = ("command", "args", "env", "url", "headers", "type")
 
 
-class Dialect(Struct, frozen=True, kw_only=True):
+class ConfigDialect(Struct, frozen=True, kw_only=True):
     """An empty one is what most clients read."""
 
     format: Format = "json"
@@ -69,23 +69,25 @@ class Dialect(Struct, frozen=True, kw_only=True):
         return {back.get(key, key): value for key, value in entry.items()}
 
 
-USUAL = Dialect()
-WINDSURF = Dialect(keys={"serverUrl": "url"}, has_types=False)
-CLINE = Dialect(untyped_url="sse")
-GEMINI_CLI = Dialect(keys={"httpUrl": "url"}, untyped_url="sse", refusals={"tcp": "it speaks TCP, which the proxy does not"})
-OPENCODE = Dialect(
+USUAL = ConfigDialect()
+WINDSURF = ConfigDialect(keys={"serverUrl": "url"}, has_types=False)
+CLINE = ConfigDialect(untyped_url="sse")
+GEMINI_CLI = ConfigDialect(
+    keys={"httpUrl": "url"}, untyped_url="sse", refusals={"tcp": "it speaks TCP, which the proxy does not"}
+)
+OPENCODE = ConfigDialect(
     tables=("mcp",), keys={"environment": "env"}, types={"local": "stdio", "remote": "http"}, has_command_lists=True
 )
-ZED = Dialect(tables=("context_servers",), has_types=False, refusals={"settings": "an extension of Zed starts it"})
+ZED = ConfigDialect(tables=("context_servers",), has_types=False, refusals={"settings": "an extension of Zed starts it"})
 _FROM_VARIABLES = "Codex fills in its {key}, and the proxy cannot; write http_headers to wrap it"
-CODEX = Dialect(
+CODEX = ConfigDialect(
     format="toml",
     tables=("mcp_servers",),
     keys={"http_headers": "headers"},
     has_types=False,
     refusals={key: _FROM_VARIABLES.format(key=key) for key in ("bearer_token_env_var", "env_http_headers")},
 )
-GOOSE = Dialect(
+GOOSE = ConfigDialect(
     format="yaml",
     tables=("extensions",),
     keys={"cmd": "command", "envs": "env", "uri": "url"},
@@ -94,6 +96,6 @@ GOOSE = Dialect(
 )
 
 
-def guess_dialect(file: Path) -> Dialect:
+def guess_dialect(file: Path) -> ConfigDialect:
     """Of a file whose client is not known by its path."""
     return {".toml": CODEX, ".yaml": GOOSE, ".yml": GOOSE}.get(file.suffix.lower(), USUAL)

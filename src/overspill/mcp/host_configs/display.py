@@ -5,12 +5,16 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from overspill.errors import SettingsError
+from overspill.mcp.host_configs import rewriting
+from overspill.mcp.host_configs.dialects import USUAL, ConfigDialect
 from overspill.mcp.host_configs.entries import may_hold_secret
-from overspill.mcp.host_configs.rewriting import Outcome
+from overspill.mcp.host_configs.opening import UnwritableFile, dump_entry, open_document
+from overspill.mcp.host_configs.rewriting import RewriteOutcome, Rewriting
 from overspill.text import jsonc
 from overspill.text.jsonc import Edit, Node
 
@@ -18,7 +22,7 @@ HIDDEN = '"…"'
 _SECRET_WORDS = re.compile(r"(?i)token|secret|passw|credential|api.?key|auth|bearer|header")
 
 
-def diff_entry(outcome: Outcome) -> list[str]:
+def diff_entry(outcome: RewriteOutcome) -> list[str]:
     """A diff that shows the whole entry."""
     before, after = (mask(text).splitlines() for text in (outcome.before, outcome.after))
     lines = difflib.unified_diff(before, after, n=len(before), lineterm="")
@@ -81,3 +85,29 @@ A server with a URL becomes a command, too. Its headers come from environment va
 
 Leave everything else in an entry (env, cwd and so on) unchanged. Clients with other configurations (TOML, YAML, a form) take
 the same command, arguments and variables. To go back, remove everything up to `--`."""
+
+
+def wrap(text: str, name: str, launch: Sequence[str], only: Sequence[str] = (), dialect: ConfigDialect = USUAL) -> Rewriting:
+    """As `rewriting.wrap`. Of a file that cannot be written, the error has the lines to paste, without secrets."""
+    try:
+        return rewriting.wrap(text, name, launch, only, dialect)
+    except UnwritableFile as problem:
+        outcomes = rewriting.wrap(text, name, launch, only, dialect, is_written=False).outcomes
+        there = open_document(text, name, dialect, is_written=False).entries()
+        lines = [_spell(outcome, there[outcome.server], dialect) for outcome in outcomes if outcome.change == "wrapped"]
+        if not lines:
+            raise
+        shown = "\n".join(lines).rstrip()
+        own = f" Where it says {HIDDEN}, keep your own value." if HIDDEN.strip('"') in shown else ""
+        raise SettingsError(f"{problem} Write these in place of the entries that are there.{own}\n\n{shown}") from None
+
+
+def _spell(outcome: RewriteOutcome, there: Mapping[str, Any], dialect: ConfigDialect) -> str:
+    """Values that stay are taken from the entry that is there: JSON, in which entries are wrapped, has no dates."""
+    entry = dialect.from_usual(jsonc.scan(mask(outcome.after), outcome.server).value)
+    kept = {key: there[key] for key, value in entry.items() if key in there and _to_json(there[key]) == _to_json(value)}
+    return dump_entry({**entry, **kept}, outcome.server, dialect)
+
+
+def _to_json(value: Any) -> str:
+    return json.dumps(value, default=str, sort_keys=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, cast
 
 from overspill.errors import SettingsError
-from overspill.mcp.host_configs.dialects import Dialect
+from overspill.mcp.host_configs.dialects import ConfigDialect
 from overspill.text import jsonc
 from overspill.text.humanize import escape_line
 from overspill.text.jsonc import Edit, Node
@@ -15,7 +15,7 @@ from overspill.text.jsonc import Edit, Node
 _MAX_LISTED_KEYS = 10
 
 
-class Document(Protocol):
+class ConfigDocument(Protocol):
     def entries(self) -> Mapping[str, Mapping[str, Any]]:
         """Plain values. What is not a mapping is left out."""
         ...
@@ -25,7 +25,7 @@ class Document(Protocol):
     def text(self) -> str: ...
 
 
-def missing_table_error(name: str, dialect: Dialect, keys: list[str]) -> SettingsError:
+def missing_table_error(name: str, dialect: ConfigDialect, keys: list[str]) -> SettingsError:
     wanted = " or ".join(dialect.tables)
     return SettingsError(f"{name} has no servers: it has no key {wanted}. Its keys: {list_keys(keys)}.")
 
@@ -36,7 +36,7 @@ def list_keys(keys: Sequence[str]) -> str:
 
 
 class JsonDocument:
-    def __init__(self, text: str, name: str, dialect: Dialect) -> None:
+    def __init__(self, text: str, name: str, dialect: ConfigDialect) -> None:
         self._text = text
         self._edits: list[Edit] = []
         root = jsonc.scan(text, name)
@@ -77,7 +77,7 @@ class JsonDocument:
 class TableDocument:
     """A file whose library changes the mapping of its servers in place."""
 
-    def __init__(self, root: Mapping[str, Any], name: str, dialect: Dialect) -> None:
+    def __init__(self, root: Mapping[str, Any], name: str, dialect: ConfigDialect) -> None:
         self._table: Any = next((root[key] for key in dialect.tables if isinstance(root.get(key), Mapping)), None)
         if self._table is None:
             raise missing_table_error(name, dialect, [str(key) for key in root])

@@ -9,13 +9,13 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
 from overspill.errors import SettingsError
-from overspill.mcp.host_configs.dialects import Dialect
+from overspill.mcp.host_configs.dialects import ConfigDialect
 from overspill.mcp.host_configs.documents import TableDocument
 from overspill.text.humanize import escape_line
 
 
 class TomlDocument(TableDocument):
-    def __init__(self, text: str, name: str, dialect: Dialect) -> None:
+    def __init__(self, text: str, name: str, dialect: ConfigDialect) -> None:
         try:
             self._root: Any = tomlkit.parse(text)
         except (TOMLKitError, RecursionError) as problem:
@@ -26,7 +26,7 @@ class TomlDocument(TableDocument):
         return tomlkit.dumps(self._root)
 
 
-def open_document(text: str, name: str, dialect: Dialect) -> TomlDocument:
+def open_document(text: str, name: str, dialect: ConfigDialect) -> TomlDocument:
     return TomlDocument(text, name, dialect)
 
 

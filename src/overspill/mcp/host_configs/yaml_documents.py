@@ -12,7 +12,7 @@ from ruamel.yaml.error import YAMLError
 from ruamel.yaml.representer import RoundTripRepresenter
 
 from overspill.errors import SettingsError
-from overspill.mcp.host_configs.dialects import Dialect
+from overspill.mcp.host_configs.dialects import ConfigDialect
 from overspill.mcp.host_configs.documents import TableDocument
 
 _UNLIMITED_WIDTH = 1 << 20
@@ -31,7 +31,7 @@ cast("Any", _SpelledNull).add_representer(type(None), _spell_null)
 
 
 class YamlDocument(TableDocument):
-    def __init__(self, text: str, name: str, dialect: Dialect) -> None:
+    def __init__(self, text: str, name: str, dialect: ConfigDialect) -> None:
         self._yaml: Any = YAML()
         self._yaml.preserve_quotes = True
         self._yaml.width = _UNLIMITED_WIDTH
@@ -52,7 +52,7 @@ class YamlDocument(TableDocument):
         return written.getvalue()
 
 
-def open_document(text: str, name: str, dialect: Dialect) -> YamlDocument:
+def open_document(text: str, name: str, dialect: ConfigDialect) -> YamlDocument:
     return YamlDocument(text, name, dialect)
 
 

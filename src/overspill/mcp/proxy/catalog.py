@@ -29,7 +29,8 @@ class Catalog:
         self._servers = servers
         self._prefixes = assign_prefixes(servers) if len(servers) > 1 else dict.fromkeys(servers, "")
         self._session = session
-        self._always = always
+        self.is_steady = always
+        """Whether the retrieval tools are listed from the beginning, and not only once there is something to read."""
         self._known: dict[str, dict[str, Raw]] = {}
         """By server, the tools that it listed last."""
         self._whole: set[str] = set()
@@ -51,7 +52,7 @@ class Catalog:
         return {**result, "tools": shown if "nextCursor" in result else shown + self.list_own()}
 
     def list_own(self) -> list[Raw]:
-        if not self._always and not self._session.has_outputs:
+        if not self.is_steady and not self._session.has_outputs:
             return []
         return [self._define_own(name) for name in offered_tools(self._session.settings)]
 
@@ -136,7 +137,7 @@ class Catalog:
         return name
 
     def _define_own(self, own: str) -> Raw:
-        tool, name = definition(own, "mcp", follows_document=self._session.settings.follows_document), self._own_name(own)
+        tool, name = definition(own, "mcp", self._session.settings.wording), self._own_name(own)
         if name == own:
             return tool
         return {

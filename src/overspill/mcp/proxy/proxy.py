@@ -10,7 +10,7 @@ import mcp_types
 from mcp.server.context import CallNext, HandlerResult
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import validate_mcp_param_headers
-from mcp_types.methods import CLIENT_REQUESTS, SPEC_CLIENT_METHODS
+from mcp_types.methods import CLIENT_REQUESTS, INPUT_REQUIRED_METHODS, SPEC_CLIENT_METHODS
 
 from overspill.errors import ServerError
 from overspill.mcp.client.connection import ClientIdentity, Raw, as_mapping
@@ -20,7 +20,7 @@ from overspill.mcp.proxy.ask_servers import ask_each, has_capability, list_all, 
 from overspill.mcp.proxy.client_request import ClientChannel, ClientRequest, Context
 from overspill.mcp.proxy.served_client import ServedClient
 from overspill.mcp.proxy.tasks import refuse_task
-from overspill.mcp.proxy.versions import INPUT_METHODS, adapt_result
+from overspill.mcp.proxy.versions import adapt_result
 from overspill.record.observers import carry_trace
 
 FindClient: TypeAlias = Callable[[ClientRequest, ClientIdentity], Awaitable[ServedClient]]
@@ -128,8 +128,10 @@ class RequestRouter:
             result = await catalog.extend_page(only, page, first="cursor" not in request.params)
         except ServerError:
             return self._adapt(request, {"tools": await catalog.list()})
+        if catalog.is_steady or not request.is_modern:
+            return result
         # The retrieval tools come and go for this client alone, so nothing may cache the list.
-        return {**result, "ttlMs": 0, "cacheScope": "private"} if request.is_modern else result
+        return {**result, "ttlMs": 0, "cacheScope": "private"}
 
     async def _call_tool(self, request: ClientRequest) -> Raw:
         with carry_trace(request.meta):
@@ -254,7 +256,7 @@ class RequestRouter:
     async def _allow_input(self, request: ClientRequest, server: Server, work: Callable[[], Awaitable[Raw]]) -> Raw:
         """Run `work`, pausing it where an older server asks a client that can answer only between two calls."""
         client = self._client
-        if not request.is_modern or not client.can_be_asked or request.method not in INPUT_METHODS:
+        if not request.is_modern or not client.can_be_asked or request.method not in INPUT_REQUIRED_METHODS:
             return await work()
         if (await wait_for_server(server)).handshake.is_modern:
             return await work()

@@ -7,14 +7,13 @@ from collections.abc import Awaitable, Callable
 import anyio
 import mcp_types
 from mcp.shared.exceptions import MCPError
+from mcp_types.methods import CACHEABLE_METHODS
 
 from overspill.mcp.client.connection import Handshake, Raw, as_mapping
 from overspill.mcp.proxy.client_request import Ask
 
-_CACHEABLE = {"tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/read", "server/discover"}
 _MODERN_KEYS = ("resultType", "ttlMs", "cacheScope")
 _MAX_INPUT_ROUNDS = 10
-INPUT_METHODS = {"tools/call", "prompts/get", "resources/read"}
 
 
 def adapt_result(result: Raw, method: str, *, modern: bool, handshake: Handshake | None = None) -> Raw:
@@ -24,7 +23,7 @@ def adapt_result(result: Raw, method: str, *, modern: bool, handshake: Handshake
     if not modern:
         return {key: value for key, value in result.items() if key not in _MODERN_KEYS}
     stamps: Raw = {"resultType": "complete"}
-    if method in _CACHEABLE and result.get("resultType", "complete") == "complete":
+    if method in CACHEABLE_METHODS and result.get("resultType", "complete") == "complete":
         stamps |= {"ttlMs": 0, "cacheScope": "private"}
     if handshake is not None:
         meta = {mcp_types.SERVER_INFO_META_KEY: handshake.info, **as_mapping(result.get("_meta"))}

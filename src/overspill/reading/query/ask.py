@@ -34,7 +34,7 @@ _MAX_PARSED_BYTES = 64 * 1024 * 1024
 _MAX_QUERY_CHARS = 10_000
 
 
-class Found(Struct, frozen=True):
+class QueryAnswer(Struct, frozen=True):
     """The value as compact JSON, a string without quotes. If that does not fit: an outline, or a piece of the string."""
 
     text: str
@@ -48,7 +48,9 @@ class Found(Struct, frozen=True):
     """For a value that does not fit: that the text is an outline, and how to ask for a part."""
 
 
-def query(reader: Reader, expression: object, bound: Bound, *, start: object = 0, largest: int = _MAX_PARSED_BYTES) -> Found:
+def query(
+    reader: Reader, expression: object, bound: Bound, *, start: object = 0, largest: int = _MAX_PARSED_BYTES
+) -> QueryAnswer:
     """An expression that is empty or begins with / or # is a JSON pointer, any other JMESPath.
 
     `start` continues a string that did not fit.
@@ -64,7 +66,7 @@ def query(reader: Reader, expression: object, bound: Bound, *, start: object = 0
         if begin:
             raise BadRequest(_NOT_A_TEXT.format(kind=describe_kind(value)))
         json = write_within(value, bound)
-        return _outline_within(value, expression, bound, expanded=expanded) if json is None else Found(json, True, expanded)
+        return _outline_within(value, expression, bound, expanded=expanded) if json is None else QueryAnswer(json, True, expanded)
     except RecursionError:
         raise BadRequest(_TOO_DEEP) from None
 
@@ -121,20 +123,20 @@ def _candidates(value: Value) -> Iterator[Value]:
             yield opened[wrapped[0]]
 
 
-def _text(text: str, begin: int, bound: Bound, *, expanded: bool) -> Found:
+def _text(text: str, begin: int, bound: Bound, *, expanded: bool) -> QueryAnswer:
     if begin and begin >= len(text):
         raise BadRequest(_PAST_END.format(start=begin, total=len(text)))
     piece = clip(text[begin:], bound) or text[begin : begin + 1]
     end = begin + len(piece)
-    return Found(piece, len(piece) == len(text), expanded, end if end < len(text) else None)
+    return QueryAnswer(piece, len(piece) == len(text), expanded, end if end < len(text) else None)
 
 
-def _outline_within(value: Value, expression: str, bound: Bound, *, expanded: bool) -> Found:
+def _outline_within(value: Value, expression: str, bound: Bound, *, expanded: bool) -> QueryAnswer:
     note = _LARGER.format(example=_example(value, expression))
     outline = outline_within(value, bound.after(f"\n[{note}]"))
     if outline is None:
-        return Found(clip(describe_kind(value), bound), False, expanded)
-    return Found(outline, False, expanded, note=note)
+        return QueryAnswer(clip(describe_kind(value), bound), False, expanded)
+    return QueryAnswer(outline, False, expanded, note=note)
 
 
 def _example(value: Value, expression: str) -> str:

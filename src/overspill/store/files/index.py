@@ -25,7 +25,7 @@ from overspill.errors import StoreError
 from overspill.store.files import layout, lock
 from overspill.store.files.layout import Directory, Place
 from overspill.store.keep import Measurement
-from overspill.text import own_json
+from overspill.text import lenient_json
 
 if TYPE_CHECKING:
     import sqlite3
@@ -149,7 +149,7 @@ class Index:
 
     def recall(self) -> Measurement | None:
         found = self._read_note(_MEASURED)
-        return None if found is None else own_json.parse(found, Measurement)
+        return None if found is None else lenient_json.parse(found, Measurement)
 
     def note(self, measured: Measurement) -> None:
         data = msgspec.json.encode(measured)

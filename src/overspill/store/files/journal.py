@@ -18,7 +18,7 @@ from overspill.store.files import layout
 from overspill.store.files.failures import explain_failures, to_store_error
 from overspill.store.files.layout import Directory
 from overspill.store.protocols import Retention
-from overspill.text import own_json
+from overspill.text import lenient_json
 
 _MAX_FIRST_LINE_BYTES = 4096  # several times what the longest name needs
 _BLOCK = 1 << 16
@@ -40,7 +40,7 @@ class Opening(Struct, frozen=True, tag_field="event", tag="session"):
     @classmethod
     def parse(cls, session: str, line: bytes) -> Opening:
         """Keep what is damaged or belongs to another session, because it may still be needed."""
-        found = own_json.parse(line, cls)
+        found = lenient_json.parse(line, cls)
         return found if found is not None and found.session == session else cls(session, retention="keep")
 
     @property

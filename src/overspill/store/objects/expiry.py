@@ -14,7 +14,7 @@ from overspill.store.objects.families import map_families, read_opening
 from overspill.store.objects.names import Names
 from overspill.store.objects.output import USED, Parts, folder
 from overspill.store.objects.run import Run
-from overspill.text import own_json
+from overspill.text import lenient_json
 
 _MEASURED = "measured"
 
@@ -89,7 +89,7 @@ def recall_measurement(bucket: Bucket, *, since: float = 0.0) -> Measurement | N
     """What was kept when any limits were last applied. None if that was not done since, by the clock of the service."""
     found = bucket.find(_MEASURED) if since else None
     content = bucket.get(_MEASURED) if not since or (found is not None and found.modified >= since) else None
-    return own_json.parse(content[0], Measurement) if content else None
+    return lenient_json.parse(content[0], Measurement) if content else None
 
 
 def _output_of(item: Item) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from overspill.store import rules
 from overspill.store.objects.bucket import Bucket
 from overspill.store.objects.families import read_opening
 from overspill.store.objects.run import Run
-from overspill.text import own_json
+from overspill.text import lenient_json
 
 _ATTEMPTS = 5
 
@@ -76,7 +76,7 @@ class Names:
         found = self._bucket.get(_key(name))
         if found is None:
             return None
-        entry = own_json.parse(found[0], NameEntry)
+        entry = lenient_json.parse(found[0], NameEntry)
         if entry is None:
             raise StoreError(f"The name {name!r} is damaged in {self._bucket.url}. Remove the object {_key(name)} there.")
         return entry, found[1]

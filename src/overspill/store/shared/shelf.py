@@ -17,7 +17,7 @@ from overspill.store.quota import OutputQuota
 from overspill.store.shared.lease import Lease
 from overspill.store.shared.output import OutputSource, SharedReader
 from overspill.store.shelf import BaseShelf
-from overspill.text import own_json
+from overspill.text import lenient_json
 
 _MAX_NOTES = 1_000
 
@@ -117,6 +117,6 @@ def _find_recorded(lines: bytes) -> list[tuple[str, bytes]]:
     found: list[tuple[str, bytes]] = []
     for line in lines[:-1].split(b"\n"):
         if b'"event":"kept"' in line:  # most lines are not decoded
-            event = own_json.parse(line, _StoredLine)
+            event = lenient_json.parse(line, _StoredLine)
             found += [(event.kept.id, line + b"\n")] if event and handles.is_uuid(event.kept.id) else []
     return found

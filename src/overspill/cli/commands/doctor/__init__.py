@@ -19,7 +19,7 @@ class Finding(Struct, frozen=True):
     advice: str = ""
 
 
-class Report(Struct, frozen=True):
+class DoctorReport(Struct, frozen=True):
     """A finding, and the answers of the server that it is about, if it gave any."""
 
     finding: Finding

@@ -17,7 +17,7 @@ from msgspec import to_builtins
 
 from overspill.cli import output
 from overspill.cli.client_files.target import clients, complete_clients, find_target
-from overspill.cli.commands.doctor import Finding, Report, config, hooks, models, store
+from overspill.cli.commands.doctor import DoctorReport, Finding, config, hooks, models, store
 from overspill.cli.models import endpoints
 from overspill.cli.settings import command_line, lasting_store, settings_options, user_config_dir
 from overspill.cli.signals import Interrupted, cancel_on_signal
@@ -60,11 +60,11 @@ def doctor(file: str | None, chosen: tuple[str, ...], timeout: float, as_json: b
     findings += [*_check_models(settings), *_check_stores(settings), *(hooks.check(file) if file else [])]
     if chosen and file is None and not settings.mcp_servers:
         raise click.UsageError("--server needs FILE, because your settings have no servers.")
-    reports = list(map(Report, findings))
+    reports = list(map(DoctorReport, findings))
     try:
         reports += _check_servers(file, settings, chosen, timeout) if file or settings.mcp_servers else []
     except MissingPackage as problem:
-        reports.append(Report(Finding("servers", "wrong", str(problem))))
+        reports.append(DoctorReport(Finding("servers", "wrong", str(problem))))
     if as_lines:
         output.print_records(({**to_builtins(each.finding), "server": each.probe} for each in reports), as_lines=True)
     elif as_json:
@@ -89,7 +89,7 @@ def _check_models(settings: Settings) -> list[Finding]:
     return models.check(settings, available)
 
 
-def _check_servers(file: str | None, settings: Settings, chosen: Sequence[str], timeout: float) -> list[Report]:
+def _check_servers(file: str | None, settings: Settings, chosen: Sequence[str], timeout: float) -> list[DoctorReport]:
     # Takes a second to import, which checking settings and stores does not need.
     try:
         from overspill.cli.commands.doctor.servers import check
@@ -103,7 +103,7 @@ def _check_servers(file: str | None, settings: Settings, chosen: Sequence[str], 
         name, text, dialect = file, target.file.text, target.dialect
     servers = rewriting.select_servers(rewriting.list_servers(text, name, dialect), name, chosen)
 
-    async def run() -> list[Report]:
+    async def run() -> list[DoctorReport]:
         with cancel_on_signal():
             return await check(
                 servers, os.environ, name=name, folder=Path.cwd(), expands=expands, within=timeout, model=settings.model
@@ -124,7 +124,7 @@ def _list_other_clients() -> list[str]:
     return [f"{client.title} has servers in {client.file}. {check} {name}" for name, client in found.items()]
 
 
-def _print(reports: Sequence[Report], hints: Sequence[str]) -> None:
+def _print(reports: Sequence[DoctorReport], hints: Sequence[str]) -> None:
     lines: list[str] = []
     for report in reports:
         lines += _render(report.finding)

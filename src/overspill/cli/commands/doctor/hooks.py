@@ -10,8 +10,7 @@ from typing import cast
 from overspill.cli import output
 from overspill.cli.client_files.hook_files import HookFiles, find_hook_files
 from overspill.cli.commands.doctor import Finding
-from overspill.hooks.observations import OBSERVED, Observation
-from overspill.hooks.shapes import Client
+from overspill.hooks.shapes import OBSERVED, Client, Observation
 
 _ABOUT = "hooks"
 _VERSION = re.compile(r"\d{1,6}\.\d{1,6}\.\d{1,6}")

@@ -10,13 +10,12 @@ from typing import Any, cast
 
 import anyio
 
-from overspill.cli.commands.doctor import Finding, Report
+from overspill.cli.commands.doctor import DoctorReport, Finding
 from overspill.errors import SettingsError
 from overspill.mcp.client.config import ServerConfig, server_configs
 from overspill.mcp.client.probe import probe
-from overspill.mcp.host_configs.entries import edit_entry, speaks_sse, unwrap_entry
-from overspill.mcp.host_configs.proxied import recognize
-from overspill.mcp.host_configs.rewriting import Server
+from overspill.mcp.host_configs.entries import edit_entry, recognize, speaks_sse, unwrap_entry
+from overspill.mcp.host_configs.rewriting import ConfiguredServer
 from overspill.text import humanize, jsonc
 
 _PROMPTED = re.compile(r"\$\{(?:input|command):([^}]*+)(\}|\Z)")
@@ -40,7 +39,7 @@ class Variables(dict[str, str]):
 
 
 async def check(
-    servers: Sequence[Server],
+    servers: Sequence[ConfiguredServer],
     environ: Mapping[str, str],
     *,
     name: str,
@@ -48,14 +47,14 @@ async def check(
     expands: bool,
     within: float,
     model: str | None,
-) -> list[Report]:
+) -> list[DoctorReport]:
     """Check servers concurrently; the reports keep their order. Errors call the file `name`. Servers of projects other than
     `folder` are left out. `expands` is whether the client fills in `${…}`."""
-    reports: dict[int, Report] = {}
+    reports: dict[int, DoctorReport] = {}
     slots = anyio.Semaphore(_MAX_CONCURRENT)
     variables = {**environ, "workspaceFolder": str(folder), "workspaceFolderBasename": folder.name}
 
-    async def check_one(index: int, server: Server) -> None:
+    async def check_one(index: int, server: ConfiguredServer) -> None:
         async with slots:
             reports[index] = await _check_server(server, name, environ, Variables(variables) if expands else None, within, model)
 
@@ -67,15 +66,15 @@ async def check(
 
 
 async def _check_server(
-    server: Server, name: str, environ: Mapping[str, str], variables: Variables | None, within: float, model: str | None
-) -> Report:
+    server: ConfiguredServer, name: str, environ: Mapping[str, str], variables: Variables | None, within: float, model: str | None
+) -> DoctorReport:
     config = _read_config(server, name, environ, variables)
     if isinstance(config, Finding):
-        return Report(config)
+        return DoctorReport(config)
     result = await probe(config, environ, within, model)
     if result.problem:
         missing = [f"${{{name}}} is not set in this shell." for name in dict.fromkeys(variables.missing)] if variables else []
-        return Report(
+        return DoctorReport(
             Finding(server.name, "wrong", result.problem, " ".join([*missing, _CHECK_URL if config.url else _CHECK_COMMAND])),
             result,
         )
@@ -87,10 +86,12 @@ async def _check_server(
     )
     if result.unusable:
         text = f"{text} It lists tools that cannot be used, and Overspill leaves them out: {result.unusable}."
-    return Report(Finding(server.name, "note" if result.unusable else "ok", text), result)
+    return DoctorReport(Finding(server.name, "note" if result.unusable else "ok", text), result)
 
 
-def _read_config(server: Server, name: str, environ: Mapping[str, str], variables: Variables | None) -> ServerConfig | Finding:
+def _read_config(
+    server: ConfiguredServer, name: str, environ: Mapping[str, str], variables: Variables | None
+) -> ServerConfig | Finding:
     if (prompted := _PROMPTED.search(server.entry.raw)) and prompted[2]:
         return Finding(server.name, "note", f"Not checked: only the client can ask you for {prompted[1]!r}.")
     launch, value = _find_original(server)
@@ -106,7 +107,7 @@ def _read_config(server: Server, name: str, environ: Mapping[str, str], variable
     return configs.get(server.name) or Finding(server.name, "note", "Not checked: it is disabled.")
 
 
-def _find_original(server: Server) -> tuple[str, Any]:
+def _find_original(server: ConfiguredServer) -> tuple[str, Any]:
     """What starts Overspill if the server runs through it, and the entry of the server itself: the proxy answers even for a
     server that does not work."""
     found = recognize(server.name, server.entry) if server.entry.kind == "object" else None
