@@ -14,7 +14,7 @@ from overspill.errors import RemoteFailure, Unwritable
 from overspill.gate.serialise import to_json, write_json, write_small
 from overspill.store.spool import MEMORY, Spool
 from overspill.text import encoding
-from overspill.types import Block, Lineage, Media, Output, ToolCall
+from overspill.types import Block, Lineage, Media, Output, ToolCall, encode_arguments
 
 _SNIFFED_BYTES = 64 * 1024  # looked at to tell text from binary data
 _MAX_CHARS_ON_LOOP = 256 * 1024  # encoded without leaving the event loop
@@ -210,7 +210,7 @@ class CollectedResult:
 
 def write_arguments(call: ToolCall) -> str:
     try:
-        return to_json(call.args)
+        return (encode_arguments(call.args) or b"").decode() or to_json(call.args)
     except (TypeError, ValueError, RecursionError):
         return "{}"
 
