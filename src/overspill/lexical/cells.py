@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -11,12 +10,13 @@ from typing import Any, cast
 
 import msgspec
 
-from overspill.lexical.grid import name_column
-from overspill.lexical.headers import MAX_HEADER_ROWS, read_header
 from overspill.lexical.index import Index
 from overspill.lexical.outline import Table
 from overspill.lexical.render import render
 from overspill.lexical.words import read_lexicon, split_subwords, stem
+from overspill.tables.grid import name_column
+from overspill.tables.spans import MAX_HEADER_ROWS, read_header
+from overspill.tables.table import JsonRows
 
 MOST_ROWS = 200_000
 """Rows of a table that are compared with each other at most."""
@@ -32,7 +32,6 @@ _MAX_FIELD_DEPTH = 3
 MEMBER_KEY = "@key"
 """The name of the column for the names of rows that are members of an object instead of a list."""
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
-_WIDE_GAP = re.compile(r"\s{2,}")
 _WORD = re.compile(r"[^\W_]+")
 _MAX_REMEMBERED_CHARS = 100
 """The stems of a longer name are not remembered."""
@@ -46,13 +45,14 @@ def read_columns(index: Index, table: Table) -> list[str]:
 
 def _read_columns(index: Index, table: Table) -> list[str]:
     outline = index.outline
-    if table.cells == "json":
+    if isinstance(table.rows, JsonRows):
         step = max(1, (table.last - table.first) // _SAMPLED_ROWS)
         names = (name for record in range(table.first, table.last, step) for name in read_fields(index, record))
         return list(islice(dict.fromkeys(names), MAX_COLUMNS))
     if rows := index.remember(_read_header_rows, table):
         return [name_column(rows, column) for column in range(max(map(len, rows)))]
-    return _split(render(index, outline.label_starts[table.header], outline.label_ends[table.header]), table)
+    header = outline.label_starts[table.header], outline.label_ends[table.header]
+    return list(table.rows.names) or table.rows.split(render(index, *header))
 
 
 def find_header(index: Index, table: Table) -> tuple[int, int]:
@@ -70,7 +70,7 @@ def _read_header_rows(index: Index, table: Table) -> list[list[str]]:
         return []
     spans = [(start, end)]
     spans += [(outline.starts[record], outline.ends[record]) for record in range(table.first, table.last)[: MAX_HEADER_ROWS - 1]]
-    return read_header((bytes(index.source[start:end]), _split(render(index, start, end), table)) for start, end in spans)
+    return read_header((bytes(index.source[start:end]), table.rows.split(render(index, start, end))) for start, end in spans)
 
 
 def read_rows(index: Index, table: Table, records: Sequence[int] = ()) -> Iterator[tuple[int, list[str]]]:
@@ -78,11 +78,10 @@ def read_rows(index: Index, table: Table, records: Sequence[int] = ()) -> Iterat
     names = read_columns(index, table)
     remembered = index.remember(_RememberedRows)
     for record in records or range(table.first, table.last):
-        if table.cells == "json":
+        if isinstance(table.rows, JsonRows):
             yield record, remembered.read(index, record, names, is_chosen=bool(records))
         else:
-            text = render(index, index.outline.starts[record], index.outline.ends[record])
-            yield record, text.split(maxsplit=len(names) - 1) if table.cells == "words" else _split(text, table)
+            yield record, table.rows.split(render(index, index.outline.starts[record], index.outline.ends[record]))
 
 
 class _RememberedRows:
@@ -180,17 +179,3 @@ def _list_fields(member: dict[str, object]) -> Iterator[tuple[str, object]]:
             yield from ((f"{name}.{key}", each) for key, each in cast("dict[str, object]", held).items())
         else:
             yield name, cast(object, held)
-
-
-def _split(text: str, table: Table) -> list[str]:
-    if table.cells == "pipes":
-        return [cell.strip() for cell in text.strip().removeprefix("|").split("|")]
-    if table.cells in ("spaced", "words"):
-        return _WIDE_GAP.split(text.strip()) if table.cells == "spaced" else text.split()
-    if '"' not in text:
-        return text.split(table.delimiter)
-    try:
-        return next(csv.reader([text.replace("\n", " ").replace("\r", " ")], delimiter=table.delimiter))
-    except csv.Error:
-        # A cell is too long for the parser, so the cells of this row are unknown.
-        return []

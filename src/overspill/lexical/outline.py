@@ -11,19 +11,14 @@ from collections import Counter
 from functools import cached_property
 from mmap import mmap
 from operator import attrgetter
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 
+from overspill.tables.table import RowFormat
+
 Source: TypeAlias = bytes | mmap
 """The stored bytes."""
-Text: TypeAlias = bytes | bytearray | mmap
-"""Can be sliced, searched and matched without a copy."""
-
-Span: TypeAlias = tuple[int, int]
-
-Cells: TypeAlias = Literal["delimited", "pipes", "spaced", "words", "json"]
-
 NO_LABEL = -1
 RESUMED = -2
 """The label of rows whose header is in another part, the first, of text that is cut in parts."""
@@ -37,8 +32,7 @@ class Table(Struct, frozen=True):
     first: int
     last: int
     header: int
-    cells: Cells
-    delimiter: str = ","
+    rows: RowFormat
 
 
 _FIRST = attrgetter("first")
@@ -95,10 +89,10 @@ class Outline:
         self.label_parents.extend(map(shift, part.label_parents))
         self.uncounted.update(label + labels for label in part.uncounted)
         for table in part.tables:
-            moved = Table(table.first + records, table.last + records, shift(table.header), table.cells, table.delimiter)
+            moved = Table(table.first + records, table.last + records, shift(table.header), table.rows)
             if table.header == RESUMED and self.tables and self.tables[-1].last == moved.first:
                 before = self.tables.pop()
-                moved = Table(before.first, moved.last, before.header, before.cells, before.delimiter)
+                moved = Table(before.first, moved.last, before.header, before.rows)
             if table.header != RESUMED or header != NO_LABEL:
                 self.tables.append(moved)
 

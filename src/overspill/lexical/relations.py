@@ -17,6 +17,7 @@ from overspill.lexical.index import Index
 from overspill.lexical.outline import Table
 from overspill.lexical.render import render
 from overspill.lexical.words import read_lexicon, split_subwords, stem
+from overspill.tables.table import JsonRows
 
 _MEMBERS = re.compile(r"[^\s\[\]{},'\"]+")
 _NEVER_KEYS = ("", "None", "True", "False")
@@ -96,7 +97,7 @@ class OwnReference(Struct, frozen=True):
 
 def list_tables(index: Index) -> list[Table]:
     """Those that may refer to each other; none if there are too many."""
-    tables = [table for table in index.outline.tables if table.cells == "json"]
+    tables = [table for table in index.outline.tables if isinstance(table.rows, JsonRows)]
     return [table for table in tables if len(read_columns(index, table)) <= _MAX_COLUMNS] if len(tables) <= _MAX_TABLES else []
 
 

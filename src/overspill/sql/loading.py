@@ -27,7 +27,8 @@ from overspill.sql.tables.kind import find_kind
 from overspill.sql.tables.logs import find_log
 from overspill.sql.tables.markup import find_in_markdown, find_in_page
 from overspill.sql.tables.nested import find_in_document, find_lines
-from overspill.sql.tables.table import ROW, Found, Unreadable, limit_tables, make_name, quote_name
+from overspill.sql.tables.table import Found, Unreadable, limit_tables, quote_name
+from overspill.tables.names import ROW, make_name
 from overspill.text.humanize import quote_line
 
 _MANY_COLUMNS = 200

@@ -12,7 +12,6 @@ from xml.parsers import expat
 import msgspec
 
 from overspill.errors import BadRequest
-from overspill.lexical.kinds.delimited import Dialect
 from overspill.reading.query.pointer import split_pointer
 from overspill.sql.tables.commits import split_commits
 from overspill.sql.tables.delimited import MAX_FIELD_CHARS, MAX_SHORT_BYTES, find_short_dialect, read_heading
@@ -20,6 +19,7 @@ from overspill.sql.tables.kind import find_kind
 from overspill.sql.tables.logs import split_events
 from overspill.sql.tables.nested import BEFORE_VALUE, Elements, Members
 from overspill.sql.tables.table import Unreadable
+from overspill.tables.delimited import Dialect
 
 Text: TypeAlias = bytes | mmap
 Span: TypeAlias = tuple[int, int]

@@ -12,8 +12,8 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 from msgspec import Struct
 
-from overspill.lexical.kinds.delimited import Dialect, find_dialect
 from overspill.lexical.kinds.kind import Layout
+from overspill.tables.delimited import Dialect, find_dialect
 from overspill.text.encoding import decode
 from overspill.text.humanize import escape_invisible, shorten
 from overspill.view.texts import ShownText

@@ -19,8 +19,9 @@ from overspill.sql import loading
 from overspill.sql.library import MAX_MEMORY_BYTES, Source, SqlLibrary
 from overspill.sql.protocol import Loaded, LoadRequest
 from overspill.sql.tables.elements import find_elements
-from overspill.sql.tables.table import MAX_TABLES, Found, make_unique
+from overspill.sql.tables.table import MAX_TABLES, Found
 from overspill.store.readers import BytesReader
+from overspill.tables.names import make_unique
 
 pytestmark = needs("duckdb", "sql")
 

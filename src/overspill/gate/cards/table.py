@@ -16,6 +16,8 @@ from overspill.lexical.cells import read_columns, read_rows
 from overspill.lexical.index import Index
 from overspill.lexical.outline import Table
 from overspill.lexical.render import render
+from overspill.tables.delimited import Delimited
+from overspill.tables.table import JsonRows
 from overspill.text.humanize import count_noun
 from overspill.wording.cards import NextStep
 
@@ -66,7 +68,7 @@ class ReadTable(Struct, frozen=True):
 def read_engine_tables(index: Index) -> list[ReadTable]:
     """The tables that the engine found, if they are most of the output."""
     outline = index.outline
-    tables = [table for table in outline.tables if table.cells != "json"]
+    tables = [table for table in outline.tables if not isinstance(table.rows, JsonRows)]
     inside = sum(outline.ends[table.last - 1] - outline.starts[table.first] for table in tables)
     if inside <= _MIN_TABLE_SHARE * index.total_bytes or len(tables) > _MAX_TABLES:
         return []
@@ -74,28 +76,23 @@ def read_engine_tables(index: Index) -> list[ReadTable]:
 
 
 def _read_table(index: Index, table: Table) -> ReadTable:
-    names = _strip_edge(read_columns(index, table), table)
+    names = read_columns(index, table)
     records = _draw_rows(table.first, table.last, len(names))
     columns: list[list[object]] = [[] for _ in names[:_MAX_COLUMNS]]
     uneven = 0
     for _, row in read_rows(index, table, records):
-        cells = _strip_edge(row, table)
-        uneven += len(cells) != len(names)
+        uneven += len(row) != len(names)
         for number, column in enumerate(columns):
-            column.append(cells[number] if number < len(cells) else None)
+            column.append(row[number] if number < len(row) else None)
     examples = _read_lines(index, range(table.first, min(table.last, table.first + _MAX_EXAMPLES)))
-    above = _read_lines(index, range(table.first)) if table.cells == "delimited" and index.outline.tables[0] == table else []
+    has_title = isinstance(table.rows, Delimited) and index.outline.tables[0] == table
+    above = _read_lines(index, range(table.first)) if has_title else []
     return ReadTable("", table.last - table.first, names, columns, examples, len(records), uneven, above=above)
 
 
 def _read_lines(index: Index, records: range) -> list[str]:
     starts, ends = index.outline.starts, index.outline.ends
     return [" ".join(render(index, starts[record], ends[record]).split("\n")) for record in records]
-
-
-def _strip_edge(cells: list[str], table: Table) -> list[str]:
-    """Without the empty cell after the last bar of a row."""
-    return cells[:-1] if table.cells == "pipes" and cells and not cells[-1].strip() else cells
 
 
 def read_json_tables(tables: Sequence[JsonTable], total: int) -> list[ReadTable]:

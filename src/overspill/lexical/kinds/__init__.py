@@ -19,7 +19,7 @@ from overspill.lexical.kinds.sample import Sample
 from overspill.lexical.kinds.tagged import TAGGED
 from overspill.lexical.kinds.turns import TURNS
 from overspill.lexical.kinds.xml import XML
-from overspill.lexical.outline import Text
+from overspill.tables.table import Text
 
 KINDS: tuple[Kind, ...] = (
     NDJSON,

@@ -6,12 +6,14 @@ import re
 
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Traits
 from overspill.lexical.kinds.sample import Sample
-from overspill.lexical.outline import NO_LABEL, RESUMED, Cells, Outline, Table, Text
+from overspill.lexical.outline import NO_LABEL, RESUMED, Outline, Table
+from overspill.lexical.reading import read_line
 from overspill.lexical.records.lines import is_blank, iterate_lines
+from overspill.tables.aligned import Worded, find_format
+from overspill.tables.table import Text
 
 _RULE = re.compile(rb"[\s|+=:-]{3,}$")
-_SAMPLED_ROWS = 50
-_GAP = re.compile(rb"\s{2,}")
+_SAMPLED_ROWS = 2_000
 _GAPS = re.compile(r"\S(?: {2,}|\t+)(?=\S)")
 _DRAWN_LINE = re.compile(r"[\s|+=-]{4,}$")
 _MIN_ALIGNED_SHARE = 0.7
@@ -51,25 +53,15 @@ def _note_columns(text: Text, header: int, first: int, outline: Outline) -> None
         return
     if header == RESUMED:
         if len(outline) > first:
-            outline.tables.append(Table(first, len(outline), header, "spaced"))
+            outline.tables.append(Table(first, len(outline), header, Worded()))
         return
     start, end = outline.label_starts[header], outline.label_ends[header]
     if len(outline) > first:
-        rows = [
-            bytes(text[outline.starts[row] : outline.ends[row]]) for row in range(first, min(first + _SAMPLED_ROWS, len(outline)))
-        ]
-        outline.tables.append(Table(first, len(outline), header, _cells(bytes(text[start:end]), rows)))
+        sampled = range(first, min(first + _SAMPLED_ROWS, len(outline)))
+        rows = [read_line(text, outline.starts[row], outline.ends[row]) for row in sampled]
+        outline.tables.append(Table(first, len(outline), header, find_format(read_line(text, start, end), rows)))
     else:
         outline.record(start, end)
-
-
-def _cells(header: bytes, rows: list[bytes]) -> Cells:
-    """Wide gaps separate cells. If that splits rows differently from their header, single spaces do, except in the last cell."""
-    if b"|" in header:
-        return "pipes"
-    wide = sum(len(_GAP.split(row.strip())) == len(_GAP.split(header.strip())) for row in rows)
-    narrow = sum(len(row.split()) >= len(header.split()) for row in rows)
-    return "words" if narrow > max(wide, 0.9 * len(rows)) else "spaced"
 
 
 COLUMNS = Kind(

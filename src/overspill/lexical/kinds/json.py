@@ -7,8 +7,9 @@ import re
 from overspill.lexical import reading
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Traits
 from overspill.lexical.kinds.sample import Sample
-from overspill.lexical.outline import Outline, Text
+from overspill.lexical.outline import Outline
 from overspill.lexical.records.tree import cut_tree, find_element_start, json_tree
+from overspill.tables.table import Text
 from overspill.text import pieces
 
 _JSON = re.compile(

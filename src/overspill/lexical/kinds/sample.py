@@ -8,8 +8,8 @@ from collections.abc import Callable
 from functools import cached_property
 from itertools import pairwise
 
-from overspill.lexical.outline import Text
 from overspill.lexical.reading import NEVER_IN_UTF8
+from overspill.tables.table import Text
 from overspill.text.encoding import decode
 
 _SAMPLE_BYTES = 48_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from overspill.lexical.outline import Text
 from overspill.lexical.reading import NEVER_IN_UTF8
+from overspill.tables.table import Text
 from overspill.text import pieces
 
 _SOFT_BREAK = re.compile(rb"(?<=[.;!?:,)\]}>])\s+|\s{2,}|(?<=,)(?=\")|(?<=\|) ")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
-from overspill.lexical.outline import Outline, Table, Text
+from overspill.lexical.outline import Outline, Table
 from overspill.lexical.reading import TABLE_EDGE
 from overspill.lexical.records.lines import is_blank, iterate_lines, skip_blank_lines, split_long
+from overspill.tables.bars import Barred
+from overspill.tables.table import Text
 
 _MAX_PASSAGE_BYTES = 1_000
 """A longer paragraph is cut between sentences."""
@@ -87,7 +89,7 @@ class _Section:
 
     def end_table(self) -> None:
         if self.header >= 0 and len(self.outline) - self.first_row >= 3:
-            self.outline.tables.append(Table(self.first_row + 1, len(self.outline), self.header, "pipes"))
+            self.outline.tables.append(Table(self.first_row + 1, len(self.outline), self.header, Barred()))
         self.header = -1
 
 

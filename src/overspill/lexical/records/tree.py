@@ -6,8 +6,9 @@ import re
 from array import array
 from collections.abc import Callable
 
-from overspill.lexical.outline import Outline, Table, Text
+from overspill.lexical.outline import Outline, Table
 from overspill.lexical.records.members import CONTENT, begin_alike, record_plain_members
+from overspill.tables.table import JsonRows, Text
 from overspill.text import pieces
 from overspill.text.patterns import compile_pattern
 
@@ -18,8 +19,7 @@ _MAX_ROW_BYTES = 16_000
 the array is a list of texts."""
 _MAX_LARGE_SHARE = 0.5
 """With more large elements, an array is a list of texts."""
-_MIN_ROWS = 3
-_MIN_TABLES = 2
+_MIN_ROWS, _MIN_TABLES = 3, 2
 _MAX_COMPARED = 20
 """Members of an object, to see whether they are rows."""
 _MAX_DEPTH = 100
@@ -289,7 +289,7 @@ def _note_table(text: Text, tree: Tree, node: int, first: int, outline: Outline)
     """An array, a text of documents or an object of rows is a table if each element became one record."""
     rows = len(tree.children.get(node, ()))
     if rows >= _MIN_ROWS and len(outline) - first == rows and (node < 0 or node in tree.arrays or _holds_rows(text, tree, node)):
-        outline.tables.append(Table(first, first + rows, -1, "json"))
+        outline.tables.append(Table(first, first + rows, -1, JsonRows()))
 
 
 def _holds_rows(text: Text, tree: Tree, node: int) -> bool:

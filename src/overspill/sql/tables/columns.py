@@ -8,7 +8,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from overspill.sql.tables.table import make_unique, quote, quote_name
+from overspill.sql.tables.table import quote, quote_name
+from overspill.tables.names import make_unique
 from overspill.text.patterns import Pattern, compile_pattern
 
 _SAMPLED_ROWS = 300

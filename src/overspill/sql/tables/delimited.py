@@ -12,7 +12,6 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from overspill.lexical.kinds.delimited import NUMBER, Dialect, find_dialect, is_blank_row
 from overspill.sql.tables.table import (
     EXTRA,
     MAX_COLUMNS,
@@ -20,10 +19,11 @@ from overspill.sql.tables.table import (
     RowWriter,
     Unreadable,
     join_notes,
-    make_unique,
     quote,
     quote_name,
 )
+from overspill.tables.delimited import NUMBER, Dialect, find_dialect, is_blank_row
+from overspill.tables.names import make_unique
 from overspill.text.humanize import count_noun, format_size
 
 _SAMPLE_BYTES = 256_000

@@ -8,8 +8,10 @@ from html.parser import HTMLParser
 from mmap import mmap
 from pathlib import Path
 
-from overspill.lexical.grid import Grid, name_column
-from overspill.sql.tables.table import EXTRA, MAX_TABLES, Found, RowWriter, Unreadable, make_unique
+from overspill.sql.tables.table import EXTRA, MAX_TABLES, Found, RowWriter, Unreadable
+from overspill.tables.bars import split_at_bars
+from overspill.tables.grid import Grid, name_column
+from overspill.tables.names import make_unique
 
 _MAX_SPAN = 1_000
 _MAX_CELLS = 5_000_000
@@ -116,24 +118,22 @@ def find_in_markdown(lines: Iterator[str], work: Callable[[], Path]) -> list[Fou
     writer, names = None, [""]
     for number, line in enumerate(lines, 1):
         if writer is not None and "|" in line:
-            cells = _split(line)
+            cells = split_at_bars(line)
             more = {EXTRA: "|".join(cells[len(names) :])} if len(cells) > len(names) else {}
             writer.write(number, {name: cell or None for name, cell in zip(names, cells, strict=False)} | more)
             continue
         if writer is not None:
             found.append(writer.finish(heading))
             writer = None
-        if "|" in before and _RULE.match(line) and len(_split(line)) == len(_split(before)) and len(found) <= MAX_TABLES:
-            names = make_unique(_split(before))
+        if (
+            "|" in before
+            and _RULE.match(line)
+            and len(split_at_bars(line)) == len(split_at_bars(before))
+            and len(found) <= MAX_TABLES
+        ):
+            names = make_unique(split_at_bars(before))
             writer = RowWriter(work(), names)
         elif line.startswith("#"):
             heading = line.lstrip("# ").strip()
         before = line
     return [*found, writer.finish(heading)] if writer is not None else found
-
-
-def _split(line: str) -> list[str]:
-    cells = re.split(r"(?<!\\)\|", line.strip().removeprefix("|"))
-    if cells and not cells[-1].strip() and line.rstrip().endswith("|"):
-        cells.pop()
-    return [cell.strip().replace("\\|", "|") for cell in cells]

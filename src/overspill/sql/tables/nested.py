@@ -17,14 +17,13 @@ from msgspec import Struct
 from overspill.sql.tables.table import (
     MAX_COLUMNS,
     MAX_TABLES,
-    ROW,
     Found,
     count_room,
     describe_left_out,
     join_notes,
-    make_unique,
     quote,
 )
+from overspill.tables.names import ROW, make_unique
 
 _MAX_DEPTH = 8
 _MIN_KEYED_ROWS = 3
