@@ -19,7 +19,7 @@ from overspill.lexical.kinds.kind import Layout
 from overspill.sql.protocol import Column, Config, Database, Loaded, LoadRequest, TableInfo
 from overspill.sql.querying import run
 from overspill.sql.tables.aligned import find_aligned, find_listing, is_listing
-from overspill.sql.tables.columns import write_expressions
+from overspill.sql.tables.columns import read_types
 from overspill.sql.tables.commits import find_commits
 from overspill.sql.tables.delimited import find_delimited, find_few_rows
 from overspill.sql.tables.elements import find_elements
@@ -27,7 +27,7 @@ from overspill.sql.tables.kind import find_kind
 from overspill.sql.tables.logs import find_log
 from overspill.sql.tables.markup import find_in_markdown, find_in_page
 from overspill.sql.tables.nested import find_in_document, find_lines
-from overspill.sql.tables.table import Found, Unreadable, limit_tables, quote_name
+from overspill.sql.tables.table import Found, Unreadable, join_notes, limit_tables, quote_name
 from overspill.tables.names import ROW, make_name
 from overspill.text.humanize import quote_line
 
@@ -121,15 +121,15 @@ def _write_table(connection: Any, found: Found, name: str) -> TableInfo:
     found, rows = read_rows(connection, found)
     described = connection.execute("DESCRIBE temp.rows").fetchall()
     columns = [(column, kind) for column, kind, *_ in described if column not in found.hidden]
-    expressions = write_expressions(connection, "temp.rows", columns, is_typed=found.is_typed)
-    if len(expressions) > _MANY_COLUMNS:
+    typed = read_types(connection, "temp.rows", columns, is_typed=found.is_typed)
+    if len(typed.columns) > _MANY_COLUMNS:
         connection.execute("SET disabled_optimizers = 'compressed_materialization'")  # its time grows with their square
-    selected = ", ".join(f"{expression} AS {quote_name(column)}" for expression, column in [(found.row, ROW), *expressions])
+    selected = ", ".join(f"{expression} AS {quote_name(column)}" for expression, column in [(found.row, ROW), *typed.columns])
     connection.execute(f"CREATE TABLE {quote_name(name)} AS SELECT {selected} FROM temp.rows ORDER BY rowid")
     connection.execute("DROP TABLE temp.rows")
     kinds = connection.execute(f"DESCRIBE {quote_name(name)}").fetchall()
     written = tuple(Column(column, kind) for column, kind, *_ in kinds)
-    return TableInfo(name, rows, written, found.title, found.bad_rows, found.note)
+    return TableInfo(name, rows, written, found.title, found.bad_rows, join_notes(found.note, *typed.notes))
 
 
 def read_rows(connection: Any, found: Found) -> tuple[Found, int]:

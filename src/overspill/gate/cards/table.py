@@ -18,6 +18,7 @@ from overspill.lexical.outline import Table
 from overspill.lexical.render import render
 from overspill.tables.delimited import Delimited
 from overspill.tables.table import JsonRows
+from overspill.tables.types import Reading, find_reading, is_value
 from overspill.text.humanize import count_noun
 from overspill.wording.cards import NextStep
 
@@ -35,10 +36,7 @@ _MAX_VALUES = 4
 """Values that are named for one column."""
 _MAX_DISTINCT_SHARE = 0.5
 """With more different values, the most frequent ones say little."""
-_NO_VALUE = frozenset(("-", "null", "none", "n/a", "na", "nan"))
-"""What stands for a missing number or date. Among other text each may be a value, as `NA` is among countries."""
-_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d.{0,20})?")
-_NUMBER = re.compile(r"[-+]?\d{1,15}(?:\.\d{1,15})?(?:[eE][-+]?\d{1,2})?")
+_MEANINGS = {"seconds": "duration"}
 _MIN_TABLE_SHARE = 0.5
 """Of the output, for it to be described as tables."""
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w{0,29}", re.ASCII)
@@ -140,7 +138,10 @@ def _describe_table(table: ReadTable, rank: int, *, is_only: bool, is_whole: boo
         title += ", drawn at random"
     if table.uneven:
         title += f"; {table.uneven:,} of these rows have another number of cells"
-    described = [describe_column(column, cells, is_all=is_all) for column, cells in zip(table.names, table.columns, strict=False)]
+    described = [
+        describe_column(column, cells, is_all=is_all, is_json=table.is_json)
+        for column, cells in zip(table.names, table.columns, strict=False)
+    ]
     rows = [indent(row) for row in table.examples]
     if is_only:
         columns = Section(title, [f"- {each}" for each in described], len(table.names), len(described), rank=rank + 2)
@@ -152,17 +153,20 @@ def _describe_table(table: ReadTable, rank: int, *, is_only: bool, is_whole: boo
     return [Section(f"{title}: {line}. Its rows", rows, table.rows if is_whole else 0, 3, rank=rank + 1)]
 
 
-def describe_column(column: str, cells: Sequence[object], *, is_all: bool) -> str:
+def describe_column(column: str, cells: Sequence[object], *, is_all: bool, is_json: bool = False) -> str:
     """`status text, ok 1,200, failed 30, 2 others; 3% missing`, or, if there are more cells, `status text, ok 96%, failed 2%,
     2 others seen; 3% missing`."""
-    filled = [cell for cell in cells if not _is_missing(cell)]
-    values = [cell for cell in filled if not (isinstance(cell, str) and len(cell) < 10 and cell.strip().lower() in _NO_VALUE)]
-    if values and _find_type(values) in ("number", "date"):
-        filled = values
+    filled = [cell.strip() if isinstance(cell, str) else cell for cell in cells if not _is_missing(cell)]
+    texts = [cell for cell in filled if isinstance(cell, str)]
+    reading = find_reading(dict.fromkeys(texts), column) if len(texts) == len(filled) else None
+    if reading and reading.meaning != "boolean":
+        filled = [text for text in texts if is_value(text)]
     missing = len(cells) - len(filled)
     if not filled:
         return f"{name(column)} empty" if is_all else f"{name(column)} empty wherever seen"
-    words = f"{name(column)} {_describe_values(filled, 0 if is_all else len(cells))}" + ("" if is_all else " seen")
+    seen = 0 if is_all else len(cells)
+    described = _describe_read(filled, reading, seen, is_json=is_json) if reading else _describe_values(filled, seen)
+    words = f"{name(column)} {described}" + ("" if is_all else " seen")
     return f"{words}; {_percent(missing, len(cells))} missing" if missing else words
 
 
@@ -175,19 +179,36 @@ def _percent(part: int, whole: int) -> str:
     return f"{share:.0f}%" if 1 <= share <= 99 else "under 1%" if share < 1 else "over 99%"
 
 
-def _describe_values(cells: Sequence[object], seen: int) -> str:
+def _describe_read(cells: Sequence[object], reading: Reading, seen: int, *, is_json: bool) -> str:
+    """`number 1 to 900, but "Total" once`."""
+    texts = [cell for cell in cells if isinstance(cell, str)]
+    counts = Counter(texts)
+    meaning = _MEANINGS.get(reading.meaning, reading.meaning)
+    if reading.meaning == "boolean" or len(counts) == 1:
+        return _describe_values(texts, seen, "text" if is_json else meaning)
+    fitting = [text for text in counts if reading.fits(text)]
+    kind = f"text, {meaning}s" if is_json and meaning == "number" else meaning
+    words = f"{kind} {name(min(fitting, key=reading.measure))} to {name(max(fitting, key=reading.measure))}"
+    if len(fitting) == len(counts):
+        return words
+    others = Counter({text: times for text, times in counts.items() if not reading.fits(text)})
+    (text, times), *rest = others.most_common()
+    more = f" and {count_noun(others.total() - times, 'other')}" if rest else ""
+    return f"{words}, but {name(text)} {'once' if times == 1 else f'{times:,} times'}{more}"
+
+
+def _describe_values(cells: Sequence[object], seen: int, kind: str = "") -> str:
     """`seen`: of how many rows the cells are; 0 if of all that there are."""
-    kind = _find_type(cells)
+    kind = kind or _find_type(cells)
     if kind in ("array", "object"):
         sizes = [len(cell) for cell in cells if isinstance(cell, Sized)]
         return f"{kind} of {min(sizes):,}" if min(sizes) == max(sizes) else f"{kind} of {min(sizes):,} to {max(sizes):,}"
-    texts = [_write(cell).strip() for cell in cells]
+    texts = [_write(cell) for cell in cells]
     counts = Counter(texts)
     if len(counts) == 1:
         return f"{kind}, {'only' if seen else 'always'} {name(texts[0])}"
-    if kind in ("number", "date"):
-        order = float if kind == "number" else str
-        return f"{kind} {name(min(texts, key=order))} to {name(max(texts, key=order))}"
+    if kind == "number":
+        return f"{kind} {name(min(texts, key=float))} to {name(max(texts, key=float))}"
     if len(counts) > _MAX_DISTINCT_SHARE * len(texts):
         return f"{kind}, all different" if not seen and len(counts) == len(texts) else f"{kind}, {len(counts):,} different"
     most = counts.most_common(_MAX_VALUES)
@@ -208,12 +229,7 @@ def _find_type(cells: Sequence[object]) -> str:
         return "number"
     if kinds == {list} or kinds == {dict}:
         return "array" if list in kinds else "object"
-    if kinds != {str}:
-        return "mixed"
-    texts = [cell.strip() for cell in cells if isinstance(cell, str)]
-    if all(map(_NUMBER.fullmatch, texts)):
-        return "number"
-    return "date" if all(map(_DATE.fullmatch, texts)) else "text"
+    return "text" if kinds == {str} else "mixed"
 
 
 def _suggest(table: ReadTable) -> list[NextStep]:
