@@ -7,7 +7,8 @@ from itertools import islice
 
 from overspill.lexical.cells import MEMBER_KEY, read_rows
 from overspill.lexical.index import Index
-from overspill.lexical.relations import Relation, Step, split_cell
+from overspill.lexical.relations import Relation, Step
+from overspill.tables.schema import split_cell
 from overspill.text.patterns import compile_pattern, escape
 
 MAX_ROWS = 60
