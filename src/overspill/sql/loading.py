@@ -64,6 +64,8 @@ def load(request: LoadRequest) -> Loaded:
     try:
         found = limit_tables(_find(kind.traits.layout, source, text, work))
         return Loaded(kind.name, _write(request, found)) if found else Loaded(kind.name)
+    except (MemoryError, duckdb.OutOfMemoryException):  # whose advice is to change settings that nobody can change here
+        return Loaded(kind.name, failed=f"they take more than the {request.memory_bytes >> 20} MB of memory that there are.")
     except (csv.Error, duckdb.Error, msgspec.DecodeError, RecursionError, Unreadable) as error:
         return Loaded(kind.name, failed=quote_line(str(error).partition("\n")[0]))
 
