@@ -71,7 +71,9 @@ def iterate_rows(
     """All rows but blank ones, with their line ends. `omit` are bytes that mean nothing in this text."""
     blank = b" \r\n\v\f" + omit + (b"" if mark == "\t" else b"\t")
     has_quotes = pieces.find(text, b'"', start, end) >= 0 if has_quotes is None else has_quotes
-    find = _find_rows(text, mark, start, end) if has_quotes or has_lone_returns(text, start, end) else _find_lines(text, start, end)
+    find = (
+        _find_rows(text, mark, start, end) if has_quotes or has_lone_returns(text, start, end) else _find_lines(text, start, end)
+    )
     return ((start, stop) for start, stop in find if text[start] not in blank or text[start:stop].strip(blank))
 
 
@@ -156,7 +158,8 @@ def _take_sample(text: Text, start: int, end: int) -> bytes:
 def _read_rows(sample: bytes, mark: str, omit: bytes) -> list[_Row]:
     spans = islice(iterate_rows(sample, mark, 0, len(sample), omit=omit), _MAX_SAMPLE_ROWS)
     return [
-        _Row(start, stop, split_row(decode(sample[start:stop].translate(None, omit)).rstrip("\r\n"), mark)) for start, stop in spans
+        _Row(start, stop, split_row(decode(sample[start:stop].translate(None, omit)).rstrip("\r\n"), mark))
+        for start, stop in spans
     ]
 
 
@@ -217,7 +220,7 @@ def _is_above(row: list[str], below: list[str], width: int) -> bool:
         return True
     if 2 * len(filled) > width:
         return False
-    # Few names are above others if those are not enough. Where they come first and others below them, they are a name and its value.
+    # A few names belong to a header if those below them are not enough. In an export's own lines, they are a name and its value.
     is_named = len({cell.strip().lower() for cell in below if cell.strip()}) == width
     begins = filled == list(range(len(filled))) and all(cell.strip() for cell in below[: len(filled)])
     return is_named or begins or any(cell[:1] == " " for cell in row)
@@ -233,8 +236,8 @@ def _count_header_rows(rows: list[list[str]], width: int) -> int:
         has_groups = all(any(one.strip() and other.strip() in ("", one.strip()) for one, other in pairwise(row)) for row in upper)
         if named and (named > 1 or has_groups) and all(_are_names(row, body) for row in (*upper, lowest)):
             return count
-    has_words = any(cell.strip() and not _PERIOD.match(cell) for cell in rows[0])
-    return int(has_words and _are_names(rows[0], rows[1:]))
+    is_worded = not all(map(_PERIOD.match, rows[0]))
+    return int(is_worded and _are_names(rows[0], rows[1:]))
 
 
 def _are_names(row: list[str], body: Sequence[list[str]]) -> bool:

@@ -94,9 +94,10 @@ _NO_VALUES = ", ".join(map(quote, sorted(_NO_VALUE)))
 
 
 def write_expressions(
-    connection: Any, table: str, columns: Sequence[tuple[str, str]], *, is_typed: bool
+    connection: Any, table: str, columns: Sequence[tuple[str, str]], *, is_typed: bool, is_checked: bool = False
 ) -> list[tuple[str, str]]:
-    """The columns to select from a table that was read as text: expression and name. `columns` has names and SQL types."""
+    """The columns to select from a table that was read as text: expression and name. `columns` has names and SQL types. If
+    `is_checked`, the table is a sample of one, and the expressions raise an error if other rows are not like it."""
     texts = [name for name, kind in columns if kind == "VARCHAR"]
     readings: dict[str, Reading] = {}
     for start in range(0, len(texts), _COLUMNS_AT_A_TIME):
@@ -113,10 +114,10 @@ def write_expressions(
         elif reading is None:
             chosen.append((source, names[column]))
         elif reading.replaces and not (is_typed and reading.suffix == "number"):
-            chosen.append((reading.value.replace("{}", source), names[column]))
+            chosen.append((_write_value(source, reading, is_checked=is_checked), names[column]))
         else:
             chosen.append((source, names[column]))
-            beside.append((reading.value.replace("{}", source), f"{names[column]}_{reading.suffix}"))
+            beside.append((_write_value(source, reading, is_checked=is_checked), f"{names[column]}_{reading.suffix}"))
     unique = make_unique([name for _, name in chosen] + [name for _, name in beside])
     return [(expression, name) for (expression, _), name in zip([*chosen, *beside], unique, strict=True)]
 
@@ -150,10 +151,22 @@ def _fit(connection: Any, table: str, pairs: list[tuple[str, Reading]]) -> dict[
     tests: list[str] = []
     for column, reading in pairs:
         source = quote_name(column)
-        text = (
-            f"nullif({source}, '')" if reading.replaces else f"CASE WHEN lower({source}) NOT IN ({_NO_VALUES}) THEN {source} END"
-        )
+        text = _write_text(source, reading)
         fits = f"regexp_full_match({text}, {quote(reading.pattern)}) AND {reading.value.replace('{}', source)} IS NOT NULL"
         tests.append(f"count({text}) > 0 AND count({text}) = count_if({fits})")
     found = connection.execute(f"SELECT {', '.join(tests)} FROM {table}").fetchone()
     return {column: reading for (column, reading), fits in zip(pairs, found, strict=True) if fits}
+
+
+def _write_text(source: str, reading: Reading) -> str:
+    """What has to be read of a cell; NULL if nothing."""
+    return f"nullif({source}, '')" if reading.replaces else f"CASE WHEN lower({source}) NOT IN ({_NO_VALUES}) THEN {source} END"
+
+
+def _write_value(source: str, reading: Reading, *, is_checked: bool) -> str:
+    value = reading.value.replace("{}", source)
+    if not is_checked:
+        return value
+    text, differs = _write_text(source, reading), "error('A row differs from the first ones.')"
+    fits = f"regexp_full_match({source}, {quote(reading.pattern)})"
+    return f"CASE WHEN {text} IS NULL THEN NULL WHEN {fits} THEN coalesce({value}, {differs}) ELSE {differs} END"
