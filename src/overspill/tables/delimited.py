@@ -198,7 +198,7 @@ def _find_header(rows: list[list[str]], mark: str, min_rows: int) -> _Header | N
 
 def _looks_tabular(rows: list[list[str]], mark: str) -> bool:
     """Commas also separate clauses, and semicolons end statements; in a table, header cells are short and cells are filled."""
-    widest = max(len(cell) for cell in rows[0])
+    widest = max(len(cell) for cell in rows[0]) if mark != "\t" else 0
     spaced = sum(row[1][:1] == " " for row in rows if len(row) > 1) if mark == "," else 0
     filled = sum(any(row[1:]) for row in rows)
     return widest <= 60 and spaced < 0.5 * len(rows) and filled > 0.5 * len(rows)
