@@ -112,8 +112,7 @@ def _write(request: LoadRequest, found: list[Found]) -> tuple[TableInfo, ...]:
     }
     with duckdb.connect(request.database, config=settings) as connection:
         connection.execute("SET TimeZone = 'UTC'")
-        if request.query:  # which waits: compressing would take longer than all of its reading
-            connection.execute("SET force_compression = 'uncompressed'")
+        connection.execute("SET force_compression = 'uncompressed'")  # compressing would take longer than all reading
         names = _name_tables(found)
         return tuple(_write_table(connection, table, name) for table, name in zip(found, names, strict=True))
 

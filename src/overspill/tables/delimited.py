@@ -264,8 +264,18 @@ def _spread(row: list[str]) -> list[str]:
     return spread
 
 
+def find_total(text: Text, heading: Heading) -> str:
+    """The last row, if it sums up others."""
+    start = max(heading.first, len(text) - _SAMPLE_BYTES)
+    start = start if start == heading.first else text.find(b"\n", start) + 1
+    rows = [(0, 0), *iterate_rows(text, heading.format.mark, start, len(text))] if start else [(0, 0)]
+    row = decode(bytes(text[slice(*rows[-1])])).strip("\r\n")
+    cells = heading.format.split(row)
+    return row if len(cells) == len(heading.format.names) and is_total(cells) else ""
+
+
 def is_total(cells: Sequence[object]) -> bool:
     """Whether a row sums up others: it says so in its first filled cell, and has empty or repeated cells beside it."""
     texts = [str(cell).strip() if cell is not None else "" for cell in cells]
     first = next(filter(None, texts), "")
-    return _TOTAL.match(first) is not None and len(set(texts)) < len(texts)
+    return _TOTAL.match(first) is not None and ("" in texts or len(set(texts)) < len(texts))

@@ -135,8 +135,8 @@ def _render_table(data: bytes, note: str) -> Rendered:
     split, names = heading.format.split, heading.format.names
     spans = list(iterate_rows(data, heading.format.mark, heading.first, len(data)))[: -1 if note else None]
     if len(spans) > MAX_ROWS or len(names) > MAX_COLUMNS:
-        shown = f"The first {min(MAX_ROWS, len(spans)):,} rows and {min(MAX_COLUMNS, len(names)):,} of {len(names):,} columns are shown."
-        note = f"{shown} {note}".strip()
+        columns = f"{min(MAX_COLUMNS, len(names)):,} of {len(names):,} columns"
+        note = f"The table shows its first {min(MAX_ROWS, len(spans)):,} rows and {columns}. {note}".strip()
     return Rendered(
         "table",
         above=tuple(_shorten(decode(data[start:end]).strip()) for start, end in heading.above),

@@ -17,11 +17,11 @@ from msgspec import Struct
 from overspill.gate.cards.table import read_engine_tables
 from overspill.lexical.cells import read_columns, read_rows
 from overspill.lexical.index import build
+from overspill.reading.positions import View
 from overspill.sql.library import Source, SqlLibrary
 from overspill.store.readers import BytesReader
 from overspill.view.rendering import render
 from overspill.view.texts import ShownText
-from overspill.reading.positions import View
 
 OUTPUTS = Path(__file__).parent / "outputs"
 

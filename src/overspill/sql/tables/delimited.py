@@ -21,6 +21,7 @@ from overspill.tables.delimited import (
     MAX_HEADING_BYTES,
     Heading,
     find_heading,
+    find_total,
     has_lone_returns,
     iterate_rows,
     take_heading,
@@ -67,7 +68,7 @@ def find_delimited(text: mmap.mmap, source: Path, work: Callable[[], Path], head
     )
     rows = _count_rows(text, heading, has_quotes=has_quotes)
     # DuckDB refuses rows with more or fewer cells than the header. It is many times faster where there are none.
-    return [Found(reader, "row_number() OVER ()", rows=rows, note=_describe_above(text, heading), otherwise=otherwise)]
+    return [Found(reader, "row_number() OVER ()", rows=rows, note=_describe_others(text, heading), otherwise=otherwise)]
 
 
 def _count_rows(text: mmap.mmap, heading: Heading, *, has_quotes: bool) -> int | None:
@@ -83,12 +84,13 @@ def _count_rows(text: mmap.mmap, heading: Heading, *, has_quotes: bool) -> int |
     return sum(1 for _ in iterate_rows(text, mark, first, size, has_quotes=has_quotes))
 
 
-def _describe_above(text: Text, heading: Heading) -> str:
-    if not heading.above:
-        return ""
-    (first, _), (_, last) = heading.above[0], heading.above[-1]
-    said = quote_line(bytes(text[first:last]).decode("utf-8", "replace").strip())
-    return f"{count_noun(len(heading.above), 'row')} above the header left out: {said}."
+def _describe_others(text: Text, heading: Heading) -> str:
+    """The rows that are not like the others."""
+    above, total = "", find_total(text, heading)
+    if heading.above:
+        said = quote_line(bytes(text[heading.above[0][0] : heading.above[-1][1]]).decode("utf-8", "replace").strip())
+        above = f"{count_noun(len(heading.above), 'row')} above the header left out: {said}."
+    return join_notes(above, f"The last row sums up others: {quote_line(total)}." if total else "")
 
 
 def _read_row_by_row(text: mmap.mmap, heading: Heading, target: Path) -> Found:
@@ -108,4 +110,4 @@ def _read_row_by_row(text: mmap.mmap, heading: Heading, target: Path) -> Found:
         if ragged
         else ""
     )
-    return writer.finish(note=join_notes(_describe_above(text, heading), uneven), last=extra)
+    return writer.finish(note=join_notes(_describe_others(text, heading), uneven), last=extra)
