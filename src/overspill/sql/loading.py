@@ -142,12 +142,14 @@ def _fill_table(connection: Any, found: Found, target: str, source: str) -> int:
     if len(expressions) > _MANY_COLUMNS:
         connection.execute("SET disabled_optimizers = 'compressed_materialization'")  # its time grows with their square
     selected = ", ".join(f"{expression} AS {quote_name(column)}" for expression, column in [(found.row, ROW), *expressions])
+    connection.execute("SET threads = 1")  # two would write everything twice, to keep the order of rows
     (rows,) = connection.execute(f"CREATE TABLE {target} AS SELECT {selected} FROM {source}").fetchone()
     return rows
 
 
 def read_rows(connection: Any, found: Found) -> tuple[Found, int]:
     """In the other way, if there is one, where DuckDB refuses rows or loses some. Those that stay lost are counted."""
+    connection.execute("SET threads = 2")
     try:
         (rows,) = connection.execute(f"CREATE OR REPLACE TEMP TABLE rows AS FROM {found.reader}").fetchone()
     except duckdb.Error:

@@ -130,7 +130,9 @@ def find_heading(text: Text, start: int = 0, end: int | None = None, min_rows: i
 def take_heading(text: Text, start: int = 0, end: int | None = None, omit: bytes = b"") -> Heading:
     """For text that is known to be delimited, however few or uneven its rows are."""
     end = len(text) if end is None else end
-    if found := find_heading(text, start, end, omit=omit) or find_heading(text, start, end, 1, omit):
+    if found := find_heading(text, start, end, omit=omit):
+        return found
+    if (found := find_heading(text, start, end, 1, omit)) and not found.above:
         return found
     start += 3 if text[start : start + 3] == _BOM else 0
     rows = _read_rows(_take_sample(text, start, end), ",", omit)

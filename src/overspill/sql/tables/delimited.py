@@ -30,8 +30,11 @@ from overspill.tables.names import make_unique
 from overspill.tables.table import Text
 from overspill.text import pieces
 from overspill.text.humanize import count_noun, format_size, quote_line
+from overspill.text.patterns import compile_pattern
 
 _MAX_SHORT_BYTES = 4_096
+_BLANK_LINE = compile_pattern(rb"\n[\n\r \t]")
+"""Or one that may be."""
 
 
 def find_few_rows(text: mmap.mmap, source: Path, work: Callable[[], Path]) -> list[Found]:
@@ -73,15 +76,16 @@ def find_delimited(text: mmap.mmap, source: Path, work: Callable[[], Path], head
 
 def _count_rows(text: mmap.mmap, heading: Heading, *, has_quotes: bool) -> int | None:
     """None if lines may end inside of cells, unless DuckDB may lose rows because they do not end alike."""
-    first, size, mark = heading.first, len(text), heading.format.mark
-    parts = ((at, min(size, at + pieces.PIECE_BYTES)) for at in range(0, size, pieces.PIECE_BYTES))
-    counts = ((part.count(b"\n"), part.count(b"\r")) for part in (text[at:to] for at, to in parts))
-    ends, returns = map(sum, zip((0, 0), *counts, strict=True))
-    if has_quotes and returns in (0, ends):
+    first, size = heading.first, len(text)
+    if not has_quotes and not _BLANK_LINE.search(text):
+        return _count(text, b"\n") + (text[-1:] != b"\n") - text[:first].count(b"\n")
+    if has_quotes and (text.find(b"\r") < 0 or _count(text, b"\r") == _count(text, b"\n")):
         return None
-    if not has_quotes and not any(text.find(blank, first) >= 0 for blank in (b"\n\n", b"\n\r", b"\n ", b"\n\t")):
-        return ends + (text[-1:] != b"\n") - text[:first].count(b"\n")
-    return sum(1 for _ in iterate_rows(text, mark, first, size, has_quotes=has_quotes))
+    return sum(1 for _ in iterate_rows(text, heading.format.mark, first, size, has_quotes=has_quotes))
+
+
+def _count(text: mmap.mmap, sign: bytes) -> int:
+    return sum(text[at : at + pieces.PIECE_BYTES].count(sign) for at in range(0, len(text), pieces.PIECE_BYTES))
 
 
 def _describe_others(text: Text, heading: Heading) -> str:
