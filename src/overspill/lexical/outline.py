@@ -76,10 +76,10 @@ class Outline:
     def extend(self, part: Outline) -> None:
         """Adds the records of a later part, whose labels are numbered from zero, and continues a table that it resumes."""
         records, labels = len(self), len(self.label_starts)
-        header = self.tables[0].header if len({table.header for table in self.tables}) == 1 else NO_LABEL
+        resumed = self.tables[0] if len({table.header for table in self.tables}) == 1 else None
 
         def shift(label: int) -> int:
-            return label + labels if label >= 0 else header if label == RESUMED else NO_LABEL
+            return label + labels if label >= 0 else resumed.header if resumed and label == RESUMED else NO_LABEL
 
         self.starts.extend(part.starts)
         self.ends.extend(part.ends)
@@ -89,12 +89,12 @@ class Outline:
         self.label_parents.extend(map(shift, part.label_parents))
         self.uncounted.update(label + labels for label in part.uncounted)
         for table in part.tables:
-            moved = Table(table.first + records, table.last + records, shift(table.header), table.rows)
-            if table.header == RESUMED and self.tables and self.tables[-1].last == moved.first:
-                before = self.tables.pop()
-                moved = Table(before.first, moved.last, before.header, before.rows)
-            if table.header != RESUMED or header != NO_LABEL:
-                self.tables.append(moved)
+            first, last = table.first + records, table.last + records
+            if table.header != RESUMED:
+                self.tables.append(Table(first, last, shift(table.header), table.rows))
+            elif resumed:
+                first = self.tables.pop().first if self.tables[-1].last == first else first
+                self.tables.append(Table(first, last, resumed.header, resumed.rows))
 
     def record_at(self, position: int) -> int:
         found = bisect_right(self.starts, position) - 1

@@ -18,7 +18,7 @@ from overspill.text import pieces
 from overspill.text.patterns import compile_pattern, find_spans
 
 NEVER_IN_UTF8 = (0xFF, 0xFE, 0xC0, 0xC1, *range(0xF5, 0xFE))
-_FILLERS = bytes(NEVER_IN_UTF8)
+FILLERS = bytes(NEVER_IN_UTF8)
 
 _ANSI = re.compile(rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[()][A-Z0-9]|[=>78cDEHMNOZ])")
 _RED = compile_pattern(rb"\x1b\[(?:[0-9;]*;)?(?:31|91)(?:;[0-9;]*)?m")  # lets other threads run meanwhile
@@ -73,7 +73,7 @@ _MAX_ROW_BYTES = 2_000
 """Of a row's markup. In a longer one, as pages have that are laid out as tables, paragraphs are lines of their own."""
 _ROW = re.compile(b"%b[^%b%b\f\v\n]{1,%d}+%b" % (_ROW_START, _ROW_START, _ROW_END, _MAX_ROW_BYTES, _ROW_END))
 """A row of a table, or a term with what it means: one line, whatever elements are in its cells."""
-_NOTHING = rb"[ %b]*+" % bytes(NEVER_IN_UTF8)
+_NOTHING = rb"[ %b]*+" % FILLERS
 _LABEL = re.compile(rb"(%b[^\x1c-\x1f\f\v\n]{1,200}+)%b(%b)%b?" % (_LABEL_START, _SOFT_BREAK, _NOTHING, _SOFT_BREAK))
 """A label in its own element, up to the start of its value, which is in the next element or beside it."""
 _LABEL_TAG = re.compile(rb"<(?:div|p|li)\s[^<>]{0,200}?class\s?=\s?[\"']?([^<>\"']{3,200})", re.IGNORECASE)
@@ -254,4 +254,4 @@ def _spell_word(word: bytes, fill: bytes) -> bytes:
 
 def read_line(text: Text, start: int, end: int) -> str:
     """A stretch of a reading as people see it."""
-    return bytes(text[start:end]).translate(None, _FILLERS).decode("utf-8", "replace")
+    return bytes(text[start:end]).translate(None, FILLERS).decode("utf-8", "replace")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import itertools
 import mmap
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -32,6 +32,7 @@ from overspill.tables.names import ROW, make_name
 from overspill.text.humanize import quote_line
 
 _MANY_COLUMNS = 200
+_SAMPLED_ROWS = 1_000
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -66,7 +67,7 @@ def load(request: LoadRequest) -> Loaded:
         return Loaded(kind.name, _write(request, found)) if found else Loaded(kind.name)
     except (MemoryError, duckdb.OutOfMemoryException):  # whose advice is to change settings that nobody can change here
         return Loaded(kind.name, failed=f"they take more than the {request.memory_bytes >> 20} MB of memory that there are.")
-    except (csv.Error, duckdb.Error, msgspec.DecodeError, RecursionError, Unreadable) as error:
+    except (duckdb.Error, msgspec.DecodeError, RecursionError, Unreadable) as error:
         return Loaded(kind.name, failed=quote_line(str(error).partition("\n")[0]))
 
 
@@ -77,7 +78,7 @@ def _find(layout: Layout, source: Path, text: mmap.mmap, work: Callable[[], Path
         case "documents":
             return find_lines(source, text, work)
         case "rows":
-            return find_delimited(source, work)
+            return find_delimited(text, source, work)
         case "page":
             return find_in_page(text, work)
         case "aligned":
@@ -92,7 +93,7 @@ def _find(layout: Layout, source: Path, text: mmap.mmap, work: Callable[[], Path
                 return find_listing(_lines(text), work())
             if layout == "events":
                 return find_log(_lines(text), work())
-            return find_in_markdown(_lines(text), work) or find_few_rows(source, work)
+            return find_in_markdown(_lines(text), work) or find_few_rows(text, source, work)
 
 
 def _lines(text: mmap.mmap) -> Iterator[str]:
@@ -113,36 +114,53 @@ def _write(request: LoadRequest, found: list[Found]) -> tuple[TableInfo, ...]:
     }
     with duckdb.connect(request.database, config=settings) as connection:
         connection.execute("SET TimeZone = 'UTC'")
-        if request.query:  # which waits: compressing would take longer than all of its reading
-            connection.execute("SET force_compression = 'uncompressed'")
+        connection.execute("SET force_compression = 'uncompressed'")  # compressing would take longer than all reading
         names = _name_tables(found)
         return tuple(_write_table(connection, table, name) for table, name in zip(found, names, strict=True))
 
 
 def _write_table(connection: Any, found: Found, name: str) -> TableInfo:
-    found, rows = read_rows(connection, found)
+    """In one go if all rows are like the first ones; else what its columns mean is found out from all of them."""
+    rows, notes, target = None, list[str](), quote_name(name)
+    if not found.is_typed:
+        with suppress(duckdb.Error):
+            connection.execute(f"CREATE OR REPLACE TEMP TABLE rows AS FROM {found.reader} LIMIT {_SAMPLED_ROWS}")
+            rows, notes = _fill_table(connection, found, target, found.reader)
+    if rows is None or (found.rows is not None and found.rows != rows):
+        connection.execute(f"DROP TABLE IF EXISTS {target}")
+        found, _ = read_rows(connection, found)
+        rows, notes = _fill_table(connection, found, target, "temp.rows")
+    connection.execute("DROP TABLE temp.rows")
+    kinds = connection.execute(f"DESCRIBE {target}").fetchall()
+    written = tuple(Column(column, kind) for column, kind, *_ in kinds)
+    return TableInfo(name, rows, written, found.title, found.bad_rows, join_notes(found.note, *notes))
+
+
+def _fill_table(connection: Any, found: Found, target: str, source: str) -> tuple[int, list[str]]:
+    """How many rows it has, and what to say of its columns. Raises an error if the first rows do not tell what all are like."""
     described = connection.execute("DESCRIBE temp.rows").fetchall()
     columns = [(column, kind) for column, kind, *_ in described if column not in found.hidden]
-    typed = read_types(connection, "temp.rows", columns, is_typed=found.is_typed)
+    is_checked = source != "temp.rows"
+    typed = read_types(connection, "temp.rows", columns, is_typed=found.is_typed, is_checked=is_checked)
+    if is_checked and typed.notes:  # which count values of all rows
+        raise duckdb.InvalidInputException("Some of the first rows are unlike the others.")
     if len(typed.columns) > _MANY_COLUMNS:
         connection.execute("SET disabled_optimizers = 'compressed_materialization'")  # its time grows with their square
     selected = ", ".join(f"{expression} AS {quote_name(column)}" for expression, column in [(found.row, ROW), *typed.columns])
-    connection.execute(f"CREATE TABLE {quote_name(name)} AS SELECT {selected} FROM temp.rows ORDER BY rowid")
-    connection.execute("DROP TABLE temp.rows")
-    kinds = connection.execute(f"DESCRIBE {quote_name(name)}").fetchall()
-    written = tuple(Column(column, kind) for column, kind, *_ in kinds)
-    return TableInfo(name, rows, written, found.title, found.bad_rows, join_notes(found.note, *typed.notes))
+    connection.execute("SET threads = 1")  # two would write everything twice, to keep the order of rows
+    (rows,) = connection.execute(f"CREATE TABLE {target} AS SELECT {selected} FROM {source}").fetchone()
+    return rows, typed.notes
 
 
 def read_rows(connection: Any, found: Found) -> tuple[Found, int]:
     """In the other way, if there is one, where DuckDB refuses rows or loses some. Those that stay lost are counted."""
+    connection.execute("SET threads = 2")
     try:
-        connection.execute(f"CREATE OR REPLACE TEMP TABLE rows AS FROM {found.reader}")
+        (rows,) = connection.execute(f"CREATE OR REPLACE TEMP TABLE rows AS FROM {found.reader}").fetchone()
     except duckdb.Error:
         if found.otherwise is None:
             raise
         return read_rows(connection, found.otherwise())
-    (rows,) = connection.execute("SELECT count(*) FROM temp.rows").fetchone()
     lost = 0 if found.rows is None else found.rows - rows
     if lost and found.otherwise is not None:
         return read_rows(connection, found.otherwise())

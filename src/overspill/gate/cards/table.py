@@ -16,7 +16,7 @@ from overspill.lexical.cells import read_columns, read_rows
 from overspill.lexical.index import Index
 from overspill.lexical.outline import Table
 from overspill.lexical.render import render
-from overspill.tables.delimited import Delimited
+from overspill.tables.delimited import Delimited, is_total
 from overspill.tables.table import JsonRows
 from overspill.tables.types import Reading, find_reading, is_value
 from overspill.text.humanize import count_noun
@@ -61,6 +61,8 @@ class ReadTable(Struct, frozen=True):
     is_json: bool = False
     above: Sequence[str] = ()
     """What is above the header of an output that is one table, such as a title."""
+    total: str = ""
+    """The last row, if it sums up others."""
 
 
 def read_engine_tables(index: Index) -> list[ReadTable]:
@@ -85,7 +87,9 @@ def _read_table(index: Index, table: Table) -> ReadTable:
     examples = _read_lines(index, range(table.first, min(table.last, table.first + _MAX_EXAMPLES)))
     has_title = isinstance(table.rows, Delimited) and index.outline.tables[0] == table
     above = _read_lines(index, range(table.first)) if has_title else []
-    return ReadTable("", table.last - table.first, names, columns, examples, len(records), uneven, above=above)
+    _, last = next(read_rows(index, table, [table.last - 1]))
+    total = "".join(_read_lines(index, range(table.last - 1, table.last))) if has_title and is_total(last) else ""
+    return ReadTable("", table.last - table.first, names, columns, examples, len(records), uneven, above=above, total=total)
 
 
 def _read_lines(index: Index, records: range) -> list[str]:
@@ -138,6 +142,8 @@ def _describe_table(table: ReadTable, rank: int, *, is_only: bool, is_whole: boo
         title += ", drawn at random"
     if table.uneven:
         title += f"; {table.uneven:,} of these rows have another number of cells"
+    if table.total:
+        title += f"; the last row sums up others: {name(table.total)}"
     described = [
         describe_column(column, cells, is_all=is_all, is_json=table.is_json)
         for column, cells in zip(table.names, table.columns, strict=False)

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import re
 
+from msgspec.structs import replace
+
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Traits
 from overspill.lexical.kinds.log import begins_with_stamp
 from overspill.lexical.kinds.sample import Sample
-from overspill.lexical.outline import NO_LABEL, RESUMED, Outline, Table
-from overspill.lexical.reading import read_line
-from overspill.lexical.records.lines import is_blank, iterate_lines
-from overspill.tables.delimited import Delimited, Dialect, find_dialect, split_row
-from overspill.tables.names import make_unique
+from overspill.lexical.outline import RESUMED, Outline, Table
+from overspill.lexical.reading import FILLERS
+from overspill.tables.delimited import Heading, find_heading, iterate_rows, take_heading
 from overspill.tables.table import Text
 from overspill.text import pieces
-from overspill.text.encoding import decode
 
-_SAMPLE_BYTES = 48_000
 _MAX_ABOVE = 6
+_MIN_ROWS = 4
 _MARKDOWN_RULE = re.compile(r"\|(?:[\s:]*+-++[\s:]*+\|)++\s*+$")
 _ROW = re.compile(rb"(?:[^\"\n]++|\"[^\"]*+\")*+(?:\n|\Z)")
 
@@ -29,50 +28,27 @@ _OPENS_INSIDE = re.compile(rb"[^\",;|\t\n]*+\"[,;|\t\n]")
 def _is_delimited(sample: Sample) -> bool:
     lines = sample.lines
     is_markdown = any(map(_MARKDOWN_RULE.match, lines[1 : _MAX_ABOVE + 2]))
-    return len(lines) > 2 and not is_markdown and not begins_with_stamp(lines[0]) and find_dialect(sample.whole_lines) is not None
+    if len(lines) < 1 or is_markdown or begins_with_stamp(lines[0]):
+        return False
+    return find_heading(sample.data, sample.start, sample.end, _MIN_ROWS, FILLERS) is not None
 
 
 def _cut_delimited(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
-    position, header = start, outline.header
-    sample = b"" if header == RESUMED else bytes(text[start : min(end, start + _SAMPLE_BYTES)])
-    mark, above = find_dialect(decode(sample).split("\n")) or Dialect(",")
-    has_quotes = pieces.find(text, b'"', start, end) >= 0
-    while header == NO_LABEL and position < end:
-        stop = _row_end(text, position, end) if has_quotes else _line_end(text, position, end)
-        if is_blank(text[position:stop]):
-            pass
-        elif above:
-            outline.record(position, stop)
-            above -= 1
-        else:
-            header = outline.label(position, stop)
-        position = stop
+    header, heading = outline.header, Heading(first=start)
+    if header != RESUMED:
+        heading = take_heading(text, start, end, FILLERS)
+    elif pieces.find(text, b'"', start, end) >= 0:
+        heading = replace(heading, format=take_heading(text, start, end, FILLERS).format)
+    for span in heading.above:
+        outline.record(*span)
+    header = outline.label(*heading.header) if heading.header else header
     first = len(outline)
-    if not has_quotes:
-        for line_start, line_end in iterate_lines(text, position, end):
-            if line_end - line_start > 2 or not is_blank(text[line_start:line_end]):
-                outline.record(line_start, line_end, header)
-        position = end
-    while position < end:
-        stop = _row_end(text, position, end)
-        if not is_blank(text[position:stop]):
-            outline.record(position, stop, header)
-        position = stop
+    for row in iterate_rows(text, heading.format.mark, heading.first, end, omit=FILLERS):
+        outline.record(*row, header)
     if len(outline) > first:
-        names = split_row(read_line(text, outline.label_starts[header], outline.label_ends[header]), mark) if header >= 0 else ()
-        outline.tables.append(Table(first, len(outline), header, Delimited(tuple(make_unique(names)), mark)))
-    elif header >= 0:
-        outline.record(outline.label_starts[header], outline.label_ends[header])
-
-
-def _row_end(text: Text, position: int, end: int) -> int:
-    found = _ROW.match(text, position, end)
-    return found.end() if found and found.end() > position else _line_end(text, position, end)
-
-
-def _line_end(text: Text, position: int, end: int) -> int:
-    found = pieces.find(text, b"\n", position, end)
-    return found + 1 if found >= 0 else end
+        outline.tables.append(Table(first, len(outline), header, heading.format))
+    elif heading.header:
+        outline.record(*heading.header)
 
 
 def _find_row_start(window: bytes) -> int:

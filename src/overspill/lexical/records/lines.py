@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from overspill.lexical.reading import NEVER_IN_UTF8
+from overspill.lexical.reading import FILLERS
 from overspill.tables.table import Text
 from overspill.text import pieces
 
 _SOFT_BREAK = re.compile(rb"(?<=[.;!?:,)\]}>])\s+|\s{2,}|(?<=,)(?=\")|(?<=\|) ")
 
 _MAX_CHARACTER_BYTES = 4
-_BLANK = b" \t\r\n\f\v" + bytes(NEVER_IN_UTF8)
-_VISIBLE = re.compile(rb"[^ \t\r\n\v" + re.escape(bytes(NEVER_IN_UTF8)) + rb"]")
+_BLANK = b" \t\r\n\f\v" + FILLERS
+_VISIBLE = re.compile(rb"[^ \t\r\n\v" + re.escape(FILLERS) + rb"]")
 """Or a form feed."""
 
 

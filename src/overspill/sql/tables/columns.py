@@ -17,6 +17,7 @@ _COLUMNS_AT_A_TIME = 100
 _MAX_NOTES = 5
 _SUFFIXES = {"boolean": "flag"}
 _NO_VALUES = ", ".join(map(quote, sorted(NO_VALUE)))
+_DIFFERS = "error('A row differs from the first ones.')"
 _UNIT = "lower(regexp_extract({}, '([a-zA-Z]+)$', 1))"
 _FACTOR = f"CASE {_UNIT} {' '.join(f'WHEN {quote(unit)} THEN {factor!r}' for unit, factor in BYTES.items())} ELSE 1.0 END"
 _DURATION = " + ".join(
@@ -62,8 +63,12 @@ class _Chosen(Struct, frozen=True):
         is_moved = self.reading.name in ("offset time", "access time")
         return "utc" if is_moved else _SUFFIXES.get(self.reading.meaning, self.reading.meaning)
 
-    def value(self, source: str) -> str:
+    def value(self, source: str, *, is_checked: bool) -> str:
         value = _VALUES[self.reading.name].replace("{}", source)
+        if is_checked:
+            text = f"nullif({source}, '')" if self.replaces else _value_text(source)
+            fits = f"regexp_full_match({source}, {quote(self.reading.pattern)})"
+            return f"CASE WHEN {text} IS NULL THEN NULL WHEN {fits} THEN coalesce({value}, {_DIFFERS}) ELSE {_DIFFERS} END"
         return f"CASE WHEN {_matches(self.reading, source)} THEN {value} END" if self.others else value
 
 
@@ -74,8 +79,11 @@ class Typed(Struct, frozen=True):
     notes: list[str]
 
 
-def read_types(connection: Any, table: str, columns: Sequence[tuple[str, str]], *, is_typed: bool) -> Typed:
-    """`columns` has names and SQL types. If `is_typed`, the text itself says which values are numbers, as JSON does."""
+def read_types(
+    connection: Any, table: str, columns: Sequence[tuple[str, str]], *, is_typed: bool, is_checked: bool = False
+) -> Typed:
+    """`columns` has names and SQL types. If `is_typed`, the text itself says which values are numbers, as JSON does. If
+    `is_checked`, the table is a sample of one, and the expressions raise an error if other rows are not like it."""
     texts = [name for name, kind in columns if kind == "VARCHAR"]
     found: dict[str, _Chosen] = {}
     for start in range(0, len(texts), _COLUMNS_AT_A_TIME):
@@ -93,10 +101,10 @@ def read_types(connection: Any, table: str, columns: Sequence[tuple[str, str]], 
         elif typed is None:
             chosen.append((source, names[column]))
         elif typed.replaces and not (is_typed and typed.reading.meaning == "number"):
-            chosen.append((typed.value(source), names[column]))
+            chosen.append((typed.value(source, is_checked=is_checked), names[column]))
         else:
             chosen.append((source, names[column]))
-            beside.append((typed.value(source), f"{names[column]}_{typed.suffix}"))
+            beside.append((typed.value(source, is_checked=is_checked), f"{names[column]}_{typed.suffix}"))
             if typed.others:
                 such = f"{count_noun(typed.others, 'value')} such as {quote_line(typed.example)}"
                 notes.append(
@@ -124,6 +132,11 @@ def _choose(connection: Any, table: str, columns: list[str]) -> dict[str, _Chose
     return confirmed
 
 
+def _value_text(source: str) -> str:
+    """NULL where there is no value."""
+    return f"CASE WHEN lower({source}) NOT IN ({_NO_VALUES}) THEN {source} END"
+
+
 def _matches(reading: Reading, source: str) -> str:
     return f"regexp_full_match({source}, {quote(reading.pattern)}) AND {_VALUES[reading.name].replace('{}', source)} IS NOT NULL"
 
@@ -134,7 +147,7 @@ def _confirm(connection: Any, table: str, pairs: list[tuple[str, Reading]]) -> d
     counted: list[str] = []
     for column, reading in pairs:
         source = quote_name(column)
-        text = f"CASE WHEN lower({source}) NOT IN ({_NO_VALUES}) THEN {source} END"
+        text = _value_text(source)
         fits = _matches(reading, source)
         counted += (
             f"count(nullif({source}, ''))",
