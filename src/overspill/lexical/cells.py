@@ -49,10 +49,12 @@ def _read_columns(index: Index, table: Table) -> list[str]:
         step = max(1, (table.last - table.first) // _SAMPLED_ROWS)
         names = (name for record in range(table.first, table.last, step) for name in read_fields(index, record))
         return list(islice(dict.fromkeys(names), MAX_COLUMNS))
+    if table.rows.names:
+        return list(table.rows.names)
     if rows := index.remember(_read_header_rows, table):
         return [name_column(rows, column) for column in range(max(map(len, rows)))]
     header = outline.label_starts[table.header], outline.label_ends[table.header]
-    return list(table.rows.names) or table.rows.split(render(index, *header))
+    return table.rows.split(render(index, *header))
 
 
 def find_header(index: Index, table: Table) -> tuple[int, int]:

@@ -15,10 +15,8 @@ from functools import lru_cache
 from overspill.lexical.pieces import search_pieces
 from overspill.tables.table import Text
 from overspill.text import pieces
+from overspill.text.lines import NEVER_IN_UTF8
 from overspill.text.patterns import compile_pattern, find_spans
-
-NEVER_IN_UTF8 = (0xFF, 0xFE, 0xC0, 0xC1, *range(0xF5, 0xFE))
-_FILLERS = bytes(NEVER_IN_UTF8)
 
 _ANSI = re.compile(rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[()][A-Z0-9]|[=>78cDEHMNOZ])")
 _RED = compile_pattern(rb"\x1b\[(?:[0-9;]*;)?(?:31|91)(?:;[0-9;]*)?m")  # lets other threads run meanwhile
@@ -250,8 +248,3 @@ def _spell_word(word: bytes, fill: bytes) -> bytes:
     if not letters.isprintable() or '"' in letters or "\\" in letters:
         return word
     return letters.encode().ljust(len(word), fill)
-
-
-def read_line(text: Text, start: int, end: int) -> str:
-    """A stretch of a reading as people see it."""
-    return bytes(text[start:end]).translate(None, _FILLERS).decode("utf-8", "replace")

@@ -47,6 +47,8 @@ def find_row(text: Text, row: int | str) -> Span:
             return _find_lines(text, row, lambda lines: next((event.count("\n") + 1 for _, event in split_events(lines)), 1))
         case "commits":
             return _find_lines(text, row, lambda lines: next((len(commit) for _, commit in split_commits(lines)), 1))
+        case "aligned":
+            return _find_lines(text, row, lambda _: 1)
         case _ if not _RULE.search(text) and (dialect := find_short_dialect(bytes(text[: MAX_SHORT_BYTES + 1]))):
             return _find_record(text, row, dialect)
         case _:

@@ -23,8 +23,9 @@ from linear import is_linear, seconds
 import overspill
 from overspill.extraction import wrapper
 from overspill.integrations.missing import MissingFramework
-from overspill.lexical.reading import NEVER_IN_UTF8, escaped_words
+from overspill.lexical.reading import escaped_words
 from overspill.lexical.signals.verdict import compile_beginnings
+from overspill.text.lines import NEVER_IN_UTF8
 
 SIZE = 2_000
 SLOW = 0.002

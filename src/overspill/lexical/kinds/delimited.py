@@ -8,17 +8,16 @@ from overspill.lexical.kinds.kind import CutEmbedded, Kind, Traits
 from overspill.lexical.kinds.log import begins_with_stamp
 from overspill.lexical.kinds.sample import Sample
 from overspill.lexical.outline import NO_LABEL, RESUMED, Outline, Table
-from overspill.lexical.reading import read_line
-from overspill.lexical.records.lines import is_blank, iterate_lines
+from overspill.tables.bars import is_rule
 from overspill.tables.delimited import Delimited, Dialect, find_dialect, split_row
 from overspill.tables.names import make_unique
 from overspill.tables.table import Text
 from overspill.text import pieces
 from overspill.text.encoding import decode
+from overspill.text.lines import is_blank, iterate_lines, read_line
 
 _SAMPLE_BYTES = 48_000
 _MAX_ABOVE = 6
-_MARKDOWN_RULE = re.compile(r"\|(?:[\s:]*+-++[\s:]*+\|)++\s*+$")
 _ROW = re.compile(rb"(?:[^\"\n]++|\"[^\"]*+\")*+(?:\n|\Z)")
 
 
@@ -28,8 +27,8 @@ _OPENS_INSIDE = re.compile(rb"[^\",;|\t\n]*+\"[,;|\t\n]")
 
 def _is_delimited(sample: Sample) -> bool:
     lines = sample.lines
-    is_markdown = any(map(_MARKDOWN_RULE.match, lines[1 : _MAX_ABOVE + 2]))
-    return len(lines) > 2 and not is_markdown and not begins_with_stamp(lines[0]) and find_dialect(sample.whole_lines) is not None
+    has_rule = any(map(is_rule, lines[: _MAX_ABOVE + 2]))
+    return len(lines) > 2 and not has_rule and not begins_with_stamp(lines[0]) and find_dialect(sample.whole_lines) is not None
 
 
 def _cut_delimited(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:

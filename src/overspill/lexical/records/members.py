@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from overspill.lexical.outline import Outline
-from overspill.lexical.reading import NEVER_IN_UTF8
 from overspill.lexical.records.lines import split_long
 from overspill.tables.table import Text
+from overspill.text.lines import NEVER_IN_UTF8
 from overspill.text.patterns import compile_pattern
 
 _MAX_MEMBER_BYTES = 1_000

@@ -6,9 +6,10 @@ import re
 
 from overspill.lexical.outline import Outline, Table
 from overspill.lexical.reading import TABLE_EDGE
-from overspill.lexical.records.lines import is_blank, iterate_lines, skip_blank_lines, split_long
+from overspill.lexical.records.lines import skip_blank_lines, split_long
 from overspill.tables.bars import Barred
 from overspill.tables.table import Text
+from overspill.text.lines import is_blank, iterate_lines
 
 _MAX_PASSAGE_BYTES = 1_000
 """A longer paragraph is cut between sentences."""
