@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from mmap import mmap
 from typing import TypeAlias
@@ -20,6 +21,7 @@ from overspill.sql.tables.logs import split_events
 from overspill.sql.tables.nested import BEFORE_VALUE, Elements, Members
 from overspill.sql.tables.table import Unreadable
 from overspill.tables.delimited import Dialect
+from overspill.tables.lines import find_tables
 
 Text: TypeAlias = bytes | mmap
 Span: TypeAlias = tuple[int, int]
@@ -48,7 +50,11 @@ def find_row(text: Text, row: int | str) -> Span:
         case "commits":
             return _find_lines(text, row, lambda lines: next((len(commit) for _, commit in split_commits(lines)), 1))
         case "aligned":
-            return _find_lines(text, row, lambda _: 1)
+            start, end = _find_lines(text, row, lambda _: 1)
+            for table in find_tables(text, 0, len(text)):
+                if (place := bisect_left(table.starts, start)) < len(table) and table.starts[place] == start:
+                    return start, start + len(bytes(text[start : table.ends[place]]).rstrip(b"\r\n"))
+            return start, end
         case _ if not _RULE.search(text) and (dialect := find_short_dialect(bytes(text[: MAX_SHORT_BYTES + 1]))):
             return _find_record(text, row, dialect)
         case _:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import islice, pairwise, zip_longest
+from itertools import islice, zip_longest
 
 from overspill.tables.names import make_unique
 from overspill.tables.table import FoundTable, Omission, RowFormat, Text
@@ -23,24 +23,38 @@ _TYPE = re.compile(
 """DuckDB writes the types of columns below their names."""
 _SHOWN = re.compile(r"(\d[\d,]{0,20}) rows\D{1,20}\((\d[\d,]{0,20}) shown\)")
 _MAX_HEADER_LINES = 5
-_LINE_END = 1 << 40
 
 
 class Barred(RowFormat, frozen=True):
-    """`edges` are the positions around cells, in characters, where lines are drawn: a cell may contain a bar too."""
+    """`edges` are the positions around cells, in characters, where a rule shows them: a cell may contain a bar too."""
 
     edges: tuple[int, ...] = ()
+    has_frame: bool = False
+    """Whether lines are drawn around all of it, so that a bar in a cell is not escaped as in Markdown."""
 
     def split(self, row: str) -> list[str]:
         lines = [self._split_line(line) for line in row.strip("\r\n").split("\n")]
-        if len(lines) == 1:
-            return lines[0]
-        return [" ".join(filter(None, cells)) for cells in zip_longest(*lines, fillvalue="")]
+        return lines[0] if len(lines) == 1 else ["\n".join(filter(None, cells)) for cells in zip_longest(*lines, fillvalue="")]
+
+    def continues(self, line: str) -> bool:
+        """Whether a cell goes on in the next line, as `psql` shows it."""
+        return self.has_frame and any(line[edge - 1 : edge] in ("+", "↵") for edge in self.edges[1:])
 
     def _split_line(self, line: str) -> list[str]:
-        if self.edges and all(line[edge : edge + 1] in _BARS for edge in self.edges if 0 <= edge < _LINE_END):
-            return [line[start + 1 : end].strip() for start, end in pairwise(self.edges)]
-        return split_at_bars(line)
+        cells = [] if self.has_frame else split_at_bars(line)
+        if self.edges and len(cells) != len(self.names) and self._shows_edges(line.rstrip()):
+            *edges, last = self.edges
+            ends = (*edges[1:], max(last, len(line)) if edges[0] < 0 else last)
+            found = [line[start + 1 : end] for start, end in zip(edges, ends, strict=True)]
+            if self.continues(line):
+                found = [cell[:-1] if cell[-1:] in ("+", "↵") else cell for cell in found]
+            return [cell.strip() for cell in found]
+        return cells or split_at_bars(line)
+
+    def _shows_edges(self, line: str) -> bool:
+        first, *inner, last = self.edges
+        is_framed = first < 0 or (line[first : first + 1] in _BARS and line[last:] in _BARS)
+        return is_framed and all(line[edge : edge + 1] in _BARS for edge in inner)
 
 
 def split_at_bars(row: str) -> list[str]:
@@ -72,9 +86,8 @@ def read_barred(text: Text, start: int, end: int) -> tuple[FoundTable, int] | No
         return None
     if len(names) == 2 and all(map(_TYPE.fullmatch, names[1])):
         names.pop()
-    is_markdown = "|" in drawn
     joined = make_unique(" ".join(filter(None, parts)) for parts in zip(*names, strict=True))
-    rows = Barred(tuple(joined), () if is_markdown else _find_edges(drawn))
+    rows = Barred(tuple(joined), _find_edges(drawn), "|" not in drawn)
     found = FoundTable(rows, (head[first][1][0], head[rule - 1][1][1]))
     return found, _read_rows(text, head[rule][1][1], end, found)
 
@@ -87,32 +100,33 @@ def _split_rule(rule: str) -> list[str]:
 def _find_edges(rule: str) -> tuple[int, ...]:
     edges = [found.start() for found in _JOINT.finditer(rule)]
     has_frame = not _JOINT.sub("", rule[: edges[0] + 1]).strip()
-    return tuple(edges) if has_frame else (-1, *edges, _LINE_END)
+    return tuple(edges) if has_frame else (-1, *edges, len(rule))
 
 
 def _read_rows(text: Text, start: int, end: int, found: FoundTable) -> int:
     """Up to a line without bars. Where rows have lines between them, one that begins with an empty cell continues the row
     above it."""
-    below_rule, rules = True, 0
+    rows, goes_on, below_rule, rules = found.format, False, True, 0
     for span in iterate_lines(text, start, end):
         line = read_line(text, *span)
         if is_rule(line):
             rules, below_rule, start = rules + 1, True, span[1]
-            if not _MERGES.isdisjoint(line) and line.lstrip()[:1] in "├╞╠┣":
-                found.omissions = _read_footer(text, span[1], end)
+            if not _MERGES.isdisjoint(line):
                 break
             continue
         if _BAR.search(line) is None:
             break
-        cells = found.format.split(line)
+        cells = rows.split(line)
         if "·" in cells and set(cells) <= {"·", ""}:
             continue  # for rows that the output does not show
-        if rules and not below_rule and not cells[0]:
+        if goes_on or (rules and not below_rule and not cells[0]):
             found.ends[-1] = span[1]
         else:
             found.starts.append(span[0])
             found.ends.append(span[1])
         below_rule, start = False, span[1]
+        goes_on = isinstance(rows, Barred) and rows.continues(line.rstrip("\r\n"))
+    found.omissions = _read_footer(text, start, end)
     return start
 
 

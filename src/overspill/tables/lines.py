@@ -90,7 +90,7 @@ def is_sure(text: Text, table: FoundTable) -> bool:
 
 
 def _read_title(line: str) -> str:
-    return line.strip("#=*-: \t\r\n")[:_MAX_TITLE_CHARS]
+    return "" if _FOOTER.match(line.encode()) else line.strip("#=*-: \t\r\n")[:_MAX_TITLE_CHARS]
 
 
 def _read_block(block: _Block, title: str) -> Iterator[FoundTable]:

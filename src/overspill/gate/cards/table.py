@@ -17,7 +17,7 @@ from overspill.lexical.index import Index
 from overspill.lexical.outline import Table
 from overspill.lexical.render import render
 from overspill.tables.delimited import Delimited
-from overspill.tables.table import JsonRows
+from overspill.tables.table import JsonRows, Omission
 from overspill.text.humanize import count_noun
 from overspill.wording.cards import NextStep
 
@@ -61,6 +61,7 @@ class ReadTable(Struct, frozen=True):
     uneven: int = 0
     """How many of them have another number of cells than the header."""
     is_json: bool = False
+    omissions: Sequence[Omission] = ()
     above: Sequence[str] = ()
     """What is above the header of an output that is one table, such as a title."""
 
@@ -87,7 +88,10 @@ def _read_table(index: Index, table: Table) -> ReadTable:
     examples = _read_lines(index, range(table.first, min(table.last, table.first + _MAX_EXAMPLES)))
     has_title = isinstance(table.rows, Delimited) and index.outline.tables[0] == table
     above = _read_lines(index, range(table.first)) if has_title else []
-    return ReadTable("", table.last - table.first, names, columns, examples, len(records), uneven, above=above)
+    omissions = table.omissions
+    return ReadTable(
+        "", table.last - table.first, names, columns, examples, len(records), uneven, omissions=omissions, above=above
+    )
 
 
 def _read_lines(index: Index, records: range) -> list[str]:
@@ -140,6 +144,7 @@ def _describe_table(table: ReadTable, rank: int, *, is_only: bool, is_whole: boo
         title += ", drawn at random"
     if table.uneven:
         title += f"; {table.uneven:,} of these rows have another number of cells"
+    title += "".join(f"; without {omission.count:,} {omission.what}" for omission in table.omissions)
     described = [describe_column(column, cells, is_all=is_all) for column, cells in zip(table.names, table.columns, strict=False)]
     rows = [indent(row) for row in table.examples]
     if is_only:
