@@ -123,11 +123,12 @@ def _join_names(header: str, rows: Sequence[str], words: Sequence[Sequence[Span]
     apart = [found.span() for found in _APART.finditer(header)]
     has_apart = len(apart) > 1 and _have_alike([_APART.findall(row) for row in rows], len(apart), _MIN_ALIKE_SHARE)
     has_words = _have_alike(words, len(named), _MIN_ALIKE_SHARE)
-    if has_apart and (len(apart) > 2 or not has_words):
+    if has_apart and not (has_words and _are_aligned(named, words)):
         return apart
     begins = [True] * len(named) if has_words else _vote(named, words)
-    spans: list[Span] = []
+    spans, is_whole = list[Span](), True
     for (start, end), begins_column in zip(named, begins, strict=True):
+        begins_column, is_whole = begins_column or is_whole, " " in header[start:end]
         if begins_column:
             spans.append((start, end))
         else:
@@ -137,6 +138,15 @@ def _join_names(header: str, rows: Sequence[str], words: Sequence[Sequence[Span]
 
 def _have_alike(rows: Sequence[Sequence[object]], count: int, share: float) -> bool:
     return sum(len(row) == count for row in rows) > share * len(rows)
+
+
+def _are_aligned(named: list[Span], rows: Sequence[Sequence[Span]]) -> bool:
+    """Whether each word of the header has its own words below it, which begin or end where it does."""
+    rows = [row for row in rows if len(row) == len(named)]
+    return all(
+        max(sum(word[side] == name[side] for word in below) for side in (0, 1)) >= _MIN_ALIKE_SHARE * len(rows)
+        for name, below in zip(named, zip(*rows, strict=True), strict=True)
+    )
 
 
 class _Votes:
