@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from overspill.tables.table import RowFormat
+from overspill.tables.table import FoundTable, Omission, RowFormat
 
 Source: TypeAlias = bytes | mmap
 """The stored bytes."""
@@ -27,12 +27,13 @@ _MAX_COUNTED_AT_ONCE = 1 << 16
 
 
 class Table(Struct, frozen=True):
-    """Records `first`…`last` - 1 are rows of one table; `header` is their label, or -1 if every row names its fields."""
+    """Records `first`…`last` - 1 are rows of one table; `header` is their label, or -1 if no line names their fields."""
 
     first: int
     last: int
     header: int
     rows: RowFormat
+    omissions: tuple[Omission, ...] = ()
 
 
 _FIRST = attrgetter("first")
@@ -73,6 +74,15 @@ class Outline:
         self.label_parents.append(parent if parent >= 0 else self.base)
         return len(self.label_starts) - 1
 
+    def add_table(self, found: FoundTable, under: int = -1) -> None:
+        """Its rows are records below its header."""
+        header, first = self.label(*found.header, under) if found.header else under, len(self)
+        self.starts.extend(found.starts)
+        self.ends.extend(found.ends)
+        self.under.extend(array("q", [header if header != NO_LABEL else self.base]) * len(found))
+        label = header if found.header else NO_LABEL
+        self.tables.append(Table(first, len(self), label, found.format, tuple(found.omissions)))
+
     def extend(self, part: Outline) -> None:
         """Adds the records of a later part, whose labels are numbered from zero, and continues a table that it resumes."""
         records, labels = len(self), len(self.label_starts)
@@ -91,10 +101,10 @@ class Outline:
         for table in part.tables:
             first, last = table.first + records, table.last + records
             if table.header != RESUMED:
-                self.tables.append(Table(first, last, shift(table.header), table.rows))
+                self.tables.append(Table(first, last, shift(table.header), table.rows, table.omissions))
             elif resumed:
                 first = self.tables.pop().first if self.tables[-1].last == first else first
-                self.tables.append(Table(first, last, resumed.header, resumed.rows))
+                self.tables.append(Table(first, last, resumed.header, resumed.rows, resumed.omissions))
 
     def record_at(self, position: int) -> int:
         found = bisect_right(self.starts, position) - 1

@@ -15,10 +15,8 @@ from functools import lru_cache
 from overspill.lexical.pieces import search_pieces
 from overspill.tables.table import Text
 from overspill.text import pieces
+from overspill.text.lines import FILLERS
 from overspill.text.patterns import compile_pattern, find_spans
-
-NEVER_IN_UTF8 = (0xFF, 0xFE, 0xC0, 0xC1, *range(0xF5, 0xFE))
-FILLERS = bytes(NEVER_IN_UTF8)
 
 _ANSI = re.compile(rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[()][A-Z0-9]|[=>78cDEHMNOZ])")
 _RED = compile_pattern(rb"\x1b\[(?:[0-9;]*;)?(?:31|91)(?:;[0-9;]*)?m")  # lets other threads run meanwhile
@@ -89,7 +87,7 @@ _PLAIN = {b'"': b'"', b"\\": b"\\", b"/": b"/", b"n": b"\n", b"r": b" ", b"t": b
 
 def find_filler(data: Text) -> bytes:
     """A byte that the text does not contain; empty if it contains all candidates, as only binary data does."""
-    return next((filler for value in NEVER_IN_UTF8 if pieces.find(data, filler := bytes((value,))) < 0), b"")
+    return next((filler for value in FILLERS if pieces.find(data, filler := bytes((value,))) < 0), b"")
 
 
 def strip_colours(data: Text, size: int, fill: bytes) -> bytearray:
@@ -250,8 +248,3 @@ def _spell_word(word: bytes, fill: bytes) -> bytes:
     if not letters.isprintable() or '"' in letters or "\\" in letters:
         return word
     return letters.encode().ljust(len(word), fill)
-
-
-def read_line(text: Text, start: int, end: int) -> str:
-    """A stretch of a reading as people see it."""
-    return bytes(text[start:end]).translate(None, FILLERS).decode("utf-8", "replace")

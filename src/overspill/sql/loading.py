@@ -18,14 +18,14 @@ from overspill.confined import limits
 from overspill.lexical.kinds.kind import Layout
 from overspill.sql.protocol import Column, Config, Database, Loaded, LoadRequest, TableInfo
 from overspill.sql.querying import run
-from overspill.sql.tables.aligned import find_aligned, find_listing, is_listing
+from overspill.sql.tables.aligned import find_shown
 from overspill.sql.tables.columns import read_types
 from overspill.sql.tables.commits import find_commits
 from overspill.sql.tables.delimited import find_delimited, find_few_rows
 from overspill.sql.tables.elements import find_elements
 from overspill.sql.tables.kind import find_kind
 from overspill.sql.tables.logs import find_log
-from overspill.sql.tables.markup import find_in_markdown, find_in_page
+from overspill.sql.tables.markup import find_in_page
 from overspill.sql.tables.nested import find_in_document, find_lines
 from overspill.sql.tables.table import Found, Unreadable, join_notes, limit_tables, quote_name
 from overspill.tables.names import ROW, make_name
@@ -82,18 +82,15 @@ def _find(layout: Layout, source: Path, text: mmap.mmap, work: Callable[[], Path
         case "page":
             return find_in_page(text, work)
         case "aligned":
-            return find_aligned(text, work)
+            return find_shown(text, work)
         case "elements":
             return find_elements(text, work)
         case "commits" if found := find_commits(_lines(text), work()):
             return found
+        case "events":
+            return find_log(_lines(text), work())
         case _:
-            lines = list(itertools.islice(_lines(text), 1000))
-            if is_listing(lines):
-                return find_listing(_lines(text), work())
-            if layout == "events":
-                return find_log(_lines(text), work())
-            return find_in_markdown(_lines(text), work) or find_few_rows(text, source, work)
+            return find_shown(text, work, is_text=True) or find_few_rows(text, source, work)
 
 
 def _lines(text: mmap.mmap) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from itertools import islice
 from mmap import mmap
@@ -20,6 +21,7 @@ from overspill.sql.tables.logs import split_events
 from overspill.sql.tables.nested import BEFORE_VALUE, Elements, Members
 from overspill.sql.tables.table import Unreadable
 from overspill.tables.delimited import Heading, iterate_rows
+from overspill.tables.lines import find_tables
 from overspill.tables.table import Span
 
 Text: TypeAlias = bytes | mmap
@@ -45,6 +47,12 @@ def find_row(text: Text, row: int | str) -> Span:
             return _find_lines(text, row, lambda lines: next((event.count("\n") + 1 for _, event in split_events(lines)), 1))
         case "commits":
             return _find_lines(text, row, lambda lines: next((len(commit) for _, commit in split_commits(lines)), 1))
+        case "aligned":
+            start, end = _find_lines(text, row, lambda _: 1)
+            for table in find_tables(text, 0, len(text)):
+                if (place := bisect_left(table.starts, start)) < len(table) and table.starts[place] == start:
+                    return start, start + len(bytes(text[start : table.ends[place]]).rstrip(b"\r\n"))
+            return start, end
         case _ if not _RULE.search(text) and (heading := find_short_heading(text)):
             return _find_record(text, row, heading)
         case _:

@@ -29,7 +29,7 @@ _MIN_TITLED_CELLS = 3
 """A line above rows of two cells is as likely to be a sentence above others that have a comma."""
 _MIN_ALIKE = 0.8
 """Of the cells of a column, how many must be numbers for a word above them to be a name."""
-_NUMBER = re.compile(r"\s*+[-+]?[\d.,]*\d\s*+%?$")
+NUMBER = re.compile(r"\s*+[-+]?[\d.,]*\d\s*+%?$")
 _PERIOD = re.compile(r"\s*+(?:(?:1[89]|2[01])\d\d(?:-\d\d){0,2}|\d\d?/\d\d?/(?:\d\d){1,2})\s*+$")
 """A year or a date: a value, or the name of a column of values of that time."""
 _NO_VALUE = re.compile(r"\W*+(?:n/?a|nan|nil|none|null|unknown)?\W*+$", re.IGNORECASE)
@@ -231,7 +231,7 @@ def _is_above(row: list[str], below: list[str], width: int) -> bool:
 def _count_header_rows(rows: list[list[str]], width: int) -> int:
     """Words above columns of numbers are names, and so are years above columns of something else."""
     body = [row for row in rows[_MAX_HEADER_ROWS:] or rows[1:] if len(row) == width]
-    numbers = [column for column in range(width) if _are_mostly(_NUMBER, (row[column] for row in body))]
+    numbers = [column for column in range(width) if _are_mostly(NUMBER, (row[column] for row in body))]
     for count in range(min(_MAX_HEADER_ROWS, len(rows) - 1), 1, -1):
         upper, lowest = rows[: count - 1], rows[count - 1]
         named = len(lowest) == width and sum(not _NO_VALUE.match(lowest[column]) for column in numbers)
@@ -245,7 +245,7 @@ def _count_header_rows(rows: list[list[str]], width: int) -> int:
 def _are_names(row: list[str], body: Sequence[list[str]]) -> bool:
     def is_name(column: int, cell: str) -> bool:
         if not _PERIOD.match(cell):
-            return not _NUMBER.match(cell)
+            return not NUMBER.match(cell)
         below = [each[column] for each in body if column < len(each)]
         return bool(below) and not _are_mostly(_PERIOD, below)
 

@@ -17,7 +17,7 @@ from overspill.lexical.index import Index
 from overspill.lexical.outline import Table
 from overspill.lexical.render import render
 from overspill.tables.delimited import Delimited, is_total
-from overspill.tables.table import JsonRows
+from overspill.tables.table import JsonRows, Omission
 from overspill.tables.types import Reading, find_reading, is_value
 from overspill.text.humanize import count_noun
 from overspill.wording.cards import NextStep
@@ -59,6 +59,7 @@ class ReadTable(Struct, frozen=True):
     uneven: int = 0
     """How many of them have another number of cells than the header."""
     is_json: bool = False
+    omissions: Sequence[Omission] = ()
     above: Sequence[str] = ()
     """What is above the header of an output that is one table, such as a title."""
     total: str = ""
@@ -88,8 +89,18 @@ def _read_table(index: Index, table: Table) -> ReadTable:
     has_title = isinstance(table.rows, Delimited) and index.outline.tables[0] == table
     above = _read_lines(index, range(table.first)) if has_title else []
     _, last = next(read_rows(index, table, [table.last - 1]))
-    total = "".join(_read_lines(index, range(table.last - 1, table.last))) if has_title and is_total(last) else ""
-    return ReadTable("", table.last - table.first, names, columns, examples, len(records), uneven, above=above, total=total)
+    return ReadTable(
+        "",
+        table.last - table.first,
+        names,
+        columns,
+        examples,
+        len(records),
+        uneven,
+        omissions=table.omissions,
+        above=above,
+        total="".join(_read_lines(index, range(table.last - 1, table.last))) if has_title and is_total(last) else "",
+    )
 
 
 def _read_lines(index: Index, records: range) -> list[str]:
@@ -144,6 +155,7 @@ def _describe_table(table: ReadTable, rank: int, *, is_only: bool, is_whole: boo
         title += f"; {table.uneven:,} of these rows have another number of cells"
     if table.total:
         title += f"; the last row sums up others: {name(table.total)}"
+    title += "".join(f"; without {omission.count:,} {omission.what}" for omission in table.omissions)
     described = [
         describe_column(column, cells, is_all=is_all, is_json=table.is_json)
         for column, cells in zip(table.names, table.columns, strict=False)

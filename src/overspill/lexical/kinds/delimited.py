@@ -10,14 +10,14 @@ from overspill.lexical.kinds.kind import CutEmbedded, Kind, Traits
 from overspill.lexical.kinds.log import begins_with_stamp
 from overspill.lexical.kinds.sample import Sample
 from overspill.lexical.outline import RESUMED, Outline, Table
-from overspill.lexical.reading import FILLERS
+from overspill.tables.bars import is_rule
 from overspill.tables.delimited import Heading, find_heading, iterate_rows, take_heading
 from overspill.tables.table import Text
 from overspill.text import pieces
+from overspill.text.lines import FILLERS
 
 _MAX_ABOVE = 6
 _MIN_ROWS = 4
-_MARKDOWN_RULE = re.compile(r"\|(?:[\s:]*+-++[\s:]*+\|)++\s*+$")
 _ROW = re.compile(rb"(?:[^\"\n]++|\"[^\"]*+\")*+(?:\n|\Z)")
 
 
@@ -27,8 +27,7 @@ _OPENS_INSIDE = re.compile(rb"[^\",;|\t\n]*+\"[,;|\t\n]")
 
 def _is_delimited(sample: Sample) -> bool:
     lines = sample.lines
-    is_markdown = any(map(_MARKDOWN_RULE.match, lines[1 : _MAX_ABOVE + 2]))
-    if len(lines) < 1 or is_markdown or begins_with_stamp(lines[0]):
+    if len(lines) < 1 or any(map(is_rule, lines[: _MAX_ABOVE + 2])) or begins_with_stamp(lines[0]):
         return False
     return find_heading(sample.data, sample.start, sample.end, _MIN_ROWS, FILLERS) is not None
 

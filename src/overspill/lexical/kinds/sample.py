@@ -8,9 +8,9 @@ from collections.abc import Callable
 from functools import cached_property
 from itertools import pairwise
 
-from overspill.lexical.reading import FILLERS
 from overspill.tables.table import Text
 from overspill.text.encoding import decode
+from overspill.text.lines import FILLERS
 
 _SAMPLE_BYTES = 48_000
 _MAX_LINES = 800

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from overspill.lexical.outline import Outline
-from overspill.lexical.reading import NEVER_IN_UTF8
 from overspill.lexical.records.lines import split_long
 from overspill.tables.table import Text
+from overspill.text.lines import FILLERS
 from overspill.text.patterns import compile_pattern
 
 _MAX_MEMBER_BYTES = 1_000
@@ -18,7 +18,7 @@ _PIECE_BYTES = 1 << 20
 _MAX_RUN_BYTES = 700
 """Plain members are grouped up to this size."""
 _FIELD = re.compile(rb"\s{0,400}+(\"[^\"\\]{0,100}+\")\s{0,9}+:")
-_FILL = re.escape(bytes(NEVER_IN_UTF8))
+_FILL = re.escape(FILLERS)
 _MEMBER = re.compile(rb",[\s" + _FILL + rb"]*(?=\")|>\s*(?=<)")
 _LONG_MEMBER = compile_pattern(rb",[\s\v" + _FILL + rb"]*\"|>[\s\v]*<")
 """The same, for long texts: it lets other threads run, but each match takes longer."""
