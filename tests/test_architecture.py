@@ -41,7 +41,7 @@ ROOMS: dict[str, Room] = {
     "budget": Room("what is left of a context window", "errors"),
     "wording": Room("what a model reads", "errors text types"),
     "truncate": Room("shortening a text and saying what is missing", "errors text"),
-    "tables": Room("what a table is: where it is in a text, its header, its cells and what they mean"),
+    "tables": Room("what a table is: where it is in a text, its header, its cells and what they mean", "text"),
     "lexical": Room("the built-in engine: passages that answer a question, without a model", "tables text"),
     "store": Room(
         "where outputs are kept, and how they flow there",
