@@ -3,9 +3,9 @@
     python benchmarks/sql.py [FORMAT:MB …]
 
 By default 10 and 100 MB of CSV, TSV and JSON; `tsv:500` is the largest that is measured now and then. All figures are processor
-time of every process that took part, the children too, and each is of a file that was just written. First question: ours against a
-fresh process in which DuckDB loads the file into a table and asks it. Later question: ours against a fresh process that opens the
-table that ours has written. They take turns, and the least of several counts.
+time of every process that took part, children too, each on a file that was just written. First question: ours against a fresh
+process in which DuckDB loads the file into a table and asks it. Later question: ours against a fresh process that opens the table
+that ours has written. They take turns, and the least of several counts.
 """
 
 from __future__ import annotations
