@@ -32,6 +32,8 @@ from overspill.tables.names import ROW, make_name
 from overspill.text.humanize import quote_line
 
 _MANY_COLUMNS = 200
+_UNTYPED = "rows as they were read"
+_OVERHEAD_BYTES = 3 << 28  # of address space: libraries, stacks, and what DuckDB does not count
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -39,6 +41,7 @@ def main(requests: BinaryIO, answers: BinaryIO) -> None:
     request = msgspec.json.decode(requests.read(), type=LoadRequest)
     limits.limit_seconds(request.processor_seconds + (request.query.processor_seconds if request.query else 0))
     limits.limit_files(request.disk_bytes)
+    limits.limit_memory(request.memory_bytes + _OVERHEAD_BYTES + 2 * Path(request.source).stat().st_size, reserve=1 << 30)
     found = load(request)
     answers.write(msgspec.json.encode(found) + b"\n")
     answers.flush()  # for it is loaded, whatever the query does
@@ -66,6 +69,8 @@ def load(request: LoadRequest) -> Loaded:
         return Loaded(kind.name, _write(request, found)) if found else Loaded(kind.name)
     except (csv.Error, duckdb.Error, msgspec.DecodeError, RecursionError, Unreadable) as error:
         return Loaded(kind.name, failed=quote_line(str(error).partition("\n")[0]))
+    except MemoryError:
+        return Loaded(kind.name, failed="they need more memory than they may use. Read a part of it with grep, lines or query.")
 
 
 def _find(layout: Layout, source: Path, text: mmap.mmap, work: Callable[[], Path]) -> list[Found]:
@@ -118,32 +123,40 @@ def _write(request: LoadRequest, found: list[Found]) -> tuple[TableInfo, ...]:
 
 
 def _write_table(connection: Any, found: Found, name: str) -> TableInfo:
-    found, rows = read_rows(connection, found)
-    described = connection.execute("DESCRIBE temp.rows").fetchall()
+    table = quote_name(name) if found.is_typed else "temp.rows"
+    found, rows = read_rows(connection, found, table)
+    described = connection.execute(f"DESCRIBE {table}").fetchall()
     columns = [(column, kind) for column, kind, *_ in described if column not in found.hidden]
-    expressions = write_expressions(connection, "temp.rows", columns, is_typed=found.is_typed)
+    expressions = write_expressions(connection, table, columns, is_typed=found.is_typed)
+    if found.is_typed and not found.hidden and expressions == [(quote_name(column), column) for column, _ in columns]:
+        # It is as it should be, and a query that asks for `_row` counts the rows.
+        kept = Column(ROW, "BIGINT" if found.row.startswith("rowid") else "VARCHAR"), *(Column(*column) for column in columns)
+        return TableInfo(name, rows, kept, found.title, found.bad_rows, found.note, found.row)
+    if found.is_typed:
+        connection.execute(f"ALTER TABLE {table} RENAME TO {quote_name(_UNTYPED)}")
+        table = quote_name(_UNTYPED)
     if len(expressions) > _MANY_COLUMNS:
         connection.execute("SET disabled_optimizers = 'compressed_materialization'")  # its time grows with their square
     selected = ", ".join(f"{expression} AS {quote_name(column)}" for expression, column in [(found.row, ROW), *expressions])
-    connection.execute(f"CREATE TABLE {quote_name(name)} AS SELECT {selected} FROM temp.rows ORDER BY rowid")
-    connection.execute("DROP TABLE temp.rows")
+    connection.execute(f"CREATE TABLE {quote_name(name)} AS SELECT {selected} FROM {table} ORDER BY rowid")
+    connection.execute(f"DROP TABLE {table}")
     kinds = connection.execute(f"DESCRIBE {quote_name(name)}").fetchall()
     written = tuple(Column(column, kind) for column, kind, *_ in kinds)
     return TableInfo(name, rows, written, found.title, found.bad_rows, found.note)
 
 
-def read_rows(connection: Any, found: Found) -> tuple[Found, int]:
+def read_rows(connection: Any, found: Found, table: str = "temp.rows") -> tuple[Found, int]:
     """In the other way, if there is one, where DuckDB refuses rows or loses some. Those that stay lost are counted."""
     try:
-        connection.execute(f"CREATE OR REPLACE TEMP TABLE rows AS FROM {found.reader}")
+        connection.execute(f"CREATE OR REPLACE TABLE {table} AS FROM {found.reader}")
     except duckdb.Error:
         if found.otherwise is None:
             raise
-        return read_rows(connection, found.otherwise())
-    (rows,) = connection.execute("SELECT count(*) FROM temp.rows").fetchone()
+        return read_rows(connection, found.otherwise(), table)
+    (rows,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
     lost = 0 if found.rows is None else found.rows - rows
     if lost and found.otherwise is not None:
-        return read_rows(connection, found.otherwise())
+        return read_rows(connection, found.otherwise(), table)
     return replace(found, bad_rows=found.bad_rows + max(0, lost)), rows
 
 

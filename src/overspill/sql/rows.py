@@ -17,9 +17,9 @@ from overspill.sql.tables.commits import split_commits
 from overspill.sql.tables.delimited import MAX_FIELD_CHARS, MAX_SHORT_BYTES, find_short_dialect, read_heading
 from overspill.sql.tables.kind import find_kind
 from overspill.sql.tables.logs import split_events
-from overspill.sql.tables.nested import BEFORE_VALUE, Elements, Members
 from overspill.sql.tables.table import Unreadable
 from overspill.tables.delimited import Dialect
+from overspill.tables.json_tables import BEFORE_VALUE, Elements, Members
 
 Text: TypeAlias = bytes | mmap
 Span: TypeAlias = tuple[int, int]
