@@ -33,6 +33,7 @@ from overspill.text.humanize import quote_line
 
 _MANY_COLUMNS = 200
 _UNTYPED = "rows as they were read"
+_TEMPORARY = "temp.rows"
 _OVERHEAD_BYTES = 3 << 28  # of address space: libraries, stacks, and what DuckDB does not count
 _BOM = b"\xef\xbb\xbf"
 
@@ -123,7 +124,7 @@ def _write(request: LoadRequest, found: list[Found]) -> tuple[TableInfo, ...]:
 
 
 def _write_table(connection: Any, found: Found, name: str) -> TableInfo:
-    table = quote_name(name) if found.is_typed else "temp.rows"
+    table = quote_name(name) if found.is_typed else _TEMPORARY
     found, rows = read_rows(connection, found, table)
     described = connection.execute(f"DESCRIBE {table}").fetchall()
     columns = [(column, kind) for column, kind, *_ in described if column not in found.hidden]
@@ -145,10 +146,11 @@ def _write_table(connection: Any, found: Found, name: str) -> TableInfo:
     return TableInfo(name, rows, written, found.title, found.bad_rows, found.note)
 
 
-def read_rows(connection: Any, found: Found, table: str = "temp.rows") -> tuple[Found, int]:
+def read_rows(connection: Any, found: Found, table: str = _TEMPORARY) -> tuple[Found, int]:
     """In the other way, if there is one, where DuckDB refuses rows or loses some. Those that stay lost are counted."""
     try:
-        connection.execute(f"CREATE OR REPLACE TABLE {table} AS FROM {found.reader}")
+        into = f"TABLE {table}" if table != _TEMPORARY else "TEMP TABLE rows"
+        connection.execute(f"CREATE OR REPLACE {into} AS FROM {found.reader}")
     except duckdb.Error:
         if found.otherwise is None:
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from decimal import Decimal
 from math import isfinite
@@ -18,6 +19,7 @@ VALUE = "value"
 _MAX_PATH_DEPTH = 3
 """How deep members of a row are columns of their own."""
 _MAX_EXACT_DIGITS = 15
+_MEMBER_KEY = re.compile(rb"(\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"|'[^'\\]*+(?:\\.[^'\\]*+)*+')\s*+:\s*+", re.DOTALL)
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
@@ -44,6 +46,16 @@ def read_cells(row: msgspec.Raw | bytes | memoryview, key: str = "", *, merges_l
     return ({KEY: key} if key else {}) | dict(_flatten(fields, "", 0, merges_lists))
 
 
+def split_member(raw: bytes) -> tuple[str, bytes]:
+    """The key and the value of a member of an object. What has no key is all value."""
+    if not (found := _MEMBER_KEY.match(raw)):
+        return "", raw
+    try:
+        return str(_DECODER.decode(convert_literal(found[1]) if raw[:1] == b"'" else found[1])), raw[found.end() :]
+    except UNREADABLE:
+        return found[1].decode("utf-8", "replace"), raw[found.end() :]
+
+
 def write_cell(cell: object) -> str:
     return cell if isinstance(cell, str) else msgspec.json.encode(cell).decode()
 
@@ -52,7 +64,7 @@ def _flatten(fields: dict[str, Any], above: str, depth: int, merges_lists: bool)
     for key, field in fields.items():
         if isinstance(field, dict) and field and depth < _MAX_PATH_DEPTH:
             yield from _flatten(cast("dict[str, Any]", field), f"{above}{key}.", depth + 1, merges_lists)
-        elif merges_lists and (members := _merge_members(field)):
+        elif merges_lists and (members := _merge_members(cast(object, field))):
             yield from ((f"{above}{key}.{name}", held) for name, held in members.items())
         else:
             yield above + key, cast(object, field)

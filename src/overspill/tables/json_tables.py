@@ -1,7 +1,7 @@
 """Finds the tables in JSON.
 
 A list is a table if it begins with an object. An object of objects that are alike is one, and so is an object of such lists:
-their keys are cells of their rows. Documents one after the other are rows. The outermost tables count: one inside a row is a cell.
+their keys are cells of their rows. Documents one after the other are rows. Only the outermost count: a table in a row is a cell.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from typing import Literal, TypeAlias, cast
 
 import msgspec
 from msgspec import Raw, Struct
 
-from overspill.tables.json_rows import UNREADABLE, read_float
+from overspill.tables.json_rows import UNREADABLE, read_cells, read_float
 from overspill.tables.json_text import hold_json
 from overspill.tables.names import make_unique
 
@@ -131,25 +132,28 @@ def find_shape(members: Iterable[Json]) -> Literal["members", "lists"] | None:
     if len(values) < MIN_ROWS:
         return None
     openings = {bytes(memoryview(value)[:1]) for value in values}
-    if openings == {b"{"} and _are_alike(values, _MIN_SHARED_KEYS):
+    if openings == {b"{"} and _are_alike(map(_read_keys, values[:_MAX_COMPARED]), _MIN_SHARED_KEYS):
         return "members"
     lists = [value for value in values if len(memoryview(value)) > 2] if openings == {b"["} else []
     if not lists or not all(map(is_list_of_rows, lists)):
         return None
-    firsts = [_read_first(value) for value in lists[:_MAX_COMPARED]]
+    try:
+        firsts = [read_cells(Elements.decode(value)[0]).keys() for value in lists[:_MAX_COMPARED]]
+    except UNREADABLE:
+        return None
     return "lists" if len(lists) > 1 and _are_alike(firsts, _MIN_SHARED_KEYS_OF_LISTS) else None
 
 
-def _read_first(value: Json) -> Json:
-    return Elements.decode(value)[0]
-
-
-def _are_alike(objects: Iterable[Json], share: float) -> bool:
-    try:
-        first, *others = [set(Members.decode(value)) for value in list(objects)[:_MAX_COMPARED]]
-    except UNREADABLE:
-        return False
+def _are_alike(keys: Iterable[AbstractSet[str]], share: float) -> bool:
+    first, *others = keys
     return all(len(first & other) >= share * max(len(first), len(other)) > 0 for other in others)
+
+
+def _read_keys(value: Json) -> AbstractSet[str]:
+    try:
+        return Members.decode(value).keys()
+    except UNREADABLE:
+        return frozenset(name.partition(".")[0] for name in read_cells(value))
 
 
 def _has_repeated_keys(raw: memoryview, members: dict[str, Raw]) -> bool:

@@ -24,7 +24,7 @@ _AROUND = rb"%b(?:[^\n\[{}<]{0,400}?:[ \t]*+\r?\n|[ \t]*+```+[ \t]*+(?:json|pyth
 """A few words that end with a colon, or a fence."""
 _START = re.compile(rb"(?:\xef\xbb\xbf)?\s*+(%b)?(?=%b)" % (_AROUND, _VALUE))
 _END = re.compile(rb"[\]})\"]\s*+(?:```+)?+(?:\s[^\[\]{}]{0,400}+)?+\Z")
-_ENDING_BYTES = 600
+ENDING_BYTES = 600
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 _DOCUMENT = msgspec.json.Decoder(Raw)
 
@@ -39,12 +39,12 @@ class HeldJson(Struct, frozen=True):
 def find_start(head: bytes, ending: bytes) -> int:
     """Where the JSON in a text begins, or -1. What follows words must be all of the rest, but for some words below it."""
     found = _START.match(head)
-    return found.end() if found and (found[1] is None or _END.search(ending[-_ENDING_BYTES:])) else -1
+    return found.end() if found and (found[1] is None or _END.search(ending[-ENDING_BYTES:])) else -1
 
 
 def hold_json(text: Text) -> HeldJson:
     """Raises msgspec.DecodeError if there is none, and RecursionError if it is nested too deeply."""
-    start = max(0, find_start(bytes(text[:_HEAD_BYTES]), bytes(text[-_ENDING_BYTES:])))
+    start = max(0, find_start(bytes(text[:_HEAD_BYTES]), bytes(text[-ENDING_BYTES:])))
     is_converted = is_literal(bytes(text[start : start + _HEAD_BYTES]))
     rest = memoryview(convert_literal(bytes(text[start:])) if is_converted else text)[0 if is_converted else start :]
     documents: list[memoryview] = []

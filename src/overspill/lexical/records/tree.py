@@ -7,7 +7,9 @@ from array import array
 from collections.abc import Callable
 
 from overspill.lexical.outline import Outline, Table
-from overspill.lexical.records.members import CONTENT, begin_alike, record_plain_members
+from overspill.lexical.reading import NEVER_IN_UTF8
+from overspill.lexical.records.members import CONTENT, record_plain_members
+from overspill.tables.json_tables import MIN_ROWS, Shape, find_shape
 from overspill.tables.table import JsonRows, Text
 from overspill.text import pieces
 from overspill.text.patterns import compile_pattern
@@ -19,7 +21,7 @@ _MAX_ROW_BYTES = 16_000
 the array is a list of texts."""
 _MAX_LARGE_SHARE = 0.5
 """With more large elements, an array is a list of texts."""
-_MIN_ROWS, _MIN_TABLES = 3, 2
+_MIN_TABLES = 2
 _MAX_COMPARED = 20
 """Members of an object, to see whether they are rows."""
 _MAX_DEPTH = 100
@@ -58,6 +60,7 @@ class Tree:
         self.texts: set[int] = set()
         self._lists_of_texts: dict[int, bool] = {}
         self._databases: dict[int, bool] = {}
+        self.shapes: dict[int, Shape | None] = {}
         self.depth = 0
         self.unopened = 0
 
@@ -89,6 +92,12 @@ class Tree:
         self.ends[node] = end
         return self.parents[node]
 
+    def shift(self, distance: int) -> Tree:
+        self.starts, self.insides, self.ends = (
+            array("q", (at + distance for at in ats)) for ats in (self.starts, self.insides, self.ends)
+        )
+        return self
+
     def is_list_of_texts(self, node: int) -> bool:
         """Whether many elements of an array are too large to be read whole, or it stands alone, as a list of messages does."""
         if node not in self._lists_of_texts:
@@ -102,7 +111,7 @@ class Tree:
         """Whether an object has several arrays with rows."""
         if node not in self._databases:
             arrays = (each for each in self.children[node] if each in self.arrays)
-            self._databases[node] = sum(len(self.children.get(each, ())) >= _MIN_ROWS for each in arrays) >= _MIN_TABLES
+            self._databases[node] = sum(len(self.children.get(each, ())) >= MIN_ROWS for each in arrays) >= _MIN_TABLES
         return self._databases[node]
 
 
@@ -282,19 +291,37 @@ def _is_whole(text: Text, tree: Tree, node: int) -> bool:
     is_short = is_row and not (has_text and tree.is_list_of_texts(tree.parents[node]))
     if tree.ends[node] - tree.starts[node] > (_MAX_ROW_BYTES if is_short else _MAX_WHOLE_BYTES):
         return False
-    return len(children) < 2 if node in tree.arrays else is_row or not _holds_rows(text, tree, node)
+    if node in tree.arrays:
+        return len(children) < 2 and _find_shape(text, tree, tree.parents[node]) != "lists"
+    return is_row or not _find_shape(text, tree, node)
 
 
 def _note_table(text: Text, tree: Tree, node: int, first: int, outline: Outline) -> None:
     """An array, a text of documents or an object of rows is a table if each element became one record."""
-    rows = len(tree.children.get(node, ()))
-    if rows >= _MIN_ROWS and len(outline) - first == rows and (node < 0 or node in tree.arrays or _holds_rows(text, tree, node)):
-        outline.tables.append(Table(first, first + rows, -1, JsonRows()))
+    rows = tree.children.get(node, [])
+    shape = _find_shape(text, tree, node) if node >= 0 and node not in tree.arrays else "members"
+    if shape == "lists":
+        rows = [row for member in rows for row in tree.children.get(member, ())]
+    if shape and len(rows) >= MIN_ROWS and len(outline) - first == len(rows) and rows[0] not in tree.arrays:
+        while outline.tables and outline.tables[-1].first >= first:
+            outline.tables.pop()  # one of the lists
+        outline.tables.append(Table(first, first + len(rows), -1, JsonRows(are_lists=shape == "lists")))
 
 
-def _holds_rows(text: Text, tree: Tree, node: int) -> bool:
-    """Whether an object has nothing but rows, by their keys."""
-    members = tree.children.get(node, [])
-    if len(members) < _MIN_ROWS or CONTENT.search(text, tree.insides[node], tree.starts[members[0]]):
-        return False
-    return tree.arrays.isdisjoint(members) and begin_alike(text, [tree.insides[member] for member in members[:_MAX_COMPARED]])
+def _find_shape(text: Text, tree: Tree, node: int) -> Shape | None:
+    """Of an object that has nothing but rows or lists of rows, by their keys."""
+    if node not in tree.shapes:
+        members = tree.children.get(node, [])
+        compared = [_read_row(text, tree, member) for member in members[:_MAX_COMPARED]] if len(members) >= MIN_ROWS else []
+        is_plain = not compared or CONTENT.search(text, tree.insides[node], tree.starts[members[0]])
+        are_mixed = len({member in tree.arrays for member in members}) > 1
+        tree.shapes[node] = None if is_plain or are_mixed or b"" in compared else find_shape(compared)
+    return tree.shapes[node]
+
+
+def _read_row(text: Text, tree: Tree, member: int) -> bytes:
+    """Of an array, the first row. Empty if it is too long to be one."""
+    first = next(iter(tree.children.get(member, ())), member) if member in tree.arrays else member
+    start, end = (tree.starts[first] if first != member else tree.insides[member] - 1), tree.ends[first]
+    row = bytes(text[start:end]).translate(None, bytes(NEVER_IN_UTF8)) if end - start <= _MAX_ROW_BYTES else b""
+    return b"[%b]" % row if row and first != member else row

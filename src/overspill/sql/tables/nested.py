@@ -129,7 +129,7 @@ def _count(rows: Iterable[Json]) -> tuple[int, int]:
 
 def _read_at_once(file: Path, text: Text, how: str, table: JsonTable, otherwise: Callable[[], Found]) -> Found | None:
     """What DuckDB suggests for the first rows holds for all if they can be decoded so. Otherwise it looks at all of them."""
-    rows = 0
+    rows, types = 0, dict[str, tuple[Any, str]]()
     with duckdb.connect(config={"threads": 2}) as connection:
         for sample in (_SAMPLED_ROWS, -1):
             try:
@@ -178,7 +178,7 @@ def _make_struct(types: dict[str, Any]) -> Any:
 def _check(text: Text, how: str, types: dict[str, Any]) -> int:
     """Counts the rows, a few at a time. Raises msgspec.ValidationError at one that has other types or members."""
     row = Optional[types["json"]] if how == _VALUES else _make_struct(types)  # noqa: UP045
-    decoder = msgspec.json.Decoder(row if how == _LINES else list[row])
+    decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(row if how == _LINES else list[row])
     start, end = (0, len(text)) if how == _LINES else (text.find(b"[") + 1, text.rfind(b"]"))
     if how != _LINES and text[end + 1 :].strip():
         raise msgspec.DecodeError("Something follows the array.")
@@ -186,7 +186,7 @@ def _check(text: Text, how: str, types: dict[str, Any]) -> int:
     mark = b"\n" if how == _LINES else b"," if how == _VALUES else text[start:colon].lstrip()
     rows = 0
     while start < end:
-        near = start + _CHECKED_BYTES
+        near, stop = start + _CHECKED_BYTES, end
         for tries in range(_MAX_TRIES):
             while (
                 (near := text.find(mark, near, end)) >= 0
