@@ -34,7 +34,7 @@ from overspill.text.humanize import quote_line
 _MANY_COLUMNS = 200
 _UNTYPED = "rows as they were read"
 _TEMPORARY = "temp.rows"
-_OVERHEAD_BYTES = 3 << 28  # of address space: libraries, stacks, and what DuckDB does not count
+_OVERHEAD_BYTES = 1 << 30  # of address space: libraries, stacks, and what DuckDB does not count
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -42,7 +42,7 @@ def main(requests: BinaryIO, answers: BinaryIO) -> None:
     request = msgspec.json.decode(requests.read(), type=LoadRequest)
     limits.limit_seconds(request.processor_seconds + (request.query.processor_seconds if request.query else 0))
     limits.limit_files(request.disk_bytes)
-    limits.limit_memory(request.memory_bytes + _OVERHEAD_BYTES + 2 * Path(request.source).stat().st_size, reserve=1 << 30)
+    limits.limit_memory(request.memory_bytes + _OVERHEAD_BYTES + 4 * Path(request.source).stat().st_size, reserve=1 << 30)
     found = load(request)
     answers.write(msgspec.json.encode(found) + b"\n")
     answers.flush()  # for it is loaded, whatever the query does

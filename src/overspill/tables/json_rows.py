@@ -26,7 +26,7 @@ UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 def read_float(digits: str) -> float | str:
     """As text where a floating-point number would change it."""
     number = float(digits)
-    is_exact = len(digits) <= _MAX_EXACT_DIGITS or (isfinite(number) and Decimal(repr(number)) == Decimal(digits))
+    is_exact = isfinite(number) and (len(digits) <= _MAX_EXACT_DIGITS or Decimal(repr(number)) == Decimal(digits))
     return number if is_exact else digits
 
 

@@ -23,17 +23,23 @@ _LINES = rb"(?:[^\n\[{}<]{0,400}+\n){0,4}?"
 _AROUND = rb"%b(?:[^\n\[{}<]{0,400}?:[ \t]*+\r?\n|[ \t]*+```+[ \t]*+(?:json|python)?[ \t]*+\r?\n)\s*+" % _LINES
 """A few words that end with a colon, or a fence."""
 _START = re.compile(rb"(?:\xef\xbb\xbf)?\s*+(%b)?(?=%b)" % (_AROUND, _VALUE))
-_END = re.compile(rb"[\]})\"]\s*+(?:```+)?+(?:\s[^\[\]{}]{0,400}+)?+\Z")
+_END = re.compile(rb"[\]})\"]\s*+(?:```+)?+[^\[\]{}]{0,400}+\Z")
 ENDING_BYTES = 600
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 _DOCUMENT = msgspec.json.Decoder(Raw)
 
 
 class HeldJson(Struct, frozen=True):
-    """The documents in a text, one after the other, and how many bytes around them are something else."""
+    """The documents in a text, one after the other, what is around them, and whether they were spelt otherwise."""
 
     documents: list[memoryview]
-    around: int = 0
+    before: bytes = b""
+    after: bytes = b""
+    is_converted: bool = False
+
+    @property
+    def around(self) -> int:
+        return len(self.before) + len(self.after)
 
 
 def find_start(head: bytes, ending: bytes) -> int:
@@ -47,14 +53,17 @@ def hold_json(text: Text) -> HeldJson:
     start = max(0, find_start(bytes(text[:_HEAD_BYTES]), bytes(text[-ENDING_BYTES:])))
     is_converted = is_literal(bytes(text[start : start + _HEAD_BYTES]))
     rest = memoryview(convert_literal(bytes(text[start:])) if is_converted else text)[0 if is_converted else start :]
-    documents: list[memoryview] = []
+    before = bytes(text[:start]).strip(b"\xef\xbb\xbf \t\r\n")
+    try:
+        return HeldJson([memoryview(raw) for raw in _DOCUMENT.decode_lines(rest)], before, b"", is_converted)
+    except msgspec.DecodeError:
+        documents: list[memoryview] = []
     while end := _find_end(rest):
         documents.append(rest[:end])
         rest = rest[end:]
-    around = len(bytes(text[:start]).strip(b"\xef\xbb\xbf \t\r\n")) + len(bytes(rest).strip())
     if documents:
-        return HeldJson(documents, around)
-    return HeldJson([_read_leniently(bytes(text[start:]))])
+        return HeldJson(documents, before, bytes(rest).strip(), is_converted)
+    return HeldJson([_read_leniently(bytes(text[start:]))], before, b"", is_converted=True)
 
 
 def _find_end(raw: memoryview) -> int:
