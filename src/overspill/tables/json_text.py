@@ -12,7 +12,7 @@ from overspill.tables.json_rows import read_float
 from overspill.tables.literals import convert_literal, is_literal
 from overspill.tables.table import Text
 
-_HEAD_BYTES = 48_000
+HEAD_BYTES = 48_000
 _VALUE = (
     rb"(?:\{\s*+(?:\"(?:[^\"\\]++|\\.)*+\"\s*+:|\}|'(?:[^'\\]++|\\.)*+'\s*+:)"
     rb"|\[\s*+(?:[\[{\]\"(]|'[^'\n]*+'\s*+,"
@@ -50,15 +50,15 @@ def find_start(head: bytes, ending: bytes) -> int:
 
 def hold_json(text: Text) -> HeldJson:
     """Raises msgspec.DecodeError if there is none, and RecursionError if it is nested too deeply."""
-    start = max(0, find_start(bytes(text[:_HEAD_BYTES]), bytes(text[-ENDING_BYTES:])))
-    is_converted = is_literal(bytes(text[start : start + _HEAD_BYTES]))
+    start = max(0, find_start(bytes(text[:HEAD_BYTES]), bytes(text[-ENDING_BYTES:])))
+    is_converted = is_literal(bytes(text[start : start + HEAD_BYTES]))
     rest = memoryview(convert_literal(bytes(text[start:])) if is_converted else text)[0 if is_converted else start :]
     before = bytes(text[:start]).strip(b"\xef\xbb\xbf \t\r\n")
     try:
         return HeldJson([memoryview(raw) for raw in _DOCUMENT.decode_lines(rest)], before, b"", is_converted)
     except msgspec.DecodeError:
         documents: list[memoryview] = []
-    while end := _find_end(rest):
+    while end := find_end(rest):
         documents.append(rest[:end])
         rest = rest[end:]
     if documents:
@@ -66,7 +66,7 @@ def hold_json(text: Text) -> HeldJson:
     return HeldJson([_read_leniently(bytes(text[start:]))], before, b"", is_converted=True)
 
 
-def _find_end(raw: memoryview) -> int:
+def find_end(raw: memoryview) -> int:
     """Of the first document. 0 if there is none."""
     try:
         _DOCUMENT.decode(raw)

@@ -9,14 +9,13 @@ from overspill.lexical.kinds.kind import CutEmbedded, Kind, Traits
 from overspill.lexical.kinds.sample import Sample
 from overspill.lexical.outline import Outline
 from overspill.lexical.records.tree import cut_tree, find_element_start, json_tree
-from overspill.tables.json_text import ENDING_BYTES, find_start
+from overspill.tables.json_text import ENDING_BYTES, HEAD_BYTES, find_start
 from overspill.tables.literals import is_literal, mask_literal
 from overspill.tables.table import Text
 from overspill.text import pieces
 
 _NEXT_OBJECT = re.compile(rb"[}\]][^\S\n]*+\n\s*+[{\[]")
 _ESCAPED_LETTER = b"\\u"
-_HEAD_BYTES = 4_096
 
 
 def _is_json(sample: Sample) -> bool:
@@ -32,7 +31,7 @@ def _is_ndjson(sample: Sample) -> bool:
 
 
 def _cut(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
-    head = bytes(text[start : min(end, start + _HEAD_BYTES)])
+    head = bytes(text[start : min(end, start + HEAD_BYTES)])
     inside = max(0, find_start(head, bytes(text[max(start, end - ENDING_BYTES) : end])))
     if is_literal(head[inside:]):
         masked = mask_literal(bytes(text[start + inside : end]))
