@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import pytest
 from extras import needs
@@ -31,7 +31,7 @@ SPARSE: list[Row] = [{"id": n} | ({"late": n} if n > 30 else {}) | ({"none": Non
 def flat(row: Row, above: str = "") -> Row:
     found: Row = {}
     for name, value in row.items():
-        found |= flat(value, f"{above}{name}.") if isinstance(value, dict) and value else {above + name: value}
+        found |= flat(cast("Row", value), f"{above}{name}.") if isinstance(value, dict) and value else {above + name: value}
     return found
 
 

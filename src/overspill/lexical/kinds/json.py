@@ -8,7 +8,8 @@ from overspill.lexical import reading
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Traits
 from overspill.lexical.kinds.sample import Sample
 from overspill.lexical.outline import Outline
-from overspill.lexical.records.tree import cut_tree, find_element_start, json_tree
+from overspill.lexical.records.elements import cut_tree
+from overspill.lexical.records.tree import find_element_start, json_tree
 from overspill.tables.json_text import ENDING_BYTES, HEAD_BYTES, find_start
 from overspill.tables.literals import is_literal, mask_literal
 from overspill.tables.table import Text
