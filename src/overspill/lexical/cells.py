@@ -6,15 +6,13 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import Any, cast
-
-import msgspec
 
 from overspill.lexical.index import Index
 from overspill.lexical.outline import Table
 from overspill.lexical.render import render
 from overspill.lexical.words import read_lexicon, split_subwords, stem
 from overspill.tables.grid import name_column
+from overspill.tables.json_rows import read_cells, split_member
 from overspill.tables.spans import MAX_HEADER_ROWS, read_header
 from overspill.tables.table import JsonRows
 
@@ -28,10 +26,6 @@ _MAX_REMEMBERED_BYTES = 12 << 20
 """Memory for the rows of JSON that were read. Several steps of a question read the same ones."""
 _CELL_BYTES = 64
 """What a cell takes besides its text."""
-_MAX_FIELD_DEPTH = 3
-MEMBER_KEY = "@key"
-"""The name of the column for the names of rows that are members of an object instead of a list."""
-_OBJECT = msgspec.json.Decoder(dict[str, Any])
 _WORD = re.compile(r"[^\W_]+")
 _MAX_REMEMBERED_CHARS = 100
 """The stems of a longer name are not remembered."""
@@ -139,44 +133,13 @@ def is_same_word(one: str, other: str) -> bool:
 
 
 def read_fields(index: Index, record: int) -> dict[str, str]:
-    raw = bytes(index.text[index.outline.starts[record] : index.outline.ends[record]])
+    outline = index.outline
+    raw = bytes(index.text[outline.starts[record] : outline.ends[record]])
     raw = raw.replace(index.fill, b"") if index.fill else raw
-    is_member = raw[:1] == b'"'
-    try:
-        fields = _OBJECT.decode(b"{%b}" % raw if is_member else raw)
-        if not is_member:
-            return dict(_flat(fields, ""))
-        # A row of an object, whose name is its key.
-        name, row = next(iter(fields.items()))
-        return {MEMBER_KEY: name, **dict(_flat(cast("dict[str, Any]", row), ""))} if isinstance(row, dict) else {}
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return {}
-
-
-def _flat(fields: dict[str, Any], above: str, depth: int = 0) -> Iterator[tuple[str, str]]:
-    """A member of an object inside a row is a field of that row: `status.phase`."""
-    for key, field in fields.items():
-        if depth < _MAX_FIELD_DEPTH and isinstance(field, dict):
-            yield from _flat(cast("dict[str, Any]", field), f"{above}{key}.", depth + 1)
-        elif members := _merge_members(field):
-            yield from ((f"{above}{key}.{name}", str(held)) for name, held in members.items())
-        else:
-            yield above + key, str(cast(object, field))
-
-
-def _merge_members(field: object) -> dict[str, list[object]]:
-    """What the objects of a list have, by name: the lines of an order have products. Empty if it is another list."""
-    merged: dict[str, list[object]] = {}
-    for member in cast("list[object]", field) if isinstance(field, list) else ():
-        for name, held in _list_fields(cast("dict[str, object]", member)) if isinstance(member, dict) else ():
-            merged.setdefault(name, []).append(held)
-    return merged
-
-
-def _list_fields(member: dict[str, object]) -> Iterator[tuple[str, object]]:
-    """Those of an object inside a member are its own, as in rows."""
-    for name, held in member.items():
-        if isinstance(held, dict) and held:
-            yield from ((f"{name}.{key}", each) for key, each in cast("dict[str, object]", held).items())
-        else:
-            yield name, cast(object, held)
+    table = outline.table_of(record)
+    above = outline.under[record] if table and isinstance(table.rows, JsonRows) and table.rows.are_lists else -1
+    if above >= 0:
+        key = split_member(bytes(index.text[outline.label_starts[above] : outline.label_ends[above]]))[0]
+    else:
+        key, raw = split_member(raw)
+    return {name: str(cell) for name, cell in read_cells(raw, key, merges_lists=True).items()}

@@ -216,7 +216,8 @@ def unescape(data: bytes, fill: bytes) -> bytes:
         value = int(code[1:], 16)
         return found[0] if 0xD800 <= value < 0xE000 else chr(value).encode().rjust(6, fill)
 
-    return _ESCAPE.sub(replace, data)
+    # An escape that was escaped stays together: `\\\\\\"` is a backslash and what follows it.
+    return re.sub(rb"\\(%b)(?s:(.))" % re.escape(fill), rb"\1\\\2", _ESCAPE.sub(replace, data))
 
 
 def spell_letters(data: Text, start: int, end: int, fill: bytes) -> bytearray:

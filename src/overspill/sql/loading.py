@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import mmap
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -33,6 +33,9 @@ from overspill.text.humanize import quote_line
 
 _MANY_COLUMNS = 200
 _SAMPLED_ROWS = 1_000
+_UNTYPED = "rows as they were read"
+_TEMPORARY = "temp.rows"
+_OVERHEAD_BYTES = 1 << 30  # of address space: libraries, stacks, and what DuckDB does not count
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -40,6 +43,7 @@ def main(requests: BinaryIO, answers: BinaryIO) -> None:
     request = msgspec.json.decode(requests.read(), type=LoadRequest)
     limits.limit_seconds(request.processor_seconds + (request.query.processor_seconds if request.query else 0))
     limits.limit_files(request.disk_bytes)
+    limits.limit_memory(request.memory_bytes + _OVERHEAD_BYTES + 4 * Path(request.source).stat().st_size, reserve=1 << 30)
     found = load(request)
     answers.write(msgspec.json.encode(found) + b"\n")
     answers.flush()  # for it is loaded, whatever the query does
@@ -66,7 +70,7 @@ def load(request: LoadRequest) -> Loaded:
         found = limit_tables(_find(kind.traits.layout, source, text, work))
         return Loaded(kind.name, _write(request, found)) if found else Loaded(kind.name)
     except (MemoryError, duckdb.OutOfMemoryException):  # whose advice is to change settings that nobody can change here
-        return Loaded(kind.name, failed=f"they take more than the {request.memory_bytes >> 20} MB of memory that there are.")
+        return Loaded(kind.name, failed="they need more memory than they may use. Read a part of it with grep, lines or query.")
     except (duckdb.Error, msgspec.DecodeError, RecursionError, Unreadable) as error:
         return Loaded(kind.name, failed=quote_line(str(error).partition("\n")[0]))
 
@@ -119,26 +123,48 @@ def _write(request: LoadRequest, found: list[Found]) -> tuple[TableInfo, ...]:
 def _write_table(connection: Any, found: Found, name: str) -> TableInfo:
     """In one go if all rows are like the first ones; else what its columns mean is found out from all of them."""
     rows, notes, target = None, list[str](), quote_name(name)
-    if not found.is_typed:
-        with suppress(duckdb.Error):
-            connection.execute(f"CREATE OR REPLACE TEMP TABLE rows AS FROM {found.reader} LIMIT {_SAMPLED_ROWS}")
-            rows, notes = _fill_table(connection, found, target, found.reader)
+    if found.is_typed:
+        return _write_typed(connection, found, name)
+    with suppress(duckdb.Error):
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE rows AS FROM {found.reader} LIMIT {_SAMPLED_ROWS}")
+        rows, notes = _fill_table(connection, found, target, _TEMPORARY, found.reader)
     if rows is None or (found.rows is not None and found.rows != rows):
         connection.execute(f"DROP TABLE IF EXISTS {target}")
         found, _ = read_rows(connection, found)
-        rows, notes = _fill_table(connection, found, target, "temp.rows")
-    connection.execute("DROP TABLE temp.rows")
-    kinds = connection.execute(f"DESCRIBE {target}").fetchall()
-    written = tuple(Column(column, kind) for column, kind, *_ in kinds)
-    return TableInfo(name, rows, written, found.title, found.bad_rows, join_notes(found.note, *notes))
+        rows, notes = _fill_table(connection, found, target, _TEMPORARY, _TEMPORARY)
+    connection.execute(f"DROP TABLE {_TEMPORARY}")
+    return TableInfo(name, rows, _describe(connection, target), found.title, found.bad_rows, join_notes(found.note, *notes))
 
 
-def _fill_table(connection: Any, found: Found, target: str, source: str) -> tuple[int, list[str]]:
-    """How many rows it has, and what to say of its columns. Raises an error if the first rows do not tell what all are like."""
-    described = connection.execute("DESCRIBE temp.rows").fetchall()
-    columns = [(column, kind) for column, kind, *_ in described if column not in found.hidden]
-    is_checked = source != "temp.rows"
-    typed = read_types(connection, "temp.rows", columns, is_typed=found.is_typed, is_checked=is_checked)
+def _write_typed(connection: Any, found: Found, name: str) -> TableInfo:
+    """As it was read, if that is as it should be: a query that asks for `_row` counts the rows."""
+    target, untyped = quote_name(name), quote_name(_UNTYPED)
+    found, rows = read_rows(connection, found, target)
+    columns = _describe(connection, target)
+    typed = read_types(connection, target, _list_columns(columns, found), is_typed=True)
+    if not found.hidden and typed.columns == [(quote_name(column.name), column.name) for column in columns]:
+        place = Column(ROW, "BIGINT" if found.row.startswith("rowid") else "VARCHAR")
+        return TableInfo(name, rows, (place, *columns), found.title, found.bad_rows, found.note, found.row)
+    connection.execute(f"ALTER TABLE {target} RENAME TO {untyped}")
+    _, notes = _fill_table(connection, found, target, untyped, untyped)
+    connection.execute(f"DROP TABLE {untyped}")
+    return TableInfo(name, rows, _describe(connection, target), found.title, found.bad_rows, join_notes(found.note, *notes))
+
+
+def _describe(connection: Any, table: str) -> tuple[Column, ...]:
+    return tuple(Column(column, kind) for column, kind, *_ in connection.execute(f"DESCRIBE {table}").fetchall())
+
+
+def _list_columns(columns: Iterable[Column], found: Found) -> list[tuple[str, str]]:
+    return [(column.name, column.type) for column in columns if column.name not in found.hidden]
+
+
+def _fill_table(connection: Any, found: Found, target: str, read: str, source: str) -> tuple[int, list[str]]:
+    """How many rows it has, and what to say of its columns, which `read` tells: all rows of the source, or the first ones. Raises
+    an error if those do not tell what all are like."""
+    is_checked = read != source
+    columns = _list_columns(_describe(connection, read), found)
+    typed = read_types(connection, read, columns, is_typed=found.is_typed, is_checked=is_checked)
     if is_checked and typed.notes:  # which count values of all rows
         raise duckdb.InvalidInputException("Some of the first rows are unlike the others.")
     if len(typed.columns) > _MANY_COLUMNS:
@@ -149,18 +175,19 @@ def _fill_table(connection: Any, found: Found, target: str, source: str) -> tupl
     return rows, typed.notes
 
 
-def read_rows(connection: Any, found: Found) -> tuple[Found, int]:
+def read_rows(connection: Any, found: Found, table: str = _TEMPORARY) -> tuple[Found, int]:
     """In the other way, if there is one, where DuckDB refuses rows or loses some. Those that stay lost are counted."""
     connection.execute("SET threads = 2")
     try:
-        (rows,) = connection.execute(f"CREATE OR REPLACE TEMP TABLE rows AS FROM {found.reader}").fetchone()
+        into = f"TABLE {table}" if table != _TEMPORARY else "TEMP TABLE rows"
+        (rows,) = connection.execute(f"CREATE OR REPLACE {into} AS FROM {found.reader}").fetchone()
     except duckdb.Error:
         if found.otherwise is None:
             raise
-        return read_rows(connection, found.otherwise())
+        return read_rows(connection, found.otherwise(), table)
     lost = 0 if found.rows is None else found.rows - rows
     if lost and found.otherwise is not None:
-        return read_rows(connection, found.otherwise())
+        return read_rows(connection, found.otherwise(), table)
     return replace(found, bad_rows=found.bad_rows + max(0, lost)), rows
 
 

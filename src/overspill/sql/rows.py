@@ -18,10 +18,12 @@ from overspill.sql.tables.commits import split_commits
 from overspill.sql.tables.delimited import find_short_heading, read_heading
 from overspill.sql.tables.kind import find_kind
 from overspill.sql.tables.logs import split_events
-from overspill.sql.tables.nested import BEFORE_VALUE, Elements, Members
 from overspill.sql.tables.table import Unreadable
 from overspill.tables.delimited import Heading, iterate_rows
+from overspill.tables.json_tables import BEFORE_VALUE, Elements, Members
+from overspill.tables.json_text import ENDING_BYTES, HEAD_BYTES, find_end, find_start
 from overspill.tables.lines import find_tables
+from overspill.tables.literals import is_literal, mask_literal
 from overspill.tables.table import Span
 
 Text: TypeAlias = bytes | mmap
@@ -61,8 +63,9 @@ def find_row(text: Text, row: int | str) -> Span:
 
 def _find_value(text: Text, pointer: str) -> Span:
     """A value inside a string that contains JSON is where that string is."""
-    start, end = _skip_to_element(text, 0), len(text)
-    for token in split_pointer(pointer):
+    tokens = split_pointer(pointer)
+    text, start, end = _open_document(text, tokens)
+    for token in tokens:
         if text[start : start + 1] == b'"':
             break
         try:
@@ -72,6 +75,20 @@ def _find_value(text: Text, pointer: str) -> Span:
         except LookupError:
             raise _no_row(pointer) from None
     return start, start + len(bytes(text[start:end]).rstrip())
+
+
+def _open_document(text: Text, tokens: list[str]) -> tuple[Text, int, int]:
+    """Of several documents, that which the first token names. Python's literals are masked, which keeps all places."""
+    start = max(0, find_start(bytes(text[:HEAD_BYTES]), bytes(text[-ENDING_BYTES:])))
+    if is_literal(bytes(text[start : start + HEAD_BYTES])):
+        text = bytes(text[:start]) + mask_literal(bytes(text[start:]))
+    start = _skip_to_element(text, start)
+    end = start + (find_end(memoryview(text)[start:]) or len(text))
+    if end < len(text) and tokens and find_end(memoryview(text)[end:]):
+        for _ in range(int(tokens.pop(0))):
+            start = _skip_to_element(text, end)
+            end = start + find_end(memoryview(text)[start:])
+    return text, start, end
 
 
 def _step_into(text: Text, start: int, end: int, token: str) -> Span:

@@ -30,6 +30,8 @@ class JsonRows(RowFormat, frozen=True):
 
     are_siblings: bool = False
     """Whether they are the rows around longer ones that are cut."""
+    are_lists: bool = False
+    """Whether they are the rows of several lists, whose keys are above them."""
 
 
 class Omission(Struct, frozen=True):

@@ -5,18 +5,20 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence, Sized
+from itertools import islice
 
-import msgspec
 from msgspec import Struct
 
 from overspill.gate.cards.card import Card, Section, indent, name
-from overspill.gate.cards.json_rows import JsonTable, read_row
 from overspill.gate.cards.sample import draw
 from overspill.lexical.cells import read_columns, read_rows
 from overspill.lexical.index import Index
 from overspill.lexical.outline import Table
 from overspill.lexical.render import render
 from overspill.tables.delimited import Delimited, is_total
+from overspill.tables.json_rows import read_cells, write_cell
+from overspill.tables.json_tables import MIN_ROWS, JsonRow, JsonTable, find_json_tables
+from overspill.tables.json_text import HeldJson
 from overspill.tables.table import JsonRows, Omission
 from overspill.tables.types import Reading, find_reading, is_value
 from overspill.text.humanize import count_noun
@@ -59,6 +61,8 @@ class ReadTable(Struct, frozen=True):
     uneven: int = 0
     """How many of them have another number of cells than the header."""
     is_json: bool = False
+    can_query: bool = False
+    """Whether a query can select its rows."""
     omissions: Sequence[Omission] = ()
     above: Sequence[str] = ()
     """What is above the header of an output that is one table, such as a title."""
@@ -108,22 +112,26 @@ def _read_lines(index: Index, records: range) -> list[str]:
     return [" ".join(render(index, starts[record], ends[record]).split("\n")) for record in records]
 
 
-def read_json_tables(tables: Sequence[JsonTable], total: int) -> list[ReadTable]:
-    """`total`: the size of the document."""
-    if len(tables) > _MAX_TABLES or sum(table.bytes for table in tables) <= _MIN_TABLE_SHARE * total:
+def read_json_tables(held: HeldJson, total: int) -> list[ReadTable]:
+    """The tables of a text of this size, if they are most of it."""
+    found = list(islice(find_json_tables(held.documents), _MAX_TABLES + 1))
+    tables = [(table, rows) for table in found if len(rows := list(table.rows())) >= MIN_ROWS]
+    inside = sum(len(memoryview(row.raw)) for _, rows in tables for row in rows)
+    if len(found) > _MAX_TABLES or inside <= _MIN_TABLE_SHARE * total:
         return []
-    return [_read_json_table(table) for table in tables]
+    return [_read_json_table(table, rows, is_plain=not held.around and not held.is_converted) for table, rows in tables]
 
 
-def _read_json_table(table: JsonTable) -> ReadTable:
-    rows = [read_row(table.rows[number]) for number in _draw_rows(0, len(table.rows), len(read_row(table.rows[0])))]
-    first = [read_row(row) for row in table.rows[:_MAX_EXAMPLES]]
+def _read_json_table(table: JsonTable, found: Sequence[JsonRow], *, is_plain: bool) -> ReadTable:
+    first = [read_cells(row.raw, row.key) for row in found[:_MAX_EXAMPLES]]
+    rows = [read_cells(found[number].raw, found[number].key) for number in _draw_rows(0, len(found), len(first[0]))]
     names = list(dict.fromkeys(key for row in (*first, *rows) for key in row))
     columns = [[row.get(key) for row in rows] for key in names[:_MAX_COLUMNS]]
     examples = [
-        " | ".join("" if (cell := row.get(key)) is None else _write(cell) for key in names[:_MAX_COLUMNS]) for row in first
+        " | ".join("" if (cell := row.get(key)) is None else write_cell(cell) for key in names[:_MAX_COLUMNS]) for row in first
     ]
-    return ReadTable(table.pointer, len(table.rows), names, columns, examples, len(rows), is_json=True)
+    can_query = is_plain and table.shape in ("list", "documents")
+    return ReadTable(table.pointer, len(found), names, columns, examples, len(rows), is_json=True, can_query=can_query)
 
 
 def _draw_rows(first: int, last: int, columns: int) -> Sequence[int]:
@@ -221,7 +229,7 @@ def _describe_values(cells: Sequence[object], seen: int, kind: str = "") -> str:
     if kind in ("array", "object"):
         sizes = [len(cell) for cell in cells if isinstance(cell, Sized)]
         return f"{kind} of {min(sizes):,}" if min(sizes) == max(sizes) else f"{kind} of {min(sizes):,} to {max(sizes):,}"
-    texts = [_write(cell) for cell in cells]
+    texts = [write_cell(cell).strip() for cell in cells]
     counts = Counter(texts)
     if len(counts) == 1:
         return f"{kind}, {'only' if seen else 'always'} {name(texts[0])}"
@@ -233,10 +241,6 @@ def _describe_values(cells: Sequence[object], seen: int, kind: str = "") -> str:
     named = [f"{name(value)} {_percent(times, seen) if seen else f'{times:,}'}" for value, times in most]
     others = len(counts) - len(named)
     return f"{kind}, {', '.join(named)}" + (f", {count_noun(others, 'other')}" if others else "")
-
-
-def _write(cell: object) -> str:
-    return cell if isinstance(cell, str) else msgspec.json.encode(cell).decode()
 
 
 def _find_type(cells: Sequence[object]) -> str:
@@ -262,12 +266,12 @@ def _suggest(table: ReadTable) -> list[NextStep]:
         spelt = f"'{value}'" if isinstance(value, str) else f"`{value}`"
         if not _IDENTIFIER.fullmatch(column) or not _PLAIN_VALUE.fullmatch(str(value)):
             continue
-        if table.is_json and is_plain:
+        if table.can_query and is_plain:
             return [NextStep("query", f"{path}[?{column}=={spelt}]", f"the rows whose {column} is {value}")]
-        if not table.is_json and isinstance(value, str) and not value[0].isdigit():
+        if not table.can_query and isinstance(value, str) and not value[0].isdigit():
             return [NextStep("grep", value, f"the rows whose {column} is {value}")]
-    if table.is_json and is_plain:
+    if table.can_query and is_plain:
         return [NextStep("query", f"{path}[-{_LAST_ROWS}:]", f"the last {_LAST_ROWS} rows")]
-    if table.is_json:
+    if table.can_query:
         return [NextStep("query", "@", "the whole document")]
     return [NextStep("lines", "1-50", "the first 50 rows")]

@@ -13,6 +13,7 @@ from overspill.text.encoding import decode
 from overspill.text.lines import FILLERS
 
 _SAMPLE_BYTES = 48_000
+_ENDING_BYTES = 600
 _MAX_LINES = 800
 _MAX_LINE_CHARS = 400
 """The rest of a line is ignored: a line that begins like a log entry is one."""
@@ -40,6 +41,10 @@ class Sample:
     @cached_property
     def head(self) -> bytes:
         return self._read(self.start)
+
+    @property
+    def ending(self) -> bytes:
+        return self._read(max(self.start, self.end - _ENDING_BYTES))
 
     @cached_property
     def whole_lines(self) -> list[str]:
