@@ -1,10 +1,11 @@
 """SQL over kept outputs: what it costs beside DuckDB itself, on the same text and in the same run.
 
-    python benchmarks/sql.py [--large]
+    python benchmarks/sql.py [FORMAT:MB …]
 
-First question: our two processes (load, query) against one fresh process in which DuckDB reads the same file. Later question: our
-query process against a fresh process that opens the loaded table with DuckDB. Then growth: CSV at 1, 10 and 100 MB (1 GB with
---large), with the most memory that a process of ours had.
+By default 10 and 100 MB of CSV, TSV and JSON; `tsv:500` is the largest that is measured now and then. All figures are processor
+time of every process that took part, children too, each on a file that was just written. First question: ours against a fresh
+process in which DuckDB loads the file into a table and asks it. Later question: ours against a fresh process that opens the table
+that ours has written. They take turns, and the least of several counts.
 """
 
 from __future__ import annotations
@@ -15,98 +16,97 @@ import resource
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from overspill.sql.library import Source, SqlLibrary
 from overspill.store.readers import BytesReader
 
 QUERY = "SELECT status, count(*) AS n, sum(total) AS s FROM output GROUP BY status ORDER BY status"
-PLAIN = "import duckdb, sys; print(duckdb.connect().execute(sys.argv[1]).fetchall())"
+LOADED = """
+import duckdb, sys
+connection = duckdb.connect(config={"threads": "2"})
+connection.execute(f"CREATE TABLE output AS FROM {sys.argv[1]}")
+print(connection.execute(sys.argv[2]).fetchall())
+"""
 OPENED = "import duckdb, sys; print(duckdb.connect(sys.argv[1], read_only=True).execute(sys.argv[2]).fetchall())"
-REPEATS = 5
+MARKS = {"csv": ",", "tsv": "\t"}
+DEFAULT = ("csv:10", "tsv:10", "json:10", "csv:100", "tsv:100", "json:100")
+REPEATS = {10: 5, 100: 3}
 
 
-def make_json(size: int) -> bytes:
-    rows: list[dict[str, object]] = []
+def make_rows(seed: int) -> Iterator[dict[str, object]]:
+    chooser, number = random.Random(seed), 0  # noqa: S311
+    while True:
+        yield {
+            "id": number,
+            "status": chooser.choice(("open", "paid", "sent")),
+            "total": chooser.randrange(100_000) / 4,
+            "day": f"2024-{number % 12 + 1:02d}-{number % 28 + 1:02d}",
+            "note": f"order {number} of customer {chooser.randrange(977)}",
+        }
+        number += 1
+
+
+def write(file: Path, kind: str, size: int, seed: int) -> None:
     written = 0
-    while written < size:
-        rows.append(make_row(len(rows)))
-        written += len(json.dumps(rows[-1])) + 2
-    return json.dumps(rows).encode()
-
-
-def make_row(number: int) -> dict[str, object]:
-    status = ("open", "paid", "sent", "lost")[number % 4]
-    note = f"order {number} of customer {number % 977}"
-    customer = {"id": number % 977, "city": "Ulm"}
-    return {"id": number, "status": status, "total": number % 1000 / 4, "customer": customer, "note": note}
-
-
-def write_csv(file: Path, size: int) -> None:
-    chooser = random.Random(1)  # noqa: S311
     with file.open("w") as stream:
-        stream.write("id,status,total,note\n")
-        number = 0
-        while stream.tell() < size if number % 1000 == 0 else True:
-            stream.write(f"{number},{chooser.choice(('open', 'paid', 'sent'))},{number % 1000 / 4},order {number} of many\n")
-            number += 1
+        for number, row in enumerate(make_rows(seed)):
+            if kind == "json":
+                line = ("[" if not number else ",\n") + json.dumps(row)
+            else:
+                line = ("" if number else MARKS[kind].join(row) + "\n") + MARKS[kind].join(map(str, row.values())) + "\n"
+            written += stream.write(line)
+            if written >= size:
+                break
+        stream.write("]" if kind == "json" else "")
 
 
-def best(work: Callable[[], object], repeats: int = REPEATS) -> float:
-    times: list[float] = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return min(times)
+def measure(work: Callable[[], object]) -> float:
+    before = read_processor_time()
+    work()
+    return read_processor_time() - before
+
+
+def read_processor_time() -> float:
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
 
 
 def run(*args: str) -> None:
     subprocess.run([sys.executable, "-c", *args], check=True, capture_output=True)  # noqa: S603
 
 
-def compare(folder: Path) -> None:
-    text = make_json(10_000_000)
-    file = folder / "orders.json"
-    file.write_bytes(text)
-    plain = QUERY.replace("FROM output", f"FROM read_json('{file}')")
-
-    def first() -> None:
+def compare(folder: Path, kind: str, size: int) -> None:
+    ours, theirs, our_later, their_later = list[float](), list[float](), list[float](), list[float]()
+    for seed in range(REPEATS.get(size, 1)):
+        file = folder / f"orders{seed}.{kind}"
+        write(file, kind, size * 1_000_000, seed)
+        reader = f"read_json('{file}')" if kind == "json" else f"read_csv('{file}')"
         with SqlLibrary() as library:
-            assert library.query(QUERY, {"output": Source("key", BytesReader(text))}, 60).result.rows == 4
+            sources = {"output": Source("key", BytesReader(b" " * 1_000_000 * size), file=file)}
 
-    ours, theirs = best(first), best(lambda: run(PLAIN, plain))
-    print(f"| first question, 10 MB of JSON | {ours:.2f} s | {theirs:.2f} s | {ours / theirs:.2f} |")
-    with SqlLibrary() as library:
-        sources = {"output": Source("key", BytesReader(text))}
-        library.load(sources["output"])
-        (database,) = library.files()
-        ours = best(lambda: library.query(QUERY, sources, 60))
-        theirs = best(lambda: run(OPENED, str(database), QUERY))
-    print(f"| later question | {ours:.2f} s | {theirs:.2f} s | {ours / theirs:.2f} |")
+            def ask(library: SqlLibrary = library, sources: dict[str, Source] = sources) -> None:
+                assert library.query(QUERY, sources, 60).result.rows == 3
 
-
-def grow(folder: Path, sizes: list[int]) -> None:
-    for size in sizes:
-        file = folder / "orders.csv"
-        write_csv(file, size * 1_000_000)
-        with SqlLibrary() as library:
-            start = time.perf_counter()
-            found = library.query(QUERY, {"output": Source("key", BytesReader(b""), "csv", "orders.csv", file)}, 60)
-            seconds = time.perf_counter() - start
-            assert found.result.rows == 3, found
-        most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10
-        print(f"| {size:,} MB of CSV | {seconds:.1f} s | {seconds / size * 1000:.0f} ms per MB | {most:,} MiB at most |")
+            ours.append(measure(ask))
+            theirs.append(measure(lambda reader=reader: run(LOADED, reader, QUERY)))
+            (database,) = library.files()
+            for _ in range(3):
+                our_later.append(measure(ask))
+                their_later.append(measure(lambda database=database: run(OPENED, str(database), QUERY)))
+        file.unlink()
+    for name, mine, other in (("first", min(ours), min(theirs)), ("later", min(our_later), min(their_later))):
+        print(f"| {size} MB of {kind.upper()}, {name} question | {mine:.2f} s | {other:.2f} s | {mine / other:.2f} |", flush=True)
 
 
 def main() -> None:
+    print("| | Overspill | DuckDB alone | ratio |\n|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
-        print("| | Overspill | DuckDB alone | ratio |\n|---|---|---|---|")
-        compare(Path(folder))
-        print("\n| | first question | | memory |\n|---|---|---|---|")
-        grow(Path(folder), [1, 10, 100, *([1_000] if "--large" in sys.argv else [])])
+        for each in sys.argv[1:] or DEFAULT:
+            kind, _, size = each.partition(":")
+            compare(Path(folder), kind, int(size))
+    print(f"\nMost memory of one process: {resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10:,} MiB")
 
 
 if __name__ == "__main__":

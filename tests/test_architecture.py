@@ -43,7 +43,8 @@ ROOMS: dict[str, Room] = {
     "budget": Room("what is left of a context window", "errors"),
     "wording": Room("what a model reads", "errors text types"),
     "truncate": Room("shortening a text and saying what is missing", "errors text"),
-    "lexical": Room("the built-in engine: passages that answer a question, without a model", "text"),
+    "tables": Room("what a table is: where it is in a text, its header, its cells and what they mean", "text"),
+    "lexical": Room("the built-in engine: passages that answer a question, without a model", "tables text"),
     "store": Room(
         "where outputs are kept, and how they flow there",
         "errors handles text types wording",
@@ -66,13 +67,13 @@ ROOMS: dict[str, Room] = {
     "reading": Room("stored bytes, read exactly: ranges, grep, JSON queries, references", "errors store text types"),
     "sql": Room(
         "SQL over stored outputs, in processes that can open nothing else",
-        "confined decoding errors lexical reading store text types",
+        "confined decoding errors lexical reading store tables text types",
         "duckdb",
         "a process of its own imports what it runs, after it was told where packages are; and the engine takes long to import",
     ),
     "gate": Room(
         "pass, keep or cut a tool's result",
-        "budget decoding errors handles lexical reading record settings store text truncate types wording",
+        "budget decoding errors handles lexical reading record settings store tables text truncate types wording",
         late="the engine takes long to import, and most results are small",
     ),
     "models": Room(
@@ -145,7 +146,7 @@ ROOMS: dict[str, Room] = {
     ),
     "view": Room(
         "the read-only web page over stores and their journals",
-        "decoding errors gate handles lexical reading record retrieval settings sql store text types web",
+        "decoding errors gate handles lexical reading record retrieval settings sql store tables text types web",
         "jinja2 markdown_it markupsafe starlette uvicorn",
     ),
     "cli": Room(

@@ -39,10 +39,10 @@ def limit_files(size: int) -> None:
     _limit(resource.RLIMIT_CORE, 0)
 
 
-def limit_memory(size: int) -> None:
-    """Of address space, which is more than it uses."""
+def limit_memory(size: int, reserve: int = 0) -> None:
+    """Of address space, which is more than it uses. The limit can be raised by `reserve`."""
     if sys.platform != "darwin":  # which knows this limit and refuses to set it
-        _limit(resource.RLIMIT_AS, size)
+        _limit(resource.RLIMIT_AS, size, reserve)
 
 
 def give_up_everything_else(memory: int) -> None:

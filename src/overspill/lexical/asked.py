@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 from itertools import combinations
 
 from overspill.lexical.cells import find_column, read_rows
-from overspill.lexical.crosslinks import split_codes
-from overspill.lexical.edges import read_ends
 from overspill.lexical.following import find_holding
 from overspill.lexical.index import Index
 from overspill.lexical.relations import Relation, Step, last_parts
 from overspill.lexical.words import read_lexicon, stem
+from overspill.tables.schema import split_codes
 
 _MAX_SHOWN = 40
 _MAX_BETWEEN = 8
@@ -94,6 +94,12 @@ def _follow(index: Index, relations: list[Relation], step: Step, rows: list[int]
     return ((row, record) for row in rows for value in values[row] for record in named.get(value, ()))
 
 
+@cache
+def _read_ends() -> tuple[frozenset[str], frozenset[str]]:
+    """The words for the end that something comes from, and for the one that it leads to."""
+    return frozenset(map(stem, read_lexicon("from"))), frozenset(map(stem, read_lexicon("to")))
+
+
 def measure_direction(words: list[str], references: list[tuple[str, int, frozenset[int]]]) -> tuple[int, int]:
     """How many of these references have the end that the question says, less those that have the other; and how many pairs
     of them are in its order."""
@@ -101,7 +107,7 @@ def measure_direction(words: list[str], references: list[tuple[str, int, frozens
     for column, _, said in references:
         before = stem(words[min(said) - 1]) if said and min(said) > 0 else ""
         parts = set(last_parts(column))
-        first, last = read_ends()
+        first, last = _read_ends()
         if before in first or before in last:
             same, other = (first, last) if before in first else (last, first)
             signs += bool(parts & same) - bool(parts & other)

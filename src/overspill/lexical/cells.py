@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import Any, cast
 
-import msgspec
-
-from overspill.lexical.grid import name_column
-from overspill.lexical.headers import MAX_HEADER_ROWS, read_header
 from overspill.lexical.index import Index
 from overspill.lexical.outline import Table
 from overspill.lexical.render import render
 from overspill.lexical.words import read_lexicon, split_subwords, stem
+from overspill.tables.grid import name_column
+from overspill.tables.json_rows import read_cells, split_member
+from overspill.tables.spans import MAX_HEADER_ROWS, read_header
+from overspill.tables.table import JsonRows
 
 MOST_ROWS = 200_000
 """Rows of a table that are compared with each other at most."""
@@ -28,11 +26,6 @@ _MAX_REMEMBERED_BYTES = 12 << 20
 """Memory for the rows of JSON that were read. Several steps of a question read the same ones."""
 _CELL_BYTES = 64
 """What a cell takes besides its text."""
-_MAX_FIELD_DEPTH = 3
-MEMBER_KEY = "@key"
-"""The name of the column for the names of rows that are members of an object instead of a list."""
-_OBJECT = msgspec.json.Decoder(dict[str, Any])
-_WIDE_GAP = re.compile(r"\s{2,}")
 _WORD = re.compile(r"[^\W_]+")
 _MAX_REMEMBERED_CHARS = 100
 """The stems of a longer name are not remembered."""
@@ -46,13 +39,15 @@ def read_columns(index: Index, table: Table) -> list[str]:
 
 def _read_columns(index: Index, table: Table) -> list[str]:
     outline = index.outline
-    if table.cells == "json":
+    if isinstance(table.rows, JsonRows):
         step = max(1, (table.last - table.first) // _SAMPLED_ROWS)
         names = (name for record in range(table.first, table.last, step) for name in read_fields(index, record))
         return list(islice(dict.fromkeys(names), MAX_COLUMNS))
+    if table.rows.names:
+        return list(table.rows.names)
     if rows := index.remember(_read_header_rows, table):
         return [name_column(rows, column) for column in range(max(map(len, rows)))]
-    return _split(render(index, outline.label_starts[table.header], outline.label_ends[table.header]), table)
+    return table.rows.split(render(index, outline.label_starts[table.header], outline.label_ends[table.header]))
 
 
 def find_header(index: Index, table: Table) -> tuple[int, int]:
@@ -70,7 +65,7 @@ def _read_header_rows(index: Index, table: Table) -> list[list[str]]:
         return []
     spans = [(start, end)]
     spans += [(outline.starts[record], outline.ends[record]) for record in range(table.first, table.last)[: MAX_HEADER_ROWS - 1]]
-    return read_header((bytes(index.source[start:end]), _split(render(index, start, end), table)) for start, end in spans)
+    return read_header((bytes(index.source[start:end]), table.rows.split(render(index, start, end))) for start, end in spans)
 
 
 def read_rows(index: Index, table: Table, records: Sequence[int] = ()) -> Iterator[tuple[int, list[str]]]:
@@ -78,11 +73,10 @@ def read_rows(index: Index, table: Table, records: Sequence[int] = ()) -> Iterat
     names = read_columns(index, table)
     remembered = index.remember(_RememberedRows)
     for record in records or range(table.first, table.last):
-        if table.cells == "json":
+        if isinstance(table.rows, JsonRows):
             yield record, remembered.read(index, record, names, is_chosen=bool(records))
         else:
-            text = render(index, index.outline.starts[record], index.outline.ends[record])
-            yield record, text.split(maxsplit=len(names) - 1) if table.cells == "words" else _split(text, table)
+            yield record, table.rows.split(render(index, index.outline.starts[record], index.outline.ends[record]))
 
 
 class _RememberedRows:
@@ -139,58 +133,13 @@ def is_same_word(one: str, other: str) -> bool:
 
 
 def read_fields(index: Index, record: int) -> dict[str, str]:
-    raw = bytes(index.text[index.outline.starts[record] : index.outline.ends[record]])
+    outline = index.outline
+    raw = bytes(index.text[outline.starts[record] : outline.ends[record]])
     raw = raw.replace(index.fill, b"") if index.fill else raw
-    is_member = raw[:1] == b'"'
-    try:
-        fields = _OBJECT.decode(b"{%b}" % raw if is_member else raw)
-        if not is_member:
-            return dict(_flat(fields, ""))
-        # A row of an object, whose name is its key.
-        name, row = next(iter(fields.items()))
-        return {MEMBER_KEY: name, **dict(_flat(cast("dict[str, Any]", row), ""))} if isinstance(row, dict) else {}
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return {}
-
-
-def _flat(fields: dict[str, Any], above: str, depth: int = 0) -> Iterator[tuple[str, str]]:
-    """A member of an object inside a row is a field of that row: `status.phase`."""
-    for key, field in fields.items():
-        if depth < _MAX_FIELD_DEPTH and isinstance(field, dict):
-            yield from _flat(cast("dict[str, Any]", field), f"{above}{key}.", depth + 1)
-        elif members := _merge_members(field):
-            yield from ((f"{above}{key}.{name}", str(held)) for name, held in members.items())
-        else:
-            yield above + key, str(cast(object, field))
-
-
-def _merge_members(field: object) -> dict[str, list[object]]:
-    """What the objects of a list have, by name: the lines of an order have products. Empty if it is another list."""
-    merged: dict[str, list[object]] = {}
-    for member in cast("list[object]", field) if isinstance(field, list) else ():
-        for name, held in _list_fields(cast("dict[str, object]", member)) if isinstance(member, dict) else ():
-            merged.setdefault(name, []).append(held)
-    return merged
-
-
-def _list_fields(member: dict[str, object]) -> Iterator[tuple[str, object]]:
-    """Those of an object inside a member are its own, as in rows."""
-    for name, held in member.items():
-        if isinstance(held, dict) and held:
-            yield from ((f"{name}.{key}", each) for key, each in cast("dict[str, object]", held).items())
-        else:
-            yield name, cast(object, held)
-
-
-def _split(text: str, table: Table) -> list[str]:
-    if table.cells == "pipes":
-        return [cell.strip() for cell in text.strip().removeprefix("|").split("|")]
-    if table.cells in ("spaced", "words"):
-        return _WIDE_GAP.split(text.strip()) if table.cells == "spaced" else text.split()
-    if '"' not in text:
-        return text.split(table.delimiter)
-    try:
-        return next(csv.reader([text.replace("\n", " ").replace("\r", " ")], delimiter=table.delimiter))
-    except csv.Error:
-        # A cell is too long for the parser, so the cells of this row are unknown.
-        return []
+    table = outline.table_of(record)
+    above = outline.under[record] if table and isinstance(table.rows, JsonRows) and table.rows.are_lists else -1
+    if above >= 0:
+        key = split_member(bytes(index.text[outline.label_starts[above] : outline.label_ends[above]]))[0]
+    else:
+        key, raw = split_member(raw)
+    return {name: str(cell) for name, cell in read_cells(raw, key, merges_lists=True).items()}

@@ -7,7 +7,8 @@ from mmap import mmap
 from overspill.lexical import reading
 from overspill.lexical.kinds import LINES, recognise
 from overspill.lexical.kinds.kind import Kind
-from overspill.lexical.outline import Outline, Source, Text
+from overspill.lexical.outline import Outline, Source
+from overspill.tables.table import Text
 
 COLOUR_START = b"\x1b["
 _MAX_EMBEDDED_DEPTH = 4

@@ -13,10 +13,11 @@ from typing import Protocol
 from msgspec import Struct
 
 from overspill.lexical.kinds.kind import Traits
-from overspill.lexical.outline import Outline, Source, Span, Text
+from overspill.lexical.outline import Outline, Source
 from overspill.lexical.pieces import search_pieces
 from overspill.lexical.reading import find_red
 from overspill.lexical.weights import WEIGHTS
+from overspill.tables.table import Span, Text
 from overspill.text.patterns import Pattern, compile_pattern
 
 _CAUSE_REACH_BYTES = 8_000

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import islice
 
-from overspill.lexical.cells import MEMBER_KEY, read_rows
+from overspill.lexical.cells import read_rows
 from overspill.lexical.index import Index
-from overspill.lexical.relations import Relation, Step, split_cell
+from overspill.lexical.relations import Relation, Step
+from overspill.tables.json_rows import KEY
+from overspill.tables.schema import split_cell
 from overspill.text.patterns import compile_pattern, escape
 
 MAX_ROWS = 60
@@ -61,7 +63,7 @@ def find_holding(index: Index, relation: Relation, column: int, values: Iterable
     spelt = b"|".join(escape(value.encode("utf-8", "replace")) for value in sorted(values)[:_MAX_VALUES])
     alone = rb'"?(?:[^"{}]{0,40}?[\s,;|/])??' if with_codes else rb'"?'
     opening = rb'(?:\[(?:[^{}\[\]]*?\W)??|"?)' if column in relation.lists else alone
-    is_member = relation.columns[column] == MEMBER_KEY
+    is_member = relation.columns[column] == KEY
     spelling = rb'"(?:%b)"\s*:\s*\{' % spelt if is_member else rb'[".]%b"\s*:\s*%b(?:%b)(?:\W|$)' % (name, opening, spelt)
     outline, table = index.outline, relation.table
     spots = compile_pattern(spelling).finditer(index.text, outline.starts[table.first], outline.ends[table.last - 1])

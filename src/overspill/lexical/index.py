@@ -15,11 +15,12 @@ from overspill.lexical.failures import Signs, find_sign_places, read_signs
 from overspill.lexical.kinds import recognise
 from overspill.lexical.kinds.kind import Traits
 from overspill.lexical.locate import BLOCK_BYTES, Places, locate
-from overspill.lexical.outline import Outline, Source, Span, Table, Text
+from overspill.lexical.outline import Outline, Source, Table
 from overspill.lexical.parts import PART_BYTES, Parts
 from overspill.lexical.query import Term
 from overspill.lexical.scan import TermSamples
 from overspill.lexical.work import Work
+from overspill.tables.table import Span, Text
 from overspill.text.lines import count_line_ends
 
 T = TypeVar("T")

@@ -11,19 +11,14 @@ from collections import Counter
 from functools import cached_property
 from mmap import mmap
 from operator import attrgetter
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 
+from overspill.tables.table import FoundTable, Omission, RowFormat
+
 Source: TypeAlias = bytes | mmap
 """The stored bytes."""
-Text: TypeAlias = bytes | bytearray | mmap
-"""Can be sliced, searched and matched without a copy."""
-
-Span: TypeAlias = tuple[int, int]
-
-Cells: TypeAlias = Literal["delimited", "pipes", "spaced", "words", "json"]
-
 NO_LABEL = -1
 RESUMED = -2
 """The label of rows whose header is in another part, the first, of text that is cut in parts."""
@@ -32,13 +27,13 @@ _MAX_COUNTED_AT_ONCE = 1 << 16
 
 
 class Table(Struct, frozen=True):
-    """Records `first`…`last` - 1 are rows of one table; `header` is their label, or -1 if every row names its fields."""
+    """Records `first`…`last` - 1 are rows of one table; `header` is their label, or -1 if no line names their fields."""
 
     first: int
     last: int
     header: int
-    cells: Cells
-    delimiter: str = ","
+    rows: RowFormat
+    omissions: tuple[Omission, ...] = ()
 
 
 _FIRST = attrgetter("first")
@@ -79,13 +74,22 @@ class Outline:
         self.label_parents.append(parent if parent >= 0 else self.base)
         return len(self.label_starts) - 1
 
+    def add_table(self, found: FoundTable, under: int = -1) -> None:
+        """Its rows are records below its header."""
+        header, first = self.label(*found.header, under) if found.header else under, len(self)
+        self.starts.extend(found.starts)
+        self.ends.extend(found.ends)
+        self.under.extend(array("q", [header if header != NO_LABEL else self.base]) * len(found))
+        label = header if found.header else NO_LABEL
+        self.tables.append(Table(first, len(self), label, found.format, tuple(found.omissions)))
+
     def extend(self, part: Outline) -> None:
         """Adds the records of a later part, whose labels are numbered from zero, and continues a table that it resumes."""
         records, labels = len(self), len(self.label_starts)
-        header = self.tables[0].header if len({table.header for table in self.tables}) == 1 else NO_LABEL
+        resumed = self.tables[0] if len({table.header for table in self.tables}) == 1 else None
 
         def shift(label: int) -> int:
-            return label + labels if label >= 0 else header if label == RESUMED else NO_LABEL
+            return label + labels if label >= 0 else resumed.header if resumed and label == RESUMED else NO_LABEL
 
         self.starts.extend(part.starts)
         self.ends.extend(part.ends)
@@ -95,12 +99,12 @@ class Outline:
         self.label_parents.extend(map(shift, part.label_parents))
         self.uncounted.update(label + labels for label in part.uncounted)
         for table in part.tables:
-            moved = Table(table.first + records, table.last + records, shift(table.header), table.cells, table.delimiter)
-            if table.header == RESUMED and self.tables and self.tables[-1].last == moved.first:
-                before = self.tables.pop()
-                moved = Table(before.first, moved.last, before.header, before.cells, before.delimiter)
-            if table.header != RESUMED or header != NO_LABEL:
-                self.tables.append(moved)
+            first, last = table.first + records, table.last + records
+            if table.header != RESUMED:
+                self.tables.append(Table(first, last, shift(table.header), table.rows, table.omissions))
+            elif resumed:
+                first = self.tables.pop().first if self.tables[-1].last == first else first
+                self.tables.append(Table(first, last, resumed.header, resumed.rows, resumed.omissions))
 
     def record_at(self, position: int) -> int:
         found = bisect_right(self.starts, position) - 1

@@ -8,9 +8,10 @@ from threading import Lock
 from overspill.lexical import reading
 from overspill.lexical.cutting import COLOUR_START, Cutting
 from overspill.lexical.kinds.kind import Kind
-from overspill.lexical.outline import NO_LABEL, RESUMED, Outline, Source, Text
+from overspill.lexical.outline import NO_LABEL, RESUMED, Outline, Source
 from overspill.lexical.records.lines import between_characters
 from overspill.lexical.visible import Visible
+from overspill.tables.table import Text
 from overspill.text import pieces
 
 PART_BYTES = 16_384

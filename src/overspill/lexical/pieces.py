@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from overspill.lexical.outline import Text
+from overspill.tables.table import Text
 from overspill.text.patterns import Pattern, find_spans
 
 _PIECE_BYTES = 1 << 20

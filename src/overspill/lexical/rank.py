@@ -12,13 +12,14 @@ from itertools import islice, pairwise, product
 from msgspec import Struct
 
 from overspill.lexical.index import Index
-from overspill.lexical.outline import Outline, Text
+from overspill.lexical.outline import Outline
 from overspill.lexical.query import Query, Term
 from overspill.lexical.scan import MAX_COMMON_HITS, Finder
 from overspill.lexical.score import Scorer
 from overspill.lexical.subject import find_subject
 from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import read_task_stems
+from overspill.tables.table import Text
 
 _MAX_PHRASE_GAP_BYTES = 8
 """Two terms further apart do not make a phrase."""

@@ -12,12 +12,11 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from overspill.lexical.outline import Text
 from overspill.lexical.pieces import search_pieces
+from overspill.tables.table import Text
 from overspill.text import pieces
+from overspill.text.lines import FILLERS
 from overspill.text.patterns import compile_pattern, find_spans
-
-NEVER_IN_UTF8 = (0xFF, 0xFE, 0xC0, 0xC1, *range(0xF5, 0xFE))
 
 _ANSI = re.compile(rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[()][A-Z0-9]|[=>78cDEHMNOZ])")
 _RED = compile_pattern(rb"\x1b\[(?:[0-9;]*;)?(?:31|91)(?:;[0-9;]*)?m")  # lets other threads run meanwhile
@@ -72,7 +71,7 @@ _MAX_ROW_BYTES = 2_000
 """Of a row's markup. In a longer one, as pages have that are laid out as tables, paragraphs are lines of their own."""
 _ROW = re.compile(b"%b[^%b%b\f\v\n]{1,%d}+%b" % (_ROW_START, _ROW_START, _ROW_END, _MAX_ROW_BYTES, _ROW_END))
 """A row of a table, or a term with what it means: one line, whatever elements are in its cells."""
-_NOTHING = rb"[ %b]*+" % bytes(NEVER_IN_UTF8)
+_NOTHING = rb"[ %b]*+" % FILLERS
 _LABEL = re.compile(rb"(%b[^\x1c-\x1f\f\v\n]{1,200}+)%b(%b)%b?" % (_LABEL_START, _SOFT_BREAK, _NOTHING, _SOFT_BREAK))
 """A label in its own element, up to the start of its value, which is in the next element or beside it."""
 _LABEL_TAG = re.compile(rb"<(?:div|p|li)\s[^<>]{0,200}?class\s?=\s?[\"']?([^<>\"']{3,200})", re.IGNORECASE)
@@ -88,7 +87,7 @@ _PLAIN = {b'"': b'"', b"\\": b"\\", b"/": b"/", b"n": b"\n", b"r": b" ", b"t": b
 
 def find_filler(data: Text) -> bytes:
     """A byte that the text does not contain; empty if it contains all candidates, as only binary data does."""
-    return next((filler for value in NEVER_IN_UTF8 if pieces.find(data, filler := bytes((value,))) < 0), b"")
+    return next((filler for value in FILLERS if pieces.find(data, filler := bytes((value,))) < 0), b"")
 
 
 def strip_colours(data: Text, size: int, fill: bytes) -> bytearray:
@@ -217,7 +216,8 @@ def unescape(data: bytes, fill: bytes) -> bytes:
         value = int(code[1:], 16)
         return found[0] if 0xD800 <= value < 0xE000 else chr(value).encode().rjust(6, fill)
 
-    return _ESCAPE.sub(replace, data)
+    # An escape that was escaped stays together: `\\\\\\"` is a backslash and what follows it.
+    return re.sub(rb"\\(%b)(?s:(.))" % re.escape(fill), rb"\1\\\2", _ESCAPE.sub(replace, data))
 
 
 def spell_letters(data: Text, start: int, end: int, fill: bytes) -> bytearray:

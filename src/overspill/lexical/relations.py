@@ -1,13 +1,14 @@
-"""Relations: the tables of a JSON document with their names and keys, and the columns that refer to them.
+"""Relations: the tables of a JSON document with their names and keys, and the references between them.
 
 Nothing here depends on the question, so an index reads it once.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
+from collections.abc import Iterator
 from functools import lru_cache
+from itertools import chain
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,20 +18,18 @@ from overspill.lexical.index import Index
 from overspill.lexical.outline import Table
 from overspill.lexical.render import render
 from overspill.lexical.words import read_lexicon, split_subwords, stem
+from overspill.tables.schema import POSSIBLE, SURE, Reference, Sketch, find_references, split_cell
+from overspill.tables.table import JsonRows
 
-_MEMBERS = re.compile(r"[^\s\[\]{},'\"]+")
 _NEVER_KEYS = ("", "None", "True", "False")
 _MAX_TABLES = 40
 _MAX_COLUMNS = 300
 """A table with more is no relation: its rows have different fields, or their fields are data."""
-_MAX_KEY_CHARS = 100
 _SAMPLED_ROWS = 60
 _MIN_RUN_CHARS = (3, 2)
 """How short the name of a table may be that a word begins with, and what is left of the word."""
 _MAX_RUN_CHARS = 40
 """A longer word is not split: each of its beginnings would have to be tried."""
-MAX_LINK_COLUMNS = 4
-"""A table with no more than these may only link others: both ends, and a type, a weight or a date."""
 MIN_VALUES = 3
 """How many different values a column must have to refer to a table without being named after it."""
 _MIN_KEY_SHARE = 0.95
@@ -43,26 +42,12 @@ _MAX_KEYS = 10_000
 """A table with more keys is referred to by name only."""
 
 
-class Relation(Struct, frozen=True):
-    """A table with its name, its columns and the number of its key column, or -1."""
-
+class Relation(Sketch, frozen=True):
     table: Table
-    name: tuple[str, ...]
-    columns: list[str]
-    words: list[tuple[str, ...]]
-    """For each column, the words of its own name."""
-    key: int
-    lists: frozenset[int]
-    values: list[frozenset[str]]
-    """By column, what it has in a sample of rows."""
-    naming: frozenset[int]
-    """The columns that have something else in each of these rows."""
-    gaps: frozenset[int]
-    """The columns that have nothing in some of these rows."""
 
     @property
     def has_few_rows(self) -> bool:
-        return self.table.last - self.table.first <= _MAX_KEYS
+        return self.rows <= _MAX_KEYS
 
     @property
     def has_few_keys(self) -> bool:
@@ -79,24 +64,60 @@ class Step(Struct, frozen=True):
     is_reference: bool
     prefix: str = ""
     """What references have before the key, as in `urn:uuid:…` and `Patient/…`."""
+    confidence: float = 1.0
 
     def read_there(self, value: str) -> str:
         """What a cell of `other_column` has for this value of `column`."""
         return value.removeprefix(self.prefix) if self.is_reference else self.prefix + value
 
+    @property
+    def reverse(self) -> Step:
+        return replace(
+            self,
+            source=self.target,
+            column=self.other_column,
+            target=self.source,
+            other_column=self.column,
+            is_reference=not self.is_reference,
+        )
 
-class OwnReference(Struct, frozen=True):
-    """A column whose values are keys of its own table."""
 
-    column: int
-    is_number: bool
-    has_end: bool
-    """Whether it is named as a key, or some row has none: a head has no manager."""
+class References(Struct, frozen=True):
+    """The relations of a document, and the steps between them, there and back: sure ones, and others that may be meant."""
+
+    relations: list[Relation]
+    steps: list[Step]
+    possible: list[Step]
+
+    def list_crosslinks(self) -> list[Step]:
+        """The references to other relations that rows are looked for by. What values alone tell may be wrong, so it serves only
+        to find rows in which several of them meet."""
+        steps = (step for step in (*self.steps, *self.possible) if step.is_reference and step.confidence >= POSSIBLE)
+        return [step for step in steps if step.source != step.target]
+
+
+def read_references(index: Index) -> References:
+    relations = index.remember(read_relations)
+
+    def read(number: int) -> Iterator[list[str]]:
+        return (cells for _, cells in read_rows(index, relations[number].table))
+
+    found = find_references(relations, read)
+    sure, possible = (
+        list(chain.from_iterable(map(_make_steps, each)))
+        for each in ([each for each in found if each.confidence >= SURE], [each for each in found if each.confidence < SURE])
+    )
+    return References(relations, sure, possible)
+
+
+def _make_steps(found: Reference) -> tuple[Step, Step]:
+    step = Step(found.source, found.column, found.target, found.other_column, True, found.prefix, found.confidence)
+    return step, step.reverse
 
 
 def list_tables(index: Index) -> list[Table]:
     """Those that may refer to each other; none if there are too many."""
-    tables = [table for table in index.outline.tables if table.cells == "json"]
+    tables = [table for table in index.outline.tables if isinstance(table.rows, JsonRows)]
     return [table for table in tables if len(read_columns(index, table)) <= _MAX_COLUMNS] if len(tables) <= _MAX_TABLES else []
 
 
@@ -149,7 +170,15 @@ def _read_relation(index: Index, table: Table, known: frozenset[str]) -> Relatio
     naming = frozenset(number for number in numbers if number not in lists and len(values[number]) >= least[number])
     key = next((number for number in numbers if number in naming and number in keyed), -1)
     gaps = frozenset(number for number in numbers if any(cells[number] in _NEVER_KEYS for cells in rows))
-    return Relation(table, name, columns, words, key, lists, values, naming, gaps)
+    rows_in_all = table.last - table.first
+    cores = [_strip_key_words(each) for each in words]
+    return Relation(name, columns, words, cores, values, lists, naming, frozenset(keyed), gaps, key, rows_in_all, table)
+
+
+def _strip_key_words(words: tuple[str, ...]) -> tuple[str, ...]:
+    """What a key is the key of, whichever comes first: `customer_id`, `fk_customer`, `codigoCliente`, `customer2`."""
+    named = [place for place, word in enumerate(words) if word not in read_lexicon("keys") and not word.isdigit()]
+    return words[named[0] : named[-1] + 1] if named else ()
 
 
 def _sample(table: Table) -> list[int]:
@@ -167,6 +196,11 @@ def list_keys(index: Index, table: Table, column: int) -> frozenset[str]:
     return frozenset(cells[column] for _, cells in read_rows(index, table))
 
 
+def has_gaps(index: Index, table: Table, column: int) -> bool:
+    """Whether some row has nothing there."""
+    return any(cells[column] in _NEVER_KEYS for _, cells in read_rows(index, table))
+
+
 def list_names(index: Index, table: Table, columns: tuple[int, ...]) -> dict[int, set[str]]:
     """What these columns have, in one reading."""
     names: dict[int, set[str]] = {column: set() for column in columns}
@@ -174,33 +208,6 @@ def list_names(index: Index, table: Table, columns: tuple[int, ...]) -> dict[int
         for column, held in names.items():
             held.add(cells[column])
     return names
-
-
-def list_codes(relation: Relation) -> dict[int, frozenset[str]]:
-    """The values of the columns that have numbers alone, in a sample of rows: each may be a key of another table."""
-    found = enumerate(relation.values)
-    return {column: values for column, values in found if len(values) >= MIN_VALUES and all(map(str.isdigit, values))}
-
-
-def list_own_references(index: Index, table: Table, key: int) -> list[OwnReference]:
-    """The columns that refer to rows of the same table: the `manager_id` of an employee, the `components` of an item."""
-    rows = [cells for _, cells in read_rows(index, table)]
-    keys = {cells[key] for cells in rows}
-    found: list[OwnReference] = []
-    for column, name in enumerate(read_columns(index, table)):
-        values = {value for cells in rows for value in split_cell(cells[column])}
-        is_number = all(map(str.isdigit, values))
-        least = len(values) if is_number else _MIN_OWN_SHARE * len(values)
-        if column != key and len(values) >= MIN_VALUES and len(values & keys) >= least:
-            has_end = is_named_as_key(name) or any(cells[column] in _NEVER_KEYS for cells in rows)
-            found.append(OwnReference(column, is_number, has_end))
-    return found
-
-
-def split_cell(cell: str) -> list[str]:
-    """A cell, or the members of the list that it holds."""
-    members = _MEMBERS.findall(cell) if cell[:1] == "[" else [cell]
-    return [member for member in members if member not in _NEVER_KEYS and len(member) <= _MAX_KEY_CHARS]
 
 
 def last_parts(column: str, known: frozenset[str] = frozenset()) -> tuple[str, ...]:

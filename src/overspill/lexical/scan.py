@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from html.entities import codepoint2name
 from typing import NamedTuple
 
-from overspill.lexical.outline import Text
 from overspill.lexical.pieces import iterate_pieces
 from overspill.lexical.query import Term
 from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import KEYWORDS, is_unspaced, split_subwords, split_words, stem
+from overspill.tables.table import Text
 from overspill.text.encoding import decode
 from overspill.text.patterns import compile_pattern, find_spans
 

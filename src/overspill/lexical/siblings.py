@@ -13,14 +13,13 @@ from msgspec import Struct
 from overspill.lexical.cells import MAX_COLUMNS, MOST_ROWS, read_columns, read_fields, read_rows
 from overspill.lexical.index import Index
 from overspill.lexical.outline import Table
+from overspill.tables.table import JsonRows
 
 _MIN_ROWS = 3
 _SAMPLED_ROWS = 50
 _MIN_NAMED_SHARE = 0.9
 _NAME = re.compile(r"(?![\da-f-]{20,}+$)(?!\w{1,10}:|[./]|[\[{])(?=.{0,20}?[^\W\d_]{2}).{1,80}", re.IGNORECASE)
 """A few words, and no address, path, list or identifier made of digits."""
-_SIBLINGS = "\0"
-"""Instead of a delimiter, which rows of JSON do not have: tells apart a table and the rows around which it is cut."""
 
 
 class RowList(Struct, frozen=True):
@@ -35,7 +34,8 @@ class RowList(Struct, frozen=True):
 def find_list(index: Index, record: int) -> RowList | None:
     """The rows that a record is one of."""
     if table := index.outline.table_of(record):
-        return RowList(table, range(table.first, min(table.last, table.first + MOST_ROWS))) if table.cells == "json" else None
+        is_json = isinstance(table.rows, JsonRows)
+        return RowList(table, range(table.first, min(table.last, table.first + MOST_ROWS))) if is_json else None
     return index.remember(_read_siblings, index.outline.under[record]) if index.traits.has_members else None
 
 
@@ -65,7 +65,7 @@ def _read_siblings(index: Index, label: int) -> RowList | None:
     ][:MOST_ROWS]
     if len(records) < _MIN_ROWS:
         return None
-    table = Table(records[0], records[-1] + 1, -1, "json", _SIBLINGS)
+    table = Table(records[0], records[-1] + 1, -1, JsonRows(are_siblings=True))
     sample = records[:: max(1, len(records) // _SAMPLED_ROWS)]
     names = (name for record in sample for name in read_fields(index, record))
     index.columns[table] = list(islice(dict.fromkeys(names), MAX_COLUMNS))

@@ -9,12 +9,13 @@ from itertools import islice, takewhile
 from typing import NamedTuple
 
 from overspill.lexical.index import Index
-from overspill.lexical.outline import Text
 from overspill.lexical.rank import Ranking
-from overspill.lexical.records.lines import iterate_lines, split_long
+from overspill.lexical.records.lines import split_long
 from overspill.lexical.siblings import find_naming_field
 from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import split_subwords, stem
+from overspill.tables.table import Text
+from overspill.text.lines import iterate_lines
 
 _PIECE_BYTES = 160
 """Size of the pieces that trimming keeps or drops; smaller if not even two of them fit."""

@@ -6,8 +6,9 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 
-from overspill.lexical.outline import Source, Span
+from overspill.lexical.outline import Source
 from overspill.lexical.scan import Finder, Hit
+from overspill.tables.table import Span
 
 _MAX_SKIMMED_BYTES = 1_500
 """Searching so much that is hidden, and dropping what is found there, takes less time than a search on each side of it."""

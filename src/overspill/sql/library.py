@@ -31,7 +31,7 @@ MAX_LOADED_BYTES = 16 << 30
 """Loaded tables of one session. Those used longest ago are loaded again when they are needed."""
 LOAD_SECONDS = 120
 MAX_PROCESSES = 2
-MAX_QUERIED_AT_ONCE_BYTES = 64 << 20
+MAX_QUERIED_AT_ONCE_BYTES = 128 << 20
 """Texts up to this size are queried by the process that loads them. In a larger one the query would lack memory."""
 MAX_SQL_CHARS = 100_000
 _NOT_TEXT = re.compile("[\0\ud800-\udfff]")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import itertools
 import mmap
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,19 +18,24 @@ from overspill.confined import limits
 from overspill.lexical.kinds.kind import Layout
 from overspill.sql.protocol import Config, LoadedTables, LoadRequest, SqlColumn, SqlDatabase, TableInfo
 from overspill.sql.querying import run
-from overspill.sql.tables.aligned import find_aligned, find_listing, is_listing
-from overspill.sql.tables.columns import write_expressions
+from overspill.sql.tables.aligned import find_shown
+from overspill.sql.tables.columns import read_types
 from overspill.sql.tables.commits import find_commits
 from overspill.sql.tables.delimited import find_delimited, find_few_rows
 from overspill.sql.tables.elements import find_elements
 from overspill.sql.tables.kind import find_kind
 from overspill.sql.tables.logs import find_log
-from overspill.sql.tables.markup import find_in_markdown, find_in_page
+from overspill.sql.tables.markup import find_in_page
 from overspill.sql.tables.nested import find_in_document, find_lines
-from overspill.sql.tables.table import ROW, Found, Unreadable, limit_tables, make_name, quote_name
+from overspill.sql.tables.table import Found, Unreadable, join_notes, limit_tables, quote_name
+from overspill.tables.names import ROW, make_name
 from overspill.text.humanize import quote_line
 
 _MANY_COLUMNS = 200
+_SAMPLED_ROWS = 1_000
+_UNTYPED = "rows as they were read"
+_TEMPORARY = "temp.rows"
+_OVERHEAD_BYTES = 1 << 30  # of address space: libraries, stacks, and what DuckDB does not count
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -38,6 +43,7 @@ def main(requests: BinaryIO, answers: BinaryIO) -> None:
     request = msgspec.json.decode(requests.read(), type=LoadRequest)
     limits.limit_seconds(request.processor_seconds + (request.query.processor_seconds if request.query else 0))
     limits.limit_files(request.disk_bytes)
+    limits.limit_memory(request.memory_bytes + _OVERHEAD_BYTES + 4 * Path(request.source).stat().st_size, reserve=1 << 30)
     found = load(request)
     answers.write(msgspec.json.encode(found) + b"\n")
     answers.flush()  # for it is loaded, whatever the query does
@@ -63,7 +69,11 @@ def load(request: LoadRequest) -> LoadedTables:
     try:
         found = limit_tables(_find(kind.traits.layout, source, text, work))
         return LoadedTables(kind.name, _write(request, found)) if found else LoadedTables(kind.name)
-    except (csv.Error, duckdb.Error, msgspec.DecodeError, RecursionError, Unreadable) as error:
+    except (MemoryError, duckdb.OutOfMemoryException):  # whose advice is to change settings that nobody can change here
+        return LoadedTables(
+            kind.name, failed="they need more memory than they may use. Read a part of it with grep, lines or query."
+        )
+    except (duckdb.Error, msgspec.DecodeError, RecursionError, Unreadable) as error:
         return LoadedTables(kind.name, failed=quote_line(str(error).partition("\n")[0]))
 
 
@@ -74,22 +84,19 @@ def _find(layout: Layout, source: Path, text: mmap.mmap, work: Callable[[], Path
         case "documents":
             return find_lines(source, text, work)
         case "rows":
-            return find_delimited(source, work)
+            return find_delimited(text, source, work)
         case "page":
             return find_in_page(text, work)
         case "aligned":
-            return find_aligned(text, work)
+            return find_shown(text, work)
         case "elements":
             return find_elements(text, work)
         case "commits" if found := find_commits(_lines(text), work()):
             return found
+        case "events":
+            return find_log(_lines(text), work())
         case _:
-            lines = list(itertools.islice(_lines(text), 1000))
-            if is_listing(lines):
-                return find_listing(_lines(text), work())
-            if layout == "events":
-                return find_log(_lines(text), work())
-            return find_in_markdown(_lines(text), work) or find_few_rows(source, work)
+            return find_shown(text, work, is_text=True) or find_few_rows(text, source, work)
 
 
 def _lines(text: mmap.mmap) -> Iterator[str]:
@@ -110,39 +117,79 @@ def _write(request: LoadRequest, found: list[Found]) -> tuple[TableInfo, ...]:
     }
     with duckdb.connect(request.database, config=settings) as connection:
         connection.execute("SET TimeZone = 'UTC'")
-        if request.query:  # which waits: compressing would take longer than all of its reading
-            connection.execute("SET force_compression = 'uncompressed'")
+        connection.execute("SET force_compression = 'uncompressed'")  # compressing would take longer than all reading
         names = _name_tables(found)
         return tuple(_write_table(connection, table, name) for table, name in zip(found, names, strict=True))
 
 
 def _write_table(connection: Any, found: Found, name: str) -> TableInfo:
-    found, rows = read_rows(connection, found)
-    described = connection.execute("DESCRIBE temp.rows").fetchall()
-    columns = [(column, kind) for column, kind, *_ in described if column not in found.hidden]
-    expressions = write_expressions(connection, "temp.rows", columns, is_typed=found.is_typed)
-    if len(expressions) > _MANY_COLUMNS:
+    """In one go if all rows are like the first ones; else what its columns mean is found out from all of them."""
+    rows, notes, target = None, list[str](), quote_name(name)
+    if found.is_typed:
+        return _write_typed(connection, found, name)
+    with suppress(duckdb.Error):
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE rows AS FROM {found.reader} LIMIT {_SAMPLED_ROWS}")
+        rows, notes = _fill_table(connection, found, target, _TEMPORARY, found.reader)
+    if rows is None or (found.rows is not None and found.rows != rows):
+        connection.execute(f"DROP TABLE IF EXISTS {target}")
+        found, _ = read_rows(connection, found)
+        rows, notes = _fill_table(connection, found, target, _TEMPORARY, _TEMPORARY)
+    connection.execute(f"DROP TABLE {_TEMPORARY}")
+    return TableInfo(name, rows, _describe(connection, target), found.title, found.bad_rows, join_notes(found.note, *notes))
+
+
+def _write_typed(connection: Any, found: Found, name: str) -> TableInfo:
+    """As it was read, if that is as it should be: a query that asks for `_row` counts the rows."""
+    target, untyped = quote_name(name), quote_name(_UNTYPED)
+    found, rows = read_rows(connection, found, target)
+    columns = _describe(connection, target)
+    typed = read_types(connection, target, _list_columns(columns, found), is_typed=True)
+    if not found.hidden and typed.columns == [(quote_name(column.name), column.name) for column in columns]:
+        place = SqlColumn(ROW, "BIGINT" if found.row.startswith("rowid") else "VARCHAR")
+        return TableInfo(name, rows, (place, *columns), found.title, found.bad_rows, found.note, found.row)
+    connection.execute(f"ALTER TABLE {target} RENAME TO {untyped}")
+    _, notes = _fill_table(connection, found, target, untyped, untyped)
+    connection.execute(f"DROP TABLE {untyped}")
+    return TableInfo(name, rows, _describe(connection, target), found.title, found.bad_rows, join_notes(found.note, *notes))
+
+
+def _describe(connection: Any, table: str) -> tuple[SqlColumn, ...]:
+    return tuple(SqlColumn(column, kind) for column, kind, *_ in connection.execute(f"DESCRIBE {table}").fetchall())
+
+
+def _list_columns(columns: Iterable[SqlColumn], found: Found) -> list[tuple[str, str]]:
+    return [(column.name, column.type) for column in columns if column.name not in found.hidden]
+
+
+def _fill_table(connection: Any, found: Found, target: str, read: str, source: str) -> tuple[int, list[str]]:
+    """How many rows it has, and what to say of its columns, which `read` tells: all rows of the source, or the first ones. Raises
+    an error if those do not tell what all are like."""
+    is_checked = read != source
+    columns = _list_columns(_describe(connection, read), found)
+    typed = read_types(connection, read, columns, is_typed=found.is_typed, is_checked=is_checked)
+    if is_checked and typed.notes:  # which count values of all rows
+        raise duckdb.InvalidInputException("Some of the first rows are unlike the others.")
+    if len(typed.columns) > _MANY_COLUMNS:
         connection.execute("SET disabled_optimizers = 'compressed_materialization'")  # its time grows with their square
-    selected = ", ".join(f"{expression} AS {quote_name(column)}" for expression, column in [(found.row, ROW), *expressions])
-    connection.execute(f"CREATE TABLE {quote_name(name)} AS SELECT {selected} FROM temp.rows ORDER BY rowid")
-    connection.execute("DROP TABLE temp.rows")
-    kinds = connection.execute(f"DESCRIBE {quote_name(name)}").fetchall()
-    written = tuple(SqlColumn(column, kind) for column, kind, *_ in kinds)
-    return TableInfo(name, rows, written, found.title, found.bad_rows, found.note)
+    selected = ", ".join(f"{expression} AS {quote_name(column)}" for expression, column in [(found.row, ROW), *typed.columns])
+    connection.execute("SET threads = 1")  # two would write everything twice, to keep the order of rows
+    (rows,) = connection.execute(f"CREATE TABLE {target} AS SELECT {selected} FROM {source}").fetchone()
+    return rows, typed.notes
 
 
-def read_rows(connection: Any, found: Found) -> tuple[Found, int]:
+def read_rows(connection: Any, found: Found, table: str = _TEMPORARY) -> tuple[Found, int]:
     """In the other way, if there is one, where DuckDB refuses rows or loses some. Those that stay lost are counted."""
+    connection.execute("SET threads = 2")
     try:
-        connection.execute(f"CREATE OR REPLACE TEMP TABLE rows AS FROM {found.reader}")
+        into = f"TABLE {table}" if table != _TEMPORARY else "TEMP TABLE rows"
+        (rows,) = connection.execute(f"CREATE OR REPLACE {into} AS FROM {found.reader}").fetchone()
     except duckdb.Error:
         if found.otherwise is None:
             raise
-        return read_rows(connection, found.otherwise())
-    (rows,) = connection.execute("SELECT count(*) FROM temp.rows").fetchone()
+        return read_rows(connection, found.otherwise(), table)
     lost = 0 if found.rows is None else found.rows - rows
     if lost and found.otherwise is not None:
-        return read_rows(connection, found.otherwise())
+        return read_rows(connection, found.otherwise(), table)
     return replace(found, bad_rows=found.bad_rows + max(0, lost)), rows
 
 

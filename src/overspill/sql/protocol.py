@@ -24,6 +24,8 @@ class TableInfo(Struct, frozen=True):
     title: str = ""
     bad_rows: int = 0
     note: str = ""
+    row: str = ""
+    """How to compute `_row`, where it is not stored."""
 
 
 class LoadedTables(Struct, frozen=True):

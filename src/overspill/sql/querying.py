@@ -21,6 +21,7 @@ from overspill.confined.landlock import list_threads, open_only_below
 from overspill.sql.protocol import Config, QueryRequest, SqlColumn, SqlDatabase, SqlResult
 from overspill.sql.statements import Refused, check_statement
 from overspill.sql.tables.table import quote, quote_name
+from overspill.tables.names import ROW
 from overspill.text.humanize import quote_line
 
 _ROWS_AT_A_TIME = 2_000
@@ -100,14 +101,21 @@ def open_tables(request: QueryRequest) -> Any:
         raise Refused(_CHANGED) from None
     for number, database in enumerate(request.databases):
         for name, table in database.tables.items():
-            connection.execute(f"CREATE VIEW {quote_name(name)} AS FROM loaded{number}.main.{quote_name(table.name)}")
+            computed = f'SELECT {table.row} AS "{ROW}", *' if table.row else ""
+            connection.execute(f"CREATE VIEW {quote_name(name)} AS {computed} FROM loaded{number}.main.{quote_name(table.name)}")
     return connection
 
 
 def _compare(connection: Any, databases: Iterable[SqlDatabase]) -> None:
     """Only tables are used that are as they were when they were loaded."""
     loaded = {
-        (f"loaded{number}", "main", table.name, table.rows, tuple((column.name, column.type) for column in table.columns))
+        (
+            f"loaded{number}",
+            "main",
+            table.name,
+            table.rows,
+            tuple((each.name, each.type) for each in table.columns[bool(table.row) :]),
+        )
         for number, database in enumerate(databases)
         for table in database.tables.values()
     }

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
+from itertools import islice
 from mmap import mmap
 from typing import TypeAlias
 from xml.parsers import expat
@@ -12,19 +13,20 @@ from xml.parsers import expat
 import msgspec
 
 from overspill.errors import BadRequest
-from overspill.lexical.kinds.delimited import Dialect
 from overspill.reading.query.pointer import split_pointer
 from overspill.sql.tables.commits import split_commits
-from overspill.sql.tables.delimited import MAX_FIELD_CHARS, MAX_SHORT_BYTES, find_short_dialect, read_heading
+from overspill.sql.tables.delimited import find_short_heading, read_heading
 from overspill.sql.tables.kind import find_kind
 from overspill.sql.tables.logs import split_events
-from overspill.sql.tables.nested import BEFORE_VALUE, Elements, Members
 from overspill.sql.tables.table import Unreadable
+from overspill.tables.delimited import Heading, iterate_rows
+from overspill.tables.json_tables import BEFORE_VALUE, Elements, Members
+from overspill.tables.json_text import ENDING_BYTES, HEAD_BYTES, find_end, find_start
+from overspill.tables.lines import find_tables
+from overspill.tables.literals import is_literal, mask_literal
+from overspill.tables.table import Span
 
 Text: TypeAlias = bytes | mmap
-Span: TypeAlias = tuple[int, int]
-
-
 _XML_CHUNK_BYTES = 1 << 16
 _RULE = re.compile(rb"(?m)^[ \t]*+\|?[ \t]*+:?-[-:| \t]*+\r?$")
 """Below the header of a table in Markdown, whose rows are lines."""
@@ -47,16 +49,23 @@ def find_row(text: Text, row: int | str) -> Span:
             return _find_lines(text, row, lambda lines: next((event.count("\n") + 1 for _, event in split_events(lines)), 1))
         case "commits":
             return _find_lines(text, row, lambda lines: next((len(commit) for _, commit in split_commits(lines)), 1))
-        case _ if not _RULE.search(text) and (dialect := find_short_dialect(bytes(text[: MAX_SHORT_BYTES + 1]))):
-            return _find_record(text, row, dialect)
+        case "aligned":
+            start, end = _find_lines(text, row, lambda _: 1)
+            for table in find_tables(text, 0, len(text)):
+                if (place := bisect_left(table.starts, start)) < len(table) and table.starts[place] == start:
+                    return start, start + len(bytes(text[start : table.ends[place]]).rstrip(b"\r\n"))
+            return start, end
+        case _ if not _RULE.search(text) and (heading := find_short_heading(text)):
+            return _find_record(text, row, heading)
         case _:
             return _find_lines(text, row, lambda _: 1)
 
 
 def _find_value(text: Text, pointer: str) -> Span:
     """A value inside a string that contains JSON is where that string is."""
-    start, end = _skip_to_element(text, 0), len(text)
-    for token in split_pointer(pointer):
+    tokens = split_pointer(pointer)
+    text, start, end = _open_document(text, tokens)
+    for token in tokens:
         if text[start : start + 1] == b'"':
             break
         try:
@@ -66,6 +75,20 @@ def _find_value(text: Text, pointer: str) -> Span:
         except LookupError:
             raise _no_row(pointer) from None
     return start, start + len(bytes(text[start:end]).rstrip())
+
+
+def _open_document(text: Text, tokens: list[str]) -> tuple[Text, int, int]:
+    """Of several documents, that which the first token names. Python's literals are masked, which keeps all places."""
+    start = max(0, find_start(bytes(text[:HEAD_BYTES]), bytes(text[-ENDING_BYTES:])))
+    if is_literal(bytes(text[start : start + HEAD_BYTES])):
+        text = bytes(text[:start]) + mask_literal(bytes(text[start:]))
+    start = _skip_to_element(text, start)
+    end = start + (find_end(memoryview(text)[start:]) or len(text))
+    if end < len(text) and tokens and find_end(memoryview(text)[end:]):
+        for _ in range(int(tokens.pop(0))):
+            start = _skip_to_element(text, end)
+            end = start + find_end(memoryview(text)[start:])
+    return text, start, end
 
 
 def _step_into(text: Text, start: int, end: int, token: str) -> Span:
@@ -97,24 +120,16 @@ def _skip_to_value(text: Text, position: int) -> int:
     return found.end() if found else position
 
 
-def _find_record(text: Text, row: int, dialect: Dialect | None = None) -> Span:
-    csv.field_size_limit(MAX_FIELD_CHARS)
+def _find_record(text: Text, row: int, heading: Heading | None = None) -> Span:
     try:
-        heading = read_heading(text, dialect)
+        heading = heading or read_heading(text)
     except Unreadable as error:
         raise BadRequest(f"The rows cannot be read: {error}") from None
-    lines = _Lines(text)
-    rows = csv.reader((line.replace("\0", "") for line in lines), delimiter=heading.mark)
-    start, number = 0, -int(heading.has_names)
-    try:
-        for place, cells in enumerate(rows):
-            number += bool(cells) and place >= heading.first  # blank lines are no rows
-            if number == row > 0 and cells:
-                return start, start + len(bytes(text[start : lines.position]).rstrip(b"\r\n"))
-            start = lines.position
-    except csv.Error as error:
-        raise BadRequest(f"The rows before it cannot be read: {error}.") from None
-    raise _no_row(row)
+    rows = iterate_rows(text, heading.format.mark, heading.first, len(text))
+    start, end = next(islice(rows, row - 1, None), (0, 0)) if row > 0 else (0, 0)
+    if not end:
+        raise _no_row(row)
+    return start, start + len(bytes(text[start:end]).rstrip(b"\r\n"))
 
 
 def _find_element(text: Text, start: int) -> Span:

@@ -1,9 +1,38 @@
-"""Counting lines. A line ends with LF, CRLF or CR, and with nothing else."""
+"""Finding and counting lines. A line ends with LF, CRLF or CR, and with nothing else."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from mmap import mmap
+
+from overspill.text import pieces
+
+FILLERS = bytes((0xFF, 0xFE, 0xC0, 0xC1, *range(0xF5, 0xFE)))
+"""What never occurs in UTF-8, so that it can pad a text where something was taken out."""
 _SAMPLE_BYTES = 4096
 _SHORT_LINE_BYTES = 32
+_BLANK = b" \t\r\n\f\v" + FILLERS
+
+
+def iterate_lines(text: bytes | bytearray | mmap, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The (start, end) of every line that LF ends, including its line end."""
+    while start < end:
+        following = text.find(b"\n", start, stop := min(start + pieces.PIECE_BYTES, end)) + 1 or end_long_line(text, stop, end)
+        yield start, following
+        start = following
+
+
+def end_long_line(text: bytes | bytearray | mmap, start: int, end: int) -> int:
+    return pieces.find(text, b"\n", start, end) + 1 or end
+
+
+def is_blank(line: bytes | bytearray) -> bool:
+    return not line.strip(_BLANK)
+
+
+def read_line(text: bytes | bytearray | mmap, start: int, end: int) -> str:
+    """A stretch of a text as people see it, without what pads it where something was taken out."""
+    return bytes(text[start:end]).translate(None, FILLERS).decode("utf-8", "replace")
 
 
 def count_line_ends(text: str | bytes) -> int:

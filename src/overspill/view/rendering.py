@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal, TypeAlias, cast
@@ -12,8 +11,8 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 from msgspec import Struct
 
-from overspill.lexical.kinds.delimited import Dialect, find_dialect
 from overspill.lexical.kinds.kind import Layout
+from overspill.tables.delimited import iterate_rows, take_heading
 from overspill.text.encoding import decode
 from overspill.text.humanize import escape_invisible, shorten
 from overspill.view.texts import ShownText
@@ -44,6 +43,8 @@ class RenderedNode(Struct, frozen=True):
 class Rendered(Struct, frozen=True):
     form: Form
     tree: RenderedNode | None = None
+    above: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
     page: Markup = Markup()
     note: str = ""
@@ -69,7 +70,7 @@ def render(text: ShownText) -> Rendered:
         case "tree":
             return _render_json(layout, data, note)
         case "table":
-            return Rendered("table", rows=tuple(_read_rows(data, is_whole=not left)), note=note)
+            return _render_table(data, note)
         case "page":
             return Rendered("page", page=render_markdown(decode(data)), note=note)
         case "":
@@ -129,14 +130,21 @@ def _children(items: Iterable[tuple[str | int, Any]], budget: list[int], depth: 
         yield _make_node(str(key), value, budget, depth + 1)
 
 
-def _read_rows(data: bytes, *, is_whole: bool) -> Iterator[tuple[str, ...]]:
-    lines = decode(data).splitlines()
-    if not is_whole:
-        lines = lines[:-1]
-    mark = (find_dialect(lines[:MAX_ROWS]) or Dialect(",")).mark
-    rows = csv.reader((line.replace("\0", "") for line in lines), delimiter=mark)
-    try:
-        for row, _ in zip(rows, range(MAX_ROWS), strict=False):
-            yield tuple(shorten(cell, MAX_CELL_CHARS) for cell in row[:MAX_COLUMNS])
-    except csv.Error:  # a cell that is longer than any table has
-        return
+def _render_table(data: bytes, note: str) -> Rendered:
+    heading = take_heading(data)
+    split, names = heading.format.split, heading.format.names
+    spans = list(iterate_rows(data, heading.format.mark, heading.first, len(data)))[: -1 if note else None]
+    if len(spans) > MAX_ROWS or len(names) > MAX_COLUMNS:
+        columns = f"{min(MAX_COLUMNS, len(names)):,} of {len(names):,} columns"
+        note = f"The table shows its first {min(MAX_ROWS, len(spans)):,} rows and {columns}. {note}".strip()
+    return Rendered(
+        "table",
+        above=tuple(_shorten(decode(data[start:end]).strip()) for start, end in heading.above),
+        names=tuple(map(_shorten, names[:MAX_COLUMNS])) if heading.header else (),
+        rows=tuple(tuple(map(_shorten, split(decode(data[start:end]))[:MAX_COLUMNS])) for start, end in spans[:MAX_ROWS]),
+        note=note,
+    )
+
+
+def _shorten(cell: str) -> str:
+    return shorten(cell.replace("\0", ""), MAX_CELL_CHARS)

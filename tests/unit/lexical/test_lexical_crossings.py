@@ -7,9 +7,8 @@ import random
 
 import pytest
 
-from overspill.lexical.crosslinks import read_crosslinks
 from overspill.lexical.index import build
-from overspill.lexical.references import read_references
+from overspill.lexical.relations import read_references
 from overspill.lexical.select import select
 
 _TOWNS = [
@@ -116,10 +115,11 @@ def test_what_several_rows_are_is_asked_for_and_not_named() -> None:
 
 
 def test_values_tell_which_columns_refer_to_what() -> None:
-    found = _INDEX.remember(read_references).relations
+    references = _INDEX.remember(read_references)
+    found = references.relations
     links = {
         (found[step.source].columns[step.column], found[step.target].name[0], found[step.target].columns[step.other_column])
-        for step in _INDEX.remember(read_crosslinks)
+        for step in references.list_crosslinks()
     }
     assert {("source_id", "harbour", "id"), ("destination_id", "harbour", "id"), ("fleet", "boat", "code")} <= links
 

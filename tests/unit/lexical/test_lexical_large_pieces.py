@@ -2,9 +2,10 @@
 
 import pytest
 
-from overspill.lexical.records.lines import iterate_lines, skip_blank_lines
+from overspill.lexical.records.lines import skip_blank_lines
 from overspill.lexical.records.tree import json_tree
 from overspill.text import pieces
+from overspill.text.lines import iterate_lines
 
 LONG = 3_000_000
 

@@ -292,7 +292,7 @@ def test_blocks_of_columns_each_have_their_header() -> None:
     data += b"----    ---    ----\nann     3      north\nbob     4      south\n\n"
     data += b"LONE    HEADER    HERE\n\nKEY    VALUE    NOTE\nk1     needle   x\n"
     index = build(data)
-    assert [table.cells for table in index.outline.tables] == ["spaced", "spaced"]
+    assert [table.rows.names for table in index.outline.tables] == [("NAME", "AGE", "SITE"), ("KEY", "VALUE", "NOTE")]
     assert select(index, "needle", max_tokens=60).text.startswith("[L8]\nKEY    VALUE    NOTE\nk1     needle   x\n")
     assert "LONE    HEADER    HERE" in select(index, "lone header").text
 

@@ -19,8 +19,9 @@ from overspill.sql import loading
 from overspill.sql.library import MAX_MEMORY_BYTES, Source, SqlLibrary
 from overspill.sql.protocol import LoadedTables, LoadRequest
 from overspill.sql.tables.elements import find_elements
-from overspill.sql.tables.table import MAX_TABLES, Found, make_unique
+from overspill.sql.tables.table import MAX_TABLES, Found
 from overspill.store.readers import BytesReader
+from overspill.tables.names import make_unique
 
 pytestmark = needs("duckdb", "sql")
 
@@ -164,7 +165,7 @@ def test_rows_above_the_header_are_left_out_and_reported() -> None:
     assert load(text)["output"] == (9, {"_row": "BIGINT", "id": "BIGINT", "city": "VARCHAR", "total": "DOUBLE"})
     rows, notes = ask("SELECT _row, id, total FROM output WHERE id = 4", text)
     assert rows == [[5, 4, 4.5]]
-    assert notes == ("output: 1 row above the header left out.",)
+    assert notes == ("output: 1 row above the header left out: Orders of March, all regions.",)
 
 
 @pytest.mark.parametrize("end", ["\n", "\r"])

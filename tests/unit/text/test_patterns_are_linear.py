@@ -23,8 +23,11 @@ from linear import is_linear, seconds
 import overspill
 from overspill.extraction import wrapper
 from overspill.integrations.options import MissingFramework
-from overspill.lexical.reading import NEVER_IN_UTF8, escaped_words
+from overspill.lexical.reading import escaped_words
 from overspill.lexical.signals.verdict import compile_beginnings
+from overspill.tables.delimited import compile_cell, compile_row
+from overspill.tables.types import READINGS, compile_reading
+from overspill.text.lines import FILLERS
 
 SIZE = 2_000
 SLOW = 0.002
@@ -37,8 +40,10 @@ AT_ONE_PLACE = ("match", "fullmatch")
 
 # Modules that spell a pattern from something that is not foreign, and such a pattern.
 MADE: dict[str, list[re.Pattern[Any]]] = {
-    "overspill.lexical.reading": [escaped_words(bytes((NEVER_IN_UTF8[0],)))],
+    "overspill.lexical.reading": [escaped_words(bytes((FILLERS[0],)))],
     "overspill.lexical.signals.verdict": [compile_beginnings()],
+    "overspill.tables.delimited": [compile_cell(","), compile_row("\t")],
+    "overspill.tables.types": [compile_reading(reading.pattern) for reading in READINGS],
     "overspill.extraction.wrapper": [wrapper.compile_tag(wrapper.new_nonce())],
 }
 

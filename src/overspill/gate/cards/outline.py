@@ -15,11 +15,11 @@ from overspill.lexical.index import Index
 from overspill.lexical.kinds.kind import Layout
 from overspill.lexical.kinds.matches import MATCH
 from overspill.lexical.outline import Table
-from overspill.lexical.records.lines import iterate_lines
 from overspill.lexical.render import render
 from overspill.reading.query.document import Value, is_array, is_object, open_raw
 from overspill.reading.query.outline import outline_levels
 from overspill.text.humanize import ELLIPSIS, count_noun, shorten
+from overspill.text.lines import iterate_lines
 from overspill.wording.cards import NextStep
 
 _MAX_LISTED = 40

@@ -5,17 +5,22 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence, Sized
+from itertools import islice
 
-import msgspec
 from msgspec import Struct
 
 from overspill.gate.cards.card import Card, Section, indent, name
-from overspill.gate.cards.json_rows import JsonTable, read_row
 from overspill.gate.cards.sample import draw
 from overspill.lexical.cells import read_columns, read_rows
 from overspill.lexical.index import Index
 from overspill.lexical.outline import Table
 from overspill.lexical.render import render
+from overspill.tables.delimited import Delimited, is_total
+from overspill.tables.json_rows import read_cells, write_cell
+from overspill.tables.json_tables import MIN_ROWS, JsonRow, JsonTable, find_json_tables
+from overspill.tables.json_text import HeldJson
+from overspill.tables.table import JsonRows, Omission
+from overspill.tables.types import Reading, find_reading, is_value
 from overspill.text.humanize import count_noun
 from overspill.wording.cards import NextStep
 
@@ -33,10 +38,7 @@ _MAX_VALUES = 4
 """Values that are named for one column."""
 _MAX_DISTINCT_SHARE = 0.5
 """With more different values, the most frequent ones say little."""
-_NO_VALUE = frozenset(("-", "null", "none", "n/a", "na", "nan"))
-"""What stands for a missing number or date. Among other text each may be a value, as `NA` is among countries."""
-_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d.{0,20})?")
-_NUMBER = re.compile(r"[-+]?\d{1,15}(?:\.\d{1,15})?(?:[eE][-+]?\d{1,2})?")
+_MEANINGS = {"seconds": "duration"}
 _MIN_TABLE_SHARE = 0.5
 """Of the output, for it to be described as tables."""
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w{0,29}", re.ASCII)
@@ -59,14 +61,19 @@ class ReadTable(Struct, frozen=True):
     uneven: int = 0
     """How many of them have another number of cells than the header."""
     is_json: bool = False
+    can_query: bool = False
+    """Whether a query can select its rows."""
+    omissions: Sequence[Omission] = ()
     above: Sequence[str] = ()
     """What is above the header of an output that is one table, such as a title."""
+    total: str = ""
+    """The last row, if it sums up others."""
 
 
 def read_engine_tables(index: Index) -> list[ReadTable]:
     """The tables that the engine found, if they are most of the output."""
     outline = index.outline
-    tables = [table for table in outline.tables if table.cells != "json"]
+    tables = [table for table in outline.tables if not isinstance(table.rows, JsonRows)]
     inside = sum(outline.ends[table.last - 1] - outline.starts[table.first] for table in tables)
     if inside <= _MIN_TABLE_SHARE * index.total_bytes or len(tables) > _MAX_TABLES:
         return []
@@ -74,18 +81,30 @@ def read_engine_tables(index: Index) -> list[ReadTable]:
 
 
 def _read_table(index: Index, table: Table) -> ReadTable:
-    names = _strip_edge(read_columns(index, table), table)
+    names = read_columns(index, table)
     records = _draw_rows(table.first, table.last, len(names))
     columns: list[list[object]] = [[] for _ in names[:_MAX_COLUMNS]]
     uneven = 0
     for _, row in read_rows(index, table, records):
-        cells = _strip_edge(row, table)
-        uneven += len(cells) != len(names)
+        uneven += len(row) != len(names)
         for number, column in enumerate(columns):
-            column.append(cells[number] if number < len(cells) else None)
+            column.append(row[number] if number < len(row) else None)
     examples = _read_lines(index, range(table.first, min(table.last, table.first + _MAX_EXAMPLES)))
-    above = _read_lines(index, range(table.first)) if table.cells == "delimited" and index.outline.tables[0] == table else []
-    return ReadTable("", table.last - table.first, names, columns, examples, len(records), uneven, above=above)
+    has_title = isinstance(table.rows, Delimited) and index.outline.tables[0] == table
+    above = _read_lines(index, range(table.first)) if has_title else []
+    _, last = next(read_rows(index, table, [table.last - 1]))
+    return ReadTable(
+        "",
+        table.last - table.first,
+        names,
+        columns,
+        examples,
+        len(records),
+        uneven,
+        omissions=table.omissions,
+        above=above,
+        total="".join(_read_lines(index, range(table.last - 1, table.last))) if has_title and is_total(last) else "",
+    )
 
 
 def _read_lines(index: Index, records: range) -> list[str]:
@@ -93,27 +112,26 @@ def _read_lines(index: Index, records: range) -> list[str]:
     return [" ".join(render(index, starts[record], ends[record]).split("\n")) for record in records]
 
 
-def _strip_edge(cells: list[str], table: Table) -> list[str]:
-    """Without the empty cell after the last bar of a row."""
-    return cells[:-1] if table.cells == "pipes" and cells and not cells[-1].strip() else cells
-
-
-def read_json_tables(tables: Sequence[JsonTable], total: int) -> list[ReadTable]:
-    """`total`: the size of the document."""
-    if len(tables) > _MAX_TABLES or sum(table.bytes for table in tables) <= _MIN_TABLE_SHARE * total:
+def read_json_tables(held: HeldJson, total: int) -> list[ReadTable]:
+    """The tables of a text of this size, if they are most of it."""
+    found = list(islice(find_json_tables(held.documents), _MAX_TABLES + 1))
+    tables = [(table, rows) for table in found if len(rows := list(table.rows())) >= MIN_ROWS]
+    inside = sum(len(memoryview(row.raw)) for _, rows in tables for row in rows)
+    if len(found) > _MAX_TABLES or inside <= _MIN_TABLE_SHARE * total:
         return []
-    return [_read_json_table(table) for table in tables]
+    return [_read_json_table(table, rows, is_plain=not held.around and not held.is_converted) for table, rows in tables]
 
 
-def _read_json_table(table: JsonTable) -> ReadTable:
-    rows = [read_row(table.rows[number]) for number in _draw_rows(0, len(table.rows), len(read_row(table.rows[0])))]
-    first = [read_row(row) for row in table.rows[:_MAX_EXAMPLES]]
+def _read_json_table(table: JsonTable, found: Sequence[JsonRow], *, is_plain: bool) -> ReadTable:
+    first = [read_cells(row.raw, row.key) for row in found[:_MAX_EXAMPLES]]
+    rows = [read_cells(found[number].raw, found[number].key) for number in _draw_rows(0, len(found), len(first[0]))]
     names = list(dict.fromkeys(key for row in (*first, *rows) for key in row))
     columns = [[row.get(key) for row in rows] for key in names[:_MAX_COLUMNS]]
     examples = [
-        " | ".join("" if (cell := row.get(key)) is None else _write(cell) for key in names[:_MAX_COLUMNS]) for row in first
+        " | ".join("" if (cell := row.get(key)) is None else write_cell(cell) for key in names[:_MAX_COLUMNS]) for row in first
     ]
-    return ReadTable(table.pointer, len(table.rows), names, columns, examples, len(rows), is_json=True)
+    can_query = is_plain and table.shape in ("list", "documents")
+    return ReadTable(table.pointer, len(found), names, columns, examples, len(rows), is_json=True, can_query=can_query)
 
 
 def _draw_rows(first: int, last: int, columns: int) -> Sequence[int]:
@@ -143,7 +161,13 @@ def _describe_table(table: ReadTable, rank: int, *, is_only: bool, is_whole: boo
         title += ", drawn at random"
     if table.uneven:
         title += f"; {table.uneven:,} of these rows have another number of cells"
-    described = [describe_column(column, cells, is_all=is_all) for column, cells in zip(table.names, table.columns, strict=False)]
+    if table.total:
+        title += f"; the last row sums up others: {name(table.total)}"
+    title += "".join(f"; without {omission.count:,} {omission.what}" for omission in table.omissions)
+    described = [
+        describe_column(column, cells, is_all=is_all, is_json=table.is_json)
+        for column, cells in zip(table.names, table.columns, strict=False)
+    ]
     rows = [indent(row) for row in table.examples]
     if is_only:
         columns = Section(title, [f"- {each}" for each in described], len(table.names), len(described), rank=rank + 2)
@@ -155,17 +179,20 @@ def _describe_table(table: ReadTable, rank: int, *, is_only: bool, is_whole: boo
     return [Section(f"{title}: {line}. Its rows", rows, table.rows if is_whole else 0, 3, rank=rank + 1)]
 
 
-def describe_column(column: str, cells: Sequence[object], *, is_all: bool) -> str:
+def describe_column(column: str, cells: Sequence[object], *, is_all: bool, is_json: bool = False) -> str:
     """`status text, ok 1,200, failed 30, 2 others; 3% missing`, or, if there are more cells, `status text, ok 96%, failed 2%,
     2 others seen; 3% missing`."""
-    filled = [cell for cell in cells if not _is_missing(cell)]
-    values = [cell for cell in filled if not (isinstance(cell, str) and len(cell) < 10 and cell.strip().lower() in _NO_VALUE)]
-    if values and _find_type(values) in ("number", "date"):
-        filled = values
+    filled = [cell.strip() if isinstance(cell, str) else cell for cell in cells if not _is_missing(cell)]
+    texts = [cell for cell in filled if isinstance(cell, str)]
+    reading = find_reading(dict.fromkeys(texts), column) if len(texts) == len(filled) else None
+    if reading and reading.meaning != "boolean":
+        filled = [text for text in texts if is_value(text)]
     missing = len(cells) - len(filled)
     if not filled:
         return f"{name(column)} empty" if is_all else f"{name(column)} empty wherever seen"
-    words = f"{name(column)} {_describe_values(filled, 0 if is_all else len(cells))}" + ("" if is_all else " seen")
+    seen = 0 if is_all else len(cells)
+    described = _describe_read(filled, reading, seen, is_json=is_json) if reading else _describe_values(filled, seen)
+    words = f"{name(column)} {described}" + ("" if is_all else " seen")
     return f"{words}; {_percent(missing, len(cells))} missing" if missing else words
 
 
@@ -178,29 +205,42 @@ def _percent(part: int, whole: int) -> str:
     return f"{share:.0f}%" if 1 <= share <= 99 else "under 1%" if share < 1 else "over 99%"
 
 
-def _describe_values(cells: Sequence[object], seen: int) -> str:
+def _describe_read(cells: Sequence[object], reading: Reading, seen: int, *, is_json: bool) -> str:
+    """`number 1 to 900, but "Total" once`."""
+    texts = [cell for cell in cells if isinstance(cell, str)]
+    counts = Counter(texts)
+    meaning = _MEANINGS.get(reading.meaning, reading.meaning)
+    if reading.meaning == "boolean" or len(counts) == 1:
+        return _describe_values(texts, seen, "text" if is_json else meaning)
+    fitting = [text for text in counts if reading.fits(text)]
+    kind = f"text, {meaning}s" if is_json and meaning == "number" else meaning
+    words = f"{kind} {name(min(fitting, key=reading.measure))} to {name(max(fitting, key=reading.measure))}"
+    if len(fitting) == len(counts):
+        return words
+    others = Counter({text: times for text, times in counts.items() if not reading.fits(text)})
+    (text, times), *rest = others.most_common()
+    more = f" and {count_noun(others.total() - times, 'other')}" if rest else ""
+    return f"{words}, but {name(text)} {'once' if times == 1 else f'{times:,} times'}{more}"
+
+
+def _describe_values(cells: Sequence[object], seen: int, kind: str = "") -> str:
     """`seen`: of how many rows the cells are; 0 if of all that there are."""
-    kind = _find_type(cells)
+    kind = kind or _find_type(cells)
     if kind in ("array", "object"):
         sizes = [len(cell) for cell in cells if isinstance(cell, Sized)]
         return f"{kind} of {min(sizes):,}" if min(sizes) == max(sizes) else f"{kind} of {min(sizes):,} to {max(sizes):,}"
-    texts = [_write(cell).strip() for cell in cells]
+    texts = [write_cell(cell).strip() for cell in cells]
     counts = Counter(texts)
     if len(counts) == 1:
         return f"{kind}, {'only' if seen else 'always'} {name(texts[0])}"
-    if kind in ("number", "date"):
-        order = float if kind == "number" else str
-        return f"{kind} {name(min(texts, key=order))} to {name(max(texts, key=order))}"
+    if kind == "number":
+        return f"{kind} {name(min(texts, key=float))} to {name(max(texts, key=float))}"
     if len(counts) > _MAX_DISTINCT_SHARE * len(texts):
         return f"{kind}, all different" if not seen and len(counts) == len(texts) else f"{kind}, {len(counts):,} different"
     most = counts.most_common(_MAX_VALUES)
     named = [f"{name(value)} {_percent(times, seen) if seen else f'{times:,}'}" for value, times in most]
     others = len(counts) - len(named)
     return f"{kind}, {', '.join(named)}" + (f", {count_noun(others, 'other')}" if others else "")
-
-
-def _write(cell: object) -> str:
-    return cell if isinstance(cell, str) else msgspec.json.encode(cell).decode()
 
 
 def _find_type(cells: Sequence[object]) -> str:
@@ -211,12 +251,7 @@ def _find_type(cells: Sequence[object]) -> str:
         return "number"
     if kinds == {list} or kinds == {dict}:
         return "array" if list in kinds else "object"
-    if kinds != {str}:
-        return "mixed"
-    texts = [cell.strip() for cell in cells if isinstance(cell, str)]
-    if all(map(_NUMBER.fullmatch, texts)):
-        return "number"
-    return "date" if all(map(_DATE.fullmatch, texts)) else "text"
+    return "text" if kinds == {str} else "mixed"
 
 
 def _suggest(table: ReadTable) -> list[NextStep]:
@@ -231,12 +266,12 @@ def _suggest(table: ReadTable) -> list[NextStep]:
         spelt = f"'{value}'" if isinstance(value, str) else f"`{value}`"
         if not _IDENTIFIER.fullmatch(column) or not _PLAIN_VALUE.fullmatch(str(value)):
             continue
-        if table.is_json and is_plain:
+        if table.can_query and is_plain:
             return [NextStep("query", f"{path}[?{column}=={spelt}]", f"the rows whose {column} is {value}")]
-        if not table.is_json and isinstance(value, str) and not value[0].isdigit():
+        if not table.can_query and isinstance(value, str) and not value[0].isdigit():
             return [NextStep("grep", value, f"the rows whose {column} is {value}")]
-    if table.is_json and is_plain:
+    if table.can_query and is_plain:
         return [NextStep("query", f"{path}[-{_LAST_ROWS}:]", f"the last {_LAST_ROWS} rows")]
-    if table.is_json:
+    if table.can_query:
         return [NextStep("query", "@", "the whole document")]
     return [NextStep("lines", "1-50", "the first 50 rows")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from overspill.lexical.kinds.code import CODE, DESCRIPTION
-from overspill.lexical.kinds.columns import COLUMNS
+from overspill.lexical.kinds.columns import ACCESS_LOG, COLUMNS, LISTING
 from overspill.lexical.kinds.delimited import CSV
 from overspill.lexical.kinds.diff import DIFF
 from overspill.lexical.kinds.history import HISTORY
@@ -19,7 +19,7 @@ from overspill.lexical.kinds.sample import Sample
 from overspill.lexical.kinds.tagged import TAGGED
 from overspill.lexical.kinds.turns import TURNS
 from overspill.lexical.kinds.xml import XML
-from overspill.lexical.outline import Text
+from overspill.tables.table import Text
 
 KINDS: tuple[Kind, ...] = (
     NDJSON,
@@ -28,6 +28,9 @@ KINDS: tuple[Kind, ...] = (
     XML,
     HISTORY,
     DIFF,
+    ACCESS_LOG,
+    LISTING,
+    COLUMNS,
     CSV,
     MINUTES,
     TURNS,
@@ -35,7 +38,6 @@ KINDS: tuple[Kind, ...] = (
     MESSAGES,
     LOG,
     MATCHES,
-    COLUMNS,
     DESCRIPTION,
     CODE,
     PROSE,

@@ -8,8 +8,10 @@ from itertools import pairwise
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Traits
 from overspill.lexical.kinds.sample import Sample
 from overspill.lexical.kinds.source import BANNER, is_source
-from overspill.lexical.outline import Outline, Text
-from overspill.lexical.records.lines import find_first, is_blank, iterate_lines, split_long
+from overspill.lexical.outline import Outline
+from overspill.lexical.records.lines import find_first, split_long
+from overspill.tables.table import Text
+from overspill.text.lines import is_blank, iterate_lines
 
 _MAX_BLOCK_BYTES = 900
 _CLOSING = (b")", b"]", b"}")

@@ -6,8 +6,10 @@ import re
 
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Traits
 from overspill.lexical.kinds.sample import Sample
-from overspill.lexical.outline import Outline, Text
-from overspill.lexical.records.lines import find_first, iterate_lines, split_long
+from overspill.lexical.outline import Outline
+from overspill.lexical.records.lines import find_first, split_long
+from overspill.tables.table import Text
+from overspill.text.lines import iterate_lines
 
 _MAX_HUNK_BYTES = 1_500
 

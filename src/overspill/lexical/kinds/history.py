@@ -9,8 +9,10 @@ from msgspec.structs import replace
 from overspill.lexical.kinds.kind import CutEmbedded, Kind
 from overspill.lexical.kinds.log import TRAITS
 from overspill.lexical.kinds.sample import Sample
-from overspill.lexical.outline import Outline, Text
-from overspill.lexical.records.lines import find_first, iterate_lines
+from overspill.lexical.outline import Outline
+from overspill.lexical.records.lines import find_first
+from overspill.tables.table import Text
+from overspill.text.lines import iterate_lines
 
 _MAX_RECORD_BYTES = 1_500
 _COMMIT = re.compile(rb"commit [0-9a-f]{7,64}\b")

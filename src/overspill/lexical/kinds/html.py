@@ -9,10 +9,11 @@ from overspill.lexical.kinds.matches import are_matches
 from overspill.lexical.kinds.messages import are_messages
 from overspill.lexical.kinds.sample import Sample
 from overspill.lexical.kinds.source import has_definitions
-from overspill.lexical.outline import Outline, Text
+from overspill.lexical.outline import Outline
 from overspill.lexical.reading import find_hidden, strip_tags
 from overspill.lexical.records.lines import find_first
 from overspill.lexical.records.passages import cut_passages
+from overspill.tables.table import Text
 
 _TAG = re.compile(rb"<(?:t[drh]|p|div|a|li|ul|span|table|br|h[1-6]|b|i|body|head|meta)(?:[\s/][^<>]{0,400})?>", re.IGNORECASE)
 _DOCTYPE = re.compile(rb"\s*+(?:<!--.*?-->\s*+)*+<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL)

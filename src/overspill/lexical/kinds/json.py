@@ -7,20 +7,20 @@ import re
 from overspill.lexical import reading
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Traits
 from overspill.lexical.kinds.sample import Sample
-from overspill.lexical.outline import Outline, Text
-from overspill.lexical.records.tree import cut_tree, find_element_start, json_tree
+from overspill.lexical.outline import Outline
+from overspill.lexical.records.elements import cut_tree
+from overspill.lexical.records.tree import find_element_start, json_tree
+from overspill.tables.json_text import ENDING_BYTES, HEAD_BYTES, find_start
+from overspill.tables.literals import is_literal, mask_literal
+from overspill.tables.table import Text
 from overspill.text import pieces
 
-_JSON = re.compile(
-    rb"\s*+(?:\{\s*+(?:\"(?:[^\"\\]++|\\.)*+\"\s*+:|\})"
-    rb"|\[\s*+(?:[\[{\]\"]|(?:-?(?:0|[1-9]\d*+)(?:\.\d++)?+(?:[eE][+-]?\d++)?+|true|false|null)\s*+(?:,|\][^\S\n]*+(?:[,\]\n]|\Z))))"
-)
 _NEXT_OBJECT = re.compile(rb"[}\]][^\S\n]*+\n\s*+[{\[]")
 _ESCAPED_LETTER = b"\\u"
 
 
 def _is_json(sample: Sample) -> bool:
-    return _JSON.match(sample.head) is not None
+    return find_start(sample.head, sample.ending) >= 0
 
 
 def _is_ndjson(sample: Sample) -> bool:
@@ -32,7 +32,14 @@ def _is_ndjson(sample: Sample) -> bool:
 
 
 def _cut(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
-    cut_tree(text, json_tree(text, start, end), start, end, outline, cut_embedded)
+    head = bytes(text[start : min(end, start + HEAD_BYTES)])
+    inside = max(0, find_start(head, bytes(text[max(start, end - ENDING_BYTES) : end])))
+    if is_literal(head[inside:]):
+        masked = mask_literal(bytes(text[start + inside : end]))
+        tree = json_tree(masked, 0, len(masked)).shift(start + inside)
+    else:
+        tree = json_tree(text, start + inside, end)
+    cut_tree(text, tree, start, end, outline, cut_embedded)
 
 
 def _read(text: Text, size: int, fill: bytes) -> Text:

@@ -9,8 +9,9 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from overspill.lexical.kinds.sample import Sample
-from overspill.lexical.outline import Outline, Text
+from overspill.lexical.outline import Outline
 from overspill.lexical.records.lines import find_line_start
+from overspill.tables.table import Text
 
 CutEmbedded: TypeAlias = Callable[[int, int], None]
 """Cuts a span that is a text itself, whatever its kind."""

@@ -7,8 +7,9 @@ import re
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Traits
 from overspill.lexical.kinds.log import record_event
 from overspill.lexical.kinds.sample import Sample
-from overspill.lexical.outline import Outline, Text
-from overspill.lexical.records.lines import is_blank, iterate_lines
+from overspill.lexical.outline import Outline
+from overspill.tables.table import Text
+from overspill.text.lines import is_blank, iterate_lines
 
 MATCH = re.compile(
     r"(?:[A-Za-z]:)?(?:[^\WA-Za-z]|[.@+~-])*+[A-Za-z/\\](?:[\w./\\@+~]|-(?!\d++[:-]))*+[:-]\d++[:-]",

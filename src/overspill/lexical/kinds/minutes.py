@@ -7,8 +7,10 @@ import re
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Traits
 from overspill.lexical.kinds.sample import Sample
 from overspill.lexical.kinds.turns import MAX_TURN_BYTES, SPEAKER, count_speakers, has_recurring_speakers
-from overspill.lexical.outline import Outline, Text
-from overspill.lexical.records.lines import is_blank, iterate_lines, split_long
+from overspill.lexical.outline import Outline
+from overspill.lexical.records.lines import split_long
+from overspill.tables.table import Text
+from overspill.text.lines import is_blank, iterate_lines
 
 _HEADING = re.compile(rb"(#{1,6}|={2,6})[ \t]{1,4}[^\s#=][^\n]{0,200}$")
 """As Markdown and wikis mark it."""

@@ -7,9 +7,10 @@ from itertools import pairwise
 
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Traits
 from overspill.lexical.kinds.sample import Sample
-from overspill.lexical.outline import Outline, Text
+from overspill.lexical.outline import Outline
 from overspill.lexical.records.lines import find_first
 from overspill.lexical.records.passages import cut_passages
+from overspill.tables.table import Text
 
 _MIN_LINE_CHARS = 50
 """The average length of a line of running text, even if it is wrapped."""

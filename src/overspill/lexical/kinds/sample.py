@@ -8,11 +8,12 @@ from collections.abc import Callable
 from functools import cached_property
 from itertools import pairwise
 
-from overspill.lexical.outline import Text
-from overspill.lexical.reading import NEVER_IN_UTF8
+from overspill.tables.table import Text
 from overspill.text.encoding import decode
+from overspill.text.lines import FILLERS
 
 _SAMPLE_BYTES = 48_000
+_ENDING_BYTES = 600
 _MAX_LINES = 800
 _MAX_LINE_CHARS = 400
 """The rest of a line is ignored: a line that begins like a log entry is one."""
@@ -33,20 +34,24 @@ class Sample:
     """The beginning of a text and, of a long text, some lines from its middle."""
 
     def __init__(self, data: Text, start: int, end: int) -> None:
-        self._data = data
-        self._start = start
-        self._end = end
+        self.data = data
+        self.start = start
+        self.end = end
 
     @cached_property
     def head(self) -> bytes:
-        return self._read(self._start)
+        return self._read(self.start)
+
+    @property
+    def ending(self) -> bytes:
+        return self._read(max(self.start, self.end - _ENDING_BYTES))
 
     @cached_property
     def whole_lines(self) -> list[str]:
         """Lines that are not blank."""
         lines = _split_lines(self.head)
-        if self._end - self._start > 3 * _SAMPLE_BYTES:
-            lines += _split_lines(self._read(self._start + (self._end - self._start) // 2))[1:-1]
+        if self.end - self.start > 3 * _SAMPLE_BYTES:
+            lines += _split_lines(self._read(self.start + (self.end - self.start) // 2))[1:-1]
         return lines
 
     @cached_property
@@ -93,7 +98,7 @@ class Sample:
 
     def _read(self, start: int) -> bytes:
         """Without the filler bytes of a reading."""
-        return bytes(self._data[start : min(self._end, start + _SAMPLE_BYTES)]).translate(None, bytes(NEVER_IN_UTF8))
+        return bytes(self.data[start : min(self.end, start + _SAMPLE_BYTES)]).translate(None, FILLERS)
 
 
 def _split_lines(sample: bytes) -> list[str]:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from overspill.lexical.kinds.messages import MESSAGES, are_messages
 from overspill.lexical.kinds.sample import Sample
-from overspill.lexical.outline import Text
+from overspill.tables.table import Text
 from overspill.text import pieces
 
 _BLOCKS = (

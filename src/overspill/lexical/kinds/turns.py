@@ -7,8 +7,10 @@ from collections import Counter
 
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Traits
 from overspill.lexical.kinds.sample import Sample
-from overspill.lexical.outline import Outline, Text
-from overspill.lexical.records.lines import is_blank, iterate_lines, split_long
+from overspill.lexical.outline import Outline
+from overspill.lexical.records.lines import split_long
+from overspill.tables.table import Text
+from overspill.text.lines import is_blank, iterate_lines
 
 MAX_TURN_BYTES = 500
 """A longer turn is cut between sentences: a speech answers a question with a few of them."""

@@ -6,9 +6,11 @@ import re
 
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Traits
 from overspill.lexical.kinds.sample import Sample
-from overspill.lexical.outline import Outline, Text
+from overspill.lexical.outline import Outline
+from overspill.lexical.records.elements import cut_tree
 from overspill.lexical.records.lines import find_first
-from overspill.lexical.records.tree import cut_tree, xml_tree
+from overspill.lexical.records.tree import xml_tree
+from overspill.tables.table import Text
 
 _XML = re.compile(rb"\s*+(?:<\?xml\b|<[A-Za-z][\w:.-]*+(?:\s[^<>]*+)?>)")
 _CLOSED = re.compile(rb"</[A-Za-z][\w:.-]*>|/>")

@@ -5,24 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from overspill.lexical.outline import Text
-from overspill.lexical.reading import NEVER_IN_UTF8
+from overspill.tables.table import Text
 from overspill.text import pieces
+from overspill.text.lines import FILLERS, end_long_line
 
 _SOFT_BREAK = re.compile(rb"(?<=[.;!?:,)\]}>])\s+|\s{2,}|(?<=,)(?=\")|(?<=\|) ")
 
 _MAX_CHARACTER_BYTES = 4
-_BLANK = b" \t\r\n\f\v" + bytes(NEVER_IN_UTF8)
-_VISIBLE = re.compile(rb"[^ \t\r\n\v" + re.escape(bytes(NEVER_IN_UTF8)) + rb"]")
+_VISIBLE = re.compile(rb"[^ \t\r\n\v" + re.escape(FILLERS) + rb"]")
 """Or a form feed."""
-
-
-def iterate_lines(text: Text, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The (start, end) of every line, including its line end."""
-    while start < end:
-        following = text.find(b"\n", start, stop := min(start + pieces.PIECE_BYTES, end)) + 1 or _end_long_line(text, stop, end)
-        yield start, following
-        start = following
 
 
 def skip_blank_lines(text: Text, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -35,13 +26,9 @@ def skip_blank_lines(text: Text, start: int, end: int) -> Iterator[tuple[int, in
         if found is None and (line_start or stop == end):
             start = line_start if stop < end else end
             continue
-        following = text.find(b"\n", visible, stop) + 1 or _end_long_line(text, stop, end)
+        following = text.find(b"\n", visible, stop) + 1 or end_long_line(text, stop, end)
         yield line_start or start, following
         start = following
-
-
-def _end_long_line(text: Text, start: int, end: int) -> int:
-    return pieces.find(text, b"\n", start, end) + 1 or end
 
 
 def find_line_start(window: bytes) -> int:
@@ -56,10 +43,6 @@ def find_first(*patterns: re.Pattern[bytes]) -> Callable[[bytes], int]:
         return found.end() if found else -1
 
     return find
-
-
-def is_blank(line: bytes | bytearray) -> bool:
-    return not line.strip(_BLANK)
 
 
 def between_characters(text: Text, at: int) -> int:

@@ -1,13 +1,14 @@
-"""The members of an element: runs of those that are not containers, and whether those that are containers are rows."""
+"""The members of an element that are not containers, in runs."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from overspill.lexical.outline import Outline, Text
-from overspill.lexical.reading import NEVER_IN_UTF8
+from overspill.lexical.outline import Outline
 from overspill.lexical.records.lines import split_long
+from overspill.tables.table import Text
+from overspill.text.lines import FILLERS
 from overspill.text.patterns import compile_pattern
 
 _MAX_MEMBER_BYTES = 1_000
@@ -16,18 +17,11 @@ _PIECE_BYTES = 1 << 20
 """A longer run is searched so that other threads can run."""
 _MAX_RUN_BYTES = 700
 """Plain members are grouped up to this size."""
-_FIELD = re.compile(rb"\s{0,400}+(\"[^\"\\]{0,100}+\")\s{0,9}+:")
-_FILL = re.escape(bytes(NEVER_IN_UTF8))
+_FILL = re.escape(FILLERS)
 _MEMBER = re.compile(rb",[\s" + _FILL + rb"]*(?=\")|>\s*(?=<)")
 _LONG_MEMBER = compile_pattern(rb",[\s\v" + _FILL + rb"]*\"|>[\s\v]*<")
 """The same, for long texts: it lets other threads run, but each match takes longer."""
 CONTENT = re.compile(rb"[^\s,{}\[\]" + _FILL + rb"]")
-
-
-def begin_alike(text: Text, insides: list[int]) -> bool:
-    """Whether objects begin with the same field, as rows do and the parts of a document do not."""
-    fields = [_FIELD.match(text, inside) for inside in insides]
-    return None not in fields and len({field[1] for field in fields if field}) == 1
 
 
 def record_plain_members(text: Text, start: int, end: int, label: int, outline: Outline) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 
-from overspill.lexical.outline import Outline, Table, Text
+from overspill.lexical.outline import Outline, Table
 from overspill.lexical.reading import TABLE_EDGE
-from overspill.lexical.records.lines import is_blank, iterate_lines, skip_blank_lines, split_long
+from overspill.lexical.records.lines import skip_blank_lines, split_long
+from overspill.tables.bars import MAY_BEGIN_BARRED, Barred, read_barred
+from overspill.tables.table import FoundTable, Text
+from overspill.text.lines import is_blank, iterate_lines
 
 _MAX_PASSAGE_BYTES = 1_000
 """A longer paragraph is cut between sentences."""
@@ -75,6 +78,13 @@ class _Section:
             for part in split_long(self.text, start, end, 2 * _MAX_PASSAGE_BYTES):
                 self.outline.record(*part, self.header)
 
+    def table(self, found: FoundTable) -> None:
+        """Its header is a record too, so that it can be found."""
+        self.end_paragraph()
+        if found.header:
+            self.outline.record(*found.header, self.label)
+        self.outline.add_table(found, self.label)
+
     def end_paragraph(self) -> None:
         self.end_table()
         if self.opened >= 0:
@@ -87,7 +97,7 @@ class _Section:
 
     def end_table(self) -> None:
         if self.header >= 0 and len(self.outline) - self.first_row >= 3:
-            self.outline.tables.append(Table(self.first_row + 1, len(self.outline), self.header, "pipes"))
+            self.outline.tables.append(Table(self.first_row + 1, len(self.outline), self.header, Barred()))
         self.header = -1
 
 
@@ -96,8 +106,10 @@ def cut_passages(text: Text, start: int, end: int, outline: Outline, *, wrapped:
     section = _Section(text, outline)
     shouted = False
     underlines: dict[bytes, int] = {}
-    fenced = start
+    fenced = reached = start
     for line_start, line_end in (iterate_lines if wrapped else skip_blank_lines)(text, start, end):
+        if line_start < reached:
+            continue
         line = text[line_start:line_end]
         if wrapped and line_start >= fenced and (fence := _FENCE.match(line)):
             fenced = _find_fence_end(text, line_end, bytes(fence[0]))
@@ -112,6 +124,9 @@ def cut_passages(text: Text, start: int, end: int, outline: Outline, *, wrapped:
             section.line(line_start, line_end)
         elif wrapped and section.opened < 0 and _UNDERLINE.match(line):
             continue  # above a heading, or between sections
+        elif wrapped and MAY_BEGIN_BARRED.search(line) and (barred := read_barred(text, line_start, end)) and barred[0]:
+            section.table(barred[0])
+            reached = barred[1]
         elif line.count(b"|") >= 2:
             if b"--" not in line or not _RULE.match(line):
                 section.row(line_start, line_end)

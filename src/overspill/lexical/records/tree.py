@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable
 
-from overspill.lexical.outline import Outline, Table, Text
-from overspill.lexical.records.members import CONTENT, begin_alike, record_plain_members
+from overspill.tables.json_tables import MIN_ROWS, Shape
+from overspill.tables.table import Text
 from overspill.text import pieces
 from overspill.text.patterns import compile_pattern
 
-_MAX_WHOLE_BYTES = 2_000
+MAX_WHOLE_BYTES = 2_000
 """A larger element is cut into records of its members."""
-_MAX_ROW_BYTES = 16_000
-"""An element of an array is a row, and is cut only if it is larger than this, or than the above if it has a long string and
-the array is a list of texts."""
 _MAX_LARGE_SHARE = 0.5
 """With more large elements, an array is a list of texts."""
-_MIN_ROWS = 3
 _MIN_TABLES = 2
-_MAX_COMPARED = 20
-"""Members of an object, to see whether they are rows."""
 _MAX_DEPTH = 100
 _MIN_EMBEDDED_BYTES = 400
 """A string with escapes is cut like a separate text from this size on."""
@@ -58,6 +51,7 @@ class Tree:
         self.texts: set[int] = set()
         self._lists_of_texts: dict[int, bool] = {}
         self._databases: dict[int, bool] = {}
+        self.shapes: dict[int, Shape | None] = {}
         self.depth = 0
         self.unopened = 0
 
@@ -89,11 +83,17 @@ class Tree:
         self.ends[node] = end
         return self.parents[node]
 
+    def shift(self, distance: int) -> Tree:
+        self.starts, self.insides, self.ends = (
+            array("q", (at + distance for at in ats)) for ats in (self.starts, self.insides, self.ends)
+        )
+        return self
+
     def is_list_of_texts(self, node: int) -> bool:
         """Whether many elements of an array are too large to be read whole, or it stands alone, as a list of messages does."""
         if node not in self._lists_of_texts:
             elements = self.children[node]
-            large = sum(self.ends[element] - self.starts[element] > _MAX_WHOLE_BYTES for element in elements)
+            large = sum(self.ends[element] - self.starts[element] > MAX_WHOLE_BYTES for element in elements)
             is_large = large > _MAX_LARGE_SHARE * len(elements)
             self._lists_of_texts[node] = is_large or not self._is_database(self.parents[node])
         return self._lists_of_texts[node]
@@ -102,7 +102,7 @@ class Tree:
         """Whether an object has several arrays with rows."""
         if node not in self._databases:
             arrays = (each for each in self.children[node] if each in self.arrays)
-            self._databases[node] = sum(len(self.children.get(each, ())) >= _MIN_ROWS for each in arrays) >= _MIN_TABLES
+            self._databases[node] = sum(len(self.children.get(each, ())) >= MIN_ROWS for each in arrays) >= _MIN_TABLES
         return self._databases[node]
 
 
@@ -233,68 +233,3 @@ def _close_all(tree: Tree, node: int, end: int) -> None:
     tree.unopened = 0
     while node >= 0:
         node = tree.close(node, end)
-
-
-def cut_tree(text: Text, tree: Tree, start: int, end: int, outline: Outline, embedded: Callable[[int, int], None]) -> None:
-    """Depth first with a stack of (node, label, position reached, next child), because nesting is unlimited.
-
-    `embedded` cuts the content of a string that is a text itself.
-    """
-    stack = [(-1, -1, start, 0)]
-    firsts: dict[int, int] = {}
-    while stack:
-        node, label, position, number = stack.pop()
-        children, is_array = tree.children.get(node, []), node in tree.arrays
-        while True:
-            child = children[number] if number < len(children) else -1
-            before = len(outline)
-            record_plain_members(text, position, _end_of_plain(tree, node, child, end), label, outline)
-            if is_array and len(outline) > before:
-                outline.uncounted.add(label)
-            if number == 0:
-                firsts[node] = len(outline)
-            if child < 0:
-                _note_table(text, tree, node, firsts[node], outline)
-                break
-            first, inside, position, number = tree.starts[child], tree.insides[child], tree.ends[child], number + 1
-            if child in tree.texts:
-                outer, outline.base = outline.base, outline.label(first, inside, label)
-                embedded(inside, position - 1)
-                outline.base = outer
-            elif _is_whole(text, tree, child):
-                outline.record(first, position, label)
-            else:
-                stack += ((node, label, position, number), (child, outline.label(first, inside, label), inside, 0))
-                break
-
-
-def _end_of_plain(tree: Tree, node: int, child: int, end: int) -> int:
-    if child >= 0:
-        return tree.starts[child]
-    return tree.ends[node] if node >= 0 else end
-
-
-def _is_whole(text: Text, tree: Tree, node: int) -> bool:
-    children = tree.children.get(node, ())
-    is_row, has_text = tree.parents[node] in tree.arrays, not tree.texts.isdisjoint(children)
-    if has_text and not is_row:
-        return False
-    is_short = is_row and not (has_text and tree.is_list_of_texts(tree.parents[node]))
-    if tree.ends[node] - tree.starts[node] > (_MAX_ROW_BYTES if is_short else _MAX_WHOLE_BYTES):
-        return False
-    return len(children) < 2 if node in tree.arrays else is_row or not _holds_rows(text, tree, node)
-
-
-def _note_table(text: Text, tree: Tree, node: int, first: int, outline: Outline) -> None:
-    """An array, a text of documents or an object of rows is a table if each element became one record."""
-    rows = len(tree.children.get(node, ()))
-    if rows >= _MIN_ROWS and len(outline) - first == rows and (node < 0 or node in tree.arrays or _holds_rows(text, tree, node)):
-        outline.tables.append(Table(first, first + rows, -1, "json"))
-
-
-def _holds_rows(text: Text, tree: Tree, node: int) -> bool:
-    """Whether an object has nothing but rows, by their keys."""
-    members = tree.children.get(node, [])
-    if len(members) < _MIN_ROWS or CONTENT.search(text, tree.insides[node], tree.starts[members[0]]):
-        return False
-    return tree.arrays.isdisjoint(members) and begin_alike(text, [tree.insides[member] for member in members[:_MAX_COMPARED]])

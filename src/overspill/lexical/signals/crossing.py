@@ -12,15 +12,14 @@ from msgspec import Struct
 from overspill.lexical.asked import find_asked_rows, measure_direction
 from overspill.lexical.boost import Boost
 from overspill.lexical.cells import find_column, read_rows
-from overspill.lexical.crosslinks import read_crosslinks, split_codes
 from overspill.lexical.following import find_holding
 from overspill.lexical.index import Index
 from overspill.lexical.mentions import Question, Saying, Words, find_sayings
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
-from overspill.lexical.references import read_references
-from overspill.lexical.relations import Relation, Step, list_tables
+from overspill.lexical.relations import Relation, Step, list_tables, read_references
 from overspill.lexical.signals.join import find_joined_rows
+from overspill.tables.schema import split_codes
 
 _MAX_FOLLOWED = 60
 """Rows that are referred to, of one table."""
@@ -54,12 +53,13 @@ def boost_crossing_rows(index: Index, query: Query, ranking: Ranking) -> Boost |
 
 def find_crossing_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
     """What is asked for first, then the rows that lead to it; empty if nothing meets."""
-    relations = index.remember(read_references).relations
+    found = index.remember(read_references)
+    relations = found.relations
     question = Question(query, ranking)
     sayings = find_sayings(index, question, ranking, relations) if len(relations) > 1 else {}
     if not any(saying.naming for saying in sayings.values()):
         return []
-    steps = index.remember(read_crosslinks)
+    steps = found.list_crosslinks()
     crossings = _Crossings(index, relations, steps, question, sayings)
     rows = crossings.choose()
     named = {target for row in rows for _, target in crossings.reached[row].by if crossings.is_named(target)}

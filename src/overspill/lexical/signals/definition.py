@@ -7,11 +7,11 @@ import string
 
 from overspill.lexical.boost import Boost
 from overspill.lexical.index import Index
-from overspill.lexical.outline import Span, Text
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
 from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import split_subwords, stem
+from overspill.tables.table import Span, Text
 
 _KEYWORD = re.compile(
     rb"(?:\b(?:def|class|func|fn|function|struct|trait|interface|enum|impl|type|object|sub|proc|module|record)\s{1,4}"

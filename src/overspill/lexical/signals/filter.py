@@ -10,12 +10,12 @@ from overspill.lexical.conditions import list_bounds, read_conditions
 from overspill.lexical.equalities import find_equal_rows
 from overspill.lexical.index import Index
 from overspill.lexical.named import count_said_cells
-from overspill.lexical.outline import Text
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
 from overspill.lexical.siblings import find_list, find_longest_list
 from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import split_subwords, stem
+from overspill.tables.table import Text
 
 _MAX_VALUE_BYTES = 80
 """A longer value is a description, which mentions much that is not so."""

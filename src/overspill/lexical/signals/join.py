@@ -8,29 +8,31 @@ from collections.abc import Iterator
 from heapq import nlargest
 from itertools import islice
 
+from msgspec.structs import replace
+
 from overspill.lexical.boost import Boost
 from overspill.lexical.cells import find_column, read_rows
 from overspill.lexical.following import MAX_ROWS, find_holding, follow, follow_references
-from overspill.lexical.guessing import guess_steps
 from overspill.lexical.index import Index
 from overspill.lexical.named import Row, find_named_rows
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
-from overspill.lexical.references import read_references
 from overspill.lexical.relations import (
-    MAX_LINK_COLUMNS,
     MIN_VALUES,
+    References,
     Relation,
     Step,
+    has_gaps,
     is_named_as_key,
     last_parts,
     list_keys,
-    list_own_references,
     list_tables,
+    read_references,
     read_relations,
 )
 from overspill.lexical.signals.link import find_anchors
 from overspill.lexical.words import read_lexicon, read_related, stem
+from overspill.tables.schema import MAX_LINK_COLUMNS, POSSIBLE, SURE
 
 _WORD = re.compile(r"[^\W_]+")
 _MAX_STEPS = 4
@@ -63,8 +65,8 @@ def find_joined_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
     groups = [[row] for row in find_anchors(index, ranking, preferred=by_key)] if by_key else []
     groups = groups or find_named_rows(index, query, ranking) or [find_anchors(index, ranking)]
     found = index.remember(read_references)
-    steps = [*found.steps, *islice(guess_steps(index, found.relations, found.steps, words), _MAX_GUESSED)]
-    joins = _Joins(index, ranking, found.relations, steps, found.steps, words, other)
+    steps = [*found.steps, *islice(_list_asked(found, words), _MAX_GUESSED)]
+    joins = _Joins(index, ranking, found, steps, words, other)
     for group in groups:
         for anchor in group:
             joins.start_from(anchor)
@@ -79,15 +81,14 @@ class _Joins:
         self,
         index: Index,
         ranking: Ranking,
-        relations: list[Relation],
+        found: References,
         steps: list[Step],
-        known: list[Step],
         words: list[str],
         other: list[str],
     ) -> None:
-        self.index, self.ranking, self.relations = index, ranking, relations
-        self.steps, self.known, self.words, self.other = steps, known, words, other
-        self.numbers = {relation.table.first: number for number, relation in enumerate(relations)}
+        self.index, self.ranking, self.found, self.relations = index, ranking, found, found.relations
+        self.steps, self.known, self.words, self.other = steps, found.steps, words, other
+        self.numbers = {relation.table.first: number for number, relation in enumerate(found.relations)}
         self.own: dict[int, list[tuple[Step, bool]]] = {}
         self.anchors: list[int] = []
         self.wanted: list[int] = []
@@ -100,7 +101,7 @@ class _Joins:
             return
         self.anchors.append(anchor.record)
         if start not in self.own:
-            self.own[start] = list(_find_own_references(index, relations, start, words))
+            self.own[start] = list(_find_own_references(index, self.found, start, words))
         related: list[int] = []
         self.wanted += self._follow_chain(start, anchor)
         for step, is_asked in self.own[start]:
@@ -123,7 +124,6 @@ class _Joins:
                 self.passed += rows
             self.wanted += sorted(rows, key=lambda record: -self.ranking.scores.get(record, 0.0))
             self.passed += follow_references(index, relations, steps, goal, rows, 1)
-            self.passed += self._follow_links(goal, rows)
         if len(relations) > 1:
             self.passed += related
         self.passed += follow_references(index, relations, steps, start, [anchor.record], 1 if goals else _FAR_REFERENCES)
@@ -141,20 +141,6 @@ class _Joins:
                 found += best
                 others += follow_references(self.index, self.relations, self.known, step.target, best, 1)
         return [*found, *(record for record in others if record != anchor.record)]
-
-    def _follow_links(self, goal: int, rows: list[int]) -> list[int]:
-        """What narrow tables link these rows to, if the question names a column of it: the address where a crime happened."""
-        found: list[int] = []
-        for there in self.known:
-            if there.source != goal or there.is_reference or len(self.relations[there.target].columns) > MAX_LINK_COLUMNS:
-                continue
-            between = list[int]()
-            for on in self.known:
-                is_on = on.is_reference and on.source == there.target and on.column != there.other_column
-                if is_on and find_column(self.relations[on.target].columns, self.words) is not None:
-                    between = between or follow(self.index, self.relations, there, rows)
-                    found += follow(self.index, self.relations, on, between)
-        return found
 
     def _follow_chain(self, start: int, anchor: Row) -> list[int]:
         """ "The mother of the father of X": what the last of these columns refers to, and so on to the first."""
@@ -203,20 +189,48 @@ def _find_rows_by_key(index: Index, words: list[str]) -> Iterator[int]:
                 yield from (record for record, cells in rows if cells[relation.key] == words[place])
 
 
-def _find_own_references(index: Index, relations: list[Relation], own: int, words: list[str]) -> Iterator[tuple[Step, bool]]:
+def _list_asked(found: References, words: list[str]) -> Iterator[Step]:
+    """The references that only a question tells, and their reverse: it names the column, or the table that it leads to, to which
+    no other reference leads."""
+    asked = {stem(word) for word in words}
+    named = {number for number, each in enumerate(found.relations) if find_column([" ".join(each.name)], words) is not None}
+    referred = {(step.source, step.target) for step in found.steps if step.is_reference}
+    narrow = {number for number, each in enumerate(found.relations) if len(each.columns) <= MAX_LINK_COLUMNS and not each.lists}
+    linked = {
+        (one, other)
+        for between in narrow
+        for start, one in referred
+        if start == between
+        for begin, other in referred
+        if begin == between
+    }
+    linked.update(referred, ((target, source) for source, target in referred))
+    for step in found.possible:
+        there = step if step.is_reference else step.reverse
+        ends = (there.source, there.target)
+        is_asked = asked.issuperset(found.relations[there.source].words[there.column]) and ends not in referred
+        is_named = there.target in named and there.confidence >= POSSIBLE and ends not in linked
+        if (is_asked or is_named) and there.source != there.target:
+            yield replace(step, confidence=SURE) if is_asked else step
+
+
+def _find_own_references(index: Index, found: References, own: int, words: list[str]) -> Iterator[tuple[Step, bool]]:
     """References to rows of the same table and their reverse, and whether they are asked for.
 
     The question names the column or, for words, the table. Numbers need a key's name, or an end: a head has no manager.
     """
-    relation = relations[own]
-    if not relation.has_few_keys:
-        return
+    relation = found.relations[own]
     is_named = find_column([" ".join(relation.name)], words) is not None
-    for each in index.remember(list_own_references, relation.table, relation.key):
-        is_asked = find_column([relation.columns[each.column]], words) is not None
-        if not each.is_number or (is_asked and each.has_end):
-            yield Step(own, each.column, own, relation.key, is_reference=True), is_named or is_asked
-            yield Step(own, relation.key, own, each.column, is_reference=False), False
+    for step in (*found.steps, *found.possible):
+        if not step.is_reference or step.source != own or step.target != own:
+            continue
+        is_asked = find_column([relation.columns[step.column]], words) is not None
+        is_number = all(map(str.isdigit, relation.values[step.column]))
+        if not is_number or (
+            is_asked and (step.column in relation.keyed or index.remember(has_gaps, relation.table, step.column))
+        ):
+            yield step, is_named or is_asked
+            yield step.reverse, False
 
 
 def _find_roles(
@@ -249,15 +263,16 @@ def _find_roles(
 
 
 def _find_paths(steps: list[Step], start: int) -> dict[int, list[Step]]:
-    """The shortest way to each relation that can be reached."""
+    """The shortest way to each relation that can be reached. One that is less than sure is as long as two."""
     paths: dict[int, list[Step]] = {start: []}
+    lengths = {start: 0}
     reached = [start]
     for relation in reached:
-        if len(paths[relation]) < _MAX_STEPS:
-            for step in steps:
-                if step.source == relation and step.target not in paths:
-                    paths[step.target] = [*paths[relation], step]
-                    reached.append(step.target)
+        for step in steps if lengths[relation] < _MAX_STEPS else ():
+            length = lengths[relation] + (1 if step.confidence >= SURE else 2)
+            if step.source == relation and length < lengths.get(step.target, _MAX_STEPS + 1):
+                paths[step.target], lengths[step.target] = [*paths[relation], step], length
+                reached.append(step.target)
     return paths
 
 

@@ -1,158 +1,164 @@
-"""What the text in a column means: numbers, times, or quantities with units. All rows must agree, or the column stays text."""
+"""How SQL reads what the text in a column means. Where rows disagree, it stays text, with what it means beside it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 from msgspec import Struct
 
-from overspill.sql.tables.table import make_unique, quote, quote_name
-from overspill.text.patterns import Pattern, compile_pattern
+from overspill.sql.tables.table import quote, quote_name
+from overspill.tables.names import make_unique
+from overspill.tables.types import BYTES, MIN_FITTING_SHARE, NO_VALUE, READINGS, SECONDS, Name, Reading, find_reading
+from overspill.text.humanize import count_noun, quote_line
 
 _SAMPLED_ROWS = 300
 _COLUMNS_AT_A_TIME = 100
-_NO_VALUE = frozenset(("", "-", "--", "<none>", "<unknown>", "<nil>", "n/a", "na", "none", "null", "nan", "unknown", "?"))
-"""What programs print where there is no value. Such a column stays text, and its parsed column has NULL there."""
-
-
-class Reading(Struct, frozen=True):
-    """A way to read text: `pattern` says whether all of it can be read, `value` is the SQL that reads it, with `{}` for it."""
-
-    pattern: str
-    value: str
-    suffix: str
-    """For the name of the column beside the text, where the text has to stay."""
-    replaces: bool = False
-    """Whether a column of it needs no text beside it, because nothing is lost."""
-
-    def suits(self, texts: set[str]) -> bool:
-        values = [text for text in texts if self.replaces or text.lower() not in _NO_VALUE]
-        matches = _compile(self.pattern).search
-        return bool(values) and all(matches(value.encode("utf-8", "replace")) for value in values)
-
-
-_BYTES = "(?i)0|-?[0-9]+([.][0-9]+)?\\s?([kmgtpe]i?b?|bytes?|b)"
-_DURATION = "([0-9]+([.][0-9]+)?\\s?(d|h|m|s|ms|us|µs|ns|w|y)\\s?)+"
-_ISO = "[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]{1,9})?)?"
-
-_UNIT_FACTOR = (
-    "CASE lower(regexp_extract({}, '([a-zA-Z]+)$', 1)) "
-    + " ".join(
-        f"WHEN '{letter}{ending}' THEN {float(base**power)!r}"
-        for power, letter in enumerate("kmgtpe", 1)
-        for ending, base in (("", 1000), ("b", 1000), ("i", 1024), ("ib", 1024))
-    )
-    + " ELSE 1.0 END"
-)
-_UNITS = {
-    "y": 31536000.0,
-    "w": 604800.0,
-    "d": 86400.0,
-    "h": 3600.0,
-    "m": 60.0,
-    "s": 1.0,
-    "ms": 1e-3,
-    "(us|µs)": 1e-6,
-    "ns": 1e-9,
-}
-_FLOAT = "-?(0|[1-9][0-9]*)?[.][0-9]{1,14}|-?(0|[1-9][0-9]*)([.][0-9]{1,14})?[eE][-+]?[0-9]{1,2}|-?(0|[1-9][0-9]{0,14})"
-_UTC = "(Z| ?UTC|[+]00:?00)"
-_OFFSET = "(Z| ?UTC|\\s?[+-][0-9]{2}(:?[0-9]{2})?)"
-_APACHE = "[0-9]{2}/[A-Z][a-z]{2}/[0-9]{4}:[0-9]{2}:[0-9]{2}:[0-9]{2} [+-][0-9]{4}"
-_SECONDS = " + ".join(
+_MAX_NOTES = 5
+_SUFFIXES = {"boolean": "flag"}
+_NO_VALUES = ", ".join(map(quote, sorted(NO_VALUE)))
+_DIFFERS = "error('A row differs from the first ones.')"
+_UNIT = "lower(regexp_extract({}, '([a-zA-Z]+)$', 1))"
+_FACTOR = f"CASE {_UNIT} {' '.join(f'WHEN {quote(unit)} THEN {factor!r}' for unit, factor in BYTES.items())} ELSE 1.0 END"
+_DURATION = " + ".join(
     f"coalesce(TRY_CAST(regexp_extract({{}}, '([0-9]+([.][0-9]+)?)\\s?{unit}([^a-zµ]|$)', 1) AS DOUBLE), 0) * {seconds!r}"
-    for unit, seconds in _UNITS.items()
+    for unit, seconds in SECONDS.items()
 )
-
-READINGS: tuple[Reading, ...] = (
-    Reading("-?(0|[1-9][0-9]{0,17})", "TRY_CAST({} AS BIGINT)", "number", replaces=True),
-    Reading(_FLOAT, "TRY_CAST({} AS DOUBLE)", "number", replaces=True),
-    Reading("(?i)true|false", "TRY_CAST({} AS BOOLEAN)", "flag", replaces=True),
-    Reading("[0-9]{4}-[0-9]{2}-[0-9]{2}", "TRY_CAST({} AS DATE)", "date", replaces=True),
-    Reading(
-        f"{_ISO}{_UTC}?", f"TRY_CAST(regexp_replace(replace({{}}, ',', '.'), '{_UTC}$', '') AS TIMESTAMP)", "time", replaces=True
-    ),
-    Reading(f"{_ISO}{_OFFSET}?", "CAST(TRY_CAST(replace({}, ',', '.') AS TIMESTAMPTZ) AS TIMESTAMP)", "utc"),
-    Reading(_APACHE, "CAST(try_strptime({}, '%d/%b/%Y:%H:%M:%S %z') AS TIMESTAMP)", "utc"),
-    Reading(_BYTES, f"TRY_CAST(regexp_replace({{}}, '[^0-9.-]', '', 'g') AS DOUBLE) * ({_UNIT_FACTOR})", "bytes"),
-    Reading(_DURATION, f"({_SECONDS})", "seconds"),
-    Reading(
-        "[-+]?[1-9][0-9]{0,2}(,[0-9]{3}){1,4}([.][0-9]+)?|[-+]?(0|[1-9][0-9]{0,14})([.][0-9]+)?",
-        "TRY_CAST(replace({}, ',', '') AS DOUBLE)",
-        "number",
-    ),
-    Reading("[-+]?[0-9.,]+\\s?%", "TRY_CAST(regexp_replace({}, '[%, ]', '', 'g') AS DOUBLE)", "percent"),
-    Reading("-?[$€£¥]\\s?-?[0-9][0-9,]*([.][0-9]+)?", "TRY_CAST(regexp_replace({}, '[$€£¥, ]', '', 'g') AS DOUBLE)", "number"),
-)
-"""The first that reads all of a column is taken."""
+_PLAIN_UTC = "regexp_replace(replace({}, ',', '.'), '(Z| ?UTC|[+]00:?00)$', '')"
+_VALUES: dict[Name, str] = {
+    "integer": "TRY_CAST({} AS BIGINT)",
+    "float": "TRY_CAST({} AS DOUBLE)",
+    "flag": "TRY_CAST({} AS BOOLEAN)",
+    "date": "TRY_CAST({} AS DATE)",
+    "time": f"TRY_CAST({_PLAIN_UTC} AS TIMESTAMP)",
+    "offset time": "CAST(TRY_CAST(replace({}, ',', '.') AS TIMESTAMPTZ) AS TIMESTAMP)",
+    "access time": "CAST(try_strptime({}, '%d/%b/%Y:%H:%M:%S %z') AS TIMESTAMP)",
+    "cores": "TRY_CAST(replace({}, 'm', '') AS DOUBLE) / CASE WHEN {} LIKE '%m' THEN 1000 ELSE 1 END",
+    "bytes": f"TRY_CAST(regexp_replace({{}}, '[^0-9.-]', '', 'g') AS DOUBLE) * ({_FACTOR})",
+    "duration": f"({_DURATION})",
+    "thousands": "TRY_CAST(replace({}, ',', '') AS DOUBLE)",
+    "decimal comma": "TRY_CAST(replace(replace({}, '.', ''), ',', '.') AS DOUBLE)",
+    "noted": "TRY_CAST(split_part({}, ' ', 1) AS BIGINT)",
+    "percent": "TRY_CAST(regexp_replace({}, '[%, ]', '', 'g') AS DOUBLE)",
+    "money": "TRY_CAST(regexp_replace({}, '[$€£¥, ]', '', 'g') AS DOUBLE)",
+}
+"""The SQL that reads a text, with `{}` for it."""
 
 
-_NO_VALUES = ", ".join(map(quote, sorted(_NO_VALUE)))
+class _Chosen(Struct, frozen=True):
+    """A reading that the rows confirm. `others` counts the values that it cannot read, `example` is one of them."""
+
+    reading: Reading
+    is_filled: bool
+    """Whether all rows that have text have a value."""
+    others: int = 0
+    example: str = ""
+
+    @property
+    def replaces(self) -> bool:
+        return self.reading.replaces and self.is_filled and not self.others
+
+    @property
+    def suffix(self) -> str:
+        is_moved = self.reading.name in ("offset time", "access time")
+        return "utc" if is_moved else _SUFFIXES.get(self.reading.meaning, self.reading.meaning)
+
+    def value(self, source: str, *, is_checked: bool) -> str:
+        value = _VALUES[self.reading.name].replace("{}", source)
+        if is_checked:
+            text = f"nullif({source}, '')" if self.replaces else _value_text(source)
+            fits = f"regexp_full_match({source}, {quote(self.reading.pattern)})"
+            return f"CASE WHEN {text} IS NULL THEN NULL WHEN {fits} THEN coalesce({value}, {_DIFFERS}) ELSE {_DIFFERS} END"
+        return f"CASE WHEN {_matches(self.reading, source)} THEN {value} END" if self.others else value
 
 
-def write_expressions(
-    connection: Any, table: str, columns: Sequence[tuple[str, str]], *, is_typed: bool
-) -> list[tuple[str, str]]:
-    """The columns to select from a table that was read as text: expression and name. `columns` has names and SQL types."""
+class Typed(Struct, frozen=True):
+    """The columns to select from a table that was read as text, each with its expression and name, and what to say of them."""
+
+    columns: list[tuple[str, str]]
+    notes: list[str]
+
+
+def read_types(
+    connection: Any, table: str, columns: Sequence[tuple[str, str]], *, is_typed: bool, is_checked: bool = False
+) -> Typed:
+    """`columns` has names and SQL types. If `is_typed`, the text itself says which values are numbers, as JSON does. If
+    `is_checked`, the table is a sample of one, and the expressions raise an error if other rows are not like it."""
     texts = [name for name, kind in columns if kind == "VARCHAR"]
-    readings: dict[str, Reading] = {}
+    found: dict[str, _Chosen] = {}
     for start in range(0, len(texts), _COLUMNS_AT_A_TIME):
-        readings |= _choose(connection, table, texts[start : start + _COLUMNS_AT_A_TIME])
+        found |= _choose(connection, table, texts[start : start + _COLUMNS_AT_A_TIME])
     names = dict(zip((name for name, _ in columns), make_unique(name for name, _ in columns), strict=True))
     chosen: list[tuple[str, str]] = []
     beside: list[tuple[str, str]] = []
+    notes: list[str] = []
     for column, kind in columns:
-        source, reading = quote_name(column), readings.get(column)
+        source, typed = quote_name(column), found.get(column)
         if kind == "JSON":
             chosen.append((f"json_extract_string({source}, '$')", names[column]))
         elif kind == "TIMESTAMP WITH TIME ZONE":
             chosen.append((f"CAST({source} AS TIMESTAMP)", names[column]))
-        elif reading is None:
+        elif typed is None:
             chosen.append((source, names[column]))
-        elif reading.replaces and not (is_typed and reading.suffix == "number"):
-            chosen.append((reading.value.replace("{}", source), names[column]))
+        elif typed.replaces and not (is_typed and typed.reading.meaning == "number"):
+            chosen.append((typed.value(source, is_checked=is_checked), names[column]))
         else:
             chosen.append((source, names[column]))
-            beside.append((reading.value.replace("{}", source), f"{names[column]}_{reading.suffix}"))
+            beside.append((typed.value(source, is_checked=is_checked), f"{names[column]}_{typed.suffix}"))
+            if typed.others:
+                such = f"{count_noun(typed.others, 'value')} such as {quote_line(typed.example)}"
+                notes.append(
+                    f"{quote_name(names[column])} is text because of {such}; {quote_name(beside[-1][1])} has the others."
+                )
     unique = make_unique([name for _, name in chosen] + [name for _, name in beside])
-    return [(expression, name) for (expression, _), name in zip([*chosen, *beside], unique, strict=True)]
+    selected = [(expression, name) for (expression, _), name in zip([*chosen, *beside], unique, strict=True)]
+    return Typed(selected, notes[:_MAX_NOTES])
 
 
-def _choose(connection: Any, table: str, columns: list[str]) -> dict[str, Reading]:
-    """What the first rows suggest, if all rows confirm it."""
+def _choose(connection: Any, table: str, columns: list[str]) -> dict[str, _Chosen]:
+    """What the first rows suggest, if the rows confirm it."""
     selected = ", ".join(map(quote_name, columns))
     rows = connection.execute(f"SELECT {selected} FROM {table} LIMIT {_SAMPLED_ROWS}").fetchall()
     suggested: dict[str, Reading] = {}
     for column, values in zip(columns, zip(*rows, strict=True), strict=False):
-        texts = {value for value in values if value}
-        if reading := next((reading for reading in READINGS if reading.suits(texts)), None):
+        if reading := find_reading({value for value in values if value}, column):
             suggested[column] = reading
-    confirmed = _fit(connection, table, list(suggested.items()))
+    confirmed = _confirm(connection, table, list(suggested.items()))
     for column, refused in suggested.items():
-        if column not in confirmed:
-            others = READINGS[READINGS.index(refused) + 1 :]
-            fitting = (_fit(connection, table, [(column, reading)]) for reading in others)
-            confirmed |= next(filter(None, fitting), dict[str, Reading]())
+        if column not in confirmed or confirmed[column].others:
+            others = [each for each in READINGS[READINGS.index(refused) + 1 :] if not each.is_cpu]
+            whole = (_confirm(connection, table, [(column, reading)]) for reading in others)
+            confirmed |= next((each for each in whole if each and not each[column].others), dict[str, _Chosen]())
     return confirmed
 
 
-@cache
-def _compile(pattern: str) -> Pattern:
-    return compile_pattern(rf"\A(?:{pattern})\z".encode(), utf8=True)
+def _value_text(source: str) -> str:
+    """NULL where there is no value."""
+    return f"CASE WHEN lower({source}) NOT IN ({_NO_VALUES}) THEN {source} END"
 
 
-def _fit(connection: Any, table: str, pairs: list[tuple[str, Reading]]) -> dict[str, Reading]:
+def _matches(reading: Reading, source: str) -> str:
+    return f"regexp_full_match({source}, {quote(reading.pattern)}) AND {_VALUES[reading.name].replace('{}', source)} IS NOT NULL"
+
+
+def _confirm(connection: Any, table: str, pairs: list[tuple[str, Reading]]) -> dict[str, _Chosen]:
     if not pairs:
         return {}
-    tests: list[str] = []
+    counted: list[str] = []
     for column, reading in pairs:
         source = quote_name(column)
-        text = (
-            f"nullif({source}, '')" if reading.replaces else f"CASE WHEN lower({source}) NOT IN ({_NO_VALUES}) THEN {source} END"
+        text = _value_text(source)
+        fits = _matches(reading, source)
+        counted += (
+            f"count(nullif({source}, ''))",
+            f"count({text})",
+            f"count_if({text} IS NOT NULL AND {fits})",
+            f"any_value({text}) FILTER (NOT ({fits}))",
         )
-        fits = f"regexp_full_match({text}, {quote(reading.pattern)}) AND {reading.value.replace('{}', source)} IS NOT NULL"
-        tests.append(f"count({text}) > 0 AND count({text}) = count_if({fits})")
-    found = connection.execute(f"SELECT {', '.join(tests)} FROM {table}").fetchone()
-    return {column: reading for (column, reading), fits in zip(pairs, found, strict=True) if fits}
+    counts = connection.execute(f"SELECT {', '.join(counted)} FROM {table}").fetchone()
+    found: dict[str, _Chosen] = {}
+    for number, (column, reading) in enumerate(pairs):
+        filled, values, fitting, example = counts[4 * number : 4 * number + 4]
+        if values > 0 and fitting >= MIN_FITTING_SHARE * values:
+            found[column] = _Chosen(reading, filled == values, values - fitting, example or "")
+    return found

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from itertools import takewhile
 from pathlib import Path
 
-from overspill.sql.tables.table import Found, RowWriter, make_name
+from overspill.sql.tables.table import Found, RowWriter
+from overspill.tables.names import make_name
 
 _COMMIT = re.compile(r"commit ([0-9a-f]{7,64})(?: \((.{1,1000})\))?$")
 _FIELD = re.compile(r"([A-Z][A-Za-z]{2,30}):\s+(.{1,10000})$")

@@ -1,21 +1,20 @@
-"""Tables in HTML pages and in Markdown."""
+"""Tables in HTML pages."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from html.parser import HTMLParser
 from mmap import mmap
 from pathlib import Path
 
-from overspill.lexical.grid import Grid, name_column
-from overspill.sql.tables.table import EXTRA, MAX_TABLES, Found, RowWriter, Unreadable, make_unique
+from overspill.sql.tables.table import MAX_TABLES, Found, RowWriter, Unreadable
+from overspill.tables.grid import Grid, name_column
+from overspill.tables.names import make_unique
 
 _MAX_SPAN = 1_000
 _MAX_CELLS = 5_000_000
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _HIDDEN = frozenset(("script", "style", "template"))
-_RULE = re.compile(r"\s*+\|?+(?:\s*+:?+-++:?+\s*+\|)++\s*+(?::?+-++:?+\s*+)?+$")
 _CHUNK_BYTES = 1 << 20
 
 
@@ -107,33 +106,3 @@ def _read_span(value: str | None) -> int:
 
 def _join(parts: list[str]) -> str:
     return " ".join("".join(parts).split())
-
-
-def find_in_markdown(lines: Iterator[str], work: Callable[[], Path]) -> list[Found]:
-    """Tables begin with a header and a line such as `|---|---|`, and end with a line without bars."""
-    found: list[Found] = []
-    before, heading = "", ""
-    writer, names = None, [""]
-    for number, line in enumerate(lines, 1):
-        if writer is not None and "|" in line:
-            cells = _split(line)
-            more = {EXTRA: "|".join(cells[len(names) :])} if len(cells) > len(names) else {}
-            writer.write(number, {name: cell or None for name, cell in zip(names, cells, strict=False)} | more)
-            continue
-        if writer is not None:
-            found.append(writer.finish(heading))
-            writer = None
-        if "|" in before and _RULE.match(line) and len(_split(line)) == len(_split(before)) and len(found) <= MAX_TABLES:
-            names = make_unique(_split(before))
-            writer = RowWriter(work(), names)
-        elif line.startswith("#"):
-            heading = line.lstrip("# ").strip()
-        before = line
-    return [*found, writer.finish(heading)] if writer is not None else found
-
-
-def _split(line: str) -> list[str]:
-    cells = re.split(r"(?<!\\)\|", line.strip().removeprefix("|"))
-    if cells and not cells[-1].strip() and line.rstrip().endswith("|"):
-        cells.pop()
-    return [cell.strip().replace("\\|", "|") for cell in cells]

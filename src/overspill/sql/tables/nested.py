@@ -1,166 +1,120 @@
-"""JSON: arrays of objects, wherever they are in a document, and lines of JSON."""
+"""JSON: the tables that the room finds in it, read by DuckDB where it reads all rows exactly, otherwise row by row."""
 
 from __future__ import annotations
 
 import json
-import re
+import mmap
 from collections.abc import Callable, Iterable, Iterator
-from decimal import Decimal
-from math import isfinite
-from mmap import mmap
+from itertools import islice
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Annotated, Any, Optional, TypeAlias, cast
 
+import duckdb
 import msgspec
-from msgspec import Struct
+from msgspec import Meta
+from msgspec.structs import replace
 
 from overspill.sql.tables.table import (
     MAX_COLUMNS,
     MAX_TABLES,
-    ROW,
     Found,
     count_room,
     describe_left_out,
     join_notes,
-    make_unique,
     quote,
+    quote_name,
 )
+from overspill.tables.json_rows import KEY, UNREADABLE, VALUE, read_float
+from overspill.tables.json_tables import Json, JsonRow, JsonTable, Members, find_json_tables, is_list_of_rows
+from overspill.tables.json_text import hold_json
+from overspill.tables.names import ROW, make_unique
+from overspill.text.humanize import count_noun
 
-_MAX_DEPTH = 8
-_MIN_KEYED_ROWS = 3
 _MAX_INT_CHARS = 18  # that are sure to fit a BIGINT
-_LONG_NUMBERS = (b"0" * 19, b"." + b"0" * 18)
+_LONG_NUMBER, _LONG_FRACTION = b"0" * 19, b"." + b"0" * 18
 _TO_ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
 _BLOCK_BYTES = 1 << 20
-KEY = "_key"
-"""The column with the keys of rows that have keys."""
-_OPTIONS = "sample_size=-1, map_inference_threshold=-1, field_appearance_threshold=0, dateformat='%%', timestampformat='%%'"
-"""All rows decide about the types, objects are never maps, and text stays text."""
+_CHECKED_BYTES = 1 << 16
+"""How many are checked in one call, about: their values are all in memory."""
+_MAX_TRIES = 30
+"""To find the end of a row near there."""
+_SAMPLED_ROWS = 1_000
+_OPTIONS = "map_inference_threshold=-1, field_appearance_threshold=0, dateformat='%%', timestampformat='%%'"
+"""Objects are never maps, and text stays text."""
+_ARRAY, _VALUES, _LINES = (
+    f"format={kind}, records={records}"
+    for kind, records in (("'array'", True), ("'array'", False), ("'newline_delimited'", True))
+)
+_SCALARS: dict[str, tuple[Any, str]] = {
+    "bigint": (Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)], "BIGINT"),
+    "double": (Annotated[float, Meta(ge=-(1 << 53), le=1 << 53)], "DOUBLE"),  # beyond, whole numbers would be rounded
+    "boolean": (bool, "BOOLEAN"),
+    "varchar": (str, "VARCHAR"),
+    "uuid": (str, "VARCHAR"),  # or its letters would be small
+    "null": (None, "VARCHAR"),
+}
+"""By the type that DuckDB suggests: how it is checked, and how it is read."""
 
 Work: TypeAlias = Callable[[], Path]
-Members = msgspec.json.Decoder(dict[str, msgspec.Raw])
-Elements = msgspec.json.Decoder(list[msgspec.Raw])
-BEFORE_VALUE = re.compile(rb"[\s,{]*+\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"\s*+:\s*+", re.DOTALL)
+Text: TypeAlias = mmap.mmap | bytes
 
 
-class _Object(Struct):
-    """Any object."""
+def find_in_document(source: Path, text: Text, work: Work) -> list[Found]:
+    whole = JsonTable(memoryview(text))
+    is_list = is_list_of_rows(whole.raw)
+    if is_list and (found := _read_at_once(source, text, _ARRAY, whole, lambda: _read_row_by_row(whole, work))):
+        return [found]
+    held = hold_json(text)
+    tables = list(islice(find_json_tables(held.documents), MAX_TABLES + 1))
+    if is_list and held.documents[0].nbytes == len(text):
+        read = [_read_row_by_row(tables[0], work)]
+    elif tables:
+        read = [_read_table(table, work) for table in tables]
+    elif bytes(held.documents[0][:1]) == b"[":
+        read = [_read_table(JsonTable(held.documents[0]), work, _VALUES)]
+    else:
+        read = [_load_row_by_row([JsonRow("", held.documents[0])], work(), count_room(1, len(text)))]
+    around = f"{count_noun(held.around, 'byte')} of text around the JSON left out." if held.around else ""
+    return [replace(read[0], note=join_notes(read[0].note, around)), *read[1:]]
 
 
-_Objects = msgspec.json.Decoder(list[_Object])
-
-
-class _Row(Struct, frozen=True):
-    where: str
-    raw: bytes
-    key: str = ""
-
-
-class _Place(Struct, frozen=True):
-    """An array of objects, or an object whose members are all objects, in a document."""
-
-    raw: memoryview
-    pointer: str
-    key: str
-    is_keyed: bool = False
-    has_plain_rows: bool = False
-    """Whether all its elements are objects."""
-
-
-def find_in_document(source: Path, text: mmap | bytes, work: Work) -> list[Found]:
-    places = list(_find_places(memoryview(text), "", "", 0))
-    if not places:
-        return [_load_row_by_row([_Row("", bytes(text))], work(), count_room(1, len(text)))]
-    return [_read_place(source, text, place, work) for place in places[: MAX_TABLES + 1]]
-
-
-def find_lines(source: Path, text: mmap | bytes, work: Work) -> list[Found]:
-    rows, columns = _count(row.raw for row in _lines(text))
-    room = count_room(rows, len(text))
-
+def find_lines(source: Path, text: Text, work: Work) -> list[Found]:
     def read_row_by_row() -> Found:
-        return _load_row_by_row(_lines(text), work(), room, has_line_numbers=True)
+        rows, _ = _count(row.raw for row in _lines(text))
+        return _load_row_by_row(_lines(text), work(), count_room(rows, len(text)), has_line_numbers=True)
 
-    if columns > room or _has_blank_lines(text) or _has_long_numbers(memoryview(text)):
-        return [read_row_by_row()]
-    reader = f"read_json({quote(str(source))}, format='newline_delimited', records=true, {_OPTIONS})"
-    return [Found(reader, "rowid + 1", is_typed=True, rows=rows, otherwise=read_row_by_row)]
-
-
-def _has_blank_lines(text: mmap | bytes) -> bool:
-    """Then the number of a row is not that of its line."""
-    return text.find(b"\n\n") >= 0 or text.find(b"\n\r\n") >= 0 or text[:1] in b"\r\n\xef"
+    is_numbered = text.find(b"\n\n") < 0 and text.find(b"\n\r\n") < 0 and text[:1] not in b"\r\n\xef"
+    found = _read_at_once(source, text, _LINES, JsonTable(memoryview(text)), read_row_by_row) if is_numbered else None
+    return [found or read_row_by_row()]
 
 
-def _lines(text: mmap | bytes) -> Iterator[_Row]:
+def _lines(text: Text) -> Iterator[JsonRow]:
     position, number, size = 0, 0, len(text)
     while position < size:
         end = text.find(b"\n", position) + 1 or size
         number += 1
         if line := text[position:end].strip(b" \t\r\n\xef\xbb\xbf"):
-            yield _Row(str(number), line)
+            yield JsonRow(str(number), line)
         position = end
 
 
-def _find_places(raw: memoryview, pointer: str, key: str, depth: int) -> Iterator[_Place]:
-    """The outermost ones. A table inside a row is a column of that row."""
-    opening = bytes(raw[:64]).lstrip()[:1]
-    if opening == b"[":
-        if _are_objects(raw):
-            yield _Place(raw, pointer, key, has_plain_rows=True)
-        elif (elements := Elements.decode(raw)) and (depth == 0 or any(map(_is_object, elements))):
-            yield _Place(raw, pointer, key)
-    elif opening == b"{" and depth <= _MAX_DEPTH:
-        members = Members.decode(raw)
-        if _has_repeated_keys(raw, members):  # of which that has only the last
-            raw = memoryview(json.dumps(_parse(bytes(raw))).encode())
-            members = Members.decode(raw)
-        if _are_rows(members):
-            yield _Place(raw, pointer, key, is_keyed=True)
-            return
-        for name, member in members.items():
-            yield from _find_places(memoryview(member), f"{pointer}/{_escape(name)}", name, depth + 1)
-    elif opening == b'"' and depth <= _MAX_DEPTH and bytes(raw[1:2]) in (b"[", b"{"):
-        inner = cast(str, msgspec.json.decode(raw)).encode("utf-8", "replace")
-        try:
-            yield from _find_places(memoryview(inner), pointer, key, depth + 1)
-        except (msgspec.DecodeError, RecursionError):
-            return
+def _read_table(table: JsonTable, work: Work, how: str = _ARRAY) -> Found:
+    if table.shape == "list":
+        file = work()
+        file.write_bytes(table.raw)
+        with file.open("rb") as opened:
+            text = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
+        if found := _read_at_once(file, text, how, table, lambda: _read_row_by_row(table, work)):
+            return found
+    return _read_row_by_row(table, work)
 
 
-def _is_object(element: msgspec.Raw) -> bool:
-    return bytes(memoryview(element)[:1]) == b"{"
+def _read_row_by_row(table: JsonTable, work: Work) -> Found:
+    rows, _ = _count(row.raw for row in table.rows())
+    return _load_row_by_row(table.rows(), work(), count_room(rows, table.raw.nbytes), table.title)
 
 
-def _are_objects(array: memoryview) -> bool:
-    """Whether there are elements, and all are objects. Much faster than a look at each."""
-    try:
-        return bool(_Objects.decode(array))
-    except msgspec.ValidationError:
-        return False
-
-
-def _are_rows(members: dict[str, msgspec.Raw]) -> bool:
-    """Whether an object is a table whose rows have keys: {"a": {"size": 1}, "b": {"size": 2}, …}."""
-    if len(members) < _MIN_KEYED_ROWS or not all(map(_is_object, members.values())):
-        return False
-    first, *others = [set(Members.decode(member)) for member in list(members.values())[:20]]
-    return all(len(first & other) * 2 >= max(len(first), len(other)) > 0 for other in others)
-
-
-def _has_repeated_keys(raw: memoryview, members: dict[str, msgspec.Raw]) -> bool:
-    """Otherwise the values follow each other, with nothing but keys and blanks between them, up to the end."""
-    position = 0
-    for value in members.values():
-        found = BEFORE_VALUE.match(raw, position)
-        start = found.end() if found else position
-        position = start + memoryview(value).nbytes
-        if raw[start:position] != memoryview(value):
-            return True
-    return bytes(raw[position:]).strip(b" \t\r\n{") != b"}"
-
-
-def _count(rows: Iterable[bytes | msgspec.Raw]) -> tuple[int, int]:
+def _count(rows: Iterable[Json]) -> tuple[int, int]:
     """Rows and columns. It stops counting columns once there are too many to load."""
     count, names = 0, set[str]()
     for row in rows:
@@ -168,49 +122,97 @@ def _count(rows: Iterable[bytes | msgspec.Raw]) -> tuple[int, int]:
         try:
             if len(names) <= MAX_COLUMNS:
                 names.update(Members.decode(row))
-        except (msgspec.DecodeError, RecursionError):
+        except UNREADABLE:
             continue  # it is counted as bad when it is read
     return count, len(names)
 
 
-def _escape(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")
+def _read_at_once(file: Path, text: Text, how: str, table: JsonTable, otherwise: Callable[[], Found]) -> Found | None:
+    """What DuckDB suggests for the first rows holds for all if they can be decoded so. Otherwise it looks at all of them."""
+    rows, types = 0, dict[str, tuple[Any, str]]()
+    with duckdb.connect(config={"threads": 2}) as connection:
+        for sample in (_SAMPLED_ROWS, -1):
+            try:
+                relation = connection.sql(f"FROM read_json({quote(str(file))}, {how}, sample_size={sample}, {_OPTIONS})")
+                types = {name: _choose_type(kind) for name, kind in zip(relation.columns, relation.types, strict=True)}
+                rows = rows or _check(text, how, {name: check for name, (check, _) in types.items()})
+                break
+            except msgspec.ValidationError:
+                rows, columns = _count(row.raw for row in (_lines(text) if how == _LINES else table.rows()))
+                if columns > count_room(rows, len(text)) or _has_long(_LONG_NUMBER, text):
+                    return None
+            except (msgspec.DecodeError, RecursionError, KeyError, ValueError, duckdb.Error):  # or names with line ends
+                return None
+    columns = ", ".join(f"{quote(name)}: {quote(kind)}" for name, (_, kind) in types.items())
+    if "rowid" in map(str.lower, types):  # which is how rows are numbered
+        return None
+    if len(types) > count_room(rows, len(text)) or ("DOUBLE" in columns and _has_long(_LONG_FRACTION, text)):
+        return None
+    reader = f"read_json({quote(str(file))}, {how}, columns={{{columns}}})"
+    reader = f'(SELECT json AS "{VALUE}" FROM {reader})' if how == _VALUES else reader
+    where = "rowid + 1" if how == _LINES else f"{quote(table.pointer + '/')} || rowid"
+    return Found(reader, where, table.title, is_typed=True, rows=rows, otherwise=otherwise)
 
 
-def _read_place(source: Path, text: mmap | bytes, place: _Place, work: Work) -> Found:
-    rows, columns = _count(Members.decode(place.raw).values() if place.is_keyed else Elements.decode(place.raw))
-    room = count_room(rows, place.raw.nbytes)
-
-    def read_row_by_row() -> Found:
-        return _load_row_by_row(_rows_of(place), work(), room, place.key)
-
-    if columns > room or not place.has_plain_rows or _has_long_numbers(place.raw):
-        return read_row_by_row()
-    file = source
-    if place.raw.nbytes != len(text) or place.raw.obj is not text:
-        file = work()
-        file.write_bytes(place.raw)
-    reader = f"read_json({quote(str(file))}, format='array', records=true, {_OPTIONS})"
-    where = f"{quote(place.pointer + '/')} || rowid"
-    return Found(reader, where, place.key, is_typed=True, rows=rows, otherwise=read_row_by_row)
+def _choose_type(kind: Any) -> tuple[Any, str]:
+    """Raises KeyError if there is none that keeps all digits."""
+    if str(kind) == "JSON":
+        return None, "JSON"
+    if kind.id == "list":
+        check, spelling = _choose_type(kind.children[0][1])
+        return list[Optional[check]], f"{spelling}[]"  # noqa: UP045
+    if kind.id != "struct":
+        return _SCALARS[kind.id]
+    members = {name: _choose_type(member) for name, member in kind.children}
+    spelt = ", ".join(f"{quote_name(name)} {spelling}" for name, (_, spelling) in members.items())
+    return _make_struct({name: check for name, (check, _) in members.items()}), f"STRUCT({spelt})"
 
 
-def _has_long_numbers(raw: memoryview) -> bool:
+def _make_struct(types: dict[str, Any]) -> Any:
+    """An object that has these members and no others."""
+    fields = [(f"f{number}", Optional[check], None) for number, check in enumerate(types.values())]  # noqa: UP045
+    renamed = {f"f{number}": name for number, name in enumerate(types)}
+    return msgspec.defstruct("Members", fields, rename=renamed, forbid_unknown_fields=True, gc=False)
+
+
+def _check(text: Text, how: str, types: dict[str, Any]) -> int:
+    """Counts the rows, a few at a time. Raises msgspec.ValidationError at one that has other types or members."""
+    row = Optional[types["json"]] if how == _VALUES else _make_struct(types)  # noqa: UP045
+    decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(row if how == _LINES else list[row])
+    start, end = (0, len(text)) if how == _LINES else (text.find(b"[") + 1, text.rfind(b"]"))
+    if how != _LINES and text[end + 1 :].strip():
+        raise msgspec.DecodeError("Something follows the array.")
+    colon = text.find(b":", start, start + _BLOCK_BYTES) + 1
+    mark = b"\n" if how == _LINES else b"," if how == _VALUES else text[start:colon].lstrip()
+    rows = 0
+    while start < end:
+        near, stop = start + _CHECKED_BYTES, end
+        for tries in range(_MAX_TRIES):
+            while (
+                (near := text.find(mark, near, end)) >= 0
+                and mark[:1] == b"{"
+                and not text[near - 64 : near].rstrip().endswith(b",")
+            ):
+                near += 1  # not the first member of a list
+            stop = end if near < 0 else near if how == _LINES else text.rfind(b",", start, near + 1)
+            try:
+                part = text[start:stop]
+                rows += len(decoder.decode_lines(part) if how == _LINES else decoder.decode(b"[%b]" % part))
+                break
+            except msgspec.ValidationError:
+                raise
+            except msgspec.DecodeError:
+                if near < 0 or tries + 1 == _MAX_TRIES:
+                    raise
+                near += 1  # that was inside a row
+        start = stop + 1
+    return rows
+
+
+def _has_long(number: bytes, text: Text) -> bool:
     """Whether there may be numbers that DuckDB would round."""
-    for start in range(0, len(raw), _BLOCK_BYTES):
-        zeros = bytes(raw[start : start + _BLOCK_BYTES + len(_LONG_NUMBERS[0])]).translate(_TO_ZEROS)
-        if any(zeros.find(number) >= 0 for number in _LONG_NUMBERS):
-            return True
-    return False
-
-
-def _rows_of(place: _Place) -> Iterator[_Row]:
-    if place.is_keyed:
-        for name, member in Members.decode(place.raw).items():
-            yield _Row(f"{place.pointer}/{_escape(name)}", bytes(member), name)
-    else:
-        for number, element in enumerate(Elements.decode(place.raw)):
-            yield _Row(f"{place.pointer}/{number}", bytes(element))
+    blocks = (text[start : start + _BLOCK_BYTES + len(number)] for start in range(0, len(text), _BLOCK_BYTES))
+    return any(number in block.translate(_TO_ZEROS) for block in blocks)
 
 
 class _Columns:
@@ -257,7 +259,9 @@ class _Columns:
         return self._inside.setdefault((place, key), len(self._inside) + 1)
 
 
-def _load_row_by_row(rows: Iterable[_Row], target: Path, room: int, title: str = "", *, has_line_numbers: bool = False) -> Found:
+def _load_row_by_row(
+    rows: Iterable[JsonRow], target: Path, room: int, title: str = "", *, has_line_numbers: bool = False
+) -> Found:
     """For what DuckDB does not read, or not exactly: keys that occur twice, numbers that do not fit, half characters, rows that
     are no objects, lines that are no JSON, and more columns than there is `room` for."""
     bad = written = 0
@@ -265,22 +269,22 @@ def _load_row_by_row(rows: Iterable[_Row], target: Path, room: int, title: str =
     with target.open("wb") as file:
         for row in rows:
             try:
-                value = _parse(row.raw)
+                value = _parse(bytes(row.raw))
             except (ValueError, RecursionError):
                 bad += 1
                 continue
-            cells: dict[str, Any] = cast("dict[str, Any]", value) if isinstance(value, dict) else {"value": value}
+            cells: dict[str, Any] = cast("dict[str, Any]", value) if isinstance(value, dict) else {VALUE: value}
             key = {KEY: row.key} if row.key else {}
             line = json.dumps({ROW: row.where, **key, **columns.choose(cells)}, ensure_ascii=False)
             written += 1
             file.write(line.encode("utf-8", "surrogatepass").decode("utf-8", "replace").encode() + b"\n")
-    reader = f"read_json({quote(str(target))}, format='newline_delimited', records=true, {_OPTIONS})"
+    reader = f"read_json({quote(str(target))}, format='newline_delimited', records=true, sample_size=-1, {_OPTIONS})"
     where = f'TRY_CAST("{ROW}" AS BIGINT)' if has_line_numbers else f'"{ROW}"'
     return Found(reader, where, title, is_typed=True, hidden=(ROW,), rows=written, bad_rows=bad, note=columns.note)
 
 
 def _parse(raw: bytes) -> Any:
-    return json.loads(raw, object_pairs_hook=_make_object, parse_constant=str, parse_float=_read_float, parse_int=_read_int)
+    return json.loads(raw, object_pairs_hook=_make_object, parse_constant=str, parse_float=read_float, parse_int=_read_int)
 
 
 def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -288,12 +292,6 @@ def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len({name.lower() for name in names}) < len(names) or "" in names or ROW in names:
         names = make_unique(names)
     return dict(zip(names, (value for _, value in pairs), strict=True))
-
-
-def _read_float(digits: str) -> float | str:
-    """As text where a DOUBLE would change it."""
-    number = float(digits)
-    return number if isfinite(number) and Decimal(repr(number)) == Decimal(digits) else digits
 
 
 def _read_int(digits: str) -> int | str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from overspill.tables.names import ROW, choose_name
 from overspill.text.humanize import count_noun
 
 MAX_TABLES = 50
@@ -18,12 +18,9 @@ MAX_COLUMNS = 3_000
 """DuckDB lacks the memory for many more, and takes minutes for them."""
 _MAX_MOSTLY_EMPTY_CELLS = 8_000_000
 """Of a table with more cells than its text has bytes, where most rows lack most columns: few bytes can have many of them."""
-ROW = "_row"
 EXTRA = "_extra"
 """Cells of rows that have more of them than the header."""
 _USUAL_ROW_BYTES = 1 << 24  # the longest row that DuckDB reads without being told to
-_NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
-_MAX_NAME_CHARS = 40
 
 
 class Found(Struct, frozen=True):
@@ -126,29 +123,3 @@ def quote(text: str) -> str:
 
 def quote_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
-
-
-def make_unique(names: Iterable[str]) -> list[str]:
-    """Every column needs a name, and SQL does not tell `Id` from `id`."""
-    taken = {ROW: 1}
-    unique: list[str] = []
-    for number, name in enumerate(names, 1):
-        unique.append(choose_name(name.strip().replace("\0", "") or f"column{number}", taken))
-    return unique
-
-
-def choose_name(name: str, taken: dict[str, int]) -> str:
-    """A name for a column that no other has. `taken` has the others in lower case, and this one afterwards, each with the number
-    that was last put behind it: a name may occur ten thousand times."""
-    chosen, key = name, name.lower()
-    count = taken.get(key, 0)
-    while chosen.lower() in taken:
-        count += 1
-        chosen = f"{name}_{count}"
-    taken[key], taken[chosen.lower()] = max(1, count), 1
-    return chosen
-
-
-def make_name(title: str) -> str:
-    """A name for SQL from a caption or a key; empty if nothing is left of it."""
-    return _NOT_IN_NAMES.sub("_", title.lower()).strip("_")[:_MAX_NAME_CHARS].rstrip("_")

@@ -153,10 +153,27 @@ def test_equal_lines_are_folded():
 
 
 def test_json_that_is_no_table_has_its_shape():
-    text = json.dumps({"name": "x", "versions": {f"1.{number}": {"size": number} for number in range(900)}})
+    text = json.dumps({"name": "x", "versions": {f"1.{number}": {f"size{number}": number} for number in range(900)}})
     shown = card(text)
     assert '\nshape:\n object with 2 keys\n - name: "x"\n - versions: object with 900 keys\n   - 1.0: object with 1 key' in shown
     assert steps(text) == [("query", "/versions")]
+
+
+def test_objects_that_are_alike_and_lists_of_them_are_tables_with_their_keys():
+    shown = card(json.dumps({"name": "x", "versions": {f"v{number}": {"size": number} for number in range(900)}}))
+    assert '"/versions": 900 rows, 2 columns:\n- _key text, all different\n- size number 0 to 899\n' in shown
+    found = {f"src/{number}.py": [{"line": line, "rule": "E501"} for line in range(2)] for number in range(50)}
+    shown = card(json.dumps({**found, "src/last.py": []}))
+    assert "\n100 rows, 3 columns:\n- _key text, " in shown
+    assert "\n- line number 0 to 1\n- rule text, always E501\n" in shown
+
+
+def test_words_around_json_are_shown_beside_its_table():
+    shown = card(f"Found 500 rows:\n{json.dumps(ROWS)}\nDone in 3 s.\n").splitlines()
+    assert shown[1:6] == TABLE
+    assert shown[shown.index("Something else is above it:") + 1] == " Found 500 rows:"
+    assert shown[shown.index("Something else follows it from line 3 on:") + 1] == " Done in 3 s."
+    assert card(repr(ROWS)).splitlines()[1:6] == TABLE
 
 
 def test_markdown_has_headings_with_lines():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from overspill.lexical.grid import Grid
+from overspill.tables.grid import Grid
 
 _CELL = re.compile(rb"<t([hd])\b([^>]{0,500})", re.IGNORECASE)
 _SPAN = re.compile(rb"\b(col|row)span\s{0,9}=\s{0,9}[\"']?\s{0,9}(\d{1,3})", re.IGNORECASE)

@@ -1,0 +1,217 @@
+"""Columns aligned with spaces, as `kubectl get`, `ps` and `df` print them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+from overspill.tables.delimited import NUMBER
+from overspill.tables.names import make_unique
+from overspill.tables.table import RowFormat, Span
+
+_WORD = re.compile(r"\S+")
+_HEADER_WORD = re.compile(r"(?:Local|Peer|Foreign) Address(?::Port(?=Process)|\S*+)|\S++")
+"""Cells below an address may be anywhere below it. `ss` writes no space between its last two names."""
+_APART = re.compile(r"\S++(?: \S++)*+")
+"""A cell, where there are two spaces or more between cells."""
+_RULE_MARKS = frozenset("-=+ \t\r\n")
+_RULE_PART = re.compile(r"={2,}|(?<!\S)-+(?!\S)")
+_MIN_READ_SHARE = 0.7
+"""Of rows that can be split, for a format to be the right one."""
+_MIN_ALIKE_SHARE = 0.8
+_MAX_BEYOND_CHARS = 1_000
+"""What is read of a row beyond its header, to find out where cells begin."""
+
+
+class Aligned(RowFormat, frozen=True):
+    """`gaps` are positions, in characters, that are blank between cells in most rows. `is_apart` says that there are always two
+    spaces or more between cells."""
+
+    gaps: tuple[int, ...] = ()
+    is_apart: bool = False
+
+    def split(self, row: str) -> list[str]:
+        row = row.rstrip("\r\n").expandtabs()
+        size = len(row)
+        for gap in self.gaps:
+            if gap < size and (row[gap] != " " or (self.is_apart and row[gap - 1] != " " and row[gap + 1 : gap + 2] != " ")):
+                return self._split_uneven(row)
+        return self._cut(row)
+
+    def _cut(self, row: str) -> list[str]:
+        edges = (-1, *self.gaps, max(len(row), self.gaps[-1] + 1))
+        return [row[start + 1 : end].strip() for start, end in pairwise(edges)]
+
+    def _split_uneven(self, row: str) -> list[str]:
+        """A cell is wider than its column. Empty unless each word, or what is two spaces apart, can be a cell of its column."""
+        if self.is_apart:
+            cells = _APART.findall(row)
+            if len(cells) == len(self.names):
+                return cells
+            if all(row[gap : gap + 1] in (" ", "") for gap in self.gaps):
+                return self._cut(row)
+        cells, shift, position = list[str](), 0, 0
+        for low, high in pairwise((-1, *self.gaps)):
+            word = _WORD.search(row, position)
+            # Cells only move to the right, by as much as one before them is too wide.
+            if word is None or word.end() <= low or word.start() >= high + shift:
+                return []
+            shift, position = max(shift, word.end() - high), word.end()
+            cells.append(word[0])
+        last = row[position:].strip()
+        return [*cells, last] if len(row.rstrip()) > self.gaps[-1] else []
+
+
+class Worded(RowFormat, frozen=True):
+    """Single words are cells, and the last has the rest."""
+
+    def split(self, row: str) -> list[str]:
+        cells = row.strip().split(None, len(self.names) - 1)
+        return cells if len(cells) == len(self.names) else []
+
+
+def is_ruled(line: str) -> bool:
+    """Whether it underlines names of columns with dashes."""
+    return _RULE_MARKS.issuperset(line) and len(_RULE_PART.findall(line)) > 1
+
+
+def find_aligned(header: str, rows: Sequence[str], rule: str = "") -> RowFormat | None:
+    """How these rows are split; None if the header does not say. `rule` is the line of dashes below the header."""
+    header = header.rstrip("\r\n").expandtabs()
+    rows = [row[: len(header) + _MAX_BEYOND_CHARS].rstrip("\r\n").expandtabs() for row in rows]
+    words = [[found.span() for found in _WORD.finditer(row)] for row in rows]
+    spans = _read_rule(header, rule) if rule else _join_names(header, rows, words)
+    if spans and sum(bool(row) and row[0][1] < spans[0][0] for row in words) > 0.5 * len(rows):
+        spans = [(0, 0), *spans]  # a column that the header does not name
+    if len(spans) > 1 and rows:
+        is_apart = all(following[0] - span[1] > 1 for span, following in pairwise(spans))
+        names = tuple(make_unique(header[start:end] for start, end in spans))
+        found = Aligned(names, _find_gaps(spans, words), is_apart)
+        if sum(len(found.split(row)) > 1 for row in rows) >= _MIN_READ_SHARE * len(rows):
+            return found
+    names = header.split()
+    many = sum(len(row) >= len(names) for row in words)
+    if not rule and len(names) > 1 and many >= _MIN_ALIKE_SHARE * len(rows) and _have_alike(words, len(names), 0.5):
+        return Worded(tuple(make_unique(names)))
+    return None
+
+
+def is_data(header: list[str], rows: Sequence[list[str]]) -> bool:
+    """Whether what seems to be a header is a row: it has a number where the others have numbers."""
+    for place, cell in enumerate(header):
+        if NUMBER.match(cell):
+            below = [row[place] for row in rows if place < len(row) and row[place]]
+            if sum(NUMBER.match(each) is not None for each in below) > _MIN_ALIKE_SHARE * len(below):
+                return True
+    return False
+
+
+def _read_rule(header: str, rule: str) -> list[Span]:
+    """Where names are, by the dashes below them, which may be shorter."""
+    parts = [found.span() for found in _RULE_PART.finditer(rule.expandtabs())]
+    if parts and header[: parts[0][0]].strip():
+        parts = [(0, len(header[: parts[0][0]].rstrip())), *parts]
+    stops = [*(start for start, _ in parts[1:]), len(header)]
+    ends = [max(end, start + len(header[start:stop].rstrip())) for (start, end), stop in zip(parts, stops, strict=True)]
+    return [(start, end) for (start, _), end in zip(parts, ends, strict=True)]
+
+
+def _join_names(header: str, rows: Sequence[str], words: Sequence[Sequence[Span]]) -> list[Span]:
+    """Where the names of the columns are: words with one space between them may be one name, such as `Mounted on`."""
+    named = [found.span() for found in _HEADER_WORD.finditer(header)]
+    apart = [found.span() for found in _APART.finditer(header)]
+    has_apart = len(apart) > 1 and _have_alike([_APART.findall(row) for row in rows], len(apart), _MIN_ALIKE_SHARE)
+    has_words = _have_alike(words, len(named), _MIN_ALIKE_SHARE)
+    if has_apart and not (has_words and _are_aligned(named, words)):
+        return apart
+    begins = [True] * len(named) if has_words else _vote(named, words)
+    spans, is_whole = list[Span](), True
+    for (start, end), begins_column in zip(named, begins, strict=True):
+        begins_column, is_whole = begins_column or is_whole, " " in header[start:end]
+        if begins_column:
+            spans.append((start, end))
+        else:
+            spans[-1] = (spans[-1][0], end)
+    return spans
+
+
+def _have_alike(rows: Sequence[Sequence[object]], count: int, share: float) -> bool:
+    return sum(len(row) == count for row in rows) > share * len(rows)
+
+
+def _are_aligned(named: list[Span], rows: Sequence[Sequence[Span]]) -> bool:
+    """Whether each word of the header has its own words below it, which begin or end where it does."""
+    rows = [row for row in rows if len(row) == len(named)]
+    return all(
+        max(sum(word[side] == name[side] for word in below) for side in (0, 1)) >= _MIN_ALIKE_SHARE * len(rows)
+        for name, below in zip(named, zip(*rows, strict=True), strict=True)
+    )
+
+
+class _Votes:
+    """What rows have below a word of the header, and whether that is what they have below the word before it."""
+
+    def __init__(self) -> None:
+        self.seen = self.begins = self.ends = self.separate = self.joined = 0
+
+
+def _vote(named: list[Span], rows: Sequence[Sequence[Span]]) -> list[bool]:
+    """Whether each word of the header begins a column: most rows have a gap before what is below it."""
+    votes = [_Votes() for _ in named]
+    for row in rows:
+        place, before = 0, -1
+        for vote, (start, end) in zip(votes, named, strict=True):
+            while place < len(row) and row[place][1] <= start:
+                place += 1
+            first = place if place < len(row) and row[place][0] < end else -1
+            last = first
+            while 0 <= last < len(row) - 1 and row[last + 1][0] < end:
+                last += 1
+            if first >= 0:
+                vote.seen += 1
+                vote.begins += row[first][0] == start
+                vote.ends += row[last][1] == end and row[first][0] != start
+                vote.separate += 0 <= before < first
+                vote.joined += before == first
+            before = last
+    return [
+        number == 0 or start - named[number - 1][1] != 1 or _begins_column(votes[number - 1], votes[number])
+        for number, (start, _) in enumerate(named)
+    ]
+
+
+def _begins_column(before: _Votes, vote: _Votes) -> bool:
+    if vote.separate or vote.joined:
+        return vote.separate > vote.joined
+    return 2 * vote.begins > vote.seen or 2 * before.ends > before.seen
+
+
+def _find_gaps(spans: Sequence[Span], rows: Sequence[Sequence[Span]]) -> tuple[int, ...]:
+    """Between two names, the position that is blank in most rows."""
+    size = spans[-1][1] + 1
+    changes = [0] * (size + 1)
+    starts, ends = [0] * (size + 1), [0] * (size + 1)
+    for row in rows:
+        for start, end in row:
+            changes[min(start, size)] += 1
+            changes[min(end, size)] -= 1
+            starts[min(start, size)] += 1
+            ends[min(end, size)] += 1
+    used, filled = list[int](), 0
+    for change in changes:
+        filled += change
+        used.append(filled)
+    gaps: list[int] = []
+    for (_, end), (start, until) in pairwise(spans):
+        between = range(end, start) or range(max(0, end - 1), end + 1)
+        least = min(used[position] for position in between)
+        if least and not used[until - 1] and until == size - 1:  # cells are wider than their name, and the last column is empty
+            between = range(end, until)
+            least = 0
+        best = [position for position in between if used[position] == least]
+        if 2 * starts[start] > len(rows):
+            gaps.append(best[-1])  # the right one is never wider to the left
+        else:
+            gaps.append(best[0] if 2 * ends[end] > len(rows) else best[len(best) // 2])
+    return tuple(gaps)

@@ -1,0 +1,139 @@
+"""Rows with bars between cells: Markdown, `psql`, and the boxes of MySQL, SQLite and DuckDB."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice, zip_longest
+
+from overspill.tables.names import make_unique
+from overspill.tables.table import FoundTable, Omission, RowFormat, Text
+from overspill.text.lines import iterate_lines, read_line
+
+MAY_BEGIN_BARRED = re.compile(rb"\||\+[-=]|\xe2[\x94\x95]")
+_BAR = re.compile(r"(?<!\\)\||[│┃║]")
+_BARS = frozenset("|│┃║")
+_JOINT = re.compile(r"[|+├┤┬┼┴┌┐└┘╞╡╤╪╧╒╕╠╣╦╬╩╔╗╭╮╰╯┏┓┣┫┳╋┻┡┩╇]")
+_LINES = frozenset("-=─━═")
+_DRAWN = frozenset(" \t\r\n:|+-=").union(map(chr, range(0x2500, 0x2580)))
+_TOPS = frozenset("+┌┏╔╭╒")
+_MERGES = frozenset("┴╧╩┻")
+_TYPE = re.compile(
+    r"(?:u?int|(?:big|huge)int|double|float|decimal|varchar|text|bool|date|time|blob|json|uuid|struct|map|enum).{0,99}"
+)
+"""DuckDB writes the types of columns below their names."""
+_SHOWN = re.compile(r"(\d[\d,]{0,20}) rows\D{1,20}\((\d[\d,]{0,20}) shown\)")
+_MAX_HEADER_LINES = 5
+
+
+class Barred(RowFormat, frozen=True):
+    """`edges` are the positions around cells, in characters, where a rule shows them: a cell may contain a bar too."""
+
+    edges: tuple[int, ...] = ()
+    has_frame: bool = False
+    """Whether lines are drawn around all of it, so that a bar in a cell is not escaped as in Markdown."""
+
+    def split(self, row: str) -> list[str]:
+        lines = [self._split_line(line) for line in row.strip("\r\n").split("\n")]
+        return lines[0] if len(lines) == 1 else ["\n".join(filter(None, cells)) for cells in zip_longest(*lines, fillvalue="")]
+
+    def continues(self, line: str) -> bool:
+        """Whether a cell goes on in the next line, as `psql` shows it."""
+        return self.has_frame and any(line[edge - 1 : edge] in ("+", "↵") for edge in self.edges[1:])
+
+    def _split_line(self, line: str) -> list[str]:
+        cells = [] if self.has_frame else split_at_bars(line)
+        if self.edges and len(cells) != len(self.names) and self._shows_edges(line.rstrip()):
+            *edges, last = self.edges
+            ends = (*edges[1:], max(last, len(line)) if edges[0] < 0 else last)
+            found = [line[start + 1 : end] for start, end in zip(edges, ends, strict=True)]
+            if self.continues(line):
+                found = [cell[:-1] if cell[-1:] in ("+", "↵") else cell for cell in found]
+            return [cell.strip() for cell in found]
+        return cells or split_at_bars(line)
+
+    def _shows_edges(self, line: str) -> bool:
+        first, *inner, last = self.edges
+        is_framed = first < 0 or (line[first : first + 1] in _BARS and line[last:] in _BARS)
+        return is_framed and all(line[edge : edge + 1] in _BARS for edge in inner)
+
+
+def split_at_bars(row: str) -> list[str]:
+    row = row.strip()
+    cells = _BAR.split(row[1:] if row[:1] in _BARS else row)
+    if len(cells) > 1 and not cells[-1].strip() and row[-1:] in _BARS:
+        cells.pop()
+    return [cell.strip().replace("\\|", "|") for cell in cells]
+
+
+def is_rule(line: str) -> bool:
+    """Whether it is drawn between rows, with marks where columns meet."""
+    return _DRAWN.issuperset(line) and not _LINES.isdisjoint(line) and _JOINT.search(line) is not None
+
+
+def read_barred(text: Text, start: int, end: int) -> tuple[FoundTable, int] | None:
+    """The table whose header, or the line above it, is at `start`, and where it ends; None if there is none."""
+    lines = iterate_lines(text, start, end)
+    head = [(read_line(text, *span), span) for span in islice(lines, _MAX_HEADER_LINES + 2)]
+    rules = [number for number, (line, _) in enumerate(head) if is_rule(line)]
+    has_top = rules[:1] == [0] and head[0][0].lstrip()[:1] in _TOPS
+    first = 1 if has_top else 0
+    rule = next((number for number in rules if number > first), 0)
+    if not rule or (rule > 1 and not has_top):
+        return None
+    names = [split_at_bars(line) for line, _ in head[first:rule]]
+    drawn = head[rule][0].rstrip()
+    if len(_split_rule(drawn)) != len(names[0]) or len({len(cells) for cells in names}) > 1:
+        return None
+    if len(names) == 2 and all(map(_TYPE.fullmatch, names[1])):
+        names.pop()
+    joined = make_unique(" ".join(filter(None, parts)) for parts in zip(*names, strict=True))
+    rows = Barred(tuple(joined), _find_edges(drawn), "|" not in drawn)
+    found = FoundTable(rows, (head[first][1][0], head[rule - 1][1][1]))
+    return found, _read_rows(text, head[rule][1][1], end, found)
+
+
+def _split_rule(rule: str) -> list[str]:
+    rule = rule.strip()
+    return [part for part in _JOINT.split(rule) if part]
+
+
+def _find_edges(rule: str) -> tuple[int, ...]:
+    edges = [found.start() for found in _JOINT.finditer(rule)]
+    has_frame = not _JOINT.sub("", rule[: edges[0] + 1]).strip()
+    return tuple(edges) if has_frame else (-1, *edges, len(rule))
+
+
+def _read_rows(text: Text, start: int, end: int, found: FoundTable) -> int:
+    """Up to a line without bars. Where rows have lines between them, one that begins with an empty cell continues the row
+    above it."""
+    rows, goes_on, below_rule, rules = found.format, False, True, 0
+    for span in iterate_lines(text, start, end):
+        line = read_line(text, *span)
+        if is_rule(line):
+            rules, below_rule, start = rules + 1, True, span[1]
+            if not _MERGES.isdisjoint(line):
+                break
+            continue
+        if _BAR.search(line) is None:
+            break
+        cells = rows.split(line)
+        if "·" in cells and set(cells) <= {"·", ""}:
+            continue  # for rows that the output does not show
+        if goes_on or (rules and not below_rule and not cells[0]):
+            found.ends[-1] = span[1]
+        else:
+            found.starts.append(span[0])
+            found.ends.append(span[1])
+        below_rule, start = False, span[1]
+        goes_on = isinstance(rows, Barred) and rows.continues(line.rstrip("\r\n"))
+    found.omissions = _read_footer(text, start, end)
+    return start
+
+
+def _read_footer(text: Text, start: int, end: int) -> tuple[Omission, ...]:
+    """DuckDB says how many rows there are, and shows the first and the last of them."""
+    for span in islice(iterate_lines(text, start, end), 3):
+        if shown := _SHOWN.search(read_line(text, *span)):
+            count, listed = (int(number.replace(",", "")) for number in shown.groups())
+            return (Omission(count - listed, "rows that the output does not show"),)
+    return ()

@@ -1,0 +1,283 @@
+"""Delimited rows: CSV, TSV, and rows with semicolons or bars between cells."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import islice, pairwise
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from overspill.tables.grid import name_column
+from overspill.tables.names import make_unique
+from overspill.tables.table import RowFormat, Span, Text
+from overspill.text import pieces
+from overspill.text.encoding import decode
+
+_MARKS = ",\t;|"
+_SAMPLE_BYTES = 48_000
+MAX_HEADING_BYTES = 1 << 20
+"""Up to which a header is looked for. It may name thousands of columns."""
+_MIN_SAMPLE_LINES = 8
+_MAX_SAMPLE_ROWS = 400
+_MAX_ABOVE = 6
+_MAX_HEADER_ROWS = 3
+_MIN_TITLED_CELLS = 3
+"""A line above rows of two cells is as likely to be a sentence above others that have a comma."""
+_MIN_ALIKE = 0.8
+"""Of the cells of a column, how many must be numbers for a word above them to be a name."""
+NUMBER = re.compile(r"\s*+[-+]?[\d.,]*\d\s*+%?$")
+_PERIOD = re.compile(r"\s*+(?:(?:1[89]|2[01])\d\d(?:-\d\d){0,2}|\d\d?/\d\d?/(?:\d\d){1,2})\s*+$")
+"""A year or a date: a value, or the name of a column of values of that time."""
+_NO_VALUE = re.compile(r"\W*+(?:n/?a|nan|nil|none|null|unknown)?\W*+$", re.IGNORECASE)
+_TOTAL = re.compile(r"\W*+(?:grand |sub-?)?(?:totals?|sums?|summe|gesamt|insgesamt)\b", re.IGNORECASE)
+_LINE_END = re.compile(rb"\r\n?|\n")
+_BOM = b"\xef\xbb\xbf"
+
+
+class Delimited(RowFormat, frozen=True):
+    mark: str = ","
+
+    def split(self, row: str) -> list[str]:
+        return split_row(row.rstrip("\r\n"), self.mark)
+
+
+@cache
+def compile_cell(mark: str) -> re.Pattern[str]:
+    return re.compile(rf'(?:"([^"]*+(?:""[^"]*+)*+)")?([^{re.escape(mark)}]*+){re.escape(mark)}')
+
+
+@cache
+def compile_row(mark: str) -> re.Pattern[bytes]:
+    """Quotation marks enclose a cell only if they begin it, and if it ends: in `12" disk` they mean inches."""
+    rest = rb"[^%b\r\n]*+" % re.escape(mark.encode())
+    cell = rb'(?:"[^"]*+(?:""[^"]*+)*+"%b|%b)' % (rest, rest)
+    return re.compile(rb"%b(?:%b%b)*+(?:\r\n?|\n|\Z)" % (cell, re.escape(mark.encode()), cell))
+
+
+def split_row(row: str, mark: str) -> list[str]:
+    """Not with Python's parser of CSV, whose limit of a cell's length is one for the whole program."""
+    if '"' not in row:
+        return row.split(mark)
+    return [quoted.replace('""', '"') + rest for quoted, rest in compile_cell(mark).findall(row + mark)]
+
+
+def iterate_rows(
+    text: Text, mark: str, start: int, end: int, *, omit: bytes = b"", has_quotes: bool | None = None
+) -> Iterator[Span]:
+    """All rows but blank ones, with their line ends. `omit` are bytes that mean nothing in this text."""
+    blank = b" \r\n\v\f" + omit + (b"" if mark == "\t" else b"\t")
+    has_quotes = pieces.find(text, b'"', start, end) >= 0 if has_quotes is None else has_quotes
+    find = (
+        _find_rows(text, mark, start, end) if has_quotes or has_lone_returns(text, start, end) else _find_lines(text, start, end)
+    )
+    return ((start, stop) for start, stop in find if text[start] not in blank or text[start:stop].strip(blank))
+
+
+def _find_rows(text: Text, mark: str, start: int, end: int) -> Iterator[Span]:
+    match = compile_row(mark).match
+    while start < end and (found := match(text, start, end)):
+        yield found.span()
+        start = found.end()
+
+
+def _find_lines(text: Text, start: int, end: int) -> Iterator[Span]:
+    while start < end:
+        stop = pieces.find(text, b"\n", start, end) + 1 or end
+        yield start, stop
+        start = stop
+
+
+def has_lone_returns(text: Text, start: int, end: int) -> bool:
+    """Whether a CR ends lines without a LF."""
+    if pieces.find(text, b"\r", start, end) < 0:
+        return False
+    parts = ((at, min(at + pieces.PIECE_BYTES, end)) for at in range(start, end, pieces.PIECE_BYTES))
+    return any(bytes(text[at:to]).count(b"\r") > bytes(text[at : to + 1]).count(b"\r\n") for at, to in parts)
+
+
+class Heading(Struct, frozen=True):
+    """Where the header of a table is, and its rows begin. Positions are in bytes of the text."""
+
+    format: Delimited = Delimited()
+    header: Span | None = None
+    """All rows of the header; None if the first row is data."""
+    above: Sequence[Span] = ()
+    """Rows above the header that name no columns, such as a title."""
+    first: int = 0
+
+    def count_skipped(self, text: Text) -> int:
+        """Rows before the first of the table, blank ones too."""
+        return sum(1 for _ in _find_rows(text, self.format.mark, 0, self.first))
+
+
+def find_heading(text: Text, start: int = 0, end: int | None = None, min_rows: int = 3, omit: bytes = b"") -> Heading | None:
+    """With the mark that splits rows into the same number of cells; None if these are not the rows of a table."""
+    end = len(text) if end is None else end
+    start += 3 if text[start : start + 3] == _BOM else 0
+    sample, best = _take_sample(text, start, end), None
+    for mark in _MARKS:
+        rows = _read_rows(sample, mark, omit)[: -1 if len(sample) < end - start else None]
+        header = _find_header([row.cells for row in rows], mark, min_rows)
+        if header and (best is None or len(header.names) > len(best.format.names)):
+            best = _locate(rows, header, mark, start)
+    return best
+
+
+def take_heading(text: Text, start: int = 0, end: int | None = None, omit: bytes = b"") -> Heading:
+    """For text that is known to be delimited, however few or uneven its rows are."""
+    end = len(text) if end is None else end
+    if found := find_heading(text, start, end, omit=omit):
+        return found
+    if (found := find_heading(text, start, end, 1, omit)) and not found.above:
+        return found
+    start += 3 if text[start : start + 3] == _BOM else 0
+    rows = _read_rows(_take_sample(text, start, end), ",", omit)
+    if not rows:
+        return Heading(first=end)
+    count = _count_header_rows([row.cells for row in rows[:1]], len(rows[0].cells))
+    return _locate(rows, _Header(0, count, make_unique(rows[0].cells if count else [""] * len(rows[0].cells))), ",", start)
+
+
+class _Row(NamedTuple):
+    start: int
+    stop: int
+    cells: list[str]
+
+
+def _take_sample(text: Text, start: int, end: int) -> bytes:
+    """At least some whole lines, if they are not too long."""
+    if start + _SAMPLE_BYTES >= end:
+        return bytes(text[start:end])
+    ends = islice(_LINE_END.finditer(text, start, min(end, start + MAX_HEADING_BYTES)), _MIN_SAMPLE_LINES)
+    last = max((found.end() for found in ends), default=start + MAX_HEADING_BYTES)
+    return bytes(text[start : min(end, max(last, start + _SAMPLE_BYTES))])
+
+
+def _read_rows(sample: bytes, mark: str, omit: bytes) -> list[_Row]:
+    spans = islice(iterate_rows(sample, mark, 0, len(sample), omit=omit), _MAX_SAMPLE_ROWS)
+    return [
+        _Row(start, stop, split_row(decode(sample[start:stop].translate(None, omit)).rstrip("\r\n"), mark))
+        for start, stop in spans
+    ]
+
+
+class _Header(NamedTuple):
+    above: int
+    """Rows above it."""
+    first: int
+    """The first row of the table, below it."""
+    names: list[str]
+
+
+def _locate(rows: list[_Row], found: _Header, mark: str, start: int) -> Heading:
+    above, header = rows[: found.above], rows[found.above : found.first]
+    first = rows[found.first].start if found.first < len(rows) else rows[-1].stop
+    return Heading(
+        Delimited(tuple(found.names), mark),
+        (start + header[0].start, start + header[-1].stop) if header else None,
+        [(start + row.start, start + row.stop) for row in above],
+        start + first,
+    )
+
+
+def _find_header(rows: list[list[str]], mark: str, min_rows: int) -> _Header | None:
+    """None if these are not the rows of a table."""
+    width = Counter(map(len, rows)).most_common(1)[0][0] if rows else 0
+    above = _count_above(rows, width)
+    table = rows[above:]
+    is_even = sum(len(row) == width for row in table) >= 0.85 * len(table)
+    if width < 2 or not is_even or len(table) < min_rows or len(table[0]) != width or not _looks_tabular(table, mark):
+        return None
+    count = _count_header_rows(table, width)
+    upper = [_spread(row) for row in table[: count - 1]] if count > 1 else []
+    names = [*upper, table[count - 1]] if count else []
+    return _Header(above, above + count, make_unique(name_column(names, column) for column in range(width)))
+
+
+def _looks_tabular(rows: list[list[str]], mark: str) -> bool:
+    """Commas also separate clauses, and semicolons end statements; in a table, header cells are short and cells are filled."""
+    widest = max(len(cell) for cell in rows[0]) if mark != "\t" else 0
+    spaced = sum(row[1][:1] == " " for row in rows if len(row) > 1) if mark == "," else 0
+    filled = sum(any(row[1:]) for row in rows)
+    return widest <= 60 and spaced < 0.5 * len(rows) and filled > 0.5 * len(rows)
+
+
+def _count_above(rows: list[list[str]], width: int) -> int:
+    """How many rows are above the header: titles, and what an export says about itself."""
+    if width < _MIN_TITLED_CELLS:
+        return 0
+    above = next((number for number, pair in enumerate(pairwise(rows[: _MAX_ABOVE + 2])) if not _is_above(*pair, width)), 0)
+    empty = [number for number, row in enumerate(rows[:above]) if len(row) == width]
+    # Below a first row in which most names are empty, a row with numbers is data.
+    return empty[-1] if empty and not _are_names(rows[above], rows[above + 1 :]) else above
+
+
+def _is_above(row: list[str], below: list[str], width: int) -> bool:
+    filled = [number for number, cell in enumerate(row) if cell.strip()]
+    if len(row) != width or len(filled) < 2:
+        return True
+    if 2 * len(filled) > width:
+        return False
+    # A few names belong to a header if those below them are not enough. In an export's own lines, they are a name and its value.
+    is_named = len({cell.strip().lower() for cell in below if cell.strip()}) == width
+    begins = filled == list(range(len(filled))) and all(cell.strip() for cell in below[: len(filled)])
+    return is_named or begins or any(cell[:1] == " " for cell in row)
+
+
+def _count_header_rows(rows: list[list[str]], width: int) -> int:
+    """Words above columns of numbers are names, and so are years above columns of something else."""
+    body = [row for row in rows[_MAX_HEADER_ROWS:] or rows[1:] if len(row) == width]
+    numbers = [column for column in range(width) if _are_mostly(NUMBER, (row[column] for row in body))]
+    for count in range(min(_MAX_HEADER_ROWS, len(rows) - 1), 1, -1):
+        upper, lowest = rows[: count - 1], rows[count - 1]
+        named = len(lowest) == width and sum(not _NO_VALUE.match(lowest[column]) for column in numbers)
+        has_groups = all(any(one.strip() and other.strip() in ("", one.strip()) for one, other in pairwise(row)) for row in upper)
+        if named and (named > 1 or has_groups) and all(_are_names(row, body) for row in (*upper, lowest)):
+            return count
+    is_worded = not all(map(_PERIOD.match, rows[0]))
+    return int(is_worded and _are_names(rows[0], rows[1:]))
+
+
+def _are_names(row: list[str], body: Sequence[list[str]]) -> bool:
+    def is_name(column: int, cell: str) -> bool:
+        if not _PERIOD.match(cell):
+            return not NUMBER.match(cell)
+        below = [each[column] for each in body if column < len(each)]
+        return bool(below) and not _are_mostly(_PERIOD, below)
+
+    return all(is_name(column, cell) for column, cell in enumerate(row))
+
+
+def _are_mostly(pattern: re.Pattern[str], cells: Iterator[str] | list[str]) -> bool:
+    filled = [cell for cell in cells if not _NO_VALUE.match(cell)]
+    return bool(filled) and sum(pattern.match(cell) is not None for cell in filled) >= _MIN_ALIKE * len(filled)
+
+
+def _spread(row: list[str]) -> list[str]:
+    """An empty cell right of a filled one in an upper row of a header belongs to it."""
+    spread, last = list[str](), ""
+    for cell in row:
+        last = cell.strip() or last
+        spread.append(last)
+    return spread
+
+
+def find_total(text: Text, heading: Heading) -> str:
+    """The last row, if it sums up others."""
+    start = max(heading.first, len(text) - _SAMPLE_BYTES)
+    start = start if start == heading.first else text.find(b"\n", start) + 1
+    rows = [(0, 0), *iterate_rows(text, heading.format.mark, start, len(text))] if start else [(0, 0)]
+    row = decode(bytes(text[slice(*rows[-1])])).strip("\r\n")
+    cells = heading.format.split(row)
+    return row if len(cells) == len(heading.format.names) and is_total(cells) else ""
+
+
+def is_total(cells: Sequence[object]) -> bool:
+    """Whether a row sums up others: it says so in its first filled cell, and has empty or repeated cells beside it."""
+    texts = [str(cell).strip() if cell is not None else "" for cell in cells]
+    first = next(filter(None, texts), "")
+    return _TOTAL.match(first) is not None and ("" in texts or len(set(texts)) < len(texts))

@@ -1,0 +1,80 @@
+"""The cells of a row of JSON, by path: `status.phase` for a member of an object inside the row."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from math import isfinite
+from typing import Any, cast
+
+import msgspec
+
+from overspill.tables.literals import convert_literal
+
+KEY = "_key"
+"""The column with the keys of rows that have keys."""
+VALUE = "value"
+"""The column of rows that are no objects."""
+_MAX_PATH_DEPTH = 3
+"""How deep members of a row are columns of their own."""
+_MAX_EXACT_DIGITS = 15
+_MEMBER_KEY = re.compile(rb"(\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"|'[^'\\]*+(?:\\.[^'\\]*+)*+')\s*+:\s*+", re.DOTALL)
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+def read_float(digits: str) -> float | str:
+    """As text where a floating-point number would change it."""
+    number = float(digits)
+    is_exact = isfinite(number) and (len(digits) <= _MAX_EXACT_DIGITS or Decimal(repr(number)) == Decimal(digits))
+    return number if is_exact else digits
+
+
+_DECODER = msgspec.json.Decoder(float_hook=read_float)
+
+
+def read_cells(row: msgspec.Raw | bytes | memoryview, key: str = "", *, merges_lists: bool = False) -> dict[str, object]:
+    """Nothing if it is not JSON. `key` is that of a row that has one; a member of an object has its own."""
+    try:
+        value: Any = _DECODER.decode(row)
+    except UNREADABLE:
+        try:
+            value = _DECODER.decode(convert_literal(bytes(row)))
+        except UNREADABLE:
+            return {}
+    fields = cast("dict[str, Any]", value) if isinstance(value, dict) else {VALUE: value}
+    return ({KEY: key} if key else {}) | dict(_flatten(fields, "", 0, merges_lists))
+
+
+def split_member(raw: bytes) -> tuple[str, bytes]:
+    """The key and the value of a member of an object. What has no key is all value."""
+    if not (found := _MEMBER_KEY.match(raw)):
+        return "", raw
+    try:
+        return str(_DECODER.decode(convert_literal(found[1]) if raw[:1] == b"'" else found[1])), raw[found.end() :]
+    except UNREADABLE:
+        return found[1].decode("utf-8", "replace"), raw[found.end() :]
+
+
+def write_cell(cell: object) -> str:
+    return cell if isinstance(cell, str) else msgspec.json.encode(cell).decode()
+
+
+def _flatten(fields: dict[str, Any], above: str, depth: int, merges_lists: bool) -> Iterator[tuple[str, object]]:
+    for key, field in fields.items():
+        if isinstance(field, dict) and field and depth < _MAX_PATH_DEPTH:
+            yield from _flatten(cast("dict[str, Any]", field), f"{above}{key}.", depth + 1, merges_lists)
+        elif merges_lists and (members := _merge_members(cast(object, field))):
+            yield from ((f"{above}{key}.{name}", held) for name, held in members.items())
+        else:
+            yield above + key, cast(object, field)
+
+
+def _merge_members(field: object) -> dict[str, list[object]]:
+    """What the objects of a list have, by name: the lines of an order have products. Empty if it is another list."""
+    merged: dict[str, list[object]] = {}
+    for member in cast("list[object]", field) if isinstance(field, list) else ():
+        if isinstance(member, dict):
+            for name, held in _flatten(cast("dict[str, Any]", member), "", _MAX_PATH_DEPTH - 1, merges_lists=False):
+                merged.setdefault(name, []).append(held)
+    return merged

@@ -1,0 +1,178 @@
+"""Finds the tables in JSON.
+
+A list is a table if it begins with an object. An object of objects that are alike is one, and so is an object of such lists:
+their keys are cells of their rows. Documents one after the other are rows. Only the outermost count: a table in a row is a cell.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from typing import Literal, TypeAlias, cast
+
+import msgspec
+from msgspec import Raw, Struct
+
+from overspill.tables.json_rows import UNREADABLE, read_cells, read_float
+from overspill.tables.json_text import hold_json
+from overspill.tables.names import make_unique
+
+MIN_ROWS = 3
+"""Members of an object that are rows, at least. Fewer rows of a list are a table too, but say no more than their text."""
+_MAX_DEPTH = 8
+_MAX_COMPARED = 20
+_MIN_SHARED_KEYS = 0.5
+_MIN_SHARED_KEYS_OF_LISTS = 0.75
+"""More than of objects: the lists of an object may be tables of their own, which all have an id and a name."""
+_ROWS = re.compile(rb"\[\s*+(?:null\s*+,\s*+)*+\{")
+BEFORE_VALUE = re.compile(rb"[\s,{]*+\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"\s*+:\s*+", re.DOTALL)
+
+Members = msgspec.json.Decoder(dict[str, Raw])
+Elements = msgspec.json.Decoder(list[Raw])
+Json: TypeAlias = Raw | bytes | memoryview
+Shape: TypeAlias = Literal["list", "members", "lists", "documents"]
+
+
+class _FewElements(Struct, array_like=True, forbid_unknown_fields=True):
+    first: Raw
+    second: Raw = Raw(b"")
+
+
+_Few = msgspec.json.Decoder(_FewElements)
+
+
+class JsonRow(Struct, frozen=True):
+    where: str
+    """Its JSON pointer."""
+    raw: Json
+    key: str = ""
+
+
+class JsonTable(Struct, frozen=True):
+    raw: memoryview
+    pointer: str = ""
+    title: str = ""
+    shape: Shape = "list"
+    documents: list[memoryview] = []
+
+    def rows(self) -> Iterator[JsonRow]:
+        if self.shape in ("list", "documents"):
+            rows = self.documents or Elements.decode(self.raw)
+            yield from (JsonRow(f"{self.pointer}/{number}", row) for number, row in enumerate(rows))
+            return
+        for name, member in Members.decode(self.raw).items():
+            where = f"{self.pointer}/{_escape(name)}"
+            if self.shape == "members":
+                yield JsonRow(where, member, name)
+            else:
+                yield from (JsonRow(f"{where}/{number}", row, name) for number, row in enumerate(Elements.decode(member)))
+
+
+def find_json_tables(documents: list[memoryview]) -> Iterator[JsonTable]:
+    if len(documents) == 1:
+        yield from _find(documents[0], "", "", 0)
+    elif documents and bytes(documents[0][:64]).lstrip()[:1] == b"{":
+        yield JsonTable(documents[0], shape="documents", documents=documents)
+
+
+def _find(raw: memoryview, pointer: str, title: str, depth: int) -> Iterator[JsonTable]:
+    opening = bytes(raw[:64]).lstrip()[:1]
+    if depth > _MAX_DEPTH:
+        return
+    if opening == b"[" and is_list_of_rows(raw):
+        yield from _find_in_few(raw, pointer, depth) or [JsonTable(raw, pointer, title)]
+    elif opening == b"{":
+        members = Members.decode(raw)
+        if _has_repeated_keys(raw, members):  # of which that has only the last
+            raw = memoryview(json.dumps(json.loads(bytes(raw), object_pairs_hook=_make_unique, parse_float=read_float)).encode())
+            members = Members.decode(raw)
+        if shape := find_shape(members.values()):
+            yield JsonTable(raw, pointer, title, shape)
+            return
+        for name, member in members.items():
+            yield from _find(memoryview(member), f"{pointer}/{_escape(name)}", name, depth + 1)
+    elif opening == b'"' and raw.nbytes > 1 and re.match(rb"\"(?:\\[nrt]|\s)*+(?:[\[{]|[^\n\"]{0,400}?(?:\\n|```))", raw[:999]):
+        yield from _find_in_string(raw, pointer, title, depth)
+
+
+def _find_in_string(raw: memoryview, pointer: str, title: str, depth: int) -> Iterator[JsonTable]:
+    try:
+        held = hold_json(cast(str, msgspec.json.decode(raw)).encode("utf-8", "replace"))
+        if len(held.documents) == 1:
+            yield from _find(held.documents[0], pointer, title, depth + 1)
+    except UNREADABLE:
+        return
+
+
+def _find_in_few(raw: memoryview, pointer: str, depth: int) -> list[JsonTable]:
+    """The tables in the texts of one or two objects, as MCP's results have them."""
+    try:
+        few = _Few.decode(raw)
+    except UNREADABLE:
+        return []
+    found: list[JsonTable] = []
+    for number, element in enumerate((few.first, few.second)):
+        view = memoryview(element)
+        for name, member in Members.decode(element).items() if bytes(view[:1]) == b"{" else ():
+            if bytes(memoryview(member)[:1]) == b'"':
+                found += _find(memoryview(member), f"{pointer}/{number}/{_escape(name)}", name, depth + 1)
+    return found
+
+
+def is_list_of_rows(raw: Json) -> bool:
+    """In a long list, what comes first decides: counting would read it twice."""
+    return _ROWS.match(bytes(memoryview(raw)[:4096]).lstrip()) is not None
+
+
+def find_shape(members: Iterable[Json]) -> Literal["members", "lists"] | None:
+    """Of an object whose members are rows, or lists of rows."""
+    values = list(members)
+    if len(values) < MIN_ROWS:
+        return None
+    openings = {bytes(memoryview(value)[:1]) for value in values}
+    if openings == {b"{"} and _are_alike(map(_read_keys, values[:_MAX_COMPARED]), _MIN_SHARED_KEYS):
+        return "members"
+    lists = [value for value in values if len(memoryview(value)) > 2] if openings == {b"["} else []
+    if not lists or not all(map(is_list_of_rows, lists)):
+        return None
+    try:
+        firsts = [read_cells(Elements.decode(value)[0]).keys() for value in lists[:_MAX_COMPARED]]
+    except UNREADABLE:
+        return None
+    return "lists" if len(lists) > 1 and _are_alike(firsts, _MIN_SHARED_KEYS_OF_LISTS) else None
+
+
+def _are_alike(keys: Iterable[AbstractSet[str]], share: float) -> bool:
+    first, *others = keys
+    return all(len(first & other) >= share * max(len(first), len(other)) > 0 for other in others)
+
+
+def _read_keys(value: Json) -> AbstractSet[str]:
+    try:
+        return Members.decode(value).keys()
+    except UNREADABLE:
+        return frozenset(name.partition(".")[0] for name in read_cells(value))
+
+
+def _has_repeated_keys(raw: memoryview, members: dict[str, Raw]) -> bool:
+    """Otherwise the values follow each other, with nothing but keys and blanks between them, up to the end."""
+    position = 0
+    for value in members.values():
+        found = BEFORE_VALUE.match(raw, position)
+        start = found.end() if found else position
+        position = start + memoryview(value).nbytes
+        if raw[start:position] != memoryview(value):
+            return True
+    return bytes(raw[position:]).strip(b" \t\r\n{") != b"}"
+
+
+def _make_unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    names = [name for name, _ in pairs]
+    names = make_unique(names) if len(set(names)) < len(names) else names
+    return dict(zip(names, (value for _, value in pairs), strict=True))
+
+
+def _escape(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")

@@ -1,0 +1,176 @@
+"""Finds the tables that lines show: aligned columns, rows with bars, and lines of one shape."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from overspill.tables.aligned import Aligned, find_aligned, is_data, is_ruled
+from overspill.tables.bars import MAY_BEGIN_BARRED, Barred, read_barred
+from overspill.tables.names import make_unique
+from overspill.tables.patterned import Patterned, find_patterned
+from overspill.tables.table import FoundTable, RowFormat, Text
+from overspill.text.lines import is_blank, iterate_lines, read_line
+
+_SAMPLED_ROWS = 300
+_MAX_ABOVE = 8
+"""Lines above a header, if a rule below it shows where it is."""
+_MAX_TITLES = 2
+"""Lines above a header that has none."""
+_MAX_TITLE_CHARS = 120
+_APART = re.compile(r"\S(?: {2,}|\t+)(?=\S)")
+_NUMBERED = re.compile(r"(?<!\S)[-+]?\d")
+_FOOTER = re.compile(rb"\s*+\(?\d[\d,]{0,20} rows?\b[^\n]{0,60}\s*+$")
+_DRAWN = b" \t\r\n+=-|:"
+_HEAD_BYTES = 64
+_MAX_TABLES_IN_BLOCK = 20
+"""Each is found by reading lines from all of the rest."""
+
+
+class _Block(Struct):
+    """Lines that no blank line separates."""
+
+    text: Text
+    starts: array[int] = field(default_factory=lambda: array("q"))
+    ends: array[int] = field(default_factory=lambda: array("q"))
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def add(self, start: int, end: int) -> None:
+        self.starts.append(start)
+        self.ends.append(end)
+
+    def read(self, number: int) -> str:
+        return read_line(self.text, self.starts[number], self.ends[number]).lstrip("\ufeff").rstrip("\r\n")
+
+    def sample(self, first: int) -> list[str]:
+        """Some lines: the first ones, and others from all of the rest."""
+        step = max(1, (len(self) - first) // _SAMPLED_ROWS)
+        numbers = dict.fromkeys((*range(first, len(self))[: _SAMPLED_ROWS // 2], *range(first, len(self), step)))
+        return [self.read(number) for number in sorted(numbers)]
+
+
+def find_tables(text: Text, start: int, end: int) -> Iterator[FoundTable]:
+    """In the order of the text. Lines between them belong to none."""
+    block, heading, reached = _Block(text), "", start
+    above = ""
+    for line_start, line_end in iterate_lines(text, start, end):
+        if line_start < reached:
+            continue
+        line = bytes(text[line_start:line_end])
+        if is_blank(line):
+            yield from (tables := list(_read_block(block, above or heading)))
+            above = "" if tables or len(block) != 1 else _read_title(block.read(0))
+            block = _Block(text) if block else block
+        elif MAY_BEGIN_BARRED.search(line) and (barred := read_barred(text, line_start, end)):
+            yield from _read_block(block, heading)
+            found, reached = barred
+            found.title = (_read_title(block.read(0)) if len(block) == 1 else above) or heading
+            block, above = _Block(text), ""
+            if found:
+                yield found
+        else:
+            if line.startswith(b"#"):
+                heading = _read_title(read_line(text, line_start, line_end))
+            block.add(line_start, line_end)
+    yield from _read_block(block, above or heading)
+
+
+def is_sure(text: Text, table: FoundTable) -> bool:
+    """Whether it cannot be mere text: a rule, capitals in its header, bars or a known shape show it."""
+    if table.header is None or isinstance(table.format, Barred):
+        return isinstance(table.format, Barred | Patterned)
+    below = read_line(text, table.header[1], table.starts[0]).strip("\r\n")
+    return is_ruled(below) or read_line(text, *table.header).isupper()
+
+
+def _read_title(line: str) -> str:
+    return "" if _FOOTER.match(line.encode()) else line.strip("#=*-: \t\r\n")[:_MAX_TITLE_CHARS]
+
+
+def _read_block(block: _Block, title: str) -> Iterator[FoundTable]:
+    first = 0
+    for _ in range(_MAX_TABLES_IN_BLOCK):
+        if first < len(block):
+            found, first = _read_table(block, first, title)
+            if found:
+                yield found
+
+
+def _read_table(block: _Block, first: int, title: str) -> tuple[FoundTable | None, int]:
+    """The table that begins at a line of a block, and the line at which another may begin."""
+    lines = block.sample(first)
+    if rows := find_patterned(lines):
+        begin = next((number for number in range(first, len(block)) if rows.split(block.read(number))), len(block))
+        return _make(block, rows, first, begin, begin, title, len(block)), len(block)
+    number, rule, rows = _find_header(lines)
+    if rows is None:
+        return None, len(block)
+    begin = first + number + 1 + bool(rule)
+    if not rule and is_data(rows.split(lines[number]), [rows.split(line) for line in lines[number + 1 :]]):
+        rows, begin = replace(rows, names=tuple(make_unique([""] * len(rows.names)))), first + number
+        return _make(block, rows, begin, begin, begin, title, len(block)), len(block)
+    stop = _find_next_header(block, lines[number], begin)
+    end = stop - 1 if stop < len(block) and stop > begin and _is_title(block.read(stop - 1)) else stop
+    return _make(block, rows, first, first + number, begin, title, end), end
+
+
+def _make(block: _Block, rows: RowFormat, first: int, header: int, begin: int, title: str, end: int) -> FoundTable | None:
+    """Rows from `begin` up to `end`, without lines that are drawn between them and headers that are repeated."""
+    named = None if header == begin else (block.starts[header], block.ends[header])
+    again = bytes(block.text[named[0] : named[1]]).strip() if named else b""
+    above = tuple(zip(block.starts[first:header], block.ends[first:header], strict=True))
+    if above and (heading := block.read(first)) and (heading.endswith(":") if header == begin else len(above) == 1):
+        title = _read_title(heading)
+    found = FoundTable(rows, named, title, above)
+    while end > begin and _FOOTER.match(block.text, block.starts[end - 1], block.ends[end - 1]):
+        end -= 1
+    head = again[:_HEAD_BYTES]
+    for start, stop in zip(block.starts[begin:end], block.ends[begin:end], strict=True):
+        line = bytes(block.text[start : start + len(head) + _HEAD_BYTES])
+        is_drawn = line[:1] in (b"-", b"=", b"+", b" ") and not bytes(block.text[start:stop]).strip(_DRAWN)
+        if not is_drawn and not (head and line.lstrip().startswith(head) and bytes(block.text[start:stop]).strip() == again):
+            found.starts.append(start)
+            found.ends.append(stop)
+    return found if len(found) else None
+
+
+def _find_header(lines: Sequence[str]) -> tuple[int, str, RowFormat | None]:
+    """The line of the header, the rule below it if there is one, and how rows are split."""
+    for number in range(1, min(_MAX_ABOVE, len(lines))):
+        if is_ruled(lines[number]) and (rows := find_aligned(lines[number - 1], lines[number + 1 :], lines[number])):
+            return number - 1, lines[number], rows
+    chosen, rows = 0, find_aligned(lines[0], lines[1:])
+    for number in range(1, min(_MAX_TITLES + 1, len(lines) - 1)):
+        if (
+            (not isinstance(rows, Aligned) or _is_title(lines[0]))
+            and _APART.search(lines[number])
+            and not _NUMBERED.search(lines[number])
+        ):
+            other = find_aligned(lines[number], lines[number + 1 :])
+            if isinstance(other, Aligned) and (not isinstance(rows, Aligned) or len(other.names) > len(rows.names)):
+                chosen, rows = number, other
+    return chosen, "", rows
+
+
+def _is_title(line: str) -> bool:
+    return not _APART.search(line) or "---" in line
+
+
+def _find_next_header(block: _Block, header: str, begin: int) -> int:
+    """Where a line begins like the header, but names other columns."""
+    first = header.split(None, 1)[0]
+    raw = first.encode()
+    for number in range(begin, len(block)):
+        start = block.starts[number]
+        if bytes(block.text[start : start + len(raw) + _HEAD_BYTES]).lstrip().startswith(raw):
+            line = block.read(number)
+            words = line.split()
+            if words[0] == first and len(words) > 1 and words != header.split() and not _NUMBERED.search(line):
+                return number
+    return len(block)

@@ -1,0 +1,282 @@
+"""Which columns of some tables refer to rows of others: one score from names and values, with its reason."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TypeAlias
+
+from msgspec import Struct
+
+SURE, POSSIBLE = 0.5, 0.3
+"""A reference that is less likely serves a question only if it names the column or the table; one still less, the column."""
+_MIN_VALUES = 3
+"""How many different values a column must have to refer to a table without being named after it."""
+_MIN_NAMED_SHARE, _MIN_SHARE, _MIN_POSSIBLE_SHARE = 0.5, 0.9, 0.7
+"""Of the values of a column, how many must be in the other one: if it is named after its table, if not, and at the least."""
+_MIN_KEY_SHARE = 0.2
+"""Of the keys of a table, how many a column of numbers must have: any small number may be a key."""
+_MIN_UNIQUE_SHARE, _MIN_DISTINCT_SHARE = 0.9, 0.3
+"""Of the cells of a column that names rows, how many must differ; and of the most different values that any column has in a
+sample, how many it must have: some rows may have nothing there."""
+_MAX_KEYS, _MAX_ROWS = 10_000, 30_000
+"""Rows of a table, and of all, whose values are compared. Larger tables are referred to by name only."""
+_MAX_NAMING = 20
+"""Columns of a table that its rows may be referred to by."""
+_MAX_REFERENCES, _MAX_ALIKE, _MAX_TARGETS = 400, 60, 2
+"""In all, from one table to another, and of a column of numbers that may mean several."""
+_MIN_NAME_CHARS, _MAX_ENDING_CHARS = 3, 2
+"""How long the name of a table must be, and how much longer its plural may be."""
+MAX_LINK_COLUMNS = 4
+"""A table with no more than these may only link others: both ends, and a type, a weight or a date."""
+_CODES = re.compile(r"[\s,;|/]+")
+_MAX_CODES, _MAX_CODE_CHARS = 12, 40
+"""Of a cell with several, such as `"DH1 DH2"`."""
+_MEMBERS = re.compile(r"[^\s\[\]{},'\"]+")
+_NEVER_KEYS = ("", "None", "True", "False")
+_MAX_KEY_CHARS = 100
+
+Words: TypeAlias = tuple[str, ...]
+Place: TypeAlias = tuple[int, int]
+"""The number of a table, and of one of its columns."""
+
+
+class Sketch(Struct, frozen=True):
+    """What a table looks like, from a sample of its rows."""
+
+    name: Words
+    columns: list[str]
+    words: list[Words]
+    """For each column, the words of its own name."""
+    cores: list[Words]
+    """The same without words that any key has: `customer_id`, `fk_customer`, `customer2`."""
+    values: list[frozenset[str]]
+    lists: frozenset[int]
+    """The columns whose cells are lists."""
+    naming: frozenset[int]
+    """The columns that have something else in each row."""
+    keyed: frozenset[int]
+    """The columns that are called a key."""
+    gaps: frozenset[int]
+    """The columns that have nothing in some rows."""
+    key: int
+    rows: int
+
+
+class Reference(Struct, frozen=True):
+    """Cells of `column` equal cells of `other_column`, after `prefix`, as in `urn:uuid:…` and `Patient/…`."""
+
+    source: int
+    column: int
+    target: int
+    other_column: int
+    confidence: float = 1.0
+    reason: str = ""
+    prefix: str = ""
+
+
+def find_references(tables: Sequence[Sketch], read: Callable[[int], Iterable[list[str]]]) -> list[Reference]:
+    """The likeliest first. `read` gives the cells of all rows of a table."""
+    holders = _Holders(tables, read)
+    found = [
+        each
+        for source in range(len(tables))
+        for column in range(len(tables[source].columns))
+        for each in _score(tables, holders, source, column)
+    ]
+    return list(islice(_limit_alike(sorted(found, key=lambda each: -each.confidence)), _MAX_REFERENCES))
+
+
+def split_cell(cell: str) -> list[str]:
+    """A cell, or the members of the list that it holds."""
+    members = _MEMBERS.findall(cell) if cell[:1] == "[" else [cell]
+    return [member for member in members if member not in _NEVER_KEYS and len(member) <= _MAX_KEY_CHARS]
+
+
+def split_codes(cell: str) -> list[str]:
+    """The same; and the codes that it has one after the other."""
+    codes = [code for code in _CODES.split(cell) if code] if len(cell) <= _MAX_CODE_CHARS else []
+    return [*split_cell(cell), *(codes if 1 < len(codes) <= _MAX_CODES else ())]
+
+
+class _Holders:
+    """For the values that may refer to something: the columns that name rows and have them."""
+
+    def __init__(self, tables: Sequence[Sketch], read: Callable[[int], Iterable[list[str]]]) -> None:
+        self.by_value: dict[str, list[Place]] = {}
+        self.sizes: dict[Place, int] = {}
+        wanted = {part for table in tables for values in table.values for value in values for part in _list_parts(value)}
+        left = _MAX_ROWS
+        for number in sorted(range(len(tables)), key=lambda number: tables[number].rows):
+            table = tables[number]
+            left -= table.rows
+            if table.rows > _MAX_KEYS or left < 0 or _is_link(table):
+                continue
+            most = max(map(len, table.values), default=0)
+            likely = [
+                column
+                for column, values in enumerate(table.values)
+                if len(values) >= max(_MIN_VALUES, _MIN_DISTINCT_SHARE * most)
+            ]
+            columns = dict.fromkeys(column for column in (table.key, *likely) if column >= 0 and column not in table.lists)
+            held: dict[int, Counter[str]] = {column: Counter() for column in islice(columns, _MAX_NAMING)}
+            for cells in read(number):
+                for column, counts in held.items():
+                    if (cell := cells[column]) not in _NEVER_KEYS:
+                        counts[cell] += 1
+            for column, counts in held.items():
+                if len(counts) >= _MIN_UNIQUE_SHARE * counts.total() > 0:
+                    self.sizes[number, column] = len(counts)
+                    for value in counts.keys() & wanted:
+                        self.by_value.setdefault(value, []).append((number, column))
+
+    def count(self, values: Iterable[str], *, apart_from: Place) -> Counter[Place]:
+        """How many of these values each place has."""
+        return Counter(place for value in values for place in self.by_value.get(value, ()) if place != apart_from)
+
+
+def _list_parts(value: str) -> Iterator[str]:
+    yield value
+    if (at := max(map(value.rfind, ":/#"))) >= 0:
+        yield value[at + 1 :]
+    if _CODES.search(value):
+        yield from split_codes(value)
+
+
+def _score(tables: Sequence[Sketch], holders: _Holders, source: int, column: int) -> list[Reference]:
+    """What a column refers to; several places only if it may mean any of them."""
+    table, values = tables[source], tables[source].values[column]
+    if not values or (column == table.key and _names_its_own_rows(table, column)):
+        return []
+    times = holders.count(values, apart_from=(source, column))
+
+    def make(places: Iterable[Place], confidence: float, reason: str, prefix: str = "") -> list[Reference]:
+        return [Reference(source, column, *place, confidence, reason, prefix) for place in places]
+
+    if named := list(_find_named(tables, holders, source, column, times)):
+        confidence, share, place = max(named, key=lambda each: (each[0], each[1], -each[2][0]))
+        return make([place], confidence, f"it is named after it, and {share:.0%} of its values are there") if confidence else []
+    if len(values) < _MIN_VALUES:
+        return []
+    several = _find_several(holders, source, values)
+    if all(map(str.isdigit, values)):
+        if several and _is_link(table):
+            return make(several, 0.7, "it links rows, and each of its numbers is the key of one alone")
+        found = _find_keys(tables, holders, source, column, times)
+        return [each for place, confidence in found for each in make([place], confidence, "all of its numbers are there")]
+    prefix = _find_prefix(values)
+    bare = holders.count((value.removeprefix(prefix) for value in values), apart_from=(source, column))
+    codes = [code for value in values for code in split_codes(value)[1:]]
+    parted = holders.count(codes, apart_from=(source, column))
+    place, share = _find_most(times, len(values))
+    if share >= _MIN_SHARE:
+        return make([place], 0.8, f"{share:.0%} of its words are there")
+    if prefix and (most := _find_most(bare, len(values)))[1] >= _MIN_SHARE:
+        return make(most[:1], 0.8, f"its words are there, without {prefix}", prefix)
+    if several:
+        return make(several, 0.6, "each of its words is there, or in a table like it")
+    if share >= _MIN_POSSIBLE_SHARE:
+        return make([place], 0.4, f"{share:.0%} of its words are there")
+    if codes and (most := _find_most(parted, len(codes)))[1] >= _MIN_POSSIBLE_SHARE:
+        return make(most[:1], 0.4, "the codes in its cells are there")
+    return []
+
+
+def _names_its_own_rows(table: Sketch, column: int) -> bool:
+    return len(table.cores[column]) == 0 or table.cores[column] == table.name
+
+
+def _find_named(
+    tables: Sequence[Sketch], holders: _Holders, source: int, column: int, times: Counter[Place]
+) -> Iterator[tuple[float, float, Place]]:
+    """The tables that a column may be named after, with a confidence, the share of its values there, and the place."""
+    table, values = tables[source], tables[source].values[column]
+    for number, other in enumerate(tables):
+        fit = _measure_name(table.words[column], table.cores[column], other)
+        if not fit or other.key < 0 or (number, other.key) == (source, column):
+            continue
+        key = (number, other.key)
+        best = max((place for place in times if place[0] == number), key=lambda place: (times[place], place == key), default=key)
+        share = times[best] / len(values) if key in holders.sizes else _MIN_NAMED_SHARE
+        least = _MIN_SHARE if fit < 2 or column == table.key else _MIN_NAMED_SHARE if fit < 3 else 0.0
+        if share >= least and share:
+            yield 0.5 + 0.1 * fit + 0.1 * (share >= _MIN_NAMED_SHARE), share, best
+        elif fit >= 2:
+            yield 0.0, share, best
+
+
+def _measure_name(words: Words, core: Words, table: Sketch) -> int:
+    """`country_code` refers to the `code` of a country, `author` and `fk_author` to an author, `born_city_id` to a city."""
+    name = table.name
+    if not words or table.key < 0 or _is_link(table):
+        return 0
+    if name and (words == name or are_same_name(core, name)):
+        return 4
+    if words == table.words[table.key] and table.cores[table.key]:
+        return 3
+    if not core or not name or not are_same_name(core[-1:], name[-1:]):
+        return 0
+    return 2 if len(core) < len(words) else 1
+
+
+def are_same_name(one: Words, other: Words) -> bool:
+    """Whether these are the same words, the last one in the singular or plural of any language: Kunde, Kunden."""
+    if one == other or not one or one[:-1] != other[:-1]:
+        return one == other
+    shorter, longer = sorted((one[-1], other[-1]), key=len)
+    return len(shorter) >= _MIN_NAME_CHARS and longer.startswith(shorter) and len(longer) - len(shorter) <= _MAX_ENDING_CHARS
+
+
+def _find_keys(
+    tables: Sequence[Sketch], holders: _Holders, source: int, column: int, times: Counter[Place]
+) -> list[tuple[Place, float]]:
+    """Numbers may be keys of several tables, so those that have all of them, the one with the fewest other keys first."""
+    table, many = tables[source], len(tables[source].values[column])
+    is_called = column in table.keyed or column in table.lists or _is_link(table)
+    if column == table.key or many < _MIN_VALUES:
+        return []
+    own = (source, table.key)
+    full = [place for place, held in times.items() if held == many and place[1] == tables[place[0]].key and place != own]
+    likely = full if is_called else [place for place in full if many >= _MIN_KEY_SHARE * holders.sizes[place]]
+    confidence = 0.6 if is_called and len(full) == 1 else POSSIBLE if likely else 0.2
+    found = [(place, confidence) for place in sorted(likely or full, key=holders.sizes.__getitem__)[:_MAX_TARGETS]]
+    return [*found, (own, POSSIBLE)] if times[own] == many else found
+
+
+def _is_link(table: Sketch) -> bool:
+    """Whether its rows only link others: it is narrow, has no key of its own and no names, and several columns of numbers."""
+    numeric = {
+        column for column, values in enumerate(table.values) if len(values) >= _MIN_VALUES and all(map(str.isdigit, values))
+    }
+    has_names = not table.naming <= numeric
+    return len(table.columns) <= MAX_LINK_COLUMNS and table.key not in table.keyed and len(numeric) > 1 and not has_names
+
+
+def _find_most(times: Counter[Place], total: int) -> tuple[Place, float]:
+    """The place that has most of some values, and which share."""
+    place, most = max(times.items(), key=lambda pair: (pair[1], -pair[0][0], -pair[0][1]), default=((-1, -1), 0))
+    return place, most / total
+
+
+def _find_several(holders: _Holders, source: int, values: frozenset[str]) -> list[Place]:
+    """The places in other tables that have these values together, each of them in one alone: an owner is a person or a firm."""
+    places = [[place for place in holders.by_value.get(value, ()) if place[0] != source] for value in values]
+    sure = [held[0] for held in places if len(held) == 1]
+    return sorted(set(sure)) if len(sure) >= _MIN_SHARE * len(values) else []
+
+
+def _find_prefix(values: frozenset[str]) -> str:
+    """What nearly all of these begin with, up to the last sign that may end the name of a table or of a scheme."""
+    begins = Counter(value[: max(map(value.rfind, ":/#")) + 1] for value in values)
+    prefix, many = max(begins.items(), key=lambda pair: (pair[1], pair[0]))
+    return prefix if many >= _MIN_SHARE * len(values) else ""
+
+
+def _limit_alike(references: Iterable[Reference]) -> Iterator[Reference]:
+    times: Counter[Place] = Counter()
+    for each in references:
+        times[each.source, each.target] += 1
+        if times[each.source, each.target] <= _MAX_ALIKE:
+            yield each

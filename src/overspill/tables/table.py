@@ -1,0 +1,59 @@
+"""A table in a text: where its header and its rows are, and how a row is split into cells."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from mmap import mmap
+from typing import TypeAlias
+
+from msgspec import Struct, field
+
+Text: TypeAlias = bytes | bytearray | mmap
+"""Can be sliced, searched and matched without a copy."""
+Span: TypeAlias = tuple[int, int]
+
+
+class RowFormat(Struct, frozen=True):
+    """How the rows of one table are written. It is found in the beginning of a table and splits any of its rows."""
+
+    names: tuple[str, ...] = ()
+    """Of its columns, each once: what its header says, or `column1` … where it says nothing."""
+
+    def split(self, row: str) -> list[str]:
+        """The cells of a row, without what is around them. As many as it has: fewer or more than names if it is uneven."""
+        raise NotImplementedError
+
+
+class JsonRows(RowFormat, frozen=True):
+    """Rows that are JSON objects, which name their fields themselves."""
+
+    are_siblings: bool = False
+    """Whether they are the rows around longer ones that are cut."""
+    are_lists: bool = False
+    """Whether they are the rows of several lists, whose keys are above them."""
+
+
+class Omission(Struct, frozen=True):
+    """What a reader could not take, for people: "2 rows that have more cells than the header"."""
+
+    count: int
+    what: str
+
+
+class FoundTable(Struct):
+    """A table with all of its rows. Positions are in bytes of the text that it was found in."""
+
+    format: RowFormat
+    header: Span | None = None
+    """All rows of its header; None if it has none."""
+    title: str = ""
+    """What it is called in the text: a caption, a heading, or the key above it."""
+    above: Sequence[Span] = ()
+    """Rows above the header that name no columns, such as a title."""
+    starts: array[int] = field(default_factory=lambda: array("q"))
+    ends: array[int] = field(default_factory=lambda: array("q"))
+    omissions: Sequence[Omission] = ()
+
+    def __len__(self) -> int:
+        return len(self.starts)

@@ -1,0 +1,186 @@
+"""What the text in a column means: numbers, times, or quantities with units."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from datetime import UTC, datetime
+from functools import cache
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+Meaning: TypeAlias = Literal["number", "boolean", "date", "time", "bytes", "seconds", "cores", "percent", "text"]
+Name: TypeAlias = Literal[
+    "integer",
+    "float",
+    "flag",
+    "date",
+    "time",
+    "offset time",
+    "access time",
+    "cores",
+    "bytes",
+    "duration",
+    "thousands",
+    "decimal comma",
+    "noted",
+    "percent",
+    "money",
+]
+
+NO_VALUE = frozenset(("", "-", "--", "<none>", "<unknown>", "<nil>", "n/a", "na", "none", "null", "nan", "unknown", "?"))
+"""What programs print where there is no value, in lower case. Among other text each may be one, as `NA` is among countries."""
+MIN_FITTING_SHARE = 0.9
+"""Of the values of a column, how many must be numbers or times for the column to be read so. The others, such as the word
+"Total", are named."""
+_MAX_CHARS = 64
+"""A longer text is no number and no time."""
+_CPU = re.compile(r"cpu|cores", re.IGNORECASE)
+_MILLI = re.compile("[0-9]+m")
+
+_UTC = "(Z| ?UTC|[+]00:?00)"
+_OFFSET = "(Z| ?UTC|\\s?[+-][0-9]{2}(:?[0-9]{2})?)"
+_ISO = "[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]{1,9})?)?"
+_FLOAT = "-?(0|[1-9][0-9]*)?[.][0-9]{1,14}|-?(0|[1-9][0-9]*)([.][0-9]{1,14})?[eE][-+]?[0-9]{1,2}|-?(0|[1-9][0-9]{0,14})"
+_ACCESS_TIME = "[0-9]{2}/[A-Z][a-z]{2}/[0-9]{4}:[0-9]{2}:[0-9]{2}:[0-9]{2} [+-][0-9]{4}"
+SECONDS = {
+    "y": 31536000.0,
+    "w": 604800.0,
+    "d": 86400.0,
+    "h": 3600.0,
+    "m": 60.0,
+    "s": 1.0,
+    "ms": 1e-3,
+    "us": 1e-6,
+    "µs": 1e-6,
+    "ns": 1e-9,
+}
+_ZONE = re.compile("(?:Z| ?UTC|\\s?[+-][0-9:]{2,5})$")
+_PART = re.compile("([0-9]+(?:[.][0-9]+)?)\\s?(ms|us|µs|ns|[ywdhms])")
+_SIZE = re.compile("(-?[0-9]+(?:[.][0-9]+)?)\\s?([a-zA-Z]*)")
+BYTES = {
+    f"{letter}{ending}": float(base**power)
+    for power, letter in enumerate("kmgtpe", 1)
+    for ending, base in (("", 1024), ("b", 1000), ("i", 1024), ("ib", 1024))
+}
+"""A letter alone is binary, as `df -h`, `ls -h` and `du -h` print it."""
+
+
+def _read_time(text: str) -> float:
+    """Seconds since 1970. Without an offset, it counts as UTC."""
+    offset = found[0] if (found := _ZONE.search(text, len("2024-01-05 10:00"))) else ""
+    stamp = text.removesuffix(offset).replace(",", ".").replace(" ", "T")[:26]
+    stamp += "+00:00" if offset.strip() in ("", "Z", "UTC") else offset.strip()
+    moment = datetime.fromisoformat(stamp)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _read_size(text: str) -> float:
+    found = _SIZE.match(text)
+    return float(found[1]) * BYTES.get(found[2].lower(), 1.0) if found else 0.0
+
+
+def _read_duration(text: str) -> float:
+    return sum(float(many) * SECONDS[unit] for many, unit in _PART.findall(text))
+
+
+def _read_cores(text: str) -> float:
+    return float(text.rstrip("m")) / (1000 if text.endswith("m") else 1)
+
+
+def _read_day(text: str) -> float:
+    return float(datetime.fromisoformat(text).toordinal())
+
+
+def _drop(marks: str) -> Callable[[str], float]:
+    table = str.maketrans("", "", marks)
+    return lambda text: float(text.translate(table))
+
+
+class Reading(Struct, frozen=True):
+    """A way to read text. `pattern` says whether all of it can be read, in an alphabet that RE2 and Python share."""
+
+    name: Name
+    meaning: Meaning
+    pattern: str
+    measure: Callable[[str], float]
+    """By which values are compared and added up."""
+    replaces: bool = False
+    """Whether nothing is lost if the value takes the place of its text."""
+    is_cpu: bool = False
+    """Whether it is for columns about processors alone: elsewhere `12m` are minutes."""
+
+    def fits(self, text: str) -> bool:
+        if len(text) > _MAX_CHARS or not compile_reading(self.pattern).fullmatch(text):
+            return False
+        try:
+            self.measure(text)
+        except (ValueError, OverflowError):  # the 31st of February
+            return False
+        return True
+
+
+@cache
+def compile_reading(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.ASCII)
+
+
+READINGS: tuple[Reading, ...] = (
+    Reading(
+        "cores",
+        "cores",
+        "[0-9]+m|[0-9]+([.][0-9]+)?",
+        _read_cores,
+        is_cpu=True,
+    ),
+    Reading("integer", "number", "-?(0|[1-9][0-9]{0,17})", float, replaces=True),
+    Reading("float", "number", _FLOAT, float, replaces=True),
+    Reading("flag", "boolean", "[tT]rue|[fF]alse|TRUE|FALSE", lambda text: float(text.lower() == "true"), replaces=True),
+    Reading("date", "date", "[0-9]{4}-[0-9]{2}-[0-9]{2}", _read_day, replaces=True),
+    Reading("time", "time", f"{_ISO}{_UTC}?", _read_time, replaces=True),
+    Reading("offset time", "time", f"{_ISO}{_OFFSET}?", _read_time),
+    Reading("access time", "time", _ACCESS_TIME, lambda text: datetime.strptime(text, "%d/%b/%Y:%H:%M:%S %z").timestamp()),
+    Reading("bytes", "bytes", "0|-?[0-9]+([.][0-9]+)?\\s?([kKmMgGtTpPeE]i?[bB]?|[bB]ytes?|[bB])", _read_size),
+    Reading("duration", "seconds", "([0-9]+([.][0-9]+)?\\s?(d|h|m|s|ms|us|µs|ns|w|y)\\s?){1,8}", _read_duration),
+    Reading(
+        "thousands",
+        "number",
+        "[-+]?[1-9][0-9]{0,2}(,[0-9]{3}){1,4}([.][0-9]+)?|[-+]?(0|[1-9][0-9]{0,14})([.][0-9]+)?",
+        _drop(",+"),
+    ),
+    Reading(
+        "decimal comma",
+        "number",
+        "[-+]?(0|[1-9][0-9]{0,2}([.][0-9]{3}){1,4}|[1-9][0-9]{0,14})(,[0-9]+)?",
+        lambda text: float(text.replace(".", "").replace(",", ".")),
+    ),
+    Reading("noted", "number", "[0-9]{1,15}( [(][^()]{1,40}[)])?", lambda text: float(text.partition(" ")[0])),
+    Reading("percent", "percent", "[-+]?[0-9.,]*[0-9]\\s?%", _drop("%, +")),
+    Reading("money", "number", "-?[$€£¥]\\s?-?[0-9][0-9,]*([.][0-9]+)?", _drop("$€£¥, ")),
+)
+"""The first that reads a column is taken."""
+
+
+def is_value(text: str) -> bool:
+    return text.lower() not in NO_VALUE if len(text) < 10 else True
+
+
+def find_reading(texts: Collection[str], column: str = "") -> Reading | None:
+    """The reading of a column of text: of all values that there are, or else of nearly all."""
+    values = [text for text in texts if is_value(text)]
+    is_cpu = _CPU.search(column) is not None and any(map(_MILLI.fullmatch, values))
+    likely = [reading for reading in READINGS if is_cpu or not reading.is_cpu]
+    return _find_fitting(likely, values, 0) or _find_fitting(likely, values, int((1 - MIN_FITTING_SHARE) * len(values)))
+
+
+def _find_fitting(readings: list[Reading], values: list[str], most_misses: int) -> Reading | None:
+    for reading in readings if values else ():
+        misses = 0
+        for value in values:
+            misses += not reading.fits(value)
+            if misses > most_misses:  # which the first values of most columns show
+                break
+        else:
+            return reading
+    return None

@@ -1,0 +1,113 @@
+"""The engine, SQL and the card see the same tables in JSON, and what they see is what Python reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, TypeAlias, cast
+
+import pytest
+from extras import needs
+
+from overspill.gate.cards.table import read_json_tables
+from overspill.lexical.cells import read_columns, read_rows
+from overspill.lexical.index import build
+from overspill.sql.answers import query_text, read_row
+from overspill.store.readers import BytesReader
+from overspill.tables.json_rows import read_cells
+from overspill.tables.json_tables import find_json_tables
+from overspill.tables.json_text import hold_json
+from overspill.tables.table import JsonRows
+
+Row: TypeAlias = dict[str, Any]
+ORDERS: list[Row] = [
+    {"id": n, "of": {"name": f"c{n % 3}", "at": {"city": 'U"lm'}}, "total": n * 1.25, "paid": n % 2 == 0, "note": f"it's\n{n}"}
+    for n in range(40)
+]
+FINDINGS = {f"src/a{n}.py": [{"line": n * 10 + m, "rule": "E501"} for m in range(n % 4)] for n in range(30)}
+SPARSE: list[Row] = [{"id": n} | ({"late": n} if n > 30 else {}) | ({"none": None} if n % 2 else {}) for n in range(60)]
+
+
+def flat(row: Row, above: str = "") -> Row:
+    found: Row = {}
+    for name, value in row.items():
+        found |= flat(cast("Row", value), f"{above}{name}.") if isinstance(value, dict) and value else {above + name: value}
+    return found
+
+
+def text_of(rows: list[Row]) -> str:
+    return json.dumps(rows)
+
+
+FIXTURES: dict[str, tuple[str, list[Row]]] = {
+    "an array": (text_of(ORDERS), ORDERS),
+    "an array over many lines": (json.dumps(ORDERS, indent=2), ORDERS),
+    "an envelope": (json.dumps({"page": 1, "data": {"items": ORDERS}}), ORDERS),
+    "lines": ("".join(json.dumps(row) + "\n" for row in ORDERS), ORDERS),
+    "documents over many lines": ("\n".join(json.dumps(row, indent=1) for row in ORDERS), ORDERS),
+    "objects by their keys": (
+        json.dumps({f"k/{n}": row for n, row in enumerate(ORDERS)}),
+        [{"_key": f"k/{n}", **row} for n, row in enumerate(ORDERS)],
+    ),
+    "lists by their keys": (json.dumps(FINDINGS), [{"_key": key, **row} for key, rows in FINDINGS.items() for row in rows]),
+    "a tool's text": (json.dumps({"content": [{"type": "text", "text": text_of(ORDERS)}]}), ORDERS),
+    "a string": (json.dumps(text_of(ORDERS)), ORDERS),
+    "a fence": (f"These are all.\n\n```json\n{json.dumps(ORDERS, indent=1)}\n```\n", ORDERS),
+    "words above": (f"Found 40 rows:\n{text_of(ORDERS)}\n", ORDERS),
+    "Python": (repr(ORDERS), ORDERS),
+    "some rows with more": (text_of(SPARSE), SPARSE),
+    "long numbers": (
+        '[{"n": 12345678901234567890}, {"n": 7}, {"n": 0.12345678901234567891}]',
+        [{"n": "12345678901234567890"}, {"n": "7"}, {"n": "0.12345678901234567891"}],
+    ),
+}
+
+
+def as_written(value: Any) -> Any:
+    return None if value is None else str(value)
+
+
+@pytest.mark.parametrize("name", FIXTURES)
+def test_the_card_has_the_rows_that_python_reads(name: str):
+    text, rows = FIXTURES[name]
+    held = hold_json(text.encode())
+    (table,) = find_json_tables(held.documents)
+    found = [read_cells(row.raw, row.key) for row in table.rows()]
+    spelt: Callable[[Any], Any] = as_written if name == "long numbers" else lambda value: value
+    assert [{key: spelt(cell) for key, cell in row.items()} for row in found] == [flat(row) for row in rows]
+    (read,) = read_json_tables(held, 1)
+    assert (read.rows, list(read.names)) == (len(rows), list(dict.fromkeys(key for row in rows for key in flat(row))))
+
+
+@pytest.mark.parametrize("name", [name for name in FIXTURES if name != "long numbers"])
+def test_the_engine_has_the_rows_that_python_reads(name: str):
+    text, rows = FIXTURES[name]
+    index = build(text.encode())
+    (table,) = [table for table in index.outline.tables if isinstance(table.rows, JsonRows)]
+    names = read_columns(index, table)
+    assert set(names) == {key for row in rows for key in flat(row)}
+    found = [dict(zip(names, cells, strict=True)) for _, cells in read_rows(index, table)]
+    assert found == [{key: str(flat(row)[key]) if key in flat(row) else "" for key in names} for row in rows]
+
+
+@needs("duckdb", "sql")
+@pytest.mark.parametrize("name", FIXTURES)
+def test_sql_has_the_rows_that_python_reads(name: str):
+    text, rows = FIXTURES[name]
+    answer = query_text("SELECT * FROM output", BytesReader(text.encode()), 60)
+    assert answer.columns[0] == "_row"
+    names = answer.columns[1:]
+    assert set(names) == {key for row in rows for key in row}
+    wanted = [[row.get(name) for name in names] for row in rows]
+    assert [list(row[1:]) for row in answer.rows] == wanted
+
+
+@needs("duckdb", "sql")
+@pytest.mark.parametrize("name", [name for name in FIXTURES if name not in ("a tool's text", "a string", "long numbers")])
+def test_every_row_says_where_it_is(name: str):
+    text, rows = FIXTURES[name]
+    answer = query_text("SELECT _row FROM output", BytesReader(text.encode()), 60)
+    for (where,), row in list(zip(answer.rows, rows, strict=True))[::13]:
+        found = read_row(BytesReader(text.encode()), where)
+        own = {key: value for key, value in row.items() if key != "_key"}
+        assert (eval(found.text) if name == "Python" else json.loads(found.text)) == own  # noqa: S307
