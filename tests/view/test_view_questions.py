@@ -193,7 +193,7 @@ def test_an_extraction_that_there_is_not_gets_a_clear_answer(tmp_path: Path):
 RENDERED = {
     "json": (json.dumps({"user": {"name": "<b>Ann</b>", "tags": list(range(5000))}}), 'class="tree"', "&lt;b&gt;Ann"),
     "ndjson": ('{"id": 1, "state": "ok"}\n' * 2000, 'class="tree"', "state"),
-    "csv": ("id,name,size\n" + "1,a<b & c,3\n" * 3000, "<td>id</td>", "<td>a&lt;b &amp; c</td>"),
+    "csv": ("id,name,size\n" + "1,a<b & c,3\n" * 3000, "<th>id</th>", "<td>a&lt;b &amp; c</td>"),
 }
 
 PAGE = "# Title <img src=x onerror=alert(1)>\n\nSome *words* of the whole text and [a link](javascript:alert(1)) for you.\n\n"
