@@ -32,10 +32,11 @@ from overspill.tables.names import ROW, make_name
 from overspill.text.humanize import quote_line
 
 _MANY_COLUMNS = 200
+_MOST_CHECKED_COLUMNS = 40
 _SAMPLED_ROWS = 1_000
 _UNTYPED = "rows as they were read"
 _TEMPORARY = "temp.rows"
-_OVERHEAD_BYTES = 1 << 30  # of address space: libraries, stacks, and what DuckDB does not count
+_OVERHEAD_BYTES = 2 << 30  # of address space: libraries, stacks, and what DuckDB does not count
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -166,6 +167,8 @@ def _fill_table(connection: Any, found: Found, target: str, read: str, source: s
     an error if those do not tell what all are like."""
     is_checked = read != source
     columns = _list_columns(_describe(connection, read), found)
+    if is_checked and len(columns) > _MOST_CHECKED_COLUMNS:  # whose patterns do not fit in memory together
+        raise duckdb.InvalidInputException("There are too many columns.")
     typed = read_types(connection, read, columns, is_typed=found.is_typed, is_checked=is_checked)
     if is_checked and typed.notes:  # which count values of all rows
         raise duckdb.InvalidInputException("Some of the first rows are unlike the others.")

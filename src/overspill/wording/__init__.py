@@ -88,7 +88,7 @@ __all__ = [
     "image", "incomplete", "left_too_long", "lost_bytes", "lost_output", "more_images", "next_calls", "no_table",
     "not_a_chunk", "not_ready", "not_searched", "not_serialisable", "not_shown", "nothing_found", "notice", "options",
     "over_all_rows", "partial", "partly_searched", "passages", "place", "prefix", "prefixed", "preview", "ready_message",
-    "reference", "reference_hints", "retrieval_failure", "running_message", "shortened_reference", "sql_columns", "sql_rows", "still_running",
-    "stored_message", "stream_failure", "timeout_reason", "too_large", "too_many_left_jobs", "tool_failure", "tool_name",
-    "unknown_handle", "unknown_tool", "unsaved_output",
+    "reference", "reference_hints", "retrieval_failure", "running_message", "shortened_reference", "sql_columns", "sql_rows",
+    "still_running", "stored_message", "stream_failure", "timeout_reason", "too_large", "too_many_left_jobs", "tool_failure",
+    "tool_name", "unknown_handle", "unknown_tool", "unsaved_output",
 ]  # fmt: skip

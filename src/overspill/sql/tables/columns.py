@@ -13,7 +13,8 @@ from overspill.tables.types import BYTES, MIN_FITTING_SHARE, NO_VALUE, READINGS,
 from overspill.text.humanize import count_noun, quote_line
 
 _SAMPLED_ROWS = 300
-_COLUMNS_AT_A_TIME = 100
+_COLUMNS_AT_A_TIME = 20
+"""Of which the patterns are in memory."""
 _MAX_NOTES = 5
 _SUFFIXES = {"boolean": "flag"}
 _NO_VALUES = ", ".join(map(quote, sorted(NO_VALUE)))
@@ -146,19 +147,24 @@ def _confirm(connection: Any, table: str, pairs: list[tuple[str, Reading]]) -> d
         return {}
     counted: list[str] = []
     for column, reading in pairs:
-        source = quote_name(column)
-        text = _value_text(source)
-        fits = _matches(reading, source)
-        counted += (
-            f"count(nullif({source}, ''))",
-            f"count({text})",
-            f"count_if({text} IS NOT NULL AND {fits})",
-            f"any_value({text}) FILTER (NOT ({fits}))",
-        )
+        counted += (f"count(nullif({quote_name(column)}, ''))", f"count_if({_matches(reading, quote_name(column))})")
     counts = connection.execute(f"SELECT {', '.join(counted)} FROM {table}").fetchone()
     found: dict[str, _Chosen] = {}
     for number, (column, reading) in enumerate(pairs):
-        filled, values, fitting, example = counts[4 * number : 4 * number + 4]
+        filled, fitting = counts[2 * number : 2 * number + 2]
+        values = filled if filled == fitting else _count_values(connection, table, column)
         if values > 0 and fitting >= MIN_FITTING_SHARE * values:
-            found[column] = _Chosen(reading, filled == values, values - fitting, example or "")
+            example = _find_other(connection, table, column, reading) if fitting < values else ""
+            found[column] = _Chosen(reading, filled == values, values - fitting, example)
     return found
+
+
+def _count_values(connection: Any, table: str, column: str) -> int:
+    return connection.execute(f"SELECT count({_value_text(quote_name(column))}) FROM {table}").fetchone()[0]
+
+
+def _find_other(connection: Any, table: str, column: str, reading: Reading) -> str:
+    """A value that the reading does not fit."""
+    text = _value_text(quote_name(column))
+    other = f"{text} IS NOT NULL AND NOT ({_matches(reading, quote_name(column))})"
+    return connection.execute(f"SELECT {text} FROM {table} WHERE {other} LIMIT 1").fetchone()[0]
