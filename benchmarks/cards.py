@@ -32,7 +32,9 @@ def words(rng: Random, least: int, most: int) -> str:
 
 def log_line(rng: Random, n: int) -> str:
     level = rng.choices(("INFO", "DEBUG", "WARN", "ERROR"), (80, 15, 4, 1))[0]
-    said = rng.choice(("request {} served in {} ms", "job {} took {} s", "user {} logged in from 10.0.0.{}", "cache miss for key {}:{}"))
+    said = rng.choice(
+        ("request {} served in {} ms", "job {} took {} s", "user {} logged in from 10.0.0.{}", "cache miss for key {}:{}")
+    )
     when = f"2026-01-02T{n // 3600 % 24:02}:{n // 60 % 60:02}:{n % 60:02}.{rng.randrange(1000):03}Z"
     return f"{when} {level} [worker-{rng.randrange(8)}] app.web {said.format(rng.randrange(10**6), rng.randrange(200))}\n"
 
@@ -46,7 +48,14 @@ def build_line(rng: Random, n: int) -> str:
 def row(rng: Random, n: int) -> dict[str, object]:
     state = rng.choice(("open", "closed", "merged"))
     meta = {"size": rng.randrange(9_000), "tags": ["a", "b"][: n % 3]}
-    return {"id": n, "path": f"/a/{rng.randrange(10**6)}", "state": state, "title": words(rng, 3, 9), "ok": n % 9 > 0, "meta": meta}
+    return {
+        "id": n,
+        "path": f"/a/{rng.randrange(10**6)}",
+        "state": state,
+        "title": words(rng, 3, 9),
+        "ok": n % 9 > 0,
+        "meta": meta,
+    }
 
 
 def csv_line(rng: Random, n: int) -> str:
@@ -59,7 +68,9 @@ def nested(rng: Random, n: int) -> str:
 
 
 def code_part(rng: Random, n: int) -> str:
-    body = "".join(f"    value_{k} = compute(value, {rng.randrange(999)})  # {words(rng, 2, 6)}\n" for k in range(rng.randint(2, 9)))
+    body = "".join(
+        f"    value_{k} = compute(value, {rng.randrange(999)})  # {words(rng, 2, 6)}\n" for k in range(rng.randint(2, 9))
+    )
     return f'def step_{n}(value: int, *, limit: int = {n}) -> int:\n    """{words(rng, 4, 9)}."""\n{body}    return value\n\n\n'
 
 
@@ -98,7 +109,11 @@ KINDS: dict[str, tuple[str, Make, str]] = {
     "JSON lines": ("", lambda rng, n: json.dumps(row(rng, n)) + "\n", ""),
     "JSON object": ("{", nested, '"end": 0}'),
     "prose": ("", lambda rng, n: words(rng, 60, 140).capitalize() + ".\n\n", ""),
-    "Markdown": ("# Guide\n\n", lambda rng, n: f"## Part {n}\n\n{words(rng, 40, 90).capitalize()}.\n\n- {words(rng, 4, 9)}\n\n", ""),
+    "Markdown": (
+        "# Guide\n\n",
+        lambda rng, n: f"## Part {n}\n\n{words(rng, 40, 90).capitalize()}.\n\n- {words(rng, 4, 9)}\n\n",
+        "",
+    ),
     "web page": ("<html><body>", html_part, "</body></html>"),
     "code": ("import os\n\n\n", code_part, ""),
     "diff": ("", diff_part, ""),
@@ -184,7 +199,11 @@ def main() -> None:
         serve()
         return
     versions = [Version(folder) for folder in (options.against, Path(__file__).parents[1]) if folder]
-    print(f"{'kind':<16}{'size':>8}" + (f"{'before ms':>11}" if options.against else "") + f"{'card ms':>10}{'storing ms':>12}{'ratio':>8}")
+    print(
+        f"{'kind':<16}{'size':>8}"
+        + (f"{'before ms':>11}" if options.against else "")
+        + f"{'card ms':>10}{'storing ms':>12}{'ratio':>8}"
+    )
     for kind in options.kind or KINDS:
         for name in options.size or SIZES:
             for version in versions:

@@ -28,7 +28,7 @@ def _are_columns(sample: Sample) -> bool:
 
 
 def _count_gaps(line: str) -> int:
-    return len(_GAPS.findall(line))
+    return len(_GAPS.findall(line)) if "  " in line or "\t" in line else 0
 
 
 def _cut_columns(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:

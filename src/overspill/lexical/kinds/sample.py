@@ -13,7 +13,7 @@ from overspill.tables.table import Text
 from overspill.text.encoding import decode
 
 _SAMPLE_BYTES = 48_000
-_MAX_LINES = 800
+MAX_LINES = 800
 _MAX_LINE_CHARS = 400
 """The rest of a line is ignored: a line that begins like a log entry is one."""
 _WORD = re.compile(r"[(“\"'*_`]{0,3}[A-Za-z][a-z]*[,.;:!?)”\"'*_`]{0,3}$")
@@ -32,10 +32,11 @@ _MIN_PROSE_WORD_SHARE = 0.68
 class Sample:
     """The beginning of a text and, of a long text, some lines from its middle."""
 
-    def __init__(self, data: Text, start: int, end: int) -> None:
+    def __init__(self, data: Text, start: int, end: int, most_lines: int = MAX_LINES) -> None:
         self._data = data
         self._start = start
         self._end = end
+        self._most_lines = most_lines
 
     @cached_property
     def head(self) -> bytes:
@@ -44,9 +45,10 @@ class Sample:
     @cached_property
     def whole_lines(self) -> list[str]:
         """Lines that are not blank."""
-        lines = _split_lines(self.head)
-        if self._end - self._start > 3 * _SAMPLE_BYTES:
-            lines += _split_lines(self._read(self._start + (self._end - self._start) // 2))[1:-1]
+        most_bytes = _SAMPLE_BYTES * self._most_lines // MAX_LINES
+        lines = self._split_lines(self.head[:most_bytes])
+        if self._end - self._start > 3 * most_bytes:
+            lines += self._split_lines(self._read(self._start + (self._end - self._start) // 2, most_bytes))[1:-1]
         return lines
 
     @cached_property
@@ -91,10 +93,9 @@ class Sample:
         among = self.lines if lines is None else lines
         return sum(match(line) is not None for line in among) / max(1, len(among))
 
-    def _read(self, start: int) -> bytes:
+    def _read(self, start: int, most_bytes: int = _SAMPLE_BYTES) -> bytes:
         """Without the filler bytes of a reading."""
-        return bytes(self._data[start : min(self._end, start + _SAMPLE_BYTES)]).translate(None, bytes(NEVER_IN_UTF8))
+        return bytes(self._data[start : min(self._end, start + most_bytes)]).translate(None, bytes(NEVER_IN_UTF8))
 
-
-def _split_lines(sample: bytes) -> list[str]:
-    return [line for line in decode(sample).splitlines() if line.strip()][:_MAX_LINES]
+    def _split_lines(self, sample: bytes) -> list[str]:
+        return [line for line in decode(sample).splitlines() if line.strip()][: self._most_lines]
