@@ -22,7 +22,9 @@ from time import process_time
 
 SIZES = {"10 KB": 10_000, "100 KB": 100_000, "262 KB": 262_144, "1 MB": 1_000_000, "10 MB": 10_000_000}
 ROUNDS = 9
-WORDS = "the card of a stored output says what is in it so that a model asks for the right part and reads no more".split()
+WORDS = (
+    "the card of a stored output says what is in it so that a model asks for the right part and reads no more".split()  # noqa: SIM905
+)
 Random = random.Random
 
 
@@ -59,8 +61,8 @@ def row(rng: Random, n: int) -> dict[str, object]:
 
 
 def csv_line(rng: Random, n: int) -> str:
-    state = rng.choice(("ok", "bad", "late"))
-    return f"{n},{words(rng, 1, 3)},{rng.randrange(10**5) / 100},{state},2026-01-{1 + n % 28:02},user{rng.randrange(99)}@example.org\n"
+    state, user = rng.choice(("ok", "bad", "late")), f"user{rng.randrange(99)}@example.org"
+    return f"{n},{words(rng, 1, 3)},{rng.randrange(10**5) / 100},{state},2026-01-{1 + n % 28:02},{user}\n"
 
 
 def nested(rng: Random, n: int) -> str:
@@ -81,7 +83,8 @@ def diff_part(rng: Random, n: int) -> str:
 
 
 def match_line(rng: Random, n: int) -> str:
-    return f"src/{WORDS[n // 90 % len(WORDS)]}/part_{n // 9}.py:{1 + n % 9 * 7}:    result = find_{rng.choice(WORDS)}({rng.randrange(999)})\n"
+    path = f"src/{WORDS[n // 90 % len(WORDS)]}/part_{n // 9}.py"
+    return f"{path}:{1 + n % 9 * 7}:    result = find_{rng.choice(WORDS)}({rng.randrange(999)})\n"
 
 
 def commit(rng: Random, n: int) -> str:
@@ -126,7 +129,7 @@ KINDS: dict[str, tuple[str, Make, str]] = {
 def fill(kind: str, size: int, seed: int) -> str:
     """A large text is a part of itself again and again: what a card reads of it is read in many places."""
     before, make, after = KINDS[kind]
-    rng, parts, filled = Random(seed), list[str](), 0
+    rng, parts, filled = Random(seed), list[str](), len(before) + len(after)
     part_size = min(size, 1_000_000)
     while filled < part_size:
         parts.append(make(rng, len(parts)))

@@ -200,7 +200,7 @@ class _PartialIndex(Index):
 
 
 def build(data: bytes | memoryview | mmap, *, max_memory: int = MAX_MEMORY, kind: Kind | None = None) -> Index:
-    """Indexes `data`, which must not change while the index is in use. An `mmap` is never copied whole. `kind`: if it is known."""
+    """Indexes `data`, which must not change while the index is in use. An `mmap` is never copied whole. `kind`: if known."""
     if isinstance(data, memoryview):
         whole = data.obj
         data = whole if isinstance(whole, bytes | mmap) and len(whole) == data.nbytes else bytes(data)

@@ -34,6 +34,10 @@ NO_VALUE = frozenset(("", "-", "--", "<none>", "<unknown>", "<nil>", "n/a", "na"
 MIN_FITTING_SHARE = 0.9
 """Of the values of a column, how many must be numbers or times for the column to be read so. The others, such as the word
 "Total", are named."""
+_TRIED_VALUES = 6
+_STARTS = "+-.,0123456789$€£¥tTfF"
+"""With what a value begins that any reading fits."""
+_MAX_NO_VALUE_CHARS = max(map(len, NO_VALUE))
 _MAX_CHARS = 64
 """A longer text is no number and no time."""
 _CPU = re.compile(r"cpu|cores", re.IGNORECASE)
@@ -119,6 +123,16 @@ class Reading(Struct, frozen=True):
             return False
         return True
 
+    def fits_all(self, texts: Collection[str]) -> bool:
+        """As `fits` for each of them, in a fraction of the time. False if one has a line end, which no pattern matches."""
+        lines = "\n".join((*texts, ""))
+        if lines.count("\n") > len(texts) or max(map(len, texts), default=0) > _MAX_CHARS:
+            return False
+        try:
+            return bool(_compile(f"(?:(?:{self.pattern})\n)*+").fullmatch(lines)) and bool([*map(self.measure, texts)])
+        except (ValueError, OverflowError):
+            return False
+
 
 @cache
 def _compile(pattern: str) -> re.Pattern[str]:
@@ -162,24 +176,23 @@ READINGS: tuple[Reading, ...] = (
 
 
 def is_value(text: str) -> bool:
-    return text.lower() not in NO_VALUE if len(text) < 10 else True
+    return len(text) > _MAX_NO_VALUE_CHARS or text.lower() not in NO_VALUE
 
 
 def find_reading(texts: Collection[str], column: str = "") -> Reading | None:
     """The reading of a column of text: of all values that there are, or else of nearly all."""
+    some = [text for text in [*texts][:: len(texts) // _TRIED_VALUES + 1] if is_value(text)]
+    if 2 * sum(text[:1] in _STARTS for text in some) < len(some):
+        return None  # which most columns of text show
     values = [text for text in texts if is_value(text)]
+    some = values[:: len(values) // _TRIED_VALUES + 1]
     is_cpu = _CPU.search(column) is not None and any(map(_MILLI.fullmatch, values))
-    likely = [reading for reading in READINGS if is_cpu or not reading.is_cpu]
-    return _find_fitting(likely, values, 0) or _find_fitting(likely, values, int((1 - MIN_FITTING_SHARE) * len(values)))
-
-
-def _find_fitting(readings: list[Reading], values: list[str], most_misses: int) -> Reading | None:
-    for reading in readings if values else ():
-        misses = 0
-        for value in values:
-            misses += not reading.fits(value)
-            if misses > most_misses:  # which the first values of most columns show
-                break
-        else:
-            return reading
-    return None
+    likely = [
+        reading
+        for reading in READINGS
+        if values and (is_cpu or not reading.is_cpu) and 2 * sum(map(reading.fits, some)) >= len(some)
+    ]
+    most_misses = int((1 - MIN_FITTING_SHARE) * len(values))
+    return next((each for each in likely if each.fits_all(values)), None) or next(
+        (each for each in likely if sum(not each.fits(value) for value in values) <= most_misses), None
+    )

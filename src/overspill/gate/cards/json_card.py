@@ -11,7 +11,7 @@ from overspill.gate.cards.outline import make_json_outline_card
 from overspill.gate.cards.sample import OutputSample, Read
 from overspill.gate.cards.table import make_table_card, read_json_tables
 from overspill.lexical.kinds.kind import Layout
-from overspill.reading.query.document import documents
+from overspill.reading.query.document import documents, open_raw
 from overspill.text.encoding import decode
 from overspill.text.lines import line_number
 
@@ -39,6 +39,8 @@ def make_json_card(read: Read, sample: OutputSample, layout: Layout) -> tuple[Ca
 def _describe(text: str, *, is_whole: bool) -> Card | None:
     try:
         found = documents(text)
+        if len(found) == 1:  # opened once, not by everyone who looks into it
+            found = [open_raw(found[0])]
         if tables := read_json_tables(find_json_tables(found), len(text)):
             return make_table_card(tables, is_whole=is_whole)
         return make_json_outline_card(found, is_whole=is_whole) if found else None

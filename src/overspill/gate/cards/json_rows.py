@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from math import isfinite
 from typing import Any, cast
 
@@ -16,7 +17,8 @@ _MIN_ROWS = 3
 _MIN_OBJECT_SHARE = 0.8
 _MAX_DEPTH = 3
 """How deep tables are looked for."""
-_MAX_MEMBERS = 100
+_TRIED_ROWS = 200
+_MAX_MEMBERS = 40
 """Members of one object in which tables are looked for."""
 _MAX_PATH_DEPTH = 3
 """How deep members of a row are columns of their own."""
@@ -27,6 +29,7 @@ def _read_float(digits: str) -> float | str:
 
 
 _DECODER = msgspec.json.Decoder(dict[str, Any], float_hook=_read_float)
+_ROWS_DECODER = msgspec.json.Decoder(list[dict[str, Any]], float_hook=_read_float)
 
 
 class JsonTable(Struct, frozen=True):
@@ -35,7 +38,9 @@ class JsonTable(Struct, frozen=True):
 
     @property
     def bytes(self) -> int:
-        return sum(len(memoryview(row)) for row in self.rows)
+        """About: from some of them."""
+        step = len(self.rows) // _TRIED_ROWS + 1
+        return step * sum(len(memoryview(row)) for row in self.rows[::step])
 
 
 def find_json_tables(found: Sequence[Value]) -> list[JsonTable]:
@@ -56,24 +61,53 @@ def _walk(value: Value, pointer: str, depth: int) -> Iterator[JsonTable]:
 
 
 def _are_rows(values: Sequence[Value]) -> bool:
-    objects = sum(isinstance(value, Raw) and bytes(memoryview(value)[:1]) == b"{" for value in values)
-    return objects >= max(_MIN_ROWS, _MIN_OBJECT_SHARE * len(values))
+    some = values[:: len(values) // _TRIED_ROWS + 1]
+    objects = sum(isinstance(value, Raw) and bytes(memoryview(value)[:1]) == b"{" for value in some)
+    return objects >= max(_MIN_ROWS, _MIN_OBJECT_SHARE * len(some))
 
 
 def read_row(row: Raw) -> dict[str, object]:
     """Its cells by path: `status.phase` for a member of an object inside the row."""
     try:
-        return dict(_flatten(_DECODER.decode(row), "", 0))
+        return _flatten(_DECODER.decode(row), "", 0, {})
     except (msgspec.DecodeError, RecursionError):
         return {}
 
 
-def _flatten(fields: dict[str, Any], above: str, depth: int) -> Iterator[tuple[str, object]]:
+def _flatten(fields: dict[str, Any], above: str, depth: int, cells: dict[str, object]) -> dict[str, object]:
     for key, value in fields.items():
         if isinstance(value, dict) and value and depth < _MAX_PATH_DEPTH:
-            yield from _flatten(cast("dict[str, Any]", value), f"{above}{key}.", depth + 1)
+            _flatten(cast("dict[str, Any]", value), f"{above}{key}.", depth + 1, cells)
         else:
-            yield above + key, cast(object, value)
+            cells[above + key] = value
+    return cells
+
+
+def read_cells(rows: Sequence[Raw], most: int) -> dict[str, list[object]] | None:
+    """The cells of all rows by path, as `read_row` has them. None if there are more than `most`, or a row is not read."""
+    try:
+        found = _ROWS_DECODER.decode(b"[" + b",".join(map(bytes, rows)) + b"]")
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    columns: dict[str, list[object]] = {}
+    return columns if _add_columns(found, "", 0, most, columns) else None
+
+
+def _add_columns(rows: list[dict[str, Any]], above: str, depth: int, most: int, columns: dict[str, list[object]]) -> bool:
+    keys = dict.fromkeys(chain.from_iterable(rows))
+    if len(keys) > most:
+        return False
+    for key in keys:
+        cells: list[Any] = [row.get(key) for row in rows]
+        if depth < _MAX_PATH_DEPTH and dict in set(map(type, cells)):
+            inner: list[dict[str, Any]] = [cell if isinstance(cell, dict) else {} for cell in cells]
+            if not _add_columns(inner, f"{above}{key}.", depth + 1, most, columns):
+                return False
+            cells = [None if isinstance(cell, dict) and cell else cell for cell in cells]
+            if cells.count(None) == len(cells):
+                continue
+        columns[above + key] = cells
+    return len(columns) <= most
 
 
 def mend_json(head: bytes) -> bytes:

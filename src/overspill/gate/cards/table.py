@@ -4,26 +4,38 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence, Sized
+from collections.abc import Sequence
+from itertools import accumulate, repeat
+from types import NoneType
+from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from overspill.gate.cards.card import Card, Section, indent, name
-from overspill.gate.cards.json_rows import JsonTable, read_row
-from overspill.gate.cards.sample import draw
+from overspill.gate.cards.columns import MAX_DISTINCT_SHARE, MAX_VALUES, describe_column, write_cell
+from overspill.gate.cards.json_rows import JsonTable, read_cells, read_row
+from overspill.gate.cards.sample import OutputSample, draw
 from overspill.lexical.cells import read_columns, read_rows
-from overspill.lexical.index import Index
+from overspill.lexical.index import Index, build
+from overspill.lexical.kinds.kind import Kind
 from overspill.lexical.outline import Table
 from overspill.lexical.render import render
 from overspill.tables.delimited import Delimited
 from overspill.tables.table import JsonRows
-from overspill.tables.types import Reading, find_reading, is_value
 from overspill.text.humanize import count_noun
 from overspill.wording.cards import NextStep
 
-_MAX_CELLS = 10_000
+_MAX_CELLS = 1_200
 """Cells that are read. Of a larger table, rows are drawn."""
+_MAX_JSON_CELLS = 6_000
+"""Of JSON, whose rows are parsed at once, all are read up to this."""
+_MAX_LINES = 250
+_HEAD_LINES, _TAIL_LINES = 20, 3
+"""Lines that the engine always reads: they may be above the header, or below the rows."""
+_MARKS = (b",", b"\t", b";", b"|")
+_BLANK_OR_RULE = re.compile(rb"\n[ \t\r|+=:-]*+(?=\n)")
+_ROW = re.compile(rb"(?:[^\"\n]++|\"[^\"]*+\")++(?:\n|\Z)|\n")
+"""A line of delimited rows, with the line ends that its quoted cells have."""
 _MIN_READ_ROWS = 10
 _MAX_COLUMNS = 200
 """Columns that are described."""
@@ -32,11 +44,6 @@ _MAX_EXAMPLES = 12
 _LAST_ROWS = 5
 _MAX_TABLES = 12
 """More tables are described by what contains them."""
-_MAX_VALUES = 4
-"""Values that are named for one column."""
-_MAX_DISTINCT_SHARE = 0.5
-"""With more different values, the most frequent ones say little."""
-_MEANINGS = {"seconds": "duration"}
 _MIN_TABLE_SHARE = 0.5
 """Of the output, for it to be described as tables."""
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w{0,29}", re.ASCII)
@@ -51,7 +58,7 @@ class ReadTable(Struct, frozen=True):
     """Its JSON pointer, if it is inside a document."""
     rows: int
     names: Sequence[str]
-    columns: Sequence[Sequence[object]]
+    columns: Sequence[Sequence[Any]]
     """The cells of each column that is described; None where a row has none."""
     examples: Sequence[str]
     read: int
@@ -63,19 +70,56 @@ class ReadTable(Struct, frozen=True):
     """What is above the header of an output that is one table, such as a title."""
 
 
+def read_line_table(sample: OutputSample, kind: Kind) -> ReadTable | None:
+    """The table that the output is, if it is one with a row on each line. The engine finds it in the first lines, the last, and
+    some drawn from all of them; the others are counted."""
+    data, is_delimited = sample.data.rstrip(b"\r\n"), kind.traits.layout == "rows"
+    lines = _ROW.findall(data) if is_delimited and b'"' in data else data.splitlines(keepends=True)
+    gaps = len(_BLANK_OR_RULE.findall(data, sum(map(len, lines[:_HEAD_LINES]))))
+    if gaps >= len(sample.windows) and not is_delimited:
+        return None
+    if gaps:
+        lines = [*lines[:_HEAD_LINES], *filter(bytes.strip, lines[_HEAD_LINES:])]
+    marks = (b"  ",) if kind.traits.layout == "aligned" else _MARKS
+    columns = max((sum(map(bool, line.split(mark))) for line in lines[:_HEAD_LINES] for mark in marks), default=1)
+    drawn = draw(0, len(lines), max(_MIN_READ_ROWS, min(_MAX_CELLS // max(1, columns), _MAX_LINES)))
+    inner = range(_HEAD_LINES, len(lines) - _TAIL_LINES)
+    numbers = sorted({*range(len(lines))[:_HEAD_LINES], *drawn, *range(len(lines))[-_TAIL_LINES:]})
+    index = build(b"".join(map(lines.__getitem__, numbers)), kind=kind)
+    if len(index.outline.tables) != 1 or not _are_most(index, index.outline.tables):
+        return None
+    (table,) = index.outline.tables
+    begun = {index.outline.starts[record]: record for record in range(table.first, table.last)}
+    places = accumulate((len(lines[number]) for number in numbers), initial=0)
+    records = {number: begun[place] for number, place in zip(numbers, places, strict=False) if place in begun}
+    is_barred = kind.traits.layout == "paragraphs"
+    if not all(number in records for number in drawn if number in inner) or (
+        is_barred and min(map(bytes.count, lines[_HEAD_LINES:-_TAIL_LINES], repeat(b"|")), default=2) < 2
+    ):
+        return None
+    read = [records[number] for number in drawn if number in records]
+    return _read_table(index, table, read, len(records) + len(lines) - len(numbers))
+
+
+def _are_most(index: Index, tables: Sequence[Table]) -> bool:
+    outline = index.outline
+    inside = sum(outline.ends[table.last - 1] - outline.starts[table.first] for table in tables)
+    return inside > _MIN_TABLE_SHARE * index.total_bytes and len(tables) <= _MAX_TABLES
+
+
 def read_engine_tables(index: Index) -> list[ReadTable]:
     """The tables that the engine found, if they are most of the output."""
-    outline = index.outline
-    tables = [table for table in outline.tables if not isinstance(table.rows, JsonRows)]
-    inside = sum(outline.ends[table.last - 1] - outline.starts[table.first] for table in tables)
-    if inside <= _MIN_TABLE_SHARE * index.total_bytes or len(tables) > _MAX_TABLES:
+    tables = [table for table in index.outline.tables if not isinstance(table.rows, JsonRows)]
+    if not _are_most(index, tables):
         return []
-    return [_read_table(index, table) for table in tables]
+    return [
+        _read_table(index, table, _draw_rows(table.first, table.last, len(read_columns(index, table))), table.last - table.first)
+        for table in tables
+    ]
 
 
-def _read_table(index: Index, table: Table) -> ReadTable:
+def _read_table(index: Index, table: Table, records: Sequence[int], rows: int) -> ReadTable:
     names = read_columns(index, table)
-    records = _draw_rows(table.first, table.last, len(names))
     columns: list[list[object]] = [[] for _ in names[:_MAX_COLUMNS]]
     uneven = 0
     for _, row in read_rows(index, table, records):
@@ -85,7 +129,7 @@ def _read_table(index: Index, table: Table) -> ReadTable:
     examples = _read_lines(index, range(table.first, min(table.last, table.first + _MAX_EXAMPLES)))
     has_title = isinstance(table.rows, Delimited) and index.outline.tables[0] == table
     above = _read_lines(index, range(table.first)) if has_title else []
-    return ReadTable("", table.last - table.first, names, columns, examples, len(records), uneven, above=above)
+    return ReadTable("", rows, names, columns, examples, len(records), uneven, above=above)
 
 
 def _read_lines(index: Index, records: range) -> list[str]:
@@ -101,14 +145,18 @@ def read_json_tables(tables: Sequence[JsonTable], total: int) -> list[ReadTable]
 
 
 def _read_json_table(table: JsonTable) -> ReadTable:
-    rows = [read_row(table.rows[number]) for number in _draw_rows(0, len(table.rows), len(read_row(table.rows[0])))]
-    first = [read_row(row) for row in table.rows[:_MAX_EXAMPLES]]
-    names = list(dict.fromkeys(key for row in (*first, *rows) for key in row))
-    columns = [[row.get(key) for row in rows] for key in names[:_MAX_COLUMNS]]
-    examples = [
-        " | ".join("" if (cell := row.get(key)) is None else _write(cell) for key in names[:_MAX_COLUMNS]) for row in first
-    ]
-    return ReadTable(table.pointer, len(table.rows), names, columns, examples, len(rows), is_json=True)
+    first, rows = [read_row(row) for row in table.rows[:_MAX_EXAMPLES]], list[dict[str, object]]()
+    is_small = len(table.rows) * len(first[0]) <= _MAX_JSON_CELLS
+    numbers = range(len(table.rows)) if is_small else _draw_rows(0, len(table.rows), len(first[0]))
+    cells = read_cells([table.rows[number] for number in numbers], _MAX_COLUMNS)
+    if cells is None:  # row by row
+        numbers = _draw_rows(0, len(table.rows), len(first[0]))
+        rows = [read_row(table.rows[number]) for number in numbers]
+    names = list(dict.fromkeys(key for row in (*first, *rows, cells or {}) for key in row))
+    described, none = names[:_MAX_COLUMNS], [None] * len(numbers)
+    columns = [[row.get(key) for row in rows] if cells is None else cells.get(key, none) for key in described]
+    examples = [" | ".join("" if (cell := row.get(key)) is None else write_cell(cell) for key in described) for row in first]
+    return ReadTable(table.pointer, len(table.rows), names, columns, examples, len(numbers), is_json=True)
 
 
 def _draw_rows(first: int, last: int, columns: int) -> Sequence[int]:
@@ -153,94 +201,18 @@ def _describe_table(table: ReadTable, rank: int, *, is_only: bool, is_whole: boo
     return [Section(f"{title}: {line}. Its rows", rows, table.rows if is_whole else 0, 3, rank=rank + 1)]
 
 
-def describe_column(column: str, cells: Sequence[object], *, is_all: bool, is_json: bool = False) -> str:
-    """`status text, ok 1,200, failed 30, 2 others; 3% missing`, or, if there are more cells, `status text, ok 96%, failed 2%,
-    2 others seen; 3% missing`."""
-    filled = [cell.strip() if isinstance(cell, str) else cell for cell in cells if not _is_missing(cell)]
-    texts = [cell for cell in filled if isinstance(cell, str)]
-    reading = find_reading(dict.fromkeys(texts), column) if len(texts) == len(filled) else None
-    if reading and reading.meaning != "boolean":
-        filled = [text for text in texts if is_value(text)]
-    missing = len(cells) - len(filled)
-    if not filled:
-        return f"{name(column)} empty" if is_all else f"{name(column)} empty wherever seen"
-    seen = 0 if is_all else len(cells)
-    described = _describe_read(filled, reading, seen, is_json=is_json) if reading else _describe_values(filled, seen)
-    words = f"{name(column)} {described}" + ("" if is_all else " seen")
-    return f"{words}; {_percent(missing, len(cells))} missing" if missing else words
-
-
-def _is_missing(cell: object) -> bool:
-    return cell is None or (isinstance(cell, str) and not cell.strip())
-
-
-def _percent(part: int, whole: int) -> str:
-    share = 100 * part / whole
-    return f"{share:.0f}%" if 1 <= share <= 99 else "under 1%" if share < 1 else "over 99%"
-
-
-def _describe_read(cells: Sequence[object], reading: Reading, seen: int, *, is_json: bool) -> str:
-    """`number 1 to 900, but "Total" once`."""
-    texts = [cell for cell in cells if isinstance(cell, str)]
-    counts = Counter(texts)
-    meaning = _MEANINGS.get(reading.meaning, reading.meaning)
-    if reading.meaning == "boolean" or len(counts) == 1:
-        return _describe_values(texts, seen, "text" if is_json else meaning)
-    fitting = [text for text in counts if reading.fits(text)]
-    kind = f"text, {meaning}s" if is_json and meaning == "number" else meaning
-    words = f"{kind} {name(min(fitting, key=reading.measure))} to {name(max(fitting, key=reading.measure))}"
-    if len(fitting) == len(counts):
-        return words
-    others = Counter({text: times for text, times in counts.items() if not reading.fits(text)})
-    (text, times), *rest = others.most_common()
-    more = f" and {count_noun(others.total() - times, 'other')}" if rest else ""
-    return f"{words}, but {name(text)} {'once' if times == 1 else f'{times:,} times'}{more}"
-
-
-def _describe_values(cells: Sequence[object], seen: int, kind: str = "") -> str:
-    """`seen`: of how many rows the cells are; 0 if of all that there are."""
-    kind = kind or _find_type(cells)
-    if kind in ("array", "object"):
-        sizes = [len(cell) for cell in cells if isinstance(cell, Sized)]
-        return f"{kind} of {min(sizes):,}" if min(sizes) == max(sizes) else f"{kind} of {min(sizes):,} to {max(sizes):,}"
-    texts = [_write(cell) for cell in cells]
-    counts = Counter(texts)
-    if len(counts) == 1:
-        return f"{kind}, {'only' if seen else 'always'} {name(texts[0])}"
-    if kind == "number":
-        return f"{kind} {name(min(texts, key=float))} to {name(max(texts, key=float))}"
-    if len(counts) > _MAX_DISTINCT_SHARE * len(texts):
-        return f"{kind}, all different" if not seen and len(counts) == len(texts) else f"{kind}, {len(counts):,} different"
-    most = counts.most_common(_MAX_VALUES)
-    named = [f"{name(value)} {_percent(times, seen) if seen else f'{times:,}'}" for value, times in most]
-    others = len(counts) - len(named)
-    return f"{kind}, {', '.join(named)}" + (f", {count_noun(others, 'other')}" if others else "")
-
-
-def _write(cell: object) -> str:
-    return cell if isinstance(cell, str) else msgspec.json.encode(cell).decode()
-
-
-def _find_type(cells: Sequence[object]) -> str:
-    kinds = {type(cell) for cell in cells}
-    if kinds == {bool}:
-        return "boolean"
-    if kinds <= {int, float}:
-        return "number"
-    if kinds == {list} or kinds == {dict}:
-        return "array" if list in kinds else "object"
-    return "text" if kinds == {str} else "mixed"
-
-
 def _suggest(table: ReadTable) -> list[NextStep]:
     """Filter by a value of a column that has few. Only plain names go into a call: they are from the output."""
     path = table.label.lstrip("/").replace("/", ".")
     is_plain = _PLAIN_POINTER.fullmatch(table.label) is not None
     for column, cells in zip(table.names, table.columns, strict=False):
-        counts = Counter(cell for cell in cells if type(cell) in (str, int) and not _is_missing(cell))
-        if not 1 < len(counts) <= _MAX_DISTINCT_SHARE * len(cells):
+        if not {*map(type, cells)} <= {str, int, NoneType}:
             continue
-        value = counts.most_common(_MAX_VALUES)[-1][0]
+        counts = Counter(cells)
+        del counts[None], counts[""]
+        if not 1 < len(counts) <= MAX_DISTINCT_SHARE * len(cells):
+            continue
+        value = counts.most_common(MAX_VALUES)[-1][0]
         spelt = f"'{value}'" if isinstance(value, str) else f"`{value}`"
         if not _IDENTIFIER.fullmatch(column) or not _PLAIN_VALUE.fullmatch(str(value)):
             continue

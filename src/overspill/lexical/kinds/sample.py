@@ -14,6 +14,7 @@ from overspill.text.encoding import decode
 
 _SAMPLE_BYTES = 48_000
 MAX_LINES = 800
+_MIN_LINES = 8
 _MAX_LINE_CHARS = 400
 """The rest of a line is ignored: a line that begins like a log entry is one."""
 _WORD = re.compile(r"[(“\"'*_`]{0,3}[A-Za-z][a-z]*[,.;:!?)”\"'*_`]{0,3}$")
@@ -46,6 +47,8 @@ class Sample:
     def whole_lines(self) -> list[str]:
         """Lines that are not blank."""
         most_bytes = _SAMPLE_BYTES * self._most_lines // MAX_LINES
+        if self.head.count(b"\n", 0, most_bytes) < _MIN_LINES:
+            most_bytes = _SAMPLE_BYTES
         lines = self._split_lines(self.head[:most_bytes])
         if self._end - self._start > 3 * most_bytes:
             lines += self._split_lines(self._read(self._start + (self._end - self._start) // 2, most_bytes))[1:-1]
@@ -73,7 +76,7 @@ class Sample:
     @cached_property
     def is_wordy(self) -> bool:
         tokens = [token for line in self.lines for token in line.split()]
-        return sum(_WORD.match(token) is not None for token in tokens) / max(1, len(tokens)) >= _MIN_PROSE_WORD_SHARE
+        return sum(map(bool, map(_WORD.match, tokens))) / max(1, len(tokens)) >= _MIN_PROSE_WORD_SHARE
 
     @cached_property
     def wrapped_share(self) -> float:
@@ -88,10 +91,10 @@ class Sample:
         )
         return min(openings.total(), _MAX_ALIKE * len(openings)) / max(1, len(self.lines))
 
-    def share(self, match: Callable[[str], object], lines: list[str] | None = None) -> float:
+    def share(self, match: Callable[[str], re.Match[str] | None], lines: list[str] | None = None) -> float:
         """The share of lines that match: of all, unless told of which."""
         among = self.lines if lines is None else lines
-        return sum(match(line) is not None for line in among) / max(1, len(among))
+        return sum(map(bool, map(match, among))) / max(1, len(among))
 
     def _read(self, start: int, most_bytes: int = _SAMPLE_BYTES) -> bytes:
         """Without the filler bytes of a reading."""
