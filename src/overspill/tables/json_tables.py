@@ -27,6 +27,8 @@ _MIN_SHARED_KEYS = 0.5
 _MIN_SHARED_KEYS_OF_LISTS = 0.75
 """More than of objects: the lists of an object may be tables of their own, which all have an id and a name."""
 _ROWS = re.compile(rb"\[\s*+(?:null\s*+,\s*+)*+\{")
+_MAY_HOLD_TABLES = re.compile(rb"\[\s*+(?:null\s*+,\s*+)*+\{|(?:\{[^{]*+){%d}|\"(?:\\[nrt]|\s)*+[\[{]|\\n|```" % (MIN_ROWS + 1))
+"""A list of objects, enough objects in an object, or a string that holds such."""
 BEFORE_VALUE = re.compile(rb"[\s,{]*+\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"\s*+:\s*+", re.DOTALL)
 
 Members = msgspec.json.Decoder(dict[str, Raw])
@@ -60,8 +62,10 @@ class JsonTable(Struct, frozen=True):
     def rows(self) -> Iterator[JsonRow]:
         if self.shape in ("list", "documents"):
             rows = self.documents or Elements.decode(self.raw)
-            yield from (JsonRow(f"{self.pointer}/{number}", row) for number, row in enumerate(rows))
-            return
+            return (JsonRow(f"{self.pointer}/{number}", row) for number, row in enumerate(rows))
+        return self._read_keyed()
+
+    def _read_keyed(self) -> Iterator[JsonRow]:
         for name, member in Members.decode(self.raw).items():
             where = f"{self.pointer}/{_escape(name)}"
             if self.shape == "members":
@@ -92,7 +96,8 @@ def _find(raw: memoryview, pointer: str, title: str, depth: int) -> Iterator[Jso
             yield JsonTable(raw, pointer, title, shape)
             return
         for name, member in members.items():
-            yield from _find(memoryview(member), f"{pointer}/{_escape(name)}", name, depth + 1)
+            if _MAY_HOLD_TABLES.search(memoryview(member)):
+                yield from _find(memoryview(member), f"{pointer}/{_escape(name)}", name, depth + 1)
     elif opening == b'"' and raw.nbytes > 1 and re.match(rb"\"(?:\\[nrt]|\s)*+(?:[\[{]|[^\n\"]{0,400}?(?:\\n|```))", raw[:999]):
         yield from _find_in_string(raw, pointer, title, depth)
 

@@ -28,7 +28,7 @@ _MARKDOWN_RULE = re.compile(r"\s*+\|?(?:\s*+:?-++:?\s*+\|)++")
 
 
 def _count_gaps(line: str) -> int:
-    return len(_GAPS.findall(line))
+    return len(_GAPS.findall(line)) if "  " in line or "\t" in line else 0
 
 
 def _show_tables(sample: Sample) -> bool:
