@@ -29,6 +29,7 @@ from overspill.retrieval.indexes import EngineIndexes
 from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.views import TextView
 from overspill.settings import Settings
+from overspill.sql.library import is_installed
 from overspill.text import tokens
 from overspill.text.encoding import encode
 from overspill.types import Decoding, Extraction, Kept
@@ -70,6 +71,7 @@ class Extractor:
         self._cache = Cache()
         self._indexes = EngineIndexes()
         self._has_counted = False
+        self._can_query = settings.preset == "overspill" and is_installed()
 
     async def extract(
         self, stored: StoredOutput, args_json: str, request: ExtractionRequest, progress: Progress | None = None
@@ -166,6 +168,7 @@ class Extractor:
     ) -> Selection:
         """Blocks. A vocabulary takes long to load, and a short answer fits whatever the vocabulary."""
         from overspill.lexical.select import select  # noqa: PLC0415  # see EngineIndexes
+        from overspill.lexical.totals import suggest_sql  # noqa: PLC0415
 
         def ask(count: Callable[[str], int]) -> Selection:
             def measure(text: str) -> int:
@@ -173,7 +176,10 @@ class Extractor:
                 by_bytes = -(-len(encode(text)) * max_tokens // max_bytes) if max_bytes else 0
                 return max(count(text), by_bytes)
 
-            return select(index, query, max_tokens=max_tokens, count_tokens=measure, work=work)
+            found = select(index, query, max_tokens=max_tokens, count_tokens=measure, work=work)
+            statement = suggest_sql(index, query) if self._can_query and work is None and not index.is_partial else ""
+            longer = f"{found.text} {wording.over_all_rows(statement)}"
+            return replace(found, text=longer) if statement and found.excerpts and measure(longer) <= max_tokens else found
 
         index, model = self._indexes.get(document.sha256, document.reader, work), self._settings.model
         if work is None and not self._has_counted and index.total_bytes <= _MAX_BYTES_ASKED_TWICE:

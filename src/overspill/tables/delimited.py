@@ -48,12 +48,12 @@ class Delimited(RowFormat, frozen=True):
 
 
 @cache
-def _cell_pattern(mark: str) -> re.Pattern[str]:
+def compile_cell(mark: str) -> re.Pattern[str]:
     return re.compile(rf'(?:"([^"]*+(?:""[^"]*+)*+)")?([^{re.escape(mark)}]*+){re.escape(mark)}')
 
 
 @cache
-def _row_pattern(mark: str) -> re.Pattern[bytes]:
+def compile_row(mark: str) -> re.Pattern[bytes]:
     """Quotation marks enclose a cell only if they begin it, and if it ends: in `12" disk` they mean inches."""
     rest = rb"[^%b\r\n]*+" % re.escape(mark.encode())
     cell = rb'(?:"[^"]*+(?:""[^"]*+)*+"%b|%b)' % (rest, rest)
@@ -64,7 +64,7 @@ def split_row(row: str, mark: str) -> list[str]:
     """Not with Python's parser of CSV, whose limit of a cell's length is one for the whole program."""
     if '"' not in row:
         return row.split(mark)
-    return [quoted.replace('""', '"') + rest for quoted, rest in _cell_pattern(mark).findall(row + mark)]
+    return [quoted.replace('""', '"') + rest for quoted, rest in compile_cell(mark).findall(row + mark)]
 
 
 def iterate_rows(
@@ -81,7 +81,7 @@ def iterate_rows(
 
 
 def _find_rows(text: Text, mark: str, start: int, end: int) -> Iterator[Span]:
-    match = _row_pattern(mark).match
+    match = compile_row(mark).match
     while start < end and (found := match(text, start, end)):
         yield found.span()
         start = found.end()

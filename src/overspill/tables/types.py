@@ -56,6 +56,7 @@ SECONDS = {
     "µs": 1e-6,
     "ns": 1e-9,
 }
+_ZONE = re.compile("(?:Z| ?UTC|\\s?[+-][0-9:]{2,5})$")
 _PART = re.compile("([0-9]+(?:[.][0-9]+)?)\\s?(ms|us|µs|ns|[ywdhms])")
 _SIZE = re.compile("(-?[0-9]+(?:[.][0-9]+)?)\\s?([a-zA-Z]*)")
 BYTES = {
@@ -68,9 +69,9 @@ BYTES = {
 
 def _read_time(text: str) -> float:
     """Seconds since 1970. Without an offset, it counts as UTC."""
-    found = re.fullmatch(f"({_ISO})({_OFFSET})?", text.replace(",", "."))
-    head, offset = (found[1], (found[4] or "").strip()) if found else (text, "")
-    stamp = head.replace(" ", "T")[:26] + ("+00:00" if offset in ("", "Z", "UTC") else offset)
+    offset = found[0] if (found := _ZONE.search(text, len("2024-01-05 10:00"))) else ""
+    stamp = text.removesuffix(offset).replace(",", ".").replace(" ", "T")[:26]
+    stamp += "+00:00" if offset.strip() in ("", "Z", "UTC") else offset.strip()
     moment = datetime.fromisoformat(stamp)
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
@@ -111,7 +112,7 @@ class Reading(Struct, frozen=True):
     """Whether it is for columns about processors alone: elsewhere `12m` are minutes."""
 
     def fits(self, text: str) -> bool:
-        if len(text) > _MAX_CHARS or not _compile(self.pattern).fullmatch(text):
+        if len(text) > _MAX_CHARS or not compile_reading(self.pattern).fullmatch(text):
             return False
         try:
             self.measure(text)
@@ -121,7 +122,7 @@ class Reading(Struct, frozen=True):
 
 
 @cache
-def _compile(pattern: str) -> re.Pattern[str]:
+def compile_reading(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.ASCII)
 
 

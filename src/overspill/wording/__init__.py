@@ -59,6 +59,7 @@ from overspill.wording.retrieval import (
     lost_bytes,
     no_table,
     not_ready,
+    over_all_rows,
     partial,
     place,
     retrieval_failure,

@@ -156,6 +156,10 @@ def sql_rows(total: int, shown: int, stored: int, name: str) -> str:
     return f"[{counted}, of which the first {shown:,} are shown.{where}]"
 
 
+def over_all_rows(statement: str) -> str:
+    return f"(SQL over all rows: {statement})"
+
+
 def sql_columns(total: int, shown: int) -> str:
     return f"[{count_noun(total, 'column')}, of which the first {shown:,} are named.]"
 

@@ -124,7 +124,6 @@ class _Joins:
                 self.passed += rows
             self.wanted += sorted(rows, key=lambda record: -self.ranking.scores.get(record, 0.0))
             self.passed += follow_references(index, relations, steps, goal, rows, 1)
-            self.passed += self._follow_links(goal, rows)
         if len(relations) > 1:
             self.passed += related
         self.passed += follow_references(index, relations, steps, start, [anchor.record], 1 if goals else _FAR_REFERENCES)
@@ -142,20 +141,6 @@ class _Joins:
                 found += best
                 others += follow_references(self.index, self.relations, self.known, step.target, best, 1)
         return [*found, *(record for record in others if record != anchor.record)]
-
-    def _follow_links(self, goal: int, rows: list[int]) -> list[int]:
-        """What narrow tables link these rows to, if the question names a column of it: the address where a crime happened."""
-        found: list[int] = []
-        for there in self.known:
-            if there.source != goal or there.is_reference or len(self.relations[there.target].columns) > MAX_LINK_COLUMNS:
-                continue
-            between = list[int]()
-            for on in self.known:
-                is_on = on.is_reference and on.source == there.target and on.column != there.other_column
-                if is_on and find_column(self.relations[on.target].columns, self.words) is not None:
-                    between = between or follow(self.index, self.relations, there, rows)
-                    found += follow(self.index, self.relations, on, between)
-        return found
 
     def _follow_chain(self, start: int, anchor: Row) -> list[int]:
         """ "The mother of the father of X": what the last of these columns refers to, and so on to the first."""

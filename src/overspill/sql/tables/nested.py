@@ -141,7 +141,7 @@ def _read_at_once(file: Path, text: Text, how: str, table: JsonTable, otherwise:
                 rows, columns = _count(row.raw for row in (_lines(text) if how == _LINES else table.rows()))
                 if columns > count_room(rows, len(text)) or _has_long(_LONG_NUMBER, text):
                     return None
-            except (msgspec.DecodeError, RecursionError, KeyError, duckdb.Error):
+            except (msgspec.DecodeError, RecursionError, KeyError, ValueError, duckdb.Error):  # or names with line ends
                 return None
     columns = ", ".join(f"{quote(name)}: {quote(kind)}" for name, (_, kind) in types.items())
     if "rowid" in map(str.lower, types):  # which is how rows are numbered
