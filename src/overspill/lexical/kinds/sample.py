@@ -44,6 +44,16 @@ class Sample:
     def head(self) -> bytes:
         return self._read(self.start)
 
+    @cached_property
+    def beginning(self) -> bytes:
+        """All of the head, or, where fewer lines are asked for, less of it."""
+        return self.head[: self._most_bytes]
+
+    @cached_property
+    def _most_bytes(self) -> int:
+        most_bytes = _SAMPLE_BYTES * self._most_lines // MAX_LINES
+        return _SAMPLE_BYTES if self.head.count(b"\n", 0, most_bytes) < _MIN_LINES else most_bytes
+
     @property
     def ending(self) -> bytes:
         return self._read(max(self.start, self.end - _ENDING_BYTES))
@@ -51,12 +61,9 @@ class Sample:
     @cached_property
     def whole_lines(self) -> list[str]:
         """Lines that are not blank."""
-        most_bytes = _SAMPLE_BYTES * self._most_lines // MAX_LINES
-        if self.head.count(b"\n", 0, most_bytes) < _MIN_LINES:
-            most_bytes = _SAMPLE_BYTES
-        lines = self._split_lines(self.head[:most_bytes])
-        if self.end - self.start > 3 * most_bytes:
-            lines += self._split_lines(self._read(self.start + (self.end - self.start) // 2, most_bytes))[1:-1]
+        lines = self._split_lines(self.beginning)
+        if self.end - self.start > 3 * self._most_bytes:
+            lines += self._split_lines(self._read(self.start + (self.end - self.start) // 2, self._most_bytes))[1:-1]
         return lines
 
     @cached_property
