@@ -18,7 +18,7 @@ from overspill.lexical.pieces import search_pieces
 from overspill.lexical.reading import find_red
 from overspill.lexical.weights import WEIGHTS
 from overspill.tables.table import Span, Text
-from overspill.text.patterns import Pattern, compile_pattern
+from overspill.text.patterns import Pattern, compile_pattern, find_spans
 
 _CAUSE_REACH_BYTES = 8_000
 """How far before a sign of giving up to look for its cause."""
@@ -78,6 +78,7 @@ _VERDICT = (
 
 
 _words, _gave_up, _message, _level, _verdict = map(compile_pattern, (_WORDS, _GAVE_UP, _MESSAGE, _LEVEL, _VERDICT))
+_report = compile_pattern(b"(?:%b)|(?:%b)|(?:%b)" % (_GAVE_UP, _MESSAGE, _VERDICT))
 
 
 class Read(Protocol):
@@ -167,6 +168,15 @@ def find_giving_up(data: bytes) -> int:
     """Where the text first says that a program gave up; -1 if it never does."""
     found = next(iter(_gave_up.finditer(data)), None)
     return found.start() if found else -1
+
+
+def find_reports(data: bytes) -> Iterator[int]:
+    """Where a program says outright that something failed."""
+    return (end - 1 for _, end in find_spans(_report, data, 0, len(data)))
+
+
+def names_failure(data: bytes) -> bool:
+    return _words.search(data) is not None
 
 
 def list_backwards(last: int) -> list[int]:

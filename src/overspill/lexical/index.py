@@ -13,7 +13,7 @@ from typing import TypeVar, cast
 from overspill.lexical.cutting import COLOUR_START, cut_whole
 from overspill.lexical.failures import Signs, find_sign_places, read_signs
 from overspill.lexical.kinds import recognise
-from overspill.lexical.kinds.kind import Traits
+from overspill.lexical.kinds.kind import Kind, Traits
 from overspill.lexical.locate import BLOCK_BYTES, Places, locate
 from overspill.lexical.outline import Outline, Source, Table
 from overspill.lexical.parts import PART_BYTES, Parts
@@ -42,10 +42,10 @@ _COLOURED_MEMORY_PER_BYTE = 5
 class _Output:
     """What is known of a stored output, whatever is asked about it."""
 
-    def __init__(self, source: Source, max_memory: int) -> None:
+    def __init__(self, source: Source, max_memory: int, kind: Kind | None) -> None:
         self.source = source
         self.total_bytes = len(source)
-        self.kind = recognise(source, 0, self.total_bytes)
+        self.kind = kind or recognise(source, 0, self.total_bytes)
         coloured = source.find(COLOUR_START, 0, _HEAD_BYTES) >= 0
         cost = max(self.kind.traits.memory_per_byte, _COLOURED_MEMORY_PER_BYTE if coloured else 1)
         self.max_cut_bytes = max_memory // cost
@@ -199,12 +199,12 @@ class _PartialIndex(Index):
         return self._output.samples
 
 
-def build(data: bytes | memoryview | mmap, *, max_memory: int = MAX_MEMORY) -> Index:
-    """Indexes `data`, which must not change while the index is in use. An `mmap` is never copied whole."""
+def build(data: bytes | memoryview | mmap, *, max_memory: int = MAX_MEMORY, kind: Kind | None = None) -> Index:
+    """Indexes `data`, which must not change while the index is in use. An `mmap` is never copied whole. `kind`: if known."""
     if isinstance(data, memoryview):
         whole = data.obj
         data = whole if isinstance(whole, bytes | mmap) and len(whole) == data.nbytes else bytes(data)
-    return Index(_Output(data, max_memory))
+    return Index(_Output(data, max_memory, kind))
 
 
 def _choose_parts(parts: Parts, places: Iterable[int]) -> set[int]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from overspill.tables.delimited import NUMBER
 from overspill.tables.names import make_unique
@@ -190,18 +191,8 @@ def _begins_column(before: _Votes, vote: _Votes) -> bool:
 def _find_gaps(spans: Sequence[Span], rows: Sequence[Sequence[Span]]) -> tuple[int, ...]:
     """Between two names, the position that is blank in most rows."""
     size = spans[-1][1] + 1
-    changes = [0] * (size + 1)
-    starts, ends = [0] * (size + 1), [0] * (size + 1)
-    for row in rows:
-        for start, end in row:
-            changes[min(start, size)] += 1
-            changes[min(end, size)] -= 1
-            starts[min(start, size)] += 1
-            ends[min(end, size)] += 1
-    used, filled = list[int](), 0
-    for change in changes:
-        filled += change
-        used.append(filled)
+    starts, ends = (Counter(word[side] for row in rows for word in row) for side in (0, 1))
+    used = list(accumulate(starts[position] - ends[position] for position in range(size)))
     gaps: list[int] = []
     for (_, end), (start, until) in pairwise(spans):
         between = range(end, start) or range(max(0, end - 1), end + 1)

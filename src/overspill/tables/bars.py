@@ -116,10 +116,9 @@ def _read_rows(text: Text, start: int, end: int, found: FoundTable) -> int:
             continue
         if _BAR.search(line) is None:
             break
-        cells = rows.split(line)
-        if "·" in cells and set(cells) <= {"·", ""}:
+        if "·" in line and {"·"} <= {*rows.split(line)} <= {"·", ""}:
             continue  # for rows that the output does not show
-        if goes_on or (rules and not below_rule and not cells[0]):
+        if goes_on or (rules and not below_rule and not rows.split(line)[0]):
             found.ends[-1] = span[1]
         else:
             found.starts.append(span[0])

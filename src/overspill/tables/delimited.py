@@ -16,6 +16,7 @@ from overspill.tables.names import make_unique
 from overspill.tables.table import RowFormat, Span, Text
 from overspill.text import pieces
 from overspill.text.encoding import decode
+from overspill.text.lines import FILLERS, iterate_lines
 
 _MARKS = ",\t;|"
 _SAMPLE_BYTES = 48_000
@@ -35,6 +36,7 @@ _PERIOD = re.compile(r"\s*+(?:(?:1[89]|2[01])\d\d(?:-\d\d){0,2}|\d\d?/\d\d?/(?:\
 _NO_VALUE = re.compile(r"\W*+(?:n/?a|nan|nil|none|null|unknown)?\W*+$", re.IGNORECASE)
 _TOTAL = re.compile(r"\W*+(?:grand |sub-?)?(?:totals?|sums?|summe|gesamt|insgesamt)\b", re.IGNORECASE)
 _LINE_END = re.compile(rb"\r\n?|\n")
+_BLANK_START = re.compile(rb"\n[ \t\r\n\v\f%b]" % FILLERS)
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -71,9 +73,10 @@ def iterate_rows(
     """All rows but blank ones, with their line ends. `omit` are bytes that mean nothing in this text."""
     blank = b" \r\n\v\f" + omit + (b"" if mark == "\t" else b"\t")
     has_quotes = pieces.find(text, b'"', start, end) >= 0 if has_quotes is None else has_quotes
-    find = (
-        _find_rows(text, mark, start, end) if has_quotes or has_lone_returns(text, start, end) else _find_lines(text, start, end)
-    )
+    has_other_ends = has_quotes or has_lone_returns(text, start, end)
+    find = _find_rows(text, mark, start, end) if has_other_ends else iterate_lines(text, start, end)
+    if end - start <= pieces.PIECE_BYTES and not has_other_ends and not _BLANK_START.search(b"\n" + text[start:end]):
+        return find
     return ((start, stop) for start, stop in find if text[start] not in blank or text[start:stop].strip(blank))
 
 
@@ -82,13 +85,6 @@ def _find_rows(text: Text, mark: str, start: int, end: int) -> Iterator[Span]:
     while start < end and (found := match(text, start, end)):
         yield found.span()
         start = found.end()
-
-
-def _find_lines(text: Text, start: int, end: int) -> Iterator[Span]:
-    while start < end:
-        stop = pieces.find(text, b"\n", start, end) + 1 or end
-        yield start, stop
-        start = stop
 
 
 def has_lone_returns(text: Text, start: int, end: int) -> bool:
@@ -119,7 +115,7 @@ def find_heading(text: Text, start: int = 0, end: int | None = None, min_rows: i
     end = len(text) if end is None else end
     start += 3 if text[start : start + 3] == _BOM else 0
     sample, best = _take_sample(text, start, end), None
-    for mark in _MARKS:
+    for mark in filter(decode(sample).__contains__, _MARKS):
         rows = _read_rows(sample, mark, omit)[: -1 if len(sample) < end - start else None]
         header = _find_header([row.cells for row in rows], mark, min_rows)
         if header and (best is None or len(header.names) > len(best.format.names)):
@@ -231,7 +227,7 @@ def _is_above(row: list[str], below: list[str], width: int) -> bool:
 def _count_header_rows(rows: list[list[str]], width: int) -> int:
     """Words above columns of numbers are names, and so are years above columns of something else."""
     body = [row for row in rows[_MAX_HEADER_ROWS:] or rows[1:] if len(row) == width]
-    numbers = [column for column in range(width) if _are_mostly(NUMBER, (row[column] for row in body))]
+    numbers = [column for column in range(width) if _are_mostly(NUMBER, [row[column] for row in body])]
     for count in range(min(_MAX_HEADER_ROWS, len(rows) - 1), 1, -1):
         upper, lowest = rows[: count - 1], rows[count - 1]
         named = len(lowest) == width and sum(not _NO_VALUE.match(lowest[column]) for column in numbers)
@@ -252,9 +248,11 @@ def _are_names(row: list[str], body: Sequence[list[str]]) -> bool:
     return all(is_name(column, cell) for column, cell in enumerate(row))
 
 
-def _are_mostly(pattern: re.Pattern[str], cells: Iterator[str] | list[str]) -> bool:
-    filled = [cell for cell in cells if not _NO_VALUE.match(cell)]
-    return bool(filled) and sum(pattern.match(cell) is not None for cell in filled) >= _MIN_ALIKE * len(filled)
+def _are_mostly(pattern: re.Pattern[str], cells: list[str]) -> bool:
+    """Of those that have a value."""
+    others = [cell for cell in cells if not pattern.match(cell)]
+    filled = len(cells) - sum(map(bool, map(_NO_VALUE.match, others)))
+    return filled > 0 and len(cells) - len(others) >= _MIN_ALIKE * filled
 
 
 def _spread(row: list[str]) -> list[str]:

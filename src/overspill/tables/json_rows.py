@@ -42,8 +42,10 @@ def read_cells(row: msgspec.Raw | bytes | memoryview, key: str = "", *, merges_l
             value = _DECODER.decode(convert_literal(bytes(row)))
         except UNREADABLE:
             return {}
-    fields = cast("dict[str, Any]", value) if isinstance(value, dict) else {VALUE: value}
-    return ({KEY: key} if key else {}) | dict(_flatten(fields, "", 0, merges_lists))
+    fields: dict[str, Any] = cast("dict[str, Any]", value) if isinstance(value, dict) else {VALUE: value}
+    is_flat = not merges_lists and dict not in map(type, fields.values())
+    cells: dict[str, object] = fields if is_flat else dict(_flatten(fields, "", 0, merges_lists))
+    return {KEY: key, **cells} if key else cells
 
 
 def split_member(raw: bytes) -> tuple[str, bytes]:

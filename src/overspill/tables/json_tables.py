@@ -27,6 +27,8 @@ _MIN_SHARED_KEYS = 0.5
 _MIN_SHARED_KEYS_OF_LISTS = 0.75
 """More than of objects: the lists of an object may be tables of their own, which all have an id and a name."""
 _ROWS = re.compile(rb"\[\s*+(?:null\s*+,\s*+)*+\{")
+_ROWS_INSIDE = re.compile(rb"\[(?:\s|\\++[nrt])*+(?:null(?:\s|\\++[nrt])*+,(?:\s|\\++[nrt])*+)*+\{")
+"""The same anywhere, also in a string."""
 BEFORE_VALUE = re.compile(rb"[\s,{]*+\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"\s*+:\s*+", re.DOTALL)
 
 Members = msgspec.json.Decoder(dict[str, Raw])
@@ -60,8 +62,10 @@ class JsonTable(Struct, frozen=True):
     def rows(self) -> Iterator[JsonRow]:
         if self.shape in ("list", "documents"):
             rows = self.documents or Elements.decode(self.raw)
-            yield from (JsonRow(f"{self.pointer}/{number}", row) for number, row in enumerate(rows))
-            return
+            return (JsonRow(f"{self.pointer}/{number}", row) for number, row in enumerate(rows))
+        return self._read_keyed()
+
+    def _read_keyed(self) -> Iterator[JsonRow]:
         for name, member in Members.decode(self.raw).items():
             where = f"{self.pointer}/{_escape(name)}"
             if self.shape == "members":
@@ -92,9 +96,15 @@ def _find(raw: memoryview, pointer: str, title: str, depth: int) -> Iterator[Jso
             yield JsonTable(raw, pointer, title, shape)
             return
         for name, member in members.items():
-            yield from _find(memoryview(member), f"{pointer}/{_escape(name)}", name, depth + 1)
+            if _may_hold_tables(bytes(member)):
+                yield from _find(memoryview(member), f"{pointer}/{_escape(name)}", name, depth + 1)
     elif opening == b'"' and raw.nbytes > 1 and re.match(rb"\"(?:\\[nrt]|\s)*+(?:[\[{]|[^\n\"]{0,400}?(?:\\n|```))", raw[:999]):
         yield from _find_in_string(raw, pointer, title, depth)
+
+
+def _may_hold_tables(raw: bytes) -> bool:
+    """Not if it has no list of objects, and too few objects to be rows themselves."""
+    return raw.count(b"{") > MIN_ROWS or _ROWS_INSIDE.search(raw) is not None
 
 
 def _find_in_string(raw: memoryview, pointer: str, title: str, depth: int) -> Iterator[JsonTable]:
@@ -158,14 +168,14 @@ def _read_keys(value: Json) -> AbstractSet[str]:
 
 def _has_repeated_keys(raw: memoryview, members: dict[str, Raw]) -> bool:
     """Otherwise the values follow each other, with nothing but keys and blanks between them, up to the end."""
-    position = 0
-    for value in members.values():
-        found = BEFORE_VALUE.match(raw, position)
+    text, position = bytes(raw), 0
+    for value in map(bytes, members.values()):
+        found = BEFORE_VALUE.match(text, position)
         start = found.end() if found else position
-        position = start + memoryview(value).nbytes
-        if raw[start:position] != memoryview(value):
+        position = start + len(value)
+        if not text.startswith(value, start):
             return True
-    return bytes(raw[position:]).strip(b" \t\r\n{") != b"}"
+    return text[position:].strip(b" \t\r\n{") != b"}"
 
 
 def _make_unique(pairs: list[tuple[str, object]]) -> dict[str, object]:

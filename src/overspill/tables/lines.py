@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct, field
@@ -25,6 +26,7 @@ _MAX_TITLE_CHARS = 120
 _APART = re.compile(r"\S(?: {2,}|\t+)(?=\S)")
 _NUMBERED = re.compile(r"(?<!\S)[-+]?\d")
 _FOOTER = re.compile(rb"\s*+\(?\d[\d,]{0,20} rows?\b[^\n]{0,60}\s*+$")
+_MAY_BE_DRAWN = re.compile(rb"\n[-=+ ]")
 _DRAWN = b" \t\r\n+=-|:"
 _HEAD_BYTES = 64
 _MAX_TABLES_IN_BLOCK = 20
@@ -130,6 +132,12 @@ def _make(block: _Block, rows: RowFormat, first: int, header: int, begin: int, t
     found = FoundTable(rows, named, title, above)
     while end > begin and _FOOTER.match(block.text, block.starts[end - 1], block.ends[end - 1]):
         end -= 1
+    if begin >= end:
+        return None
+    top, bottom = block.starts[begin], block.ends[end - 1]
+    if top and not _MAY_BE_DRAWN.search(block.text, top - 1, bottom) and (not again or block.text.find(again, top, bottom) < 0):
+        found.starts, found.ends = block.starts[begin:end], block.ends[begin:end]
+        return found
     head = again[:_HEAD_BYTES]
     for start, stop in zip(block.starts[begin:end], block.ends[begin:end], strict=True):
         line = bytes(block.text[start : start + len(head) + _HEAD_BYTES])
@@ -165,9 +173,10 @@ def _is_title(line: str) -> bool:
 def _find_next_header(block: _Block, header: str, begin: int) -> int:
     """Where a line begins like the header, but names other columns."""
     first = header.split(None, 1)[0]
-    raw = first.encode()
-    for number in range(begin, len(block)):
-        start = block.starts[number]
+    raw, at = first.encode(), block.starts[begin] if begin < len(block) else block.ends[-1]
+    while (at := block.text.find(raw, at, block.ends[-1])) >= 0:
+        number = bisect_right(block.starts, at) - 1
+        start, at = block.starts[number], block.ends[number]
         if bytes(block.text[start : start + len(raw) + _HEAD_BYTES]).lstrip().startswith(raw):
             line = block.read(number)
             words = line.split()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from itertools import accumulate, chain, pairwise
 from mmap import mmap
 
 from overspill.text import pieces
@@ -12,14 +14,26 @@ FILLERS = bytes((0xFF, 0xFE, 0xC0, 0xC1, *range(0xF5, 0xFE)))
 _SAMPLE_BYTES = 4096
 _SHORT_LINE_BYTES = 32
 _BLANK = b" \t\r\n\f\v" + FILLERS
+_LINE = re.compile(rb"[^\n]*+\n|[^\n]++\Z")
+_MIN_SPLIT_BYTES, _MAX_SPLIT_BYTES = 1 << 9, 1 << 16
+"""Split into lines at once: little at first, because some want only the next few lines."""
 
 
 def iterate_lines(text: bytes | bytearray | mmap, start: int, end: int) -> Iterator[tuple[int, int]]:
     """The (start, end) of every line that LF ends, including its line end."""
+    return chain.from_iterable(_split_lines(text, start, end))
+
+
+def _split_lines(text: bytes | bytearray | mmap, start: int, end: int) -> Iterator[Iterator[tuple[int, int]]]:
+    size = _MIN_SPLIT_BYTES
     while start < end:
-        following = text.find(b"\n", start, stop := min(start + pieces.PIECE_BYTES, end)) + 1 or end_long_line(text, stop, end)
-        yield start, following
-        start = following
+        stop = end if start + size >= end else text.rfind(b"\n", start, start + size) + 1
+        if stop:
+            yield pairwise(accumulate(map(len, _LINE.findall(text, start, stop)), initial=start))
+        else:
+            stop = end_long_line(text, start + size, end)
+            yield iter(((start, stop),))
+        start, size = stop, min(2 * size, _MAX_SPLIT_BYTES)
 
 
 def end_long_line(text: bytes | bytearray | mmap, start: int, end: int) -> int:

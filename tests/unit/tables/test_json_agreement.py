@@ -111,3 +111,20 @@ def test_every_row_says_where_it_is(name: str):
         found = read_row(BytesReader(text.encode()), where)
         own = {key: value for key, value in row.items() if key != "_key"}
         assert (eval(found.text) if name == "Python" else json.loads(found.text)) == own  # noqa: S307
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        [{"id": number} for number in range(4)],
+        [None, {"id": 1}, {"id": 2}, {"id": 3}],
+        {key: {"id": number} for number, key in enumerate("abc")},
+        {"deep": {"deeper": [{"id": 1}, {"id": 2}, {"id": 3}]}},
+        json.dumps([{"id": number} for number in range(4)], indent=2),
+        str([{"id": number} for number in range(4)]),
+    ],
+)
+def test_a_table_is_found_in_whatever_member_holds_it(member: object):
+    held = hold_json(json.dumps({"page": 1, "said": "no {table} [here]", "data": member}).encode())
+    (table,) = find_json_tables(held.documents)
+    assert table.pointer.startswith("/data")

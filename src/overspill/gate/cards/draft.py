@@ -46,9 +46,15 @@ class CardRoom:
         self.tokens = min(most, max_bytes)
         self.chars = min(max_bytes, most * CHARS_PER_TOKEN if self._max_chars is None else self._max_chars)
         """About how many characters fit: exactly, where they are limited."""
+        self._counted: dict[str, int] = {}
 
     def count(self, text: str) -> int:
-        """How much of the room some text takes, by the limit that it uses most of."""
+        """How much of the room some text takes, by the limit that it uses most of. Smaller cards have the same parts."""
+        if text not in self._counted:
+            self._counted[text] = self._count(text)
+        return self._counted[text]
+
+    def _count(self, text: str) -> int:
         used = [self._scale(len(encoding.encode(text)), self._max_bytes)]
         if self._max_chars is not None:
             used.append(self._scale(len(text), self._max_chars))

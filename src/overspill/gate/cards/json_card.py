@@ -11,6 +11,7 @@ from overspill.gate.cards.sample import OutputSample, Read
 from overspill.gate.cards.table import make_table_card, read_json_tables
 from overspill.lexical.kinds.kind import Layout
 from overspill.lexical.records.tree import json_tree
+from overspill.reading.query.document import open_raw
 from overspill.tables.json_rows import UNREADABLE
 from overspill.tables.json_text import HeldJson, hold_json
 from overspill.tables.literals import is_literal, mask_literal
@@ -41,7 +42,9 @@ def _describe(data: bytes, *, is_whole: bool) -> Card | None:
         if tables := read_json_tables(held, len(data)):
             card = make_table_card(tables, is_whole=is_whole)
         else:
-            card = make_json_outline_card([Raw(document) for document in held.documents], is_whole=is_whole)
+            found = [Raw(document) for document in held.documents]
+            # Opened once, not by everyone who looks into it.
+            card = make_json_outline_card([open_raw(found[0])] if len(found) == 1 else found, is_whole=is_whole)
     except (BadRequest, *UNREADABLE):
         return None
     return Card([*card.sections, *_show_around(data, held)], card.steps) if card else None

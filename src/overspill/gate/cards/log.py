@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-
-from msgspec import Struct
+from functools import cache
 
 from overspill.gate.cards.card import MAX_LINE_CHARS, Card, Count, Section, indent
-from overspill.gate.cards.sample import OutputSample, draw
-from overspill.lexical.index import Index
+from overspill.gate.cards.log_lines import AROUND_BYTES, LEVEL, LEVEL_CHARS, SEVERE, LineGroup, Log, LogLines
+from overspill.gate.cards.sample import OutputSample
+from overspill.lexical.failures import names_failure
+from overspill.lexical.index import Index, build
+from overspill.lexical.kinds.kind import Kind
 from overspill.lexical.render import render
 from overspill.text.encoding import decode
 from overspill.text.humanize import ELLIPSIS, count_noun
@@ -25,21 +27,6 @@ _SUMMARY = compile_pattern(
 """How build tools and test runners sum up."""
 _SUMMARY_BYTES = 16 << 10
 """Of the end of a log, where a summary is looked for."""
-_LEVEL = re.compile(
-    r"\b(TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL|SEVERE)\b"
-    r"|(?:\blevel\"?[=:] ?\"?|[\[<])(trace|debug|info|notice|warn(?:ing)?|error|fatal|critical|crit|alert|emerg)\b"
-)
-_LEVEL_CHARS = 160
-"""Of the beginning of an event, where its level is."""
-_SEVERE = ("ERROR", "FATAL", "CRITICAL", "SEVERE", "CRIT", "ALERT", "EMERG")
-_STAMP = re.compile(
-    r"\d{4}[-/.]\d\d[-/.]\d\d[T _]?\d\d:\d\d(?::\d\d)?|\d\d[-/.]\w{2,3}[-/.]\d{2,4}[: ]\d\d:\d\d:\d\d"
-    r"|[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d|\b\d\d:\d\d:\d\d\b"
-)
-_STAMP_CHARS = 100
-_MIN_SHARE = 0.5
-"""Of the events that have a time, or a level: with fewer, it is not that kind of log."""
-_TRIED_EVENTS = 200
 _RUN_OF_VARIABLES = re.compile(r"\*(?: \*)+")
 _WORD = re.compile(r"[\"'(]*+[A-Za-z][a-z][a-zA-Z.:=/_-]*+[\"'),;!?]*+$")
 _MIN_LOGGER_TIMES, _MIN_LOGGER_SHARE = 5, 0.01
@@ -61,76 +48,35 @@ _LINES_BEFORE, _LINES_AFTER = 30, 10
 """Around a failure, for the next call."""
 
 
-class _Shape(Struct):
-    """Messages that differ only in words with digits."""
-
-    times: int
-    example: str
-    record: int
-    is_failure: bool
-
-
-def make_log_card(sample: OutputSample, index: Index) -> Card:
-    signs, events = index.signs, _read_events(index)
-    levels = _count_levels(events)
-    facts = [Section(title, rank=1) for title in _describe_times_and_levels(sample, events, levels)]
-    summary = _find_summary(index) if sample.has_end else []
+def make_log_card(sample: OutputSample, kind: Kind) -> Card:
+    log = Log(sample)
+    facts = [Section(title, rank=1) for title in log.describe()]
+    summary = _find_summary(log.lines) if sample.has_end else []
     ending = [Section("sums up at the end", [indent(line) for line in summary])] if summary else []
-    if signs.gave_up or signs.verdicts:
+    part = log.read_failures() if log.reports else sample.narrow(())
+    index = build(part.data, kind=kind)
+    if log.reports and (index.signs.gave_up or index.signs.verdicts):
+
+        @cache  # for cards of several sizes
+        def quote(record: int) -> str:
+            return _quote_event(index, record, summary)
+
         failures = Section(
-            "what seems to have failed", fit=lambda room, count: _show_failures(sample, index, summary, room, count), rank=2
+            "what seems to have failed", fit=lambda room, count: _show_failures(part, index, quote, room, count), rank=2
         )
-        return Card([*ending, *facts, failures], _suggest(sample, index, next(iter(signs.before), -1), levels), "log")
-    first = _find_first_failure(index, events)
+        place = index.outline.starts[next(iter(index.signs.before))]
+        return Card([*ending, *facts, failures], _suggest(log, part.locate(place)), "log")
+    first = log.find_first_failure()
     is_log = bool(facts or summary or first >= 0)
-    failed = [
-        Section(f"first error{sample.where}", ["\n".join(_join_events(sample, index, _quote_around(index, first)))], rank=2)
-    ]
-    shapes = _show_shapes(sample, index, _count_shapes(index, events), _find_loggers(events) if is_log else None, first)
-    last = [Section("last lines", lines, rank=5, first=len(lines)) for lines in _list_last_lines(sample, index)]
-    sections = [*ending, *facts, *(failed if first >= 0 else ()), *shapes, *last]
-    steps = _suggest(sample, index, first, levels) if is_log else [NextStep("lines", _FIRST_LINES, "what it lists")]
-    return Card(sections, steps, "log" if is_log else "lines of text")
-
-
-def _read_events(index: Index) -> list[str]:
-    """The first line of each event; empty for what continues a line that is longer than an event may be."""
-    text, fill = index.text, index.fill
-    events: list[str] = []
-    for start, end in zip(index.outline.starts, index.outline.ends, strict=True):
-        if start and text[start - 1 : start] != b"\n":
-            events.append("")
-            continue
-        most = min(end, start + 4 * MAX_LINE_CHARS)
-        stop = text.find(b"\n", start, most)
-        line = bytes(text[start : stop if stop >= 0 else most])
-        events.append(decode(line.replace(fill, b"") if fill else line).strip("\r"))
-    return events
-
-
-def _count_levels(events: list[str]) -> Counter[str]:
-    if not _have_most(events, _find_level):
-        return Counter()
-    return Counter(level for line in events if (level := _find_level(line)))
-
-
-def _describe_times_and_levels(sample: OutputSample, events: list[str], levels: Counter[str]) -> Iterator[str]:
-    if _have_most(events, _find_stamp):
-        stamps = [stamp for line in events if (stamp := _find_stamp(line))]
-        yield f"first time{sample.where} {stamps[0]}, last {stamps[-1]}"
-    if levels:
-        yield f"levels{sample.where}: " + ", ".join(f"{level} {times:,}" for level, times in levels.most_common())
-
-
-def _have_most(events: list[str], find: Callable[[str], str]) -> bool:
-    """By some of them."""
-    tried = [events[number] for number in draw(0, len(events), _TRIED_EVENTS)]
-    return bool(tried) and sum(bool(find(line)) for line in tried) > _MIN_SHARE * len(tried)
-
-
-def _find_stamp(line: str) -> str:
-    found = _STAMP.search(line, 0, _STAMP_CHARS)
-    return found[0] if found else ""
+    failed = [Section(f"first error{sample.where}", [_quote_around(sample, first, kind)], rank=2)] if first >= 0 else []
+    last = [Section("last lines", lines, rank=5, first=len(lines)) for lines in _list_last_lines(log)]
+    sections = [*ending, *facts, *failed, *_show_shapes(log, first, is_log=is_log), *last]
+    steps = _suggest(log, sample.locate(first) if first >= 0 else "")
+    return Card(
+        sections,
+        steps if is_log else [NextStep("lines", _FIRST_LINES, "what it lists")],
+        "log" if is_log else "lines of text",
+    )
 
 
 def _generalise(word: str) -> str:
@@ -138,19 +84,16 @@ def _generalise(word: str) -> str:
     return "*" if any(map(str.isdigit, word)) else word
 
 
-def _find_level(line: str) -> str:
-    found = _LEVEL.search(line, 0, _LEVEL_CHARS)
-    return (found[1] or found[2]).upper() if found else ""
-
-
-def _find_summary(index: Index) -> list[str]:
-    end = index.total_bytes
-    start = index.text.rfind(b"\n", 0, max(1, end - _SUMMARY_BYTES)) + 1
-    found = [render(index, *match.span()).strip() for match in _SUMMARY.finditer(index.text, start, end)]
+def _find_summary(lines: LogLines) -> list[str]:
+    end = len(lines.text)
+    start = lines.text.rfind(b"\n", 0, max(1, end - _SUMMARY_BYTES)) + 1
+    found = [
+        decode((match.group() or b"").translate(None, lines.fill)).strip() for match in _SUMMARY.finditer(lines.text, start, end)
+    ]
     return [line for line in found if line][-1:]
 
 
-def _show_failures(sample: OutputSample, index: Index, told: Collection[str], room: int, count: Count) -> list[str]:
+def _show_failures(sample: OutputSample, index: Index, quote: Callable[[int], str], room: int, count: Count) -> list[str]:
     """In the order of the output: the failed tests, what precedes the first sign of giving up, the first message, the end, and
     then whatever looks most like a cause."""
     signs, shown, left, misses = index.signs, dict[int, str](), float(room), _MAX_MISSES
@@ -168,7 +111,7 @@ def _show_failures(sample: OutputSample, index: Index, told: Collection[str], ro
         for record in records:
             if record in shown:
                 continue
-            text = _quote_event(index, record, told)
+            text = quote(record)
             if text and any(near in shown and _are_equal(index, near, record) for near in (record - 1, record + 1)):
                 shown[record] = text
                 continue
@@ -209,87 +152,85 @@ def _are_equal(index: Index, one: int, other: int) -> bool:
     return first == second
 
 
-def _find_first_failure(index: Index, events: list[str]) -> int:
-    """The first event with a severe level, or else the first error message; -1 if there is neither."""
-    severe = (record for record, line in enumerate(events) if _find_level(line) in _SEVERE)
-    return next(severe, next(iter(index.signs.first_message), -1))
+def _quote_around(sample: OutputSample, position: int, kind: Kind) -> str:
+    """An event with the one before and the one after it."""
+    part = sample.narrow(((position - AROUND_BYTES, position + 2 * AROUND_BYTES),))
+    index = build(part.data, kind=kind)
+    record = index.outline.record_at(max(0, sample.find(position, part)))
+    near = range(max(0, record - 1), min(len(index.outline), record + 2))
+    return "\n".join(_join_events(part, index, {each: _quote_event(index, each) for each in near}))
 
 
-def _quote_around(index: Index, record: int) -> dict[int, str]:
-    near = range(max(0, record - 1), min(len(index.outline), record + 2)) if record >= 0 else ()
-    return {each: _quote_event(index, each) for each in near}
-
-
-def _count_shapes(index: Index, events: list[str]) -> list[_Shape]:
-    """The most frequent first."""
-    shapes: dict[str, _Shape] = {}
-    failing = index.signs.failing
-    for record, line in enumerate(events):
-        if not line:
-            continue
+def _count_shapes(lines: LogLines) -> list[tuple[str, LineGroup]]:
+    """An example of each kind of message; the most frequent first."""
+    shapes: dict[str, tuple[str, LineGroup]] = {}
+    for group in lines.messages[0]:
+        line = lines.read(group.first)
         key = _RUN_OF_VARIABLES.sub("*", " ".join(map(_generalise, line[:MAX_LINE_CHARS].split())))
-        if (shape := shapes.get(key)) is not None:
-            shape.times += 1
-        else:
-            shapes[key] = _Shape(1, line, record, record in failing)
-    return sorted(shapes.values(), key=lambda shape: -shape.times)
+        _, shape = shapes.setdefault(key, (line, LineGroup(group.first, 0)))
+        shape.times += group.times
+    return sorted(shapes.values(), key=lambda shape: -shape[1].times)
 
 
-def _show_shapes(
-    sample: OutputSample, index: Index, shapes: list[_Shape], loggers: Collection[str] | None, first_failure: int
-) -> list[Section]:
+def _show_shapes(log: Log, first_failure: int, *, is_log: bool) -> list[Section]:
     """By an example of each: in a log, without what precedes its message, such as time, level and the logger's name."""
+    lines, drawn = log.lines, log.lines.messages[1]
+    shapes, loggers = _count_shapes(lines), _find_loggers(log) if is_log else ()
+    where = f" in {drawn:,} lines drawn at random" if drawn else log.sample.where
 
-    def show(shape: _Shape) -> str:
-        return indent(shape.example if loggers is None else _strip_heading(shape.example, loggers))
+    def show(line: str) -> str:
+        return indent(_strip_heading(line, loggers) if is_log else line)
 
-    frequent = [shape for shape in shapes if shape.times > _RARE_TIMES]
-    rare = [shape for shape in shapes if shape.times <= _RARE_TIMES and shape.record != first_failure]
+    frequent = [shape for shape in shapes if shape[1].times > _RARE_TIMES]
+    failed = lines.find(first_failure) if first_failure >= 0 else -1
+    rare = [(line, group) for line, group in shapes if group.times <= _RARE_TIMES and group.first != failed]
     if frequent:  # otherwise every line is rare, and their order says more
-        rare.sort(key=lambda shape: (not shape.is_failure, shape.times, len(shape.example) // 50))
-    often = [f"{shape.times:,}×{show(shape)}" for shape in frequent[:_MAX_FREQUENT]]
-    seldom = [f"{sample.locate(index.outline.starts[shape.record])}{show(shape)}" for shape in rare[:_MAX_RARE]]
+        rare.sort(key=lambda shape: (not names_failure(shape[0].encode("utf-8", "replace")), shape[1].times, len(shape[0]) // 50))
+    often = [f"{group.times:,}×{show(line)}" for line, group in frequent[:_MAX_FREQUENT]]
+    seldom = [f"{log.sample.locate(lines.find_start(group.first))}{show(line)}" for line, group in rare[:_MAX_RARE]]
     if not often:
-        return [Section("lines that differ, from the first on", seldom, len(rare), 8, rank=3)] if seldom else []
-    what = f"line{sample.where}, numbers aside"
-    if loggers is not None:
-        what = f"message{sample.where}, each by an example from its first word on"
+        return [Section(f"lines that differ{where}, from the first on", seldom, len(rare), 8, rank=3)] if seldom else []
+    what = f"message{where}, each by an example from its first word on" if is_log else f"line{where}, numbers aside"
     return [
         Section(f"{count_noun(len(shapes), 'kind')} of {what}; the most frequent", often, len(frequent), 3, rank=4),
-        *([Section(f"occurring once or twice{sample.where}", seldom, len(rare), 8, rank=3)] if seldom else ()),
+        *([Section(f"occurring once or twice{where}", seldom, len(rare), 8, rank=3)] if seldom else ()),
     ]
 
 
-def _find_loggers(events: list[str]) -> Collection[str]:
+def _find_loggers(log: Log) -> Collection[str]:
     """Names with a dot that occur at the beginning of many events."""
-    names = Counter(word for line in events for word in line[:_LEVEL_CHARS].split() if "." in word)
-    return {word for word, times in names.items() if times >= max(_MIN_LOGGER_TIMES, _MIN_LOGGER_SHARE * len(events))}
+    names = Counter[str]()
+    for line, group in log.beginnings:
+        for word in line[:LEVEL_CHARS].split():
+            if "." in word:
+                names[word] += group.times
+    least = max(_MIN_LOGGER_TIMES, _MIN_LOGGER_SHARE * sum(group.times for _, group in log.beginnings))
+    return {word for word, times in names.items() if times >= least}
 
 
 def _strip_heading(line: str, loggers: Collection[str]) -> str:
     """From the first word on, if there is one."""
     words = line.split(" ")
     for number, word in enumerate(words):
-        if _WORD.match(word) and word not in loggers and not _LEVEL.match(word):
+        if _WORD.match(word) and word not in loggers and not LEVEL.match(word):
             return " ".join(words[number:])
     return line
 
 
-def _list_last_lines(sample: OutputSample, index: Index) -> Iterator[list[str]]:
-    if sample.has_end:
-        end = index.total_bytes
-        start = max(0, end - _LAST_LINES * MAX_LINE_CHARS)
-        lines = render(index, start, end).rstrip().split("\n")
-        if start and index.text[start - 1 : start] != b"\n":
+def _list_last_lines(log: Log) -> Iterator[list[str]]:
+    if log.sample.has_end:
+        start = max(0, len(log.lines.text) - _LAST_LINES * MAX_LINE_CHARS)
+        lines = decode(log.lines.text[start:].translate(None, log.lines.fill)).rstrip().split("\n")
+        if start and log.lines.text[start - 1 : start] != b"\n":
             lines[0] = ELLIPSIS + lines[0]
         yield [indent(line) for line in lines[-_LAST_LINES:] if line.strip()]
 
 
-def _suggest(sample: OutputSample, index: Index, failed: int, levels: Counter[str]) -> list[NextStep]:
-    """`failed`: an event, or -1."""
-    severe = [level if index.text.find(level.encode()) >= 0 else level.lower() for level in _SEVERE if level in levels]
+def _suggest(log: Log, place: str) -> list[NextStep]:
+    """`place`: of what failed first."""
+    text = log.lines.text
+    severe = [level if text.find(level.encode()) >= 0 else level.lower() for level in SEVERE if level in log.levels]
     search = NextStep("grep", "|".join(severe) or "(?i)error|fail", "every failure, with its time")
-    place = sample.locate(index.outline.starts[failed]) if failed >= 0 else ""
     if not place.startswith("L"):
         return [search]
     line = int(place[1:])

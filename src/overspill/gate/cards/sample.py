@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from random import Random
 
 from msgspec import Struct
 
 from overspill.lexical.failures import find_giving_up
+from overspill.tables.table import Span
 from overspill.text.lines import count_line_ends
 from overspill.types import Size
 
@@ -22,6 +23,11 @@ _MIDDLE_BYTES = 8 << 10
 _BEFORE_END_BYTES, _AFTER_END_BYTES = 32 << 10, 8 << 10
 _SCANNED_BYTES = 1 << 20
 """At each end, searched for where a program gave up."""
+_MAX_CUT_BYTES = 12 << 10
+"""Of what the engine has to cut into records, which takes it a hundred times as long as a search."""
+_CUT_HEAD_BYTES, _CUT_MIDDLE_BYTES, _CUT_TAIL_BYTES = 6 << 10, 1 << 10, 2 << 10
+_MAX_LINE_BYTES = 2_000
+"""What is inside a longer line is not read apart from it."""
 _MAX_NUMBERED_LINE_BYTES = 5_000
 """With longer lines on average, line numbers no longer help to find anything."""
 _STRUCTURE_STARTS = (b"{", b"[", b"<")
@@ -50,9 +56,11 @@ class Window(Struct, frozen=True):
 class OutputSample:
     """Windows of an output, joined to one text that the engine can read, with a blank line where something is left out."""
 
-    def __init__(self, windows: tuple[Window, ...], size: Size) -> None:
+    def __init__(self, windows: Sequence[Window], size: Size) -> None:
         self.size = size
         self.windows = windows
+        self._counted = (-1, 0, 0)
+        """The window and the position in it up to which lines were counted last, and how many there are."""
 
     @cached_property
     def data(self) -> bytes:
@@ -78,11 +86,49 @@ class OutputSample:
         window, inside = self.windows[number], position - self._joints[number]
         if window.lines_before is None or self.size.bytes > _MAX_NUMBERED_LINE_BYTES * self.size.lines:
             return f"@{window.start + inside}"
-        return f"L{window.lines_before + count_line_ends(window.data[:inside]) + 1}"
+        last, reached, lines = self._counted
+        if last != number or reached > inside:
+            reached, lines = 0, window.lines_before
+        self._counted = number, inside, lines + count_line_ends(window.data[reached:inside])
+        return f"L{self._counted[2] + 1}"
 
     def are_adjacent(self, one: int, other: int) -> bool:
         """Whether nothing is left out between two positions in `data`."""
         return bisect_right(self._joints, one) == bisect_right(self._joints, other)
+
+    def find(self, position: int, part: OutputSample) -> int:
+        """Where a position in `data` is in the data of a part; -1 if it is not in it."""
+        number = bisect_right(self._joints, position) - 1
+        place = self.windows[number].start + position - self._joints[number]
+        among = zip(part.windows, part._joints, strict=True)  # of another of these
+        return next((joint + place - window.start for window, joint in among if window.start <= place < window.end), -1)
+
+    def narrow(self, spans: Iterable[Span]) -> OutputSample:
+        """Only the lines in some spans of `data`."""
+        chosen = _join_spans([span for each in spans if (span := self._widen(*each))])
+        windows: list[Window] = []
+        for start, end in chosen:
+            for window, joint in zip(self.windows, self._joints, strict=True):
+                first, last = max(start, joint), min(end, joint + len(window.data))
+                if first < last:
+                    inside = first - joint
+                    before = None if window.lines_before is None else window.lines_before + count_line_ends(window.data[:inside])
+                    windows.append(Window(window.start + inside, self.data[first:last], before))
+        return OutputSample(windows or [Window(0, b"")], self.size)
+
+    def narrow_for_engine(self) -> OutputSample:
+        """As much as the engine can cut into records in time: the beginning, the end, and a place between them."""
+        total = len(self.data)
+        if total <= _MAX_CUT_BYTES:
+            return self
+        middle = total // 2
+        return self.narrow(((0, _CUT_HEAD_BYTES), (middle, middle + _CUT_MIDDLE_BYTES), (max(0, total - _CUT_TAIL_BYTES), total)))
+
+    def _widen(self, start: int, end: int) -> Span | None:
+        """To whole lines. None if it begins in a line that is too long."""
+        first = self.data.rfind(b"\n", max(0, start - _MAX_LINE_BYTES), max(0, start)) + 1
+        last = self.data.find(b"\n", max(0, end - 1), end + _MAX_LINE_BYTES) + 1
+        return (first, last or min(end, len(self.data))) if first or start <= _MAX_LINE_BYTES else None
 
     @cached_property
     def _joints(self) -> list[int]:
@@ -115,7 +161,7 @@ def take_sample(read: Read, size: Size) -> OutputSample:
         window = _keep_whole_lines(start, data, total)
         if window.data:
             windows.append(Window(window.start, window.data, _count_lines_before(window.start, known)))
-    return OutputSample(tuple(windows) or (Window(0, b""),), size)
+    return OutputSample(windows or (Window(0, b""),), size)
 
 
 def _read_end(read: Read, size: Size) -> Window:
@@ -124,7 +170,7 @@ def _read_end(read: Read, size: Size) -> Window:
     return Window(start, data, size.lines - count_line_ends(data) - (not data.endswith(_LINE_ENDS)))
 
 
-def _choose_spans(total: int, ends: tuple[Window, Window]) -> list[tuple[int, int]]:
+def _choose_spans(total: int, ends: tuple[Window, Window]) -> Iterator[Span]:
     """Beginning, end, places drawn between them, and where a program first says that it gave up."""
     starts = draw(_HEAD_BYTES, total - _TAIL_BYTES - _MIDDLE_BYTES, _MIDDLES)
     spans = [(0, _HEAD_BYTES), (total - _TAIL_BYTES, total), *((start, start + _MIDDLE_BYTES) for start in starts)]
@@ -133,10 +179,10 @@ def _choose_spans(total: int, ends: tuple[Window, Window]) -> list[tuple[int, in
             place = window.start + found
             spans.append((max(0, place - _BEFORE_END_BYTES), min(total, place + _AFTER_END_BYTES)))
             break
-    return list(_join_spans(spans))
+    return _join_spans(spans)
 
 
-def _join_spans(spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def _join_spans(spans: list[Span]) -> Iterator[Span]:
     start, end = 0, 0
     for each_start, each_end in sorted(spans):
         if each_start > end:

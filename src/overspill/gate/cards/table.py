@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence, Sized
+from collections.abc import Sequence
 from itertools import islice
+from types import NoneType
+from typing import Any
 
 from msgspec import Struct
 
 from overspill.gate.cards.card import Card, Section, indent, name
-from overspill.gate.cards.sample import draw
+from overspill.gate.cards.columns import MAX_DISTINCT_SHARE, MAX_VALUES, describe_column
+from overspill.gate.cards.sample import OutputSample, draw
 from overspill.lexical.cells import read_columns, read_rows
-from overspill.lexical.index import Index
+from overspill.lexical.index import Index, build
+from overspill.lexical.kinds.kind import Kind
 from overspill.lexical.outline import Table
 from overspill.lexical.render import render
 from overspill.tables.delimited import Delimited, is_total
@@ -20,12 +24,13 @@ from overspill.tables.json_rows import read_cells, write_cell
 from overspill.tables.json_tables import MIN_ROWS, JsonRow, JsonTable, find_json_tables
 from overspill.tables.json_text import HeldJson
 from overspill.tables.table import JsonRows, Omission
-from overspill.tables.types import Reading, find_reading, is_value
 from overspill.text.humanize import count_noun
 from overspill.wording.cards import NextStep
 
-_MAX_CELLS = 10_000
+_MAX_CELLS = 1_200
 """Cells that are read. Of a larger table, rows are drawn."""
+_MAX_JSON_CELLS = 6_000
+"""Of JSON, which is faster to read, all are read up to this."""
 _MIN_READ_ROWS = 10
 _MAX_COLUMNS = 200
 """Columns that are described."""
@@ -34,11 +39,6 @@ _MAX_EXAMPLES = 12
 _LAST_ROWS = 5
 _MAX_TABLES = 12
 """More tables are described by what contains them."""
-_MAX_VALUES = 4
-"""Values that are named for one column."""
-_MAX_DISTINCT_SHARE = 0.5
-"""With more different values, the most frequent ones say little."""
-_MEANINGS = {"seconds": "duration"}
 _MIN_TABLE_SHARE = 0.5
 """Of the output, for it to be described as tables."""
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w{0,29}", re.ASCII)
@@ -53,7 +53,7 @@ class ReadTable(Struct, frozen=True):
     """Its JSON pointer, if it is inside a document."""
     rows: int
     names: Sequence[str]
-    columns: Sequence[Sequence[object]]
+    columns: Sequence[Sequence[Any]]
     """The cells of each column that is described; None where a row has none."""
     examples: Sequence[str]
     read: int
@@ -68,6 +68,13 @@ class ReadTable(Struct, frozen=True):
     """What is above the header of an output that is one table, such as a title."""
     total: str = ""
     """The last row, if it sums up others."""
+
+
+def read_line_tables(sample: OutputSample, kind: Kind) -> list[ReadTable]:
+    """The tables that the output is, if most of it is rows on lines."""
+    if kind.traits.layout == "paragraphs" and sample.data.count(b"|") < sample.data.count(b"\n"):
+        return []  # which takes the engine long to cut
+    return read_engine_tables(build(sample.data, kind=kind))
 
 
 def read_engine_tables(index: Index) -> list[ReadTable]:
@@ -116,7 +123,7 @@ def read_json_tables(held: HeldJson, total: int) -> list[ReadTable]:
     """The tables of a text of this size, if they are most of it."""
     found = list(islice(find_json_tables(held.documents), _MAX_TABLES + 1))
     tables = [(table, rows) for table in found if len(rows := list(table.rows())) >= MIN_ROWS]
-    inside = sum(len(memoryview(row.raw)) for _, rows in tables for row in rows)
+    inside = sum(sum(map(len, table.documents)) if table.documents else len(table.raw) for table, _ in tables)
     if len(found) > _MAX_TABLES or inside <= _MIN_TABLE_SHARE * total:
         return []
     return [_read_json_table(table, rows, is_plain=not held.around and not held.is_converted) for table, rows in tables]
@@ -124,7 +131,9 @@ def read_json_tables(held: HeldJson, total: int) -> list[ReadTable]:
 
 def _read_json_table(table: JsonTable, found: Sequence[JsonRow], *, is_plain: bool) -> ReadTable:
     first = [read_cells(row.raw, row.key) for row in found[:_MAX_EXAMPLES]]
-    rows = [read_cells(found[number].raw, found[number].key) for number in _draw_rows(0, len(found), len(first[0]))]
+    is_small = len(found) * len(first[0]) <= _MAX_JSON_CELLS
+    drawn = range(len(found)) if is_small else _draw_rows(0, len(found), len(first[0]))
+    rows = [read_cells(found[number].raw, found[number].key) for number in drawn]
     names = list(dict.fromkeys(key for row in (*first, *rows) for key in row))
     columns = [[row.get(key) for row in rows] for key in names[:_MAX_COLUMNS]]
     examples = [
@@ -179,90 +188,18 @@ def _describe_table(table: ReadTable, rank: int, *, is_only: bool, is_whole: boo
     return [Section(f"{title}: {line}. Its rows", rows, table.rows if is_whole else 0, 3, rank=rank + 1)]
 
 
-def describe_column(column: str, cells: Sequence[object], *, is_all: bool, is_json: bool = False) -> str:
-    """`status text, ok 1,200, failed 30, 2 others; 3% missing`, or, if there are more cells, `status text, ok 96%, failed 2%,
-    2 others seen; 3% missing`."""
-    filled = [cell.strip() if isinstance(cell, str) else cell for cell in cells if not _is_missing(cell)]
-    texts = [cell for cell in filled if isinstance(cell, str)]
-    reading = find_reading(dict.fromkeys(texts), column) if len(texts) == len(filled) else None
-    if reading and reading.meaning != "boolean":
-        filled = [text for text in texts if is_value(text)]
-    missing = len(cells) - len(filled)
-    if not filled:
-        return f"{name(column)} empty" if is_all else f"{name(column)} empty wherever seen"
-    seen = 0 if is_all else len(cells)
-    described = _describe_read(filled, reading, seen, is_json=is_json) if reading else _describe_values(filled, seen)
-    words = f"{name(column)} {described}" + ("" if is_all else " seen")
-    return f"{words}; {_percent(missing, len(cells))} missing" if missing else words
-
-
-def _is_missing(cell: object) -> bool:
-    return cell is None or (isinstance(cell, str) and not cell.strip())
-
-
-def _percent(part: int, whole: int) -> str:
-    share = 100 * part / whole
-    return f"{share:.0f}%" if 1 <= share <= 99 else "under 1%" if share < 1 else "over 99%"
-
-
-def _describe_read(cells: Sequence[object], reading: Reading, seen: int, *, is_json: bool) -> str:
-    """`number 1 to 900, but "Total" once`."""
-    texts = [cell for cell in cells if isinstance(cell, str)]
-    counts = Counter(texts)
-    meaning = _MEANINGS.get(reading.meaning, reading.meaning)
-    if reading.meaning == "boolean" or len(counts) == 1:
-        return _describe_values(texts, seen, "text" if is_json else meaning)
-    fitting = [text for text in counts if reading.fits(text)]
-    kind = f"text, {meaning}s" if is_json and meaning == "number" else meaning
-    words = f"{kind} {name(min(fitting, key=reading.measure))} to {name(max(fitting, key=reading.measure))}"
-    if len(fitting) == len(counts):
-        return words
-    others = Counter({text: times for text, times in counts.items() if not reading.fits(text)})
-    (text, times), *rest = others.most_common()
-    more = f" and {count_noun(others.total() - times, 'other')}" if rest else ""
-    return f"{words}, but {name(text)} {'once' if times == 1 else f'{times:,} times'}{more}"
-
-
-def _describe_values(cells: Sequence[object], seen: int, kind: str = "") -> str:
-    """`seen`: of how many rows the cells are; 0 if of all that there are."""
-    kind = kind or _find_type(cells)
-    if kind in ("array", "object"):
-        sizes = [len(cell) for cell in cells if isinstance(cell, Sized)]
-        return f"{kind} of {min(sizes):,}" if min(sizes) == max(sizes) else f"{kind} of {min(sizes):,} to {max(sizes):,}"
-    texts = [write_cell(cell).strip() for cell in cells]
-    counts = Counter(texts)
-    if len(counts) == 1:
-        return f"{kind}, {'only' if seen else 'always'} {name(texts[0])}"
-    if kind == "number":
-        return f"{kind} {name(min(texts, key=float))} to {name(max(texts, key=float))}"
-    if len(counts) > _MAX_DISTINCT_SHARE * len(texts):
-        return f"{kind}, all different" if not seen and len(counts) == len(texts) else f"{kind}, {len(counts):,} different"
-    most = counts.most_common(_MAX_VALUES)
-    named = [f"{name(value)} {_percent(times, seen) if seen else f'{times:,}'}" for value, times in most]
-    others = len(counts) - len(named)
-    return f"{kind}, {', '.join(named)}" + (f", {count_noun(others, 'other')}" if others else "")
-
-
-def _find_type(cells: Sequence[object]) -> str:
-    kinds = {type(cell) for cell in cells}
-    if kinds == {bool}:
-        return "boolean"
-    if kinds <= {int, float}:
-        return "number"
-    if kinds == {list} or kinds == {dict}:
-        return "array" if list in kinds else "object"
-    return "text" if kinds == {str} else "mixed"
-
-
 def _suggest(table: ReadTable) -> list[NextStep]:
     """Filter by a value of a column that has few. Only plain names go into a call: they are from the output."""
     path = table.label.lstrip("/").replace("/", ".")
     is_plain = _PLAIN_POINTER.fullmatch(table.label) is not None
     for column, cells in zip(table.names, table.columns, strict=False):
-        counts = Counter(cell for cell in cells if type(cell) in (str, int) and not _is_missing(cell))
-        if not 1 < len(counts) <= _MAX_DISTINCT_SHARE * len(cells):
+        if not {*map(type, cells)} <= {str, int, NoneType}:
             continue
-        value = counts.most_common(_MAX_VALUES)[-1][0]
+        counts = Counter(cells)
+        del counts[None], counts[""]
+        if not 1 < len(counts) <= MAX_DISTINCT_SHARE * len(cells):
+            continue
+        value = counts.most_common(MAX_VALUES)[-1][0]
         spelt = f"'{value}'" if isinstance(value, str) else f"`{value}`"
         if not _IDENTIFIER.fullmatch(column) or not _PLAIN_VALUE.fullmatch(str(value)):
             continue

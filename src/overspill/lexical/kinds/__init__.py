@@ -15,7 +15,7 @@ from overspill.lexical.kinds.matches import MATCHES
 from overspill.lexical.kinds.messages import MESSAGES
 from overspill.lexical.kinds.minutes import MINUTES
 from overspill.lexical.kinds.prose import PROSE
-from overspill.lexical.kinds.sample import Sample
+from overspill.lexical.kinds.sample import MAX_LINES, Sample
 from overspill.lexical.kinds.tagged import TAGGED
 from overspill.lexical.kinds.turns import TURNS
 from overspill.lexical.kinds.xml import XML
@@ -47,6 +47,7 @@ LINES = LOG
 """What is recognised as nothing else is read line by line."""
 
 
-def recognise(data: Text, start: int = 0, end: int | None = None) -> Kind:
-    sample = Sample(data, start, len(data) if end is None else end)
+def recognise(data: Text, start: int = 0, end: int | None = None, *, most_lines: int = MAX_LINES) -> Kind:
+    """By its beginning and its middle, with at most `most_lines` of each."""
+    sample = Sample(data, start, len(data) if end is None else end, most_lines)
     return next((kind for kind in KINDS if kind.recognise(sample)), LINES)

@@ -28,7 +28,7 @@ _MARKDOWN_RULE = re.compile(r"\s*+\|?(?:\s*+:?-++:?\s*+\|)++")
 
 
 def _count_gaps(line: str) -> int:
-    return len(_GAPS.findall(line))
+    return len(_GAPS.findall(line)) if "  " in line or "\t" in line else 0
 
 
 def _show_tables(sample: Sample) -> bool:
@@ -36,7 +36,7 @@ def _show_tables(sample: Sample) -> bool:
     beginning = sample.lines[:_MAX_ABOVE]
     if any(map(_MARKDOWN_RULE.match, beginning)) or not any(map(_may_head, beginning)):
         return False
-    text = sample.head[: sample.head.rfind(b"\n") + 1] or sample.head
+    text = sample.beginning[: sample.beginning.rfind(b"\n") + 1] or sample.beginning
     rows = sum(len(table) for table in find_tables(text, 0, len(text)) if _is_table(text, table, sample))
     return rows > 0 and rows >= _MIN_ALIGNED_SHARE * (text.count(b"\n") - len(beginning))
 

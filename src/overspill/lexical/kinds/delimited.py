@@ -42,8 +42,7 @@ def _cut_delimited(text: Text, start: int, end: int, outline: Outline, cut_embed
         outline.record(*span)
     header = outline.label(*heading.header) if heading.header else header
     first = len(outline)
-    for row in iterate_rows(text, heading.format.mark, heading.first, end, omit=FILLERS):
-        outline.record(*row, header)
+    outline.record_all(iterate_rows(text, heading.format.mark, heading.first, end, omit=FILLERS), header)
     if len(outline) > first:
         outline.tables.append(Table(first, len(outline), header, heading.format))
     elif heading.header:

@@ -28,9 +28,10 @@ def _is_html(sample: Sample) -> bool:
         return False
     if _DOCTYPE.match(head):
         return True
-    if not head.lstrip().startswith(b"<") and (are_matches(sample) or has_definitions(sample) or are_messages(sample)):
-        return False  # of tags in comments, strings and messages
-    return len(_TAG.findall(head)) * _MAX_BYTES_PER_TAG > len(head) > 0
+    if head.count(b"<") * _MAX_BYTES_PER_TAG <= len(head) or len(_TAG.findall(head)) * _MAX_BYTES_PER_TAG <= len(head):
+        return False
+    # Otherwise the tags may be in comments, strings and messages.
+    return head.lstrip().startswith(b"<") or not (are_matches(sample) or has_definitions(sample) or are_messages(sample))
 
 
 def _cut(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:

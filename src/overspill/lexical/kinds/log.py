@@ -32,16 +32,15 @@ def _is_log(sample: Sample) -> bool:
     return sample.share(_STAMP.match) + sample.share(_LEVEL.match) > _MIN_STAMPED_SHARE
 
 
+def continues_event(line: bytes | bytearray) -> bool:
+    return _FRAME.match(line) is not None and not _EVENT_STAMP.match(line.lstrip())
+
+
 def cut_events(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
     open_at, open_end = start, start
     for line_start, line_end in iterate_lines(text, start, end):
         line = text[line_start:line_end]
-        continues = (
-            _FRAME.match(line)
-            and not _EVENT_STAMP.match(line.lstrip())
-            and open_end == line_start
-            and line_end - open_at <= _MAX_EVENT_BYTES
-        )
+        continues = open_end == line_start and line_end - open_at <= _MAX_EVENT_BYTES and continues_event(line)
         if continues and open_at < open_end:
             open_end = line_end
             continue

@@ -21,14 +21,11 @@ _MAX_BEGINNING_BYTES = 200
 
 
 def _are_minutes(sample: Sample) -> bool:
-    headings = sum(_HEADING.match(line.encode("utf-8", "replace")) is not None for line in sample.lines)
+    headings = sum(line[0] in "#=" and _HEADING.match(line.encode("utf-8", "replace")) is not None for line in sample.lines)
+    if headings < _MIN_HEADINGS:
+        return False
     names = count_speakers(sample)
-    return (
-        headings >= _MIN_HEADINGS
-        and names.total() > _MIN_TURNS_SHARE * len(sample.lines)
-        and has_recurring_speakers(names)
-        and sample.is_wordy
-    )
+    return names.total() > _MIN_TURNS_SHARE * len(sample.lines) and has_recurring_speakers(names) and sample.is_wordy
 
 
 class _Item:

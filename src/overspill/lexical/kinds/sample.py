@@ -14,7 +14,8 @@ from overspill.text.lines import FILLERS
 
 _SAMPLE_BYTES = 48_000
 _ENDING_BYTES = 600
-_MAX_LINES = 800
+MAX_LINES = 800
+_MIN_LINES = 8
 _MAX_LINE_CHARS = 400
 """The rest of a line is ignored: a line that begins like a log entry is one."""
 _WORD = re.compile(r"[(“\"'*_`]{0,3}[A-Za-z][a-z]*[,.;:!?)”\"'*_`]{0,3}$")
@@ -33,14 +34,25 @@ _MIN_PROSE_WORD_SHARE = 0.68
 class Sample:
     """The beginning of a text and, of a long text, some lines from its middle."""
 
-    def __init__(self, data: Text, start: int, end: int) -> None:
+    def __init__(self, data: Text, start: int, end: int, most_lines: int = MAX_LINES) -> None:
         self.data = data
         self.start = start
         self.end = end
+        self._most_lines = most_lines
 
     @cached_property
     def head(self) -> bytes:
         return self._read(self.start)
+
+    @cached_property
+    def beginning(self) -> bytes:
+        """All of the head, or, where fewer lines are asked for, less of it."""
+        return self.head[: self._most_bytes]
+
+    @cached_property
+    def _most_bytes(self) -> int:
+        most_bytes = _SAMPLE_BYTES * self._most_lines // MAX_LINES
+        return _SAMPLE_BYTES if self.head.count(b"\n", 0, most_bytes) < _MIN_LINES else most_bytes
 
     @property
     def ending(self) -> bytes:
@@ -49,9 +61,9 @@ class Sample:
     @cached_property
     def whole_lines(self) -> list[str]:
         """Lines that are not blank."""
-        lines = _split_lines(self.head)
-        if self.end - self.start > 3 * _SAMPLE_BYTES:
-            lines += _split_lines(self._read(self.start + (self.end - self.start) // 2))[1:-1]
+        lines = self._split_lines(self.beginning)
+        if self.end - self.start > 3 * self._most_bytes:
+            lines += self._split_lines(self._read(self.start + (self.end - self.start) // 2, self._most_bytes))[1:-1]
         return lines
 
     @cached_property
@@ -76,7 +88,7 @@ class Sample:
     @cached_property
     def is_wordy(self) -> bool:
         tokens = [token for line in self.lines for token in line.split()]
-        return sum(_WORD.match(token) is not None for token in tokens) / max(1, len(tokens)) >= _MIN_PROSE_WORD_SHARE
+        return sum(map(bool, map(_WORD.match, tokens))) / max(1, len(tokens)) >= _MIN_PROSE_WORD_SHARE
 
     @cached_property
     def wrapped_share(self) -> float:
@@ -91,15 +103,14 @@ class Sample:
         )
         return min(openings.total(), _MAX_ALIKE * len(openings)) / max(1, len(self.lines))
 
-    def share(self, match: Callable[[str], object], lines: list[str] | None = None) -> float:
+    def share(self, match: Callable[[str], re.Match[str] | None], lines: list[str] | None = None) -> float:
         """The share of lines that match: of all, unless told of which."""
         among = self.lines if lines is None else lines
-        return sum(match(line) is not None for line in among) / max(1, len(among))
+        return sum(map(bool, map(match, among))) / max(1, len(among))
 
-    def _read(self, start: int) -> bytes:
+    def _read(self, start: int, most_bytes: int = _SAMPLE_BYTES) -> bytes:
         """Without the filler bytes of a reading."""
-        return bytes(self.data[start : min(self.end, start + _SAMPLE_BYTES)]).translate(None, FILLERS)
+        return bytes(self.data[start : min(self.end, start + most_bytes)]).translate(None, FILLERS)
 
-
-def _split_lines(sample: bytes) -> list[str]:
-    return [line for line in decode(sample).splitlines() if line.strip()][:_MAX_LINES]
+    def _split_lines(self, sample: bytes) -> list[str]:
+        return [line for line in decode(sample).splitlines() if line.strip()][: self._most_lines]

@@ -23,16 +23,20 @@ _SURE_CODE = re.compile(
     + r"(?:def|class|import|from|function|const|let|var|package|func|fn|use|return|if|else|elif|for|while|try"
     r"|except|catch|with|struct|impl|enum|trait|interface|type|namespace|using|void|int|bool|string|case|switch|match|public|private"
     r"|static|resource|variable|module|provider)\b"
-    r"|#include|@\w+|\}|//|/\*|\*)|.*[;{]\s*+$|\s++[\w.\"\[\]]++\s*+(?:=|\+=|:=)\s|\s++[\w.]++\("
+    r"|#include|@\w+|\}|//|/\*|\*)|\s++[\w.\"\[\]]++\s*+(?:=|\+=|:=)\s|\s++[\w.]++\("
 )
+_SURE_ENDS = (";", "{")
 _LIKELY_CODE = re.compile(
     r"\s*+(?:"
     + _MODIFIERS
     + r"(?:val|fun|elseif|elsif|rescue|protocol|extension|when|cond|unless|until|my|our|instance|newtype)\b"
     r"|(?:end|fi|done|esac|endif|begin|do|then|where|in)\b[;,.)]*+$|#'|\||--|;;|\(\*|\{-|['\[{(]++[\w:.-])"
-    r"|.*(?:[(=]|->|=>|\bdo|\bthen|\)\)|\|>)\s*+$|\s*+[\w.$'\[\]]++(?: [\w.$']++){0,20} (?:<-|::|->|=) |\s*+[\w$]++=[\w$\"'(]"
+    r"|\s*+[\w.$'\[\]]++(?: [\w.$']++){0,20} (?:<-|::|->|=) |\s*+[\w$]++=[\w$\"'(]"
 )
 """Code of further languages. Records of programs and lists may have such lines too."""
+_LIKELY_END = re.compile(r"(?:[(=]|->|=>|\bdo|\bthen|\)\)|\|>)$")
+_MAX_END_CHARS = 4
+"""Of what a line of code may end with."""
 _DEFINITION = re.compile(
     r"\s*+"
     + _MODIFIERS
@@ -53,8 +57,12 @@ def is_source(sample: Sample) -> bool:
     if _are_source_files(sample.lines):
         return True
     lines = sample.unfenced
-    sure = [_SURE_CODE.match(line) is not None for line in lines]
-    likely = sum(is_sure or _LIKELY_CODE.match(line) is not None for is_sure, line in zip(sure, lines, strict=True))
+    ends = [line.rstrip()[-_MAX_END_CHARS - 1 :] for line in lines]
+    sure = [end.endswith(_SURE_ENDS) or _SURE_CODE.match(line) is not None for line, end in zip(lines, ends, strict=True)]
+    likely = sum(
+        is_sure or bool(_LIKELY_CODE.match(line) or _LIKELY_END.search(end))
+        for is_sure, line, end in zip(sure, lines, ends, strict=True)
+    )
     defining = sum(_DEFINITION.match(line) is not None for line in lines)
     total = max(1, len(lines))
     if sum(sure) > (_MIN_SURE_SHARE_AMONG_WORDS if sample.is_wordy else _MIN_SURE_SHARE) * total:

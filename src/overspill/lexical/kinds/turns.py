@@ -40,9 +40,9 @@ def _are_turns(sample: Sample) -> bool:
         return True
     names = count_speakers(sample)
     return (
-        sample.is_wordy
-        and names.total() > _MIN_TURNS_SHARE * len(lines)
+        names.total() > _MIN_TURNS_SHARE * len(lines)
         and has_recurring_speakers(names)
+        and sample.is_wordy
         and sum(line[:1].isspace() for line in lines) <= _MAX_INDENTED_SHARE * len(lines)
         and sum(map(len, lines)) >= _MIN_TURN_CHARS * len(lines)
     )
@@ -50,7 +50,7 @@ def _are_turns(sample: Sample) -> bool:
 
 def count_speakers(sample: Sample) -> Counter[str]:
     """How many lines begin with each name and a colon."""
-    return Counter(found[1] for line in sample.lines if (found := _STAMPED.match(line) or SPEAKER.match(line)))
+    return Counter(found[1] for line in sample.lines if ": " in line and (found := _STAMPED.match(line) or SPEAKER.match(line)))
 
 
 def has_recurring_speakers(names: Counter[str]) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import json
 import re
+import sys
+from collections.abc import Callable
 
 import pytest
 
@@ -263,3 +265,43 @@ def test_an_output_that_changes_in_the_middle_is_described_by_both_parts(data: b
     shown = card(data)
     assert "from beginning to end" in shown.splitlines()[0]
     assert [words for words in told if words not in shown] == []
+
+
+KINDS: dict[str, Callable[[int], str]] = {
+    "log": lambda n: f"2026-01-02 03:04:05 INFO served request {n} in {n * 7 % 99} ms\n",
+    "log of ids": lambda n: f"2026-01-02 03:04:05 INFO served {n * 2654435761 % 2**32:08x} to {'abcdefgh'[n % 8]}{n}\n",
+    "build log": lambda n: f"[{n}] Compiling src/part_{n}.c\n",
+    "csv": lambda n: f"{n},/a/{n},{n * 7 % 999},{'ok' if n % 9 else 'bad'}\n",
+    "aligned": lambda n: f"web-{n:06}   1/1     {'Running' if n % 9 else 'Pending'}   {n % 30}\n",
+    "json lines": lambda n: json.dumps({"id": n, "path": f"/a/{n}", "ok": n % 9 > 0}) + "\n",
+    "prose": lambda n: f"Words of a text follow here, and more of them {n}. " * 9 + "\n\n",
+    "markdown": lambda n: f"## Part {n}\n\n{'Words follow here. ' * 9}\n\n",
+    "page": lambda n: f"<h2>Part {n}</h2><p>What part {n} is about, in a few words.</p>\n",
+    "code": lambda n: f"def step_{n}(x):\n    y = x + {n}\n    return y\n\n",
+    "diff": lambda n: f"diff --git a/f{n}.py b/f{n}.py\n--- a/f{n}.py\n+++ b/f{n}.py\n@@ -1,2 +1,3 @@\n a\n-b\n+c\n+d\n",
+    "matches": lambda n: f"src/a{n % 99}.py:{n + 1}: found = {n}\n",
+    "history": lambda n: f"commit {n:040x}\nAuthor: A <a@b.c>\nDate:   Thu\n\n    Mend part {n}\n\n",
+}
+
+
+def count_calls(data: bytes) -> int:
+    """How many functions the making of a card enters, in Python or C, which does not depend on how busy the machine is."""
+    size, calls = size_in(data), 0
+
+    def note(frame: object, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(note)
+    try:
+        make_card(Reads(data), size)
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_card_of_a_quarter_of_a_megabyte_takes_little_work(kind: str):
+    data = "".join(map(KINDS[kind], range(12_000))).encode()[:MAX_WHOLE_BYTES].rpartition(b"\n")[0]
+    make_card(Reads(data), size_in(data))  # compiles patterns
+    assert count_calls(data) < 40_000
