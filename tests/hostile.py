@@ -74,6 +74,15 @@ DOCUMENTS: dict[str, Document] = {
     "columns": _lines("alpha#   failed   12\n", start="NAME     STATE    SIZE\n"),
     "many columns": partial(_wide, "alpha#", "   "),
     "many tables": _lines("NAME   STATE   SIZE\nalpha#   failed   12\nbeta   ok   3\ngamma   ok   4\n\n"),
+    "listing": _lines("-rw-r--r-- 1 alpha beta # 2026-01-01 10:00 failed #\n", start="total 12\n"),
+    "listing of one name": _of("failed ", start="-rw-r--r-- 1 alpha beta 12 2026-01-01 10:00 x\n" * 9 + "-rw-r--r-- 1 a b 1 "),
+    "access log": _lines('10.0.0.# - alpha [01/Jan/2026:10:00:00 +0000] "GET /failed/# HTTP/1.1" 500 12 "-" "beta"\n'),
+    "access log of quotation marks": _of(
+        '"', start='10.0.0.1 - - [01/Jan/2026:10:00:00 +0000] "GET / HTTP/1.1" 200 1 "-" "-"\n' * 9
+    ),
+    "boxes": _lines("| # | alpha | failed |\n", start="+---+-------+--------+\n| id | name | state |\n+---+-------+--------+\n"),
+    "python's literals": _lines("{'id': #, 'name': 'alpha', 'error': None}, ", start="[", end="{}]"),
+    "words before json": _lines('{"id": #, "name": "alpha"}, ', start="Found 500 rows:\n[", end="{}]"),
     "log": _lines("2026-01-01 10:00:00 ERROR alpha failed #\n"),
     "log of one trace": _of("    at alpha.failed(alpha.java:12)\n", start="2026-01-01 10:00:00 ERROR alpha failed\n"),
     "log in red": _of("\x1b[31mERROR alpha failed\x1b[0m\n"),

@@ -66,13 +66,13 @@ def find_tables(text: Text, start: int, end: int) -> Iterator[FoundTable]:
             continue
         line = bytes(text[line_start:line_end])
         if is_blank(line):
-            yield from (tables := list(_read_block(block, above or heading)))
+            yield from (tables := list(_read_block(block, heading or above)))
             above = "" if tables or len(block) != 1 else _read_title(block.read(0))
             block = _Block(text) if block else block
         elif MAY_BEGIN_BARRED.search(line) and (barred := read_barred(text, line_start, end)):
             yield from _read_block(block, heading)
             found, reached = barred
-            found.title = (_read_title(block.read(0)) if len(block) == 1 else above) or heading
+            found.title = heading or (_read_title(block.read(0)) if len(block) == 1 else above)
             block, above = _Block(text), ""
             if found:
                 yield found
@@ -80,7 +80,7 @@ def find_tables(text: Text, start: int, end: int) -> Iterator[FoundTable]:
             if line.startswith(b"#"):
                 heading = _read_title(read_line(text, line_start, line_end))
             block.add(line_start, line_end)
-    yield from _read_block(block, above or heading)
+    yield from _read_block(block, heading or above)
 
 
 def is_sure(text: Text, table: FoundTable) -> bool:
