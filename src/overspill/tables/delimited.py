@@ -35,6 +35,8 @@ _PERIOD = re.compile(r"\s*+(?:(?:1[89]|2[01])\d\d(?:-\d\d){0,2}|\d\d?/\d\d?/(?:\
 """A year or a date: a value, or the name of a column of values of that time."""
 _NO_VALUE = re.compile(r"\W*+(?:n/?a|nan|nil|none|null|unknown)?\W*+$", re.IGNORECASE)
 _TOTAL = re.compile(r"\W*+(?:grand |sub-?)?(?:totals?|sums?|summe|gesamt|insgesamt)\b", re.IGNORECASE)
+_NAME = re.compile(r"[A-Za-z_][\w%()/.-]{0,30}$")
+_MIN_SURE_NAMES = 4
 _LINE_END = re.compile(rb"\r\n?|\n")
 _BLANK_START = re.compile(rb"\n[ \t\r\n\v\f%b]" % FILLERS)
 _BOM = b"\xef\xbb\xbf"
@@ -185,13 +187,18 @@ def _find_header(rows: list[list[str]], mark: str, min_rows: int) -> _Header | N
     width = Counter(map(len, rows)).most_common(1)[0][0] if rows else 0
     above = _count_above(rows, width)
     table = rows[above:]
-    is_even = sum(len(row) == width for row in table) >= 0.85 * len(table)
+    is_even = sum(len(row) == width for row in table) >= (0.5 if table and _is_surely_header(table[0]) else 0.85) * len(table)
     if width < 2 or not is_even or len(table) < min_rows or len(table[0]) != width or not _looks_tabular(table, mark):
         return None
     count = _count_header_rows(table, width)
     upper = [_spread(row) for row in table[: count - 1]] if count > 1 else []
     names = [*upper, table[count - 1]] if count else []
     return _Header(above, above + count, make_unique(name_column(names, column) for column in range(width)))
+
+
+def _is_surely_header(row: list[str]) -> bool:
+    """Whether these can hardly be anything but the names of columns, however uneven the rows below them are."""
+    return len(row) >= _MIN_SURE_NAMES and all(map(_NAME.match, row)) and len(set(row)) == len(row)
 
 
 def _looks_tabular(rows: list[list[str]], mark: str) -> bool:
@@ -275,7 +282,8 @@ def find_total(text: Text, heading: Heading) -> str:
 
 
 def is_total(cells: Sequence[object]) -> bool:
-    """Whether a row sums up others: it says so in its first filled cell, and has empty or repeated cells beside it."""
+    """Whether a row sums up others: it says so in its first filled cell, alone or with empty or repeated cells beside it."""
     texts = [str(cell).strip() if cell is not None else "" for cell in cells]
     first = next(filter(None, texts), "")
-    return _TOTAL.match(first) is not None and ("" in texts or len(set(texts)) < len(texts))
+    found = _TOTAL.match(first)
+    return found is not None and (found.end() == len(first.rstrip(":")) or "" in texts or len(set(texts)) < len(texts))

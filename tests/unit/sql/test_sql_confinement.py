@@ -51,13 +51,13 @@ print(json.dumps(answers))
 ATTACK = """
 import json, os, sys
 import duckdb
-from overspill.sql.protocol import Database, Loaded, QueryRequest
+from overspill.sql.protocol import LoadedTables, QueryRequest, SqlDatabase
 from overspill.sql.querying import open_tables
 import msgspec
-loaded, file, folder = msgspec.json.decode(sys.argv[1], type=Loaded), sys.argv[2], sys.argv[3]
+loaded, file, folder = msgspec.json.decode(sys.argv[1], type=LoadedTables), sys.argv[2], sys.argv[3]
 os.chdir(folder)
 os.mkdir("spill")
-request = QueryRequest("", (Database.of(loaded, file, "output"),), folder, 64 << 20, 1 << 30, 1 << 20, 60)
+request = QueryRequest("", (SqlDatabase.of(loaded, file, "output"),), folder, 64 << 20, 1 << 30, 1 << 20, 60)
 connection = open_tables(request)
 answers = []
 for statement in sys.argv[4:]:

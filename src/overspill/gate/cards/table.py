@@ -110,7 +110,7 @@ def _read_table(index: Index, table: Table) -> ReadTable:
         uneven,
         omissions=table.omissions,
         above=above,
-        total="".join(_read_lines(index, range(table.last - 1, table.last))) if has_title and is_total(last) else "",
+        total="".join(_read_lines(index, range(table.last - 1, table.last))) if is_total(last) else "",
     )
 
 

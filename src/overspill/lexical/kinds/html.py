@@ -13,6 +13,7 @@ from overspill.lexical.outline import Outline
 from overspill.lexical.reading import find_hidden, strip_tags
 from overspill.lexical.records.lines import find_first
 from overspill.lexical.records.passages import cut_passages
+from overspill.tables.bars import is_rule
 from overspill.tables.table import Text
 
 _TAG = re.compile(rb"<(?:t[drh]|p|div|a|li|ul|span|table|br|h[1-6]|b|i|body|head|meta)(?:[\s/][^<>]{0,400})?>", re.IGNORECASE)
@@ -30,8 +31,13 @@ def _is_html(sample: Sample) -> bool:
         return True
     if head.count(b"<") * _MAX_BYTES_PER_TAG <= len(head) or len(_TAG.findall(head)) * _MAX_BYTES_PER_TAG <= len(head):
         return False
-    # Otherwise the tags may be in comments, strings and messages.
-    return head.lstrip().startswith(b"<") or not (are_matches(sample) or has_definitions(sample) or are_messages(sample))
+    # Otherwise the tags may be in comments, strings, messages and the tables of Markdown.
+    others = (are_matches, has_definitions, are_messages, _has_rule)
+    return head.lstrip().startswith(b"<") or not any(is_other(sample) for is_other in others)
+
+
+def _has_rule(sample: Sample) -> bool:
+    return any(map(is_rule, sample.lines))
 
 
 def _cut(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:

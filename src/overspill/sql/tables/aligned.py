@@ -7,7 +7,7 @@ from itertools import islice
 from mmap import mmap
 from pathlib import Path
 
-from overspill.sql.tables.table import EXTRA, MAX_TABLES, Found, RowWriter
+from overspill.sql.tables.table import EXTRA, MAX_TABLES, Found, RowWriter, describe_total, join_notes
 from overspill.tables.lines import find_tables, is_sure
 from overspill.tables.table import FoundTable
 
@@ -21,7 +21,7 @@ def find_shown(text: mmap | bytes, work: Callable[[], Path], *, is_text: bool = 
 
 def _write(text: mmap | bytes, table: FoundTable, lines: _LineNumbers, target: Path) -> Found:
     names, split = table.format.names, table.format.split
-    writer, bad = RowWriter(target, names), 0
+    writer, bad, cells = RowWriter(target, names), 0, list[str]()
     for start, end in zip(table.starts, table.ends, strict=True):
         cells = split(text[start:end].decode("utf-8", "replace").replace("\0", ""))
         if not cells:
@@ -31,8 +31,8 @@ def _write(text: mmap | bytes, table: FoundTable, lines: _LineNumbers, target: P
         if len(cells) > len(names):
             row[EXTRA] = "|".join(cells[len(names) :])
         writer.write(lines.number(start), row)
-    note = " ".join(f"{omission.count:,} {omission.what}." for omission in table.omissions)
-    return writer.finish(table.title, bad_rows=bad, note=note)
+    notes = [f"{omission.count:,} {omission.what}." for omission in table.omissions]
+    return writer.finish(table.title, bad_rows=bad, note=join_notes(*notes, describe_total(cells)))
 
 
 class _LineNumbers:

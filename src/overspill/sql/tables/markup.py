@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from mmap import mmap
 from pathlib import Path
 
-from overspill.sql.tables.table import MAX_TABLES, Found, RowWriter, Unreadable
+from overspill.sql.tables.table import MAX_TABLES, Found, RowWriter, Unreadable, describe_total
 from overspill.tables.grid import Grid, name_column
 from overspill.tables.names import make_unique
 
@@ -97,7 +97,7 @@ def _write(grid: Grid, target: Path) -> Found:
     writer = RowWriter(target, names)
     for number, cells in enumerate(grid.rows[len(headers) :], 1):
         writer.write(number, {name: cell or None for name, cell in zip(names, cells, strict=False)})
-    return writer.finish(grid.title)
+    return writer.finish(grid.title, note=describe_total(grid.rows[-1]))
 
 
 def _read_span(value: str | None) -> int:

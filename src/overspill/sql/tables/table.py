@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from overspill.tables.delimited import is_total
 from overspill.tables.names import ROW, choose_name
-from overspill.text.humanize import count_noun
+from overspill.text.humanize import count_noun, quote_line
 
 MAX_TABLES = 50
 """Tables of one output that are loaded, the first ones. The last of them says that there are more, so look for one more."""
@@ -106,6 +107,11 @@ def describe_left_out(columns: int, room: int) -> str:
 
 def join_notes(*notes: str) -> str:
     return " ".join(filter(None, notes))
+
+
+def describe_total(cells: Sequence[str | None]) -> str:
+    """What to say of the last row of a table."""
+    return f"The last row sums up others: {quote_line(' '.join(filter(None, cells)))}." if is_total(cells) else ""
 
 
 def limit_tables(found: list[Found]) -> list[Found]:
