@@ -155,7 +155,7 @@ READINGS: tuple[Reading, ...] = (
         "[-+]?(0|[1-9][0-9]{0,2}([.][0-9]{3}){1,4}|[1-9][0-9]{0,14})(,[0-9]+)?",
         lambda text: float(text.replace(".", "").replace(",", ".")),
     ),
-    Reading("noted", "number", "[0-9]{1,15}( [(][^()]{1,40}[)])?", lambda text: float(text.partition(" ")[0])),
+    Reading("noted", "number", "(0|[1-9][0-9]{0,14})( [(][^()]{1,40}[)])?", lambda text: float(text.partition(" ")[0])),
     Reading("percent", "percent", "[-+]?[0-9.,]*[0-9]\\s?%", _drop("%, +")),
     Reading("money", "number", "-?[$€£¥]\\s?-?[0-9][0-9,]*([.][0-9]+)?", _drop("$€£¥, ")),
 )

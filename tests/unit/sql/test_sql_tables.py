@@ -76,7 +76,7 @@ def test_columns_of_programs_get_numbers_beside_their_units() -> None:
         ["db-0", 1, 45 * 60, None, "<none>"],
     ]
     rows, _ = ask('SELECT "Mounted on", "Use%_percent", size_bytes FROM output', DISKS)
-    assert rows == [["/", 46, 99e9], ["/dev", 0, 64e6], ["/data", 0, 64e6]]
+    assert rows == [["/", 46, 99 * 1024**3], ["/dev", 0, 64 * 1024**2], ["/data", 0, 64 * 1024**2]]  # as `df -h` counts
     rows, _ = ask("SELECT name, size FROM output", LISTING)
     assert rows == [["a b.txt", 123], ["dir", 4096]]
 
