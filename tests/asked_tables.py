@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -93,5 +94,5 @@ def ask_engine(text: bytes) -> list[Answer]:
     ]
 
 
-def _say(omissions: tuple[Omission, ...] | Any) -> str:
+def _say(omissions: Iterable[Omission]) -> str:
     return "".join(f"{omission.count} {omission.what}. " for omission in omissions)
