@@ -1,0 +1,98 @@
+"""What SQL, cards and the engine say of the tables in a text, in one form."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+from overspill.errors import BadRequest
+from overspill.gate.cards.table import ReadTable, read_engine_tables, read_json_tables
+from overspill.lexical.cells import read_columns, read_rows
+from overspill.lexical.index import build
+from overspill.sql import loading
+from overspill.sql.library import MAX_MEMORY_BYTES
+from overspill.sql.protocol import LoadedTables, LoadRequest
+from overspill.tables.json_rows import UNREADABLE
+from overspill.tables.json_text import hold_json
+from overspill.tables.table import Omission
+from overspill.tables.types import find_reading
+
+
+class Answer(NamedTuple):
+    names: list[str]
+    kinds: list[str]
+    """What the values of each column are; the engine does not say it."""
+    rows: list[list[Any]]
+    said: str
+    """What is said of rows that are left out, or that are no rows."""
+    is_typed: bool = False
+    """Whether columns can be added up."""
+
+
+def load_sql(text: bytes, folder: Path) -> LoadedTables:
+    """Into `database` in an empty folder."""
+    source, work = folder / "source", folder / "work"
+    source.write_bytes(text)
+    work.mkdir()
+    return loading.load(LoadRequest(str(source), str(work), str(folder / "database"), MAX_MEMORY_BYTES, 1 << 33, 60))
+
+
+def ask_sql(text: bytes) -> list[Answer]:
+    answers: list[Answer] = []
+    with TemporaryDirectory() as folder:
+        found = load_sql(text, Path(folder))
+        assert not found.failed, found.failed
+        if not found.tables:
+            return []
+        with loading.duckdb.connect(f"{folder}/database") as connection:
+            for table in found.tables:
+                names = [column.name for column in table.columns[1:]]
+                quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
+                query = f'SELECT to_json(t) FROM (SELECT {quoted} FROM "{table.name}") t'
+                rows = [list(json.loads(row).values()) for (row,) in connection.execute(query).fetchall()]
+                assert len(rows) == table.rows
+                unread = f"{table.bad_rows} rows could not be read. " if table.bad_rows else ""
+                answers.append(
+                    Answer(names, [column.type for column in table.columns[1:]], rows, unread + table.note, is_typed=True)
+                )
+    return answers
+
+
+def ask_card(text: bytes) -> list[Answer]:
+    index = build(text)
+    tables: list[ReadTable] = []
+    if index.traits.layout in ("document", "documents"):
+        try:
+            tables = read_json_tables(hold_json(text), len(text))
+        except (BadRequest, *UNREADABLE):
+            tables = read_engine_tables(index)
+    else:
+        tables = read_engine_tables(index)
+    return [_read_card(table) for table in tables]
+
+
+def _read_card(table: ReadTable) -> Answer:
+    assert table.read == table.rows
+    kinds: list[str] = []
+    for name, cells in zip(table.names, table.columns, strict=True):
+        reading = find_reading(dict.fromkeys(cell.strip() for cell in cells if isinstance(cell, str)), name)
+        kinds.append(reading.meaning if reading else " ".join({type(cell).__name__ for cell in cells if cell is not None}))
+    said = _say(table.omissions)
+    said += f"{table.uneven} rows have another number of cells. " if table.uneven else ""
+    said += f"The last row sums up others: {table.total}. " if table.total else ""
+    return Answer(list(table.names), kinds, [list(row) for row in zip(*table.columns, strict=True)], said)
+
+
+def ask_engine(text: bytes) -> list[Answer]:
+    index = build(text)
+    return [
+        Answer(read_columns(index, table), [], [list(cells) for _, cells in read_rows(index, table)], _say(table.omissions))
+        for table in index.outline.tables
+    ]
+
+
+def _say(omissions: Iterable[Omission]) -> str:
+    return "".join(f"{omission.count} {omission.what}. " for omission in omissions)
