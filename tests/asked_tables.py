@@ -71,11 +71,11 @@ def ask_card(text: bytes) -> list[Answer]:
             tables = read_engine_tables(index)
     else:
         tables = read_engine_tables(index)
-    return [_read_card(table) for table in tables]
+    return [_read_card(table, text) for table in tables]
 
 
-def _read_card(table: ReadTable) -> Answer:
-    assert table.read == table.rows
+def _read_card(table: ReadTable, text: bytes) -> Answer:
+    """Of a table that it reads only in part, a card has the rows of the engine, which draws them for it."""
     kinds: list[str] = []
     for name, cells in zip(table.names, table.columns, strict=True):
         reading = find_reading(dict.fromkeys(cell.strip() for cell in cells if isinstance(cell, str)), name)
@@ -83,7 +83,11 @@ def _read_card(table: ReadTable) -> Answer:
     said = _say(table.omissions)
     said += f"{table.uneven} rows have another number of cells. " if table.uneven else ""
     said += f"The last row sums up others: {table.total}. " if table.total else ""
-    return Answer(list(table.names), kinds, [list(row) for row in zip(*table.columns, strict=True)], said)
+    rows = [list(row) for row in zip(*table.columns, strict=True)]
+    if table.read < table.rows:
+        rows = next(answer.rows for answer in ask_engine(text) if answer.names == list(table.names))
+    assert len(rows) == table.rows
+    return Answer(list(table.names), kinds, rows, said)
 
 
 def ask_engine(text: bytes) -> list[Answer]:
