@@ -30,8 +30,8 @@ _MIN_TITLED_CELLS = 3
 """A line above rows of two cells is as likely to be a sentence above others that have a comma."""
 _MIN_ALIKE = 0.8
 """Of the cells of a column, how many must be numbers for a word above them to be a name."""
-NUMBER = re.compile(r"\s*+[-+]?[\d.,]*\d\s*+%?$")
-_PERIOD = re.compile(r"\s*+(?:(?:1[89]|2[01])\d\d(?:-\d\d){0,2}|\d\d?/\d\d?/(?:\d\d){1,2})\s*+$")
+NUMBER = re.compile(r"\A\s*+[-+]?[\d.,]*\d\s*+%?$")
+_PERIOD = re.compile(r"\A\s*+(?:(?:1[89]|2[01])\d\d(?:-\d\d){0,2}|\d\d?/\d\d?/(?:\d\d){1,2})\s*+$")
 """A year or a date: a value, or the name of a column of values of that time."""
 _NO_VALUE = re.compile(r"\W*+(?:n/?a|nan|nil|none|null|unknown)?\W*+$", re.IGNORECASE)
 _TOTAL = re.compile(r"\W*+(?:grand |sub-?)?(?:totals?|sums?|summe|gesamt|insgesamt)\b", re.IGNORECASE)
@@ -51,7 +51,7 @@ class Delimited(RowFormat, frozen=True):
 
 @cache
 def compile_cell(mark: str) -> re.Pattern[str]:
-    return re.compile(rf'(?:"([^"]*+(?:""[^"]*+)*+)")?([^{re.escape(mark)}]*+){re.escape(mark)}')
+    return re.compile(rf'(?:"([^"]*+(?:""[^"]*+)*+)")?([^{re.escape(mark)}]*+)(?:{re.escape(mark)}|\Z)')
 
 
 @cache
@@ -66,7 +66,8 @@ def split_row(row: str, mark: str) -> list[str]:
     """Not with Python's parser of CSV, whose limit of a cell's length is one for the whole program."""
     if '"' not in row:
         return row.split(mark)
-    return [quoted.replace('""', '"') + rest for quoted, rest in compile_cell(mark).findall(row + mark)]
+    cells = compile_cell(mark).findall(row + mark)
+    return [quoted.replace('""', '"') + rest for quoted, rest in cells[:-1]]  # the last is what follows the last mark
 
 
 def iterate_rows(

@@ -10,9 +10,9 @@ from overspill.tables.table import RowFormat
 _MIN_SHARE = 0.8
 _LIMITS = re.compile(r"total \d|\S.{0,1000}:$")
 """What `ls` writes above its rows."""
-_MODE = r"([-dlbcpsD][-rwxsStT]{9}[.+@]?) +(\d+) +(\S+) +(\S+) +(\d[\d.]*[A-Za-z]{0,3}|\d+, +\d+) +"
+_MODE = r"\A([-dlbcpsD][-rwxsStT]{9}[.+@]?) +(\d+) +(\S+) +(\S+) +(\d[\d.]*[A-Za-z]{0,3}|\d+, +\d+) +"
 _MODE_NAMES = ("mode", "links", "owner", "group", "size")
-_CLIENT = r"(\S+) - (\S+) \[([^]]{1,99})\] "
+_CLIENT = r"\A(\S++) - (\S++) \[([^]]{1,99})\] "
 _QUOTED = r'"((?:[^"\\]++|\\.)*+)"'
 _REQUEST = (
     r'"(?:([A-Z][A-Z-]{0,30}) ((?:[^\s"\\]++|\\.| (?!HTTP/))++)(?: (HTTP/[\d.]{1,5}))?|((?:[^"\\]++|\\.)*+))" (\d{3}|-) (\d+|-)'
@@ -35,7 +35,7 @@ _SHAPES: dict[str, tuple[tuple[str, ...], re.Pattern[str]]] = {
     "combined access": ((*_REQUEST_NAMES, "referer", "agent"), re.compile(f"{_CLIENT}{_REQUEST} {_QUOTED} {_QUOTED}")),
     "access": (_REQUEST_NAMES, re.compile(_CLIENT + _REQUEST)),
     "longer access": ((*_REQUEST_NAMES, "referer", "agent", "more"), re.compile(f"{_CLIENT}{_REQUEST} {_QUOTED} {_QUOTED} (.+)")),
-    "mounts": (("source", "target", "fstype", "options"), re.compile(r"(\S+) on (/.*) type (\S+) \((\S+)\)")),
+    "mounts": (("source", "target", "fstype", "options"), re.compile(r"\A(\S++) on (/.*) type (\S+) \((\S+)\)")),
 }
 
 

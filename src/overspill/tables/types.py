@@ -57,7 +57,7 @@ SECONDS = {
     "ns": 1e-9,
 }
 _ZONE = re.compile("(?:Z| ?UTC|\\s?[+-][0-9:]{2,5})$")
-_PART = re.compile("([0-9]+(?:[.][0-9]+)?)\\s?(ms|us|µs|ns|[ywdhms])")
+_PART = re.compile("(?<![0-9.])([0-9]++(?:[.][0-9]++)?)\\s?(ms|us|µs|ns|[ywdhms])")
 _SIZE = re.compile("(-?[0-9]+(?:[.][0-9]+)?)\\s?([a-zA-Z]*)")
 BYTES = {
     f"{letter}{ending}": float(base**power)
@@ -112,7 +112,7 @@ class Reading(Struct, frozen=True):
     """Whether it is for columns about processors alone: elsewhere `12m` are minutes."""
 
     def fits(self, text: str) -> bool:
-        if len(text) > _MAX_CHARS or not compile_reading(self.pattern).fullmatch(text):
+        if len(text) > _MAX_CHARS or not compile_reading(self.pattern).match(text):
             return False
         try:
             self.measure(text)
@@ -123,7 +123,7 @@ class Reading(Struct, frozen=True):
 
 @cache
 def compile_reading(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.ASCII)
+    return re.compile(rf"\A(?:{pattern})\Z", re.ASCII)
 
 
 READINGS: tuple[Reading, ...] = (
