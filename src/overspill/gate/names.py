@@ -34,7 +34,7 @@ class OutputNames:
         return None if found is None else frozenset(found)
 
     def note(self, id: str, chars: int = handles.MIN_NAME_CHARS) -> None:
-        """An output that was stored earlier. There may be many, so that their names are spelled when one is asked for."""
+        """An output that was stored earlier. There may be many, so their names are made only when someone asks for one."""
         self._earlier.append((id, chars))
 
     def _spell_earlier(self) -> None:

@@ -20,7 +20,7 @@ from overspill.text.encoding import decode
 from overspill.text.humanize import SUMMARY_CHARS, count_noun, one_line, shorten
 
 _UNKNOWN_COLUMN = re.compile(r'[Cc]olumn "([^"\n]{1,200})" not found')
-_UNKNOWN_TABLE = re.compile(r'Table with name "?([^"\s!]{1,200})"? does not exist')
+_UNKNOWN_TABLE = re.compile(r"The table '([^']{1,200})' does not exist\.$")
 _AMBIGUOUS = frozenset(("", "NULL", "null"))
 _MAX_COLUMNS_SHOWN = 60
 
@@ -70,14 +70,15 @@ def describe_tables(name: str, found: LoadedTables) -> list[str]:
 
 
 def explain_failure(failed: str, tables: Mapping[str, LoadedTables]) -> str:
-    """What went wrong, the nearest column to one that does not exist, and what there is."""
+    """What went wrong, the nearest column or table to one that does not exist, and what there is."""
     cards = [card for name, found in tables.items() for card in describe_tables(name, found)]
     columns = {column.name for found in tables.values() for table in found.tables for column in table.columns}
     names = {rename(table.name, name) for name, found in tables.items() for table in found.tables}
-    for what, pattern, known in (("column", _UNKNOWN_COLUMN, columns), ("table", _UNKNOWN_TABLE, names)):
-        if unknown := pattern.search(failed):
-            nearest = shorten(repr(find_nearest(unknown[1], known)), SUMMARY_CHARS)
-            failed = f"There is no {what} {unknown[1]!r}" + (f"; did you mean {nearest}?" if nearest != "''" else ".")
+    if unknown := _UNKNOWN_COLUMN.search(failed):
+        nearest = shorten(repr(find_nearest(unknown[1], columns)), SUMMARY_CHARS)
+        failed = f"There is no column {unknown[1]!r}" + (f"; did you mean {nearest}?" if nearest != "''" else ".")
+    elif (unknown := _UNKNOWN_TABLE.search(failed)) and (near := find_nearest(unknown[1], names)):
+        failed = f"{failed[:-1]}; did you mean {near!r}?"
     return "\n".join([failed, "Tables:", *(f"  {card}" for card in cards)]) if cards else failed
 
 

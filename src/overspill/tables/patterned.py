@@ -52,7 +52,7 @@ class Patterned(RowFormat, frozen=True):
             return []
         cells = [cell or "" for cell in found.groups()]
         if self.is_log:
-            # What is no request of HTTP is all that there is of it.
+            # A line that is not an HTTP request stays whole, in the column of the path.
             cells[4:7] = [cells[4] or cells[6], cells[5]]
         return cells
 

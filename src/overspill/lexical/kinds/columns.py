@@ -32,7 +32,7 @@ def _count_gaps(line: str) -> int:
 
 
 def _show_tables(sample: Sample) -> bool:
-    """Whether most lines are rows of tables whose headers cannot be lines of a log or a text."""
+    """Whether most lines are rows of tables, with headers that no log and no running text would have."""
     beginning = sample.lines[:_MAX_ABOVE]
     if any(map(_MARKDOWN_RULE.match, beginning)) or not any(map(_may_head, beginning)):
         return False
