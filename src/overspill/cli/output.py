@@ -30,12 +30,17 @@ def program() -> str:
     return shlex.quote(str(called)) if needs_path else "overspill"
 
 
-def standard_input(action: str) -> BinaryIO:
+def standard_input(asks: str = "") -> BinaryIO:
     if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]  # None when the parent process closed it
         raise click.UsageError("Standard input is closed.")
-    if sys.stdin.isatty():
-        inform(f"{action} from the terminal; end with Ctrl-D.")
+    if asks:
+        ask_to_type(sys.stdin.buffer, asks)
     return sys.stdin.buffer
+
+
+def ask_to_type(file: BinaryIO, what: str) -> None:
+    if file.isatty():
+        inform(f"{what} from the terminal; end with Ctrl-D.")
 
 
 def json_options(meaning: str = "Print JSON.") -> Callable[[Command], Command]:

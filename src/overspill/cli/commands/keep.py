@@ -52,7 +52,7 @@ def keep(command: tuple[str, ...], what: str, background_after: float | None, **
         raise click.UsageError("--background-after needs a command: overspill keep --background-after 20 -- make.")
     settings = _load(background_after, **options)
     if not command:
-        anyio.run(keep_stream, read_stream(output.standard_input("Reading")), settings, what, StandardOutput())
+        anyio.run(keep_stream, read_stream(output.standard_input()), settings, what, StandardOutput())
         return
     run = partial(keep_command, command, settings, what)
     try:

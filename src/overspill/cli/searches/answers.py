@@ -49,7 +49,7 @@ class Searched(Struct, frozen=True):
 
 def asked_of_one(file: Path, opening: Opening, max_tokens: int) -> Searched:
     is_stream = str(file) == "-"
-    stream = read_stream(output.standard_input("Reading")) if is_stream else None
+    stream = read_stream(output.standard_input()) if is_stream else None
     size = 0 if is_stream or not file.is_file() else file.stat().st_size
 
     async def run(bar: Any) -> Extraction:

@@ -8,7 +8,8 @@ import os
 import shutil
 import time
 import uuid
-from contextlib import ExitStack, suppress
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager, suppress
 from threading import RLock
 
 from overspill.errors import StoreError
@@ -32,6 +33,7 @@ class StoreRun:
             undo.pop_all()
         self._shelves: set[LiveFileShelf] = set()
         self._mutex = mutex
+        self._attempts = 0
         self._over = False
         atexit.register(self.end)
 
@@ -73,9 +75,18 @@ class StoreRun:
             undo.pop_all()
         return self._make_shelf(Opening(session, name, "keep"), HeldDirectory(directory, hold, journal), limits)
 
-    def end_if_idle(self) -> None:
-        """Called with the mutex held."""
-        if not self._shelves and not layout.list_sessions(self._directory):
+    @contextmanager
+    def keep_for_attempts(self) -> Generator[None]:
+        """A shelf that is given up must not end what the next attempt to open one needs. Called with the mutex held."""
+        self._attempts += 1
+        try:
+            yield
+        finally:
+            self._attempts -= 1
+            self._end_if_idle()
+
+    def _end_if_idle(self) -> None:
+        if not (self._over or self._shelves or self._attempts or layout.list_sessions(self._directory)):
             self.end()
 
     def end(self) -> None:
@@ -114,8 +125,7 @@ class StoreRun:
         if shelf.retention == "session":
             clearing.remove_session(self._root, self._directory, shelf.session, shelf.directory)
             self.quota.release(shelf.session)
-        if not self._over:
-            self.end_if_idle()
+        self._end_if_idle()
 
 
 def _name() -> str:

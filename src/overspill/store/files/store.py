@@ -70,14 +70,11 @@ class FileStore:
         rules.check_name(name)
         with self._mutex, explain_failures(f"open a session in {self.root}"), self.place.make() as root:
             run = self._ensure_run(root, limits)
-            try:
+            with run.keep_for_attempts():
                 wanted = Opening.now(session, name, retention)
                 if not name:
                     return run.create_shelf(wanted, limits)
                 return NamedOpening(self._index, root, run, wanted, limits, self._max_wait_seconds).open()
-            except BaseException:
-                run.end_if_idle()
-                raise
 
     def read_shelf(self, session: str) -> FileShelf:
         with self._open_root("read", session) as root:
