@@ -64,7 +64,7 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     building = commands.add_parser("build", help="download the pinned sources and write documents and questions")
     building.add_argument("folder", type=Path)
-    building.add_argument("--set", choices=list(SETS), default="first", help="which sources (default: %(default)s)")
+    building.add_argument("--set", choices=list(SETS), default="popular", help="which sources (default: %(default)s)")
     building.add_argument("--mirror", type=Path, help="a folder with bare clones, owner+name or owner/name, tried before GitHub")
     building.add_argument("--only", choices=list(BUILDERS), help="one kind alone")
     scoring = commands.add_parser("score", help="recall of extract and of SQLite FTS5")

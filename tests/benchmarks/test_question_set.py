@@ -120,20 +120,20 @@ def test_a_mistyped_budget_is_told(tmp_path: Path) -> None:
 
 
 def test_questions_are_asked_with_what_a_model_wrote_for_them(tmp_path: Path) -> None:
-    id, query = next(iter(read_queries("sixth").items()))
+    id, query = next(iter(read_queries("databases").items()))
     document = FILLER + f"{query}: gneiss\n" + FILLER
     written = replace(ASKED, id=id, question="Which stone?", answers=("gneiss",))
     write_set(tmp_path, [Entry(written, document), Entry(replace(ASKED, doc="docs/b.txt"), TEXT)], {id: "seen", "code-1": "seen"})
     command = [sys.executable, "-m", "benchmarks.questions", "score", str(tmp_path), "--budgets", "500", "--no-engine"]
     own = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    asked = subprocess.run([*command, "--queries", "sixth"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    asked = subprocess.run([*command, "--queries", "databases"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert "| code | 2 | 50.0 | 50.0 |" in own
     assert "| code | 1 | 100.0 | 100.0 |" in asked
 
 
 def test_a_set_without_such_questions_is_told_in_one_line(tmp_path: Path) -> None:
     write_set(tmp_path, [Entry(ASKED, TEXT)], {"code-1": "seen"})
-    command = [sys.executable, "-m", "benchmarks.questions", "score", str(tmp_path), "--queries", "sixth"]
+    command = [sys.executable, "-m", "benchmarks.questions", "score", str(tmp_path), "--queries", "databases"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr == f"None of the questions in {tmp_path} has a query in the sixth set.\n"
+    assert done.stderr == f"None of the questions in {tmp_path} has a query in the databases set.\n"

@@ -1,4 +1,4 @@
-"""The sources of the sets: that they differ, and how those of the second and third are read."""
+"""The sources of the sets: that they differ, and how some of them are read."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from benchmarks.questions.kinds.threads import ask, without_titles
 from benchmarks.questions.material import Asked, Listing, QuestionSet, Threads
 from benchmarks.questions.picks import read_picks
 from benchmarks.questions.sets import SETS
-from benchmarks.questions.sets.second.databases import read_feed, run_oracle_scripts
-from benchmarks.questions.sets.third.databases import read_publishing, read_tabbed
+from benchmarks.questions.sets.drafts.databases import read_feed, run_oracle_scripts
+from benchmarks.questions.sets.standards.databases import read_publishing, read_tabbed
 from benchmarks.questions.sources import Git, Package, Repository, SourceMissing, Sources
 from benchmarks.questions.tables import read_copies, read_csv
 

@@ -1,4 +1,4 @@
-"""Many jobs and huge outputs: everything kept, nothing twice, memory bounded. `benchmarks/jobs.py` has the times."""
+"""Many jobs and huge outputs: everything kept, nothing twice, memory bounded. `benchmarks/gate/jobs.py` has the times."""
 
 import gc
 import hashlib

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from benchmarks.questions.sets.fifth import FIFTH
-from benchmarks.questions.sets.first import FIRST
-from benchmarks.questions.sets.fourth import FOURTH
-from benchmarks.questions.sets.second import SECOND
-from benchmarks.questions.sets.sixth import SIXTH
-from benchmarks.questions.sets.third import THIRD
+from benchmarks.questions.sets.archives import ARCHIVES
+from benchmarks.questions.sets.databases import DATABASES
+from benchmarks.questions.sets.drafts import DRAFTS
+from benchmarks.questions.sets.languages import LANGUAGES
+from benchmarks.questions.sets.popular import POPULAR
+from benchmarks.questions.sets.standards import STANDARDS
 
-SETS = {chosen.name: chosen for chosen in (FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH)}
+SETS = {chosen.name: chosen for chosen in (POPULAR, DRAFTS, STANDARDS, LANGUAGES, ARCHIVES, DATABASES)}

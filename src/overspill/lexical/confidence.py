@@ -1,6 +1,6 @@
 """Estimates how sure an answer is: whether the best record has what is asked, and whether the text has it at all.
 
-`benchmarks/engine_confidence.py` fits the weights and shows how far to trust them.
+`benchmarks/engine/confidence.py` fits the weights and shows how far to trust them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What counts how much when records are ranked. Sizes and other limits are where they are used.
 
-Halving or doubling most of these changes few answers; `benchmarks/engine_recall.py` shows which.
+Halving or doubling most of these changes few answers; `benchmarks/engine/recall.py` shows which.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def test_an_adapter_is_named_wherever_it_has_to_be(adapter: str):
         f"tests/integrations/drivers/{adapter}.py",
         f"tests/integrations/environments/{adapter}.in",
         f"tests/integrations/environments/{adapter}.lock",
-        f"benchmarks/idle_hooks/{adapter}.py",
+        f"benchmarks/frameworks/idle_hooks/{adapter}.py",
         f"docs/{page}",
     ]
     assert [path for path in wanted if not (ROOT / path).is_file()] == []
