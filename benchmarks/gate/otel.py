@@ -52,4 +52,5 @@ async def main() -> None:
     print(f"otel     adds {more:6.2f} us   mcp call {mcp:7.1f} us   ratio {more / mcp:6.2%}   (at most 1 %)")
 
 
-anyio.run(main)
+if __name__ == "__main__":
+    anyio.run(main)
