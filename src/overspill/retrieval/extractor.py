@@ -121,7 +121,7 @@ class Extractor:
         if not models:
             return None
         retries = self._settings.extraction_retries
-        return Targets(models, retries=retries, observe=lambda attempt: self._ledger.record(attempt.to_event(op)))
+        return Targets(models, retries=retries, op=op, observe=self._ledger.record)
 
     def _model_names(self, request: ExtractionRequest) -> list[str]:
         return [name for name in self.targets(request) if name != BUILTIN]

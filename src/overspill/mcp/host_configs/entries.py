@@ -62,7 +62,7 @@ def header_variables(names: Sequence[str]) -> list[str]:
 def _find_proxy(name: str, words: Sequence[str]) -> int | None:
     """Index of `proxy`, by the name of the program or by the arguments that `wrap --command` writes."""
     for at, word in enumerate(words[1:], 1):
-        if word == "proxy" and (is_overspill(words[:at]) or words[at + 1 : at + 3] == ["--name", name]):
+        if word == "proxy" and (is_overspill(words[at - 1 : at]) or words[at + 1 : at + 3] == ["--name", name]):
             return at
     return None
 
