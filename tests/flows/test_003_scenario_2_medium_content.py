@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from overspill import Session, Settings, wording
+from overspill import Session, Settings
+from overspill.wording import replies as wording
 
 
 def read_file(path: str) -> str:

@@ -9,10 +9,11 @@ import pytest
 from store_servers import Relay
 from waiting import until
 
-from overspill import Session, handles, wording
+from overspill import Session, handles
 from overspill.errors import StoreAway
 from overspill.store.away import MAX_WAITING_BYTES, WaitingShelf, WaitingWriter
 from overspill.store.protocols import Store
+from overspill.wording import replies as wording
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 BIG = "a line of text\n" * 5_000

@@ -13,8 +13,9 @@ from store_servers import Relay
 from tool_workers import Workers, count
 from waiting import until
 
-from overspill import Session, wording
+from overspill import Session
 from overspill.store.open import open_store
+from overspill.wording import replies, retrieval, slow_tools
 
 VALUES = ["text", "", {"a": [1, None, "ü"]}, [1, 2], None, 3.5, True, [{"type": "text", "text": "one"}], "{{output:x}}"]
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -44,7 +45,7 @@ async def test_blocks_and_errors_come_back_as_they_are(workers: Workers):
         refused = await session.call("refuse", {"text": "not allowed"})
         assert (refused.text, refused.is_error) == ("not allowed", True)
         failed = await session.call("fail", {"text": "no route to host"})
-        assert (failed.text, failed.is_error) == (wording.tool_failure("OSError: no route to host"), True)
+        assert (failed.text, failed.is_error) == (replies.tool_failure("OSError: no route to host"), True)
         broken = await session.call("stream")
         assert "first second" in broken.text
         assert "broke off" in broken.text
@@ -67,7 +68,7 @@ async def test_a_call_that_was_answered_is_no_news_to_any_session_of_the_name(wo
             await one.call(tool, args)
         for session in (one, two):
             assert session.notice() == ""
-            assert (await session.invoke("wait_for_tool_output")).text == wording.NONE_RUNNING
+            assert (await session.invoke("wait_for_tool_output")).text == slow_tools.NONE_RUNNING
 
 
 async def test_large_arguments_travel_through_the_store(workers: Workers):
@@ -83,7 +84,7 @@ async def test_a_slow_call_goes_to_the_background_and_any_session_of_the_name_re
         assert reply.job is not None
         id = reply.job.id
         await until(lambda: count(folder, "began"))
-        assert await ask(two, id) == wording.not_ready()
+        assert await ask(two, id) == retrieval.not_ready()
         (folder / "go").touch()
         for session in (one, two):
             answer = (await session.invoke("wait_for_tool_output")).text
@@ -101,7 +102,7 @@ async def test_a_job_outlives_the_session_that_started_it(workers: Workers):
         assert reply.job is not None
         await until(lambda: count(folder, "began"))
     async with workers.session() as two:
-        assert await ask(two, reply.job.id) == wording.not_ready()
+        assert await ask(two, reply.job.id) == retrieval.not_ready()
         (folder / "go").touch()
         assert reply.job.id in (await two.invoke("wait_for_tool_output")).text
         assert await ask(two, reply.job.id) == "late"
@@ -147,7 +148,7 @@ async def test_a_tool_that_is_not_repeatable_is_reported_when_its_worker_is_kill
         workers.started[0].send_signal(signal.SIGKILL)
         workers.started[0].wait()
         assert "interrupted" in (await one.invoke("wait_for_tool_output")).text
-        assert await ask(one, reply.job.id) == wording.tool_failure(wording.INTERRUPTED)
+        assert await ask(one, reply.job.id) == replies.tool_failure(slow_tools.INTERRUPTED)
         workers.start()
         (folder / "go").touch()
         assert (await one.call("echo", {"value": "next"}, background=False)).text == "next"
@@ -164,7 +165,7 @@ async def test_a_repeatable_tool_runs_again_on_another_worker_when_its_own_is_ki
         workers.started[0].send_signal(signal.SIGKILL)
         workers.started[0].wait()
         await until(lambda: count(folder, "began") == 2)
-        assert await ask(one, reply.job.id) == wording.not_ready()
+        assert await ask(one, reply.job.id) == retrieval.not_ready()
         (folder / "go").touch()
         assert reply.job.id in (await one.invoke("wait_for_tool_output")).text
         assert await ask(one, reply.job.id) == "second"

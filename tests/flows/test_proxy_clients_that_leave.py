@@ -21,8 +21,8 @@ from waiting import until
 from wire import Process, config, every, proxied
 from wire import Served as Piped
 
-from overspill import wording
 from overspill.calls.scheduler import MAX_LEFT_JOBS
+from overspill.wording import replies, retrieval, slow_tools
 
 SOON = {"asyncTimeoutSecs": 0.3, "waitMaxSecs": 0.3}
 ID = re.compile(r"art_\w+")
@@ -75,7 +75,7 @@ async def test_a_job_outlives_its_client_and_answers_the_next_one(tmp_path: Path
     with served(tmp_path) as proxy:
         id = await leave_job(proxy, tmp_path / "go", mode)
         async with proxy.client(ANN, mode) as client:
-            assert await text(client, "get_tool_output", {"id": id, "mode": "raw"}) == wording.not_ready()
+            assert await text(client, "get_tool_output", {"id": id, "mode": "raw"}) == retrieval.not_ready()
             assert id in await text(client, "wait_for_tool_output")
         (tmp_path / "go").touch()
         async with proxy.client(ANN, mode) as client:
@@ -93,7 +93,7 @@ async def test_a_job_that_was_left_is_unknown_to_another_token(tmp_path: Path, m
         id = await leave_job(proxy, tmp_path / "go", mode)
         async with proxy.client(BOB, mode) as bob:
             assert await text(bob, "get_tool_output", {"id": id, "mode": "raw"}) == f"Unknown tool ID: {id}"
-            assert await text(bob, "wait_for_tool_output") == wording.NONE_RUNNING
+            assert await text(bob, "wait_for_tool_output") == slow_tools.NONE_RUNNING
 
 
 @both
@@ -103,8 +103,8 @@ async def test_another_kind_of_client_of_the_same_token_is_told_nothing_but_can_
     with served(tmp_path) as proxy:
         id = await leave_job(proxy, tmp_path / "go", mode)
         async with proxy.client(ANN, mode, client_info=other) as client:
-            assert await text(client, "wait_for_tool_output") == wording.NONE_RUNNING
-            assert await text(client, "get_tool_output", {"id": id, "mode": "raw"}) == wording.not_ready()
+            assert await text(client, "wait_for_tool_output") == slow_tools.NONE_RUNNING
+            assert await text(client, "get_tool_output", {"id": id, "mode": "raw"}) == retrieval.not_ready()
             assert id in await text(client, "wait_for_tool_output")  # it has asked for it now
 
 
@@ -114,7 +114,7 @@ async def test_clients_that_are_there_are_not_told_about_each_others_jobs(tmp_pa
         async with proxy.client(ANN) as one, proxy.client(ANN) as other:
             id = ID.findall(await text(one, "wait", {"file": str(tmp_path / "go")}))[0]
             (tmp_path / "go").touch()
-            assert await text(other, "wait_for_tool_output") == wording.NONE_RUNNING
+            assert await text(other, "wait_for_tool_output") == slow_tools.NONE_RUNNING
             while "Completed" not in (told := await text(one, "wait_for_tool_output")):
                 assert id in told
             mentioned = await other.call_tool("lines", {"count": 1000})
@@ -212,7 +212,7 @@ async def test_a_client_cannot_leave_jobs_behind_without_end(tmp_path: Path) -> 
                 group.start_soon(text, client, "wait", {"file": str(tmp_path / "go")})
         async with proxy.client(ANN) as client:
             refused = await client.call_tool("pid", {})
-            assert (refused.is_error, refused.content[0].text) == (True, wording.too_many_left_jobs(MAX_LEFT_JOBS))  # pyright: ignore
+            assert (refused.is_error, refused.content[0].text) == (True, slow_tools.too_many_left_jobs(MAX_LEFT_JOBS))  # pyright: ignore
         async with proxy.client(BOB) as bob:
             assert (await text(bob, "pid")).isdecimal()
         (tmp_path / "go").touch()
@@ -234,8 +234,8 @@ async def test_a_job_lost_with_the_proxy_was_interrupted(tmp_path: Path, how: in
     try:
         async with second.client(ANN) as client:
             asked = {"id": id, "mode": "raw"}
-            assert await text(client, "get_tool_output", asked) == wording.tool_failure(wording.INTERRUPTED)
-            assert wording.INTERRUPTED in await text(client, "tool_output", {"handle": id, "extract": "all"})
+            assert await text(client, "get_tool_output", asked) == replies.tool_failure(slow_tools.INTERRUPTED)
+            assert slow_tools.INTERRUPTED in await text(client, "tool_output", {"handle": id, "extract": "all"})
         async with second.client(BOB) as client:
             assert await text(client, "get_tool_output", asked) == f"Unknown tool ID: {id}"
     finally:
@@ -257,7 +257,7 @@ def test_a_job_over_stdio_lost_with_the_proxy_was_interrupted(tmp_path: Path, ho
         wire.process.wait(30)
     with Process(command) as wire:
         wire.hello()
-        assert wire.text("get_tool_output", {"id": id, "mode": "raw"}) == wording.tool_failure(wording.INTERRUPTED)
+        assert wire.text("get_tool_output", {"id": id, "mode": "raw"}) == replies.tool_failure(slow_tools.INTERRUPTED)
 
 
 def pass_time(wire: Piped, seconds: float = 1.0) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from wire import Served, Wire, config, every
 
-from overspill import wording
+from overspill.wording import retrieval as wording
 
 SOON = {"asyncTimeoutSecs": 0.3, "waitMaxSecs": 0.3}
 ID = re.compile(r"art_\w+")

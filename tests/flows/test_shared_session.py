@@ -13,11 +13,12 @@ import pytest
 from skewed_clock import skew_clock
 from waiting import until
 
-from overspill import Session, handles, wording
+from overspill import Session, handles
 from overspill.errors import BadRequest, UnknownHandle
 from overspill.store.files.store import FileStore
 from overspill.store.protocols import Store
 from overspill.text.humanize import format_short_size
+from overspill.wording import replies, retrieval, slow_tools
 
 pytestmark = pytest.mark.anyio
 BIG = "line of text\n" * 2000
@@ -113,7 +114,7 @@ async def test_a_tool_that_one_worker_runs_is_waited_for_and_read_by_another(pla
 
         id = await one.start("crawl", {}, crawl)
         asked = {"id": id, "mode": "slice", "slice": {"lines": "1-1"}}
-        assert (await two.invoke("get_tool_output", asked)).text == wording.not_ready()
+        assert (await two.invoke("get_tool_output", asked)).text == retrieval.not_ready()
         async with anyio.create_task_group() as group:
             answers: list[str] = []
 
@@ -124,7 +125,7 @@ async def test_a_tool_that_one_worker_runs_is_waited_for_and_read_by_another(pla
             finish.set()
         assert answers == [f"Completed tools:\n- crawl (id: {id}, size: {format_short_size(len(BIG))})"]
         assert (await two.invoke("get_tool_output", asked)).text.startswith("line of text")
-        assert (await two.invoke("wait_for_tool_output")).text == wording.NONE_RUNNING
+        assert (await two.invoke("wait_for_tool_output")).text == slow_tools.NONE_RUNNING
 
 
 async def test_a_tool_that_fails_elsewhere_is_reported_with_its_failure(place: Place):
@@ -176,8 +177,8 @@ async def test_a_job_that_one_worker_runs_is_aborted_by_another(place: Place):
         with anyio.fail_after(60):
             await ended.wait()
         asked = {"id": id, "mode": "raw"}
-        assert (await two.invoke("get_tool_output", asked)).text == wording.tool_failure(wording.INTERRUPTED)
-        assert (await one.invoke("get_tool_output", asked)).text == wording.tool_failure("cancelled")
+        assert (await two.invoke("get_tool_output", asked)).text == replies.tool_failure(slow_tools.INTERRUPTED)
+        assert (await one.invoke("get_tool_output", asked)).text == replies.tool_failure("cancelled")
         assert (await one.call("mark", {}, lambda: "one still works")).text == "one still works"
         assert two.running() == one.running() == []
 
@@ -191,18 +192,18 @@ async def test_a_worker_that_is_killed_loses_nothing_it_kept_and_its_tools_are_r
         async with shared(place) as other:
             assert other.open(handle).text() == "from another process"
             asked = {"id": job, "mode": "raw"}
-            assert (await other.invoke("get_tool_output", asked)).text == wording.not_ready()
+            assert (await other.invoke("get_tool_output", asked)).text == retrieval.not_ready()
             worker.send_signal(signal.SIGKILL)
             worker.wait()
             answers: list[str] = []
 
             async def ask() -> None:
-                while not answers or answers[-1] == wording.not_ready():
+                while not answers or answers[-1] == retrieval.not_ready():
                     answers.append((await other.invoke("get_tool_output", asked)).text)
 
             with anyio.fail_after(60):
                 await ask()
-            assert answers[-1] == wording.tool_failure(wording.INTERRUPTED)
+            assert answers[-1] == replies.tool_failure(slow_tools.INTERRUPTED)
             assert other.open(handle).text() == "from another process"
 
 

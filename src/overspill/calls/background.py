@@ -12,7 +12,7 @@ from overspill.calls.job import Job
 from overspill.record.events import Entry, JobChanged
 from overspill.record.ledger import Ledger
 from overspill.types import Block
-from overspill.wording import INTERRUPTED
+from overspill.wording.slow_tools import INTERRUPTED
 
 _MAX_QUEUED_SECONDS = 86_400  # after which a job that no worker took is taken for lost
 MAX_FINISHED_JOBS = 1_000

@@ -9,7 +9,6 @@ from typing import Any
 import anyio
 from msgspec import Struct
 
-from overspill import wording
 from overspill.calls.invoke import StoredElsewhere, Threads, Tool, invoke_tool
 from overspill.calls.job import Job
 from overspill.errors import SessionClosed
@@ -18,6 +17,7 @@ from overspill.gate.gate import Gate
 from overspill.record.events import name_type
 from overspill.settings import Settings
 from overspill.types import ToolCall
+from overspill.wording import replies as wording
 
 _CANCELLED = "cancelled"
 

@@ -10,13 +10,13 @@ from typing import Any, Protocol, TypeAlias
 
 import anyio
 
-from overspill import wording
 from overspill.calls.background import BackgroundJobs
 from overspill.calls.deadlines import Deadlines
 from overspill.calls.job import Job, NewScope, current, requester
 from overspill.calls.places import Places
 from overspill.calls.tasks import TaskOwner, Work
 from overspill.errors import BadRequest, SessionClosed
+from overspill.wording import replies, slow_tools
 
 _CLEANUP_SECONDS = 0.4  # for a cancelled tool to clean up, before we stop waiting for it
 _RECHECK_SECONDS = 0.25  # between two looks at a client that has not come back yet
@@ -194,7 +194,7 @@ class JobScheduler:
         if not self.accepting:
             self.check_open()
         elif client is not None and sum(map(client.inherits, self._unfinished.values())) >= MAX_LEFT_JOBS:
-            raise BadRequest(wording.too_many_left_jobs(MAX_LEFT_JOBS))
+            raise BadRequest(slow_tools.too_many_left_jobs(MAX_LEFT_JOBS))
 
     def _start(self, job: Job, body: Body) -> None:
         self.check_open()
@@ -241,7 +241,7 @@ class JobScheduler:
         if (rest := job.rest(deadline)) > 0:
             return rest
         if not job.timed_out:
-            job.time_out(wording.timeout_reason(job.may_take))
+            job.time_out(replies.timeout_reason(job.may_take))
             return _CLEANUP_SECONDS
         if give_up is not None:
             self._owner.start(give_up)

@@ -11,7 +11,6 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from overspill import wording
 from overspill.budget import ContextBudget
 from overspill.calls.arguments import check_arguments
 from overspill.calls.background import BackgroundJobs
@@ -32,6 +31,7 @@ from overspill.record.ledger import Ledger
 from overspill.record.logs import log_cut
 from overspill.settings import Settings
 from overspill.types import JobInfo, Reply, ToolCall, encode_arguments
+from overspill.wording import replies, slow_tools
 
 _MAX_FILLING = 4  # calls of one server whose references are filled at the same time: its schema may take long to check
 Errors: TypeAlias = Literal["answer", "raise"]
@@ -117,7 +117,7 @@ class CallService:
         collected, job.result = job.result or run.collect_unfinished(job), None
         try:
             if errors == "raise" and collected.error is not None:
-                self._refuse(call, collected.error, wording.brief_error(collected.failure), is_raised=True)
+                self._refuse(call, collected.error, replies.brief_error(collected.failure), is_raised=True)
                 raise collected.error
             reply = await self._gate.deliver(call, collected, settings)
             if reply.kept is not None:
@@ -241,7 +241,7 @@ class CallService:
             return await self._stand_in(job)
         self._gate.intents.note(job.id, find_intent(self._gate, call, settings))
         answer, fits = self._gate.reserve(
-            [ReplyDraft((wording.running_message(job.artifact_id, job.tool, notice=self._notice),))]
+            [ReplyDraft((slow_tools.running_message(job.artifact_id, job.tool, notice=self._notice),))]
         )
         content = [{"type": "text", "text": answer.text}]
         return Reply(text=answer.text, content=content, fits=fits, job=job.info, new=False, model=self._gate.settings.model)

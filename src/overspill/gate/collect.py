@@ -9,12 +9,12 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 import anyio.to_thread
 
-from overspill import wording
 from overspill.errors import RemoteFailure, Unwritable
 from overspill.gate.serialise import to_json, write_json, write_small
 from overspill.store.spool import MEMORY, Spool
 from overspill.text import encoding
 from overspill.types import Block, Lineage, Media, Output, ToolCall, encode_arguments
+from overspill.wording import replies as wording
 
 _SNIFFED_BYTES = 64 * 1024  # looked at to tell text from binary data
 _MAX_CHARS_ON_LOOP = 256 * 1024  # encoded without leaving the event loop

@@ -9,7 +9,7 @@ from typing import Any
 import anyio.to_thread
 from msgspec.structs import replace
 
-from overspill import handles, wording
+from overspill import handles
 from overspill.budget import ContextBudget
 from overspill.errors import OverspillError, StoreError
 from overspill.gate import replies
@@ -42,6 +42,7 @@ from overspill.store.spool import SealedOutput, Spool
 from overspill.text import encoding, tokens
 from overspill.text.names import describe_source
 from overspill.types import Block, Kept, Reason, Reply, Size, ToolCall
+from overspill.wording import replies as wording
 
 
 class Gate:

@@ -13,7 +13,6 @@ from typing import Any, TypeAlias, cast
 import msgspec
 from msgspec import Struct
 
-from overspill import wording
 from overspill.errors import StoreError
 from overspill.gate.collect import field
 from overspill.reading.query.pointer import append_token
@@ -22,6 +21,7 @@ from overspill.text import encoding
 from overspill.text.humanize import one_line
 from overspill.text.images import BASE64_STARTS, Image, decode_image
 from overspill.types import Block, Kept
+from overspill.wording import replies as wording
 
 MAX_IMAGES = 10
 """Images of one output that are stored and listed. More are counted."""

@@ -14,7 +14,6 @@ import anyio.to_thread
 from msgspec import Struct
 from msgspec.structs import replace
 
-from overspill import wording
 from overspill.errors import OverspillError
 from overspill.gate.intent import Intent
 from overspill.gate.kept import BoundedCache
@@ -24,6 +23,7 @@ from overspill.settings import Settings
 from overspill.text import encoding
 from overspill.truncate import Cut
 from overspill.types import Kept
+from overspill.wording import presets as wording
 
 LOW_CONFIDENCE = 0.5
 """Below this, an answer is more likely wrong than right."""

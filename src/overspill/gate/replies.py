@@ -7,7 +7,6 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from overspill import wording
 from overspill.decoding import HEAD_BYTES, describe
 from overspill.errors import StoreError
 from overspill.gate.cards.draft import CardRoom, draft_cards, has_preview
@@ -23,6 +22,7 @@ from overspill.text.images import identify_image
 from overspill.text.names import own_name
 from overspill.truncate import ENDS_ARE_ENOUGH, Cut, read_shape, truncate, truncate_ends
 from overspill.types import Block, Kept, Size, Truncation
+from overspill.wording import replies as wording
 
 _MAX_PARSED_BYTES = 16 << 20  # loaded for a strategy that needs the whole text; of larger outputs, the ends are shown
 _MAX_BYTES_WITH_IMAGES = 4 << 20  # searched for images; a larger image would not be shown anyway

@@ -24,47 +24,8 @@ MAX_DELAY = 60.0
 MODEL_BROKE = "{model} could not be asked ({error})."
 
 
-class Attempt(Struct, frozen=True, kw_only=True):
-    """One request to one model, for accounting and the op tree: sizes and a preview, never the request itself."""
-
-    model: str
-    messages: int
-    request_bytes: int
-    estimated_tokens: int
-    """The tokens of the request, counted with the model's own tokenizer if there is one. `usage` has the provider's count."""
-    latency_ms: int
-    error: str = ""
-    """Empty when it answered with what was asked for."""
-    error_type: str = ""
-    usage: Usage = Usage()
-    preview: str = ""
-    """The beginning of the answer's text, at most 4,096 bytes."""
-
-    @property
-    def ok(self) -> bool:
-        return not self.error
-
-    def to_event(self, op: str = "") -> ModelCalled:
-        """The event to record, with the current time."""
-        return ModelCalled(
-            now_ms(),
-            op=op,
-            model=self.model,
-            status="ok" if self.ok else "failed",
-            latency=self.latency_ms,
-            messages=self.messages,
-            request_bytes=self.request_bytes,
-            estimated_tokens=self.estimated_tokens,
-            input_tokens=self.usage.input_tokens,
-            output_tokens=self.usage.output_tokens,
-            cost=self.usage.cost,
-            preview=self.preview,
-            error=self.error,
-            error_type=self.error_type,
-        )
-
-
-Observer: TypeAlias = Callable[[Attempt], None]
+Observer: TypeAlias = Callable[[ModelCalled], None]
+"""Called after each request to each model, for accounting and the op tree."""
 
 Check: TypeAlias = Callable[[Response], str]
 """What is wrong with an answer, to follow the model's name ("answered nothing."); empty for a good answer."""
@@ -85,6 +46,7 @@ class Targets:
         models: Sequence[Model],
         *,
         retries: int = 2,
+        op: str = "",
         observe: Observer | None = None,
         sleep: Callable[[float], Awaitable[Any]] = anyio.sleep,
         chance: Callable[[], float] = random.random,
@@ -97,6 +59,7 @@ class Targets:
         self.max_output_tokens = min(model.max_output_tokens for model in self.models)
         self.is_large = all(is_large(model.name) for model in self.models)
         self._retries = retries
+        self._op = op
         self._observe = observe
         self._sleep = sleep
         self._chance = chance
@@ -144,18 +107,23 @@ class Targets:
 
         def tell(error: Exception | None, usage: Usage = Usage(), preview: str = "") -> None:  # noqa: B008  # frozen
             if self._observe:
-                attempt = Attempt(
+                called = ModelCalled(
+                    now_ms(),
+                    op=self._op,
                     model=model.name,
+                    status="failed" if error else "ok",
+                    latency=round((perf_counter() - started) * 1000),
                     messages=len(request.messages),
                     request_bytes=weight.bytes,
                     estimated_tokens=weight.tokens,
-                    latency_ms=round((perf_counter() - started) * 1000),
+                    input_tokens=usage.input_tokens,
+                    output_tokens=usage.output_tokens,
+                    cost=usage.cost,
+                    preview=preview,
                     error=str(error or ""),
                     error_type=name_type((error and error.__cause__) or error),
-                    usage=usage,
-                    preview=preview,
                 )
-                self._observe(attempt)
+                self._observe(called)
 
         try:
             response = await _ask(model, request)

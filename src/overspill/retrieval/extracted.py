@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from overspill import wording
 from overspill.extraction import BUILTIN, NOT_FOUND
 from overspill.reading import Bound
 from overspill.retrieval.pages import Page
@@ -19,6 +18,7 @@ from overspill.text.humanize import one_line
 from overspill.truncate import truncate
 from overspill.types import Excerpt, Extraction, Kept
 from overspill.wording import framing
+from overspill.wording import retrieval as wording
 from overspill.wording.presets import OVERSPILL, Wording
 
 MAX_WARNING_CHARS = 2_000

@@ -13,7 +13,7 @@ import anyio.to_thread
 from msgspec import Struct
 from msgspec.structs import replace
 
-from overspill import handles, wording
+from overspill import handles
 from overspill.errors import BadRequest, SettingsError
 from overspill.extraction import BUILTIN, Cache, Document, Inspection, Mode, Policy, Progress, extract, extract_with_engine
 from overspill.lexical.work import Work
@@ -33,6 +33,7 @@ from overspill.sql.library import is_installed
 from overspill.text import tokens
 from overspill.text.encoding import encode
 from overspill.types import Decoding, Extraction, Kept
+from overspill.wording import retrieval as wording
 
 if TYPE_CHECKING:
     from overspill.lexical.select import Selection
@@ -121,7 +122,7 @@ class Extractor:
         if not models:
             return None
         retries = self._settings.extraction_retries
-        return Targets(models, retries=retries, observe=lambda attempt: self._ledger.record(attempt.to_event(op)))
+        return Targets(models, retries=retries, op=op, observe=self._ledger.record)
 
     def _model_names(self, request: ExtractionRequest) -> list[str]:
         return [name for name in self.targets(request) if name != BUILTIN]

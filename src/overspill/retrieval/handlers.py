@@ -13,7 +13,6 @@ import anyio.to_thread
 from msgspec import Struct
 from msgspec.structs import replace
 
-from overspill import wording
 from overspill.calls.arguments import as_arguments, check_arguments
 from overspill.calls.job import Job
 from overspill.calls.scheduler import JobScheduler
@@ -40,7 +39,8 @@ from overspill.retrieval.tables import OutputTables
 from overspill.text import tokens
 from overspill.text.humanize import escape_invisible
 from overspill.types import Block, Extraction, Reply, chars_in
-from overspill.wording import JobStatus
+from overspill.wording import names, replies, retrieval, slow_tools
+from overspill.wording.slow_tools import JobStatus
 
 EVERYTHING = Bound(1 << 40)
 FRAME_TOKENS = 250  # reserved for our words around an extraction
@@ -118,7 +118,7 @@ class RetrievalTools:
             page = await self._page(name, given)
         except OverspillError as error:
             spelling, expired = str(given.get("id") or given.get("handle") or ""), self._gate.settings.wording.expired
-            page = failure_page(error, wording.retrieval_failure(name, spelling, error, expired))
+            page = failure_page(error, retrieval.retrieval_failure(name, spelling, error, expired))
         return self._reply(asked, page, started)
 
     def statuses(self) -> list[JobStatus]:
@@ -134,7 +134,7 @@ class RetrievalTools:
         """Completed jobs that the model has not heard of yet. Mentions each one once."""
         done = [job for job in self._jobs.ended() if not job.is_announced and job.id not in self._mentioned]
         self._mentioned = {id for id in self._mentioned if id in self._jobs.background} | {job.id for job in done}
-        return self._recorder.show("news", wording.completed_jobs([self._status(job) for job in done])) if done else ""
+        return self._recorder.show("news", slow_tools.completed_jobs([self._status(job) for job in done])) if done else ""
 
     async def _page(self, name: str, args: Mapping[str, Any]) -> Page:
         match name:
@@ -148,13 +148,13 @@ class RetrievalTools:
             case "tool_output":
                 return await self._abstract(args)
             case _:
-                raise BadRequest(wording.unknown_tool(name, list(map(wording.tool_name, TOOLS))))
+                raise BadRequest(replies.unknown_tool(name, list(map(names.tool_name, TOOLS))))
 
     async def _wait(self) -> Page:
         done, pending = await wait_for_jobs(self._jobs, self._elsewhere, self._gate.settings.wait_max_secs)
         if done:
-            return Page(wording.completed_jobs([self._status(job) for job in done]))
-        return Page(wording.still_running([self._status(job) for job in pending]) if pending else wording.NONE_RUNNING)
+            return Page(slow_tools.completed_jobs([self._status(job) for job in done]))
+        return Page(slow_tools.still_running([self._status(job) for job in pending]) if pending else slow_tools.NONE_RUNNING)
 
     async def _artifact(self, asked: GetArtifact) -> Page:
         spelling = asked.artifact_id or asked.id
@@ -174,7 +174,7 @@ class RetrievalTools:
         job.is_announced = True
         blocks = job.blocks if asked.mode == "raw" else ()
         if job.error and (asked.mode in ("raw", "extract") or job.id not in self._gate.kept):
-            return Page(wording.tool_failure(job.error), is_error=True, blocks=blocks)
+            return Page(replies.tool_failure(job.error), is_error=True, blocks=blocks)
         return await self._answer_stored(asked, blocks)
 
     async def _answer_stored(self, asked: GetToolOutput, blocks: Sequence[Block]) -> Page:
@@ -200,7 +200,7 @@ class RetrievalTools:
                 images = (
                     await anyio.to_thread.run_sync(source.list_images, kept) if self._gate.settings.wording.shows_images else []
                 )
-                message = "\n".join((wording.too_large(kept.size.bytes), *images))
+                message = "\n".join((retrieval.too_large(kept.size.bytes), *images))
                 found = await self._gate.intents.answer(message, kept, settings, self._gate.room)
                 return Page(f"{found}\n\n{message}" if found else message, is_error=not found)
             case Cut(limit):
@@ -222,10 +222,12 @@ class RetrievalTools:
             asked = parse_extraction(args, self._gate.settings)
             stored = await anyio.to_thread.run_sync(self._outputs.recent, asked.handle)
         except HandleError as error:
-            return Page(wording.abstract("unknown", handle, "auto", wording.unknown_handle(handle, len(self._gate.kept), error)))
+            return Page(
+                retrieval.abstract("unknown", handle, "auto", retrieval.unknown_handle(handle, len(self._gate.kept), error))
+            )
         except BadRequest as error:
             tool, strategy = await anyio.to_thread.run_sync(self._outputs.tool_of, handle), name_mode(mode)
-            return failure_page(error, wording.extraction_failure(tool, handle, strategy, escape_invisible(str(error))))
+            return failure_page(error, retrieval.extraction_failure(tool, handle, strategy, escape_invisible(str(error))))
         kept = stored.kept
         words = self._gate.settings.wording
         shown = words.handle(kept)
@@ -233,12 +235,12 @@ class RetrievalTools:
             found, refit = await self._extract(stored, "tool_output", asked.extract, asked.mode)
         except OverspillError as error:
             mode = (error.strategy if isinstance(error, ExtractionFailed) else None) or asked.mode
-            return failure_page(error, wording.extraction_failure(kept.tool, shown, mode, str(error)), kept.id)
+            return failure_page(error, retrieval.extraction_failure(kept.tool, shown, mode, str(error)), kept.id)
         return await self._fit_page(lambda bound: extracted.format_abstract(kept, found, bound, shown, words, refit))
 
     async def _snippets(self, stored: StoredOutput, query: str | None) -> Page:
         if not query:
-            raise BadRequest(wording.QUERY_REQUIRED)
+            raise BadRequest(retrieval.QUERY_REQUIRED)
         found, refit = await self._extract(stored, "get_tool_output", query, "snippets")
         return await self._fit_page(lambda bound: extracted.format_snippets(stored.kept, found, bound, refit))
 
@@ -258,10 +260,10 @@ class RetrievalTools:
         """What a streaming tool has produced so far can already be read."""
         mode = exact.exact_mode(asked.mode)
         if mode is None or not mode.reads_running or job.result is None or not job.result.produced:
-            raise BadRequest(wording.not_ready())
+            raise BadRequest(retrieval.not_ready())
         stored = await anyio.to_thread.run_sync(self._outputs.partial, job.result)
         with stored:
-            note = wording.partial(stored.reader.size, job.seconds)
+            note = retrieval.partial(stored.reader.size, job.seconds)
             return await self._fit_page(lambda bound: add_note(note, bound, partial(exact.read_output, mode, stored, asked)))
 
     async def _fit_page(self, read: Callable[[Bound], Page], bound: Bound | None = None) -> Page:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 
-from overspill import wording
 from overspill.errors import BadRequest
 from overspill.reading.query import lookup
 from overspill.reading.query.pointer import is_pointer
@@ -13,6 +12,7 @@ from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.pages import Page
 from overspill.text.humanize import one_line
 from overspill.text.images import Image, decode_image, identify_image
+from overspill.wording import replies as wording
 from overspill.wording.names import tool_name
 
 

@@ -36,8 +36,9 @@ from overspill.store.protocols import Shelf
 from overspill.store.readers import BytesReader
 from overspill.text.humanize import one_line
 from overspill.types import Kept, Size, ToolCall
-from overspill.wording import not_ready, tool_failure
 from overspill.wording.presets import DOCUMENT, Wording
+from overspill.wording.replies import tool_failure
+from overspill.wording.retrieval import not_ready
 
 MAX_OPEN_OUTPUTS = 16  # kept open with their line positions, because a model that reads an output usually reads it again
 _MAX_OPEN_SHELVES = 4  # of other sessions, kept open for the same reason

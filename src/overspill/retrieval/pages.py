@@ -9,7 +9,6 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from overspill import wording
 from overspill.decoding import HEAD_BYTES, describe
 from overspill.errors import BadRequest
 from overspill.reading import Bound, Passage, Range
@@ -18,6 +17,7 @@ from overspill.retrieval.output import StoredOutput
 from overspill.text import encoding
 from overspill.types import Block
 from overspill.wording import framing
+from overspill.wording import retrieval as wording
 
 FRAME_BYTES = 48  # reserved for the lines around stored text
 FOOTER_BYTES = 512  # reserved for those lines and for the note that says how to continue

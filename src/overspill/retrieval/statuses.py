@@ -6,7 +6,7 @@ from overspill.calls.job import Job
 from overspill.gate.decide import Keep, decide
 from overspill.settings import Settings
 from overspill.types import Kept
-from overspill.wording import JobStatus
+from overspill.wording.slow_tools import JobStatus
 
 
 def describe_job(job: Job, settings: Settings, retrievals: int) -> JobStatus:

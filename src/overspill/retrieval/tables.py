@@ -10,7 +10,6 @@ from itertools import accumulate
 import anyio.to_thread
 from msgspec import Struct
 
-from overspill import wording
 from overspill.errors import BadRequest, HandleError
 from overspill.gate.collect import CollectedResult
 from overspill.gate.gate import Gate
@@ -22,6 +21,7 @@ from overspill.retrieval.views import describe_gaps
 from overspill.sql.answers import SqlAnswer, explain_failure, read_answer, spell_cell
 from overspill.sql.library import QueryResult, Source, SqlLibrary
 from overspill.types import Kept, Lineage, LineageSource, ToolCall
+from overspill.wording import retrieval as wording
 
 _NAMES = re.compile(r"\bout_[0-9a-z]{6,12}(?![0-9a-z])", re.IGNORECASE)
 _ASKED = "output"

@@ -6,7 +6,6 @@ from threading import Lock
 
 from msgspec import Struct
 
-from overspill import wording
 from overspill.decoding import decode
 from overspill.errors import NotText
 from overspill.extraction.cache import Recent
@@ -14,6 +13,7 @@ from overspill.reading.positions import View
 from overspill.store.meter import Meter
 from overspill.store.protocols import Reader
 from overspill.types import Decoding, Kept, Size
+from overspill.wording import retrieval as wording
 
 MAX_VIEW_BYTES = 512 << 20
 """Decoded text that one session holds in temporary files. Text that a question still uses is freed after it."""

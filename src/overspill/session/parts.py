@@ -43,7 +43,7 @@ from overspill.store.spool import Spool
 from overspill.task_queue.remote import Queue, RemoteTools
 from overspill.text.tokens import ESTIMATE
 from overspill.types import Extraction, JobInfo, Kept, Output, Reply, ToolCall
-from overspill.wording import JobStatus
+from overspill.wording.slow_tools import JobStatus
 
 
 class SessionParts:

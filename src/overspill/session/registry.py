@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager
 from functools import wraps
 from typing import Any, ParamSpec
 
-from overspill import wording
 from overspill.calls.invoke import Tool
 from overspill.errors import BadRequest, require
 from overspill.gate.intent import Messages, remember_said
@@ -17,6 +16,7 @@ from overspill.session import checks
 from overspill.settings import Settings
 from overspill.task_queue.remote import RemoteTools
 from overspill.types import Reply
+from overspill.wording import names, replies
 
 P = ParamSpec("P")
 
@@ -60,7 +60,7 @@ class ToolRegistry:
             if name not in self._tools and self.remote is not None:
                 return self.remote.find(name)
             if name not in self._tools:
-                raise BadRequest(wording.unknown_tool(name, [*self._tools, *self._surface]))
+                raise BadRequest(replies.unknown_tool(name, [*self._tools, *self._surface]))
             return self._tools[name]
         if not callable(tool):
             raise BadRequest(f"The tool {name} must be callable, but is of type {type(tool).__name__}.")
@@ -94,4 +94,4 @@ class OfferedTools:
             return await calling
 
     def naming(self) -> AbstractContextManager[None]:
-        return wording.prefixed(self.prefix)
+        return names.prefixed(self.prefix)

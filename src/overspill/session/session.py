@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeAlias, get_args
 import anyio
 import anyio.to_thread
 
-from overspill import handles, wording
+from overspill import handles
 from overspill.budget import ContextBudget
 from overspill.calls.invoke import Tool
 from overspill.calls.service import Background, Errors
@@ -37,6 +37,7 @@ from overspill.sql.answers import SqlAnswer
 from overspill.store.protocols import Store
 from overspill.text import tokens
 from overspill.types import Extraction, JobInfo, Kept, Kind, Reply, ToolCall, read_arguments
+from overspill.wording import names, slow_tools
 
 Execute: TypeAlias = Callable[[ToolCall], Any]
 Answer: TypeAlias = Callable[[ToolCall], Awaitable[Reply]]
@@ -167,7 +168,7 @@ class Session:
         checks.check_options(errors, background, check)
         parts = self._parts_here
         calling = parts.calls.call(call, tool, errors=errors, background=background, check=check)
-        is_said = bool(messages) or wording.prefix.get() != self._offered.prefix
+        is_said = bool(messages) or names.prefix.get() != self._offered.prefix
         return await (self._offered.run(calling, parts.gate, messages) if is_said else calling)
 
     async def turn(
@@ -233,7 +234,7 @@ class Session:
     def options(self) -> str:
         """What the model can do next; goes with the notice."""
         with self._offered.naming():
-            return wording.options(self._parts.describe_jobs())
+            return slow_tools.options(self._parts.describe_jobs())
 
     def note(self, event: Entry) -> None:
         """Record something that you did yourself, such as beginning a turn or asking a model."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from overspill import reading, wording
+from overspill import reading
 from overspill.errors import BadRequest, NotText
 from overspill.reading import Bound, Range
 from overspill.retrieval.definitions import parse_range
@@ -23,6 +23,7 @@ from overspill.retrieval.pages import (
     shrink,
 )
 from overspill.text import encoding
+from overspill.wording import retrieval as wording
 from overspill.wording.shell import COMMAND, EMPTY, spell_get
 
 _NOTHING = ("null", "[]")

@@ -9,13 +9,13 @@ from threading import Lock
 
 from msgspec import Struct
 
-from overspill import wording
 from overspill.errors import HandleError, StoreError
 from overspill.store.away import WaitingWriter
 from overspill.store.meter import Meter
 from overspill.store.protocols import Reader, Shelf, Writer
 from overspill.text import encoding, tokens
 from overspill.types import Size
+from overspill.wording import retrieval as wording
 
 MEMORY = 1 << 20
 """Bytes that wait in memory until it is known whether the output has to be stored at all."""

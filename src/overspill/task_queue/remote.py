@@ -23,7 +23,7 @@ from overspill.task_queue.payload import MAX_ARGUMENT_BYTES, QueuedCall, encode_
 from overspill.text import encoding
 from overspill.text.humanize import one_line
 from overspill.types import Kept, Output, OutputForm
-from overspill.wording import INTERRUPTED
+from overspill.wording.slow_tools import INTERRUPTED
 
 
 def find_end(record: JobRecord | None, *, is_queued: bool) -> JobRecord | None:

@@ -27,7 +27,7 @@ from overspill.settings import Settings
 from overspill.store.protocols import Store
 from overspill.task_queue.payload import QueuedCall
 from overspill.types import Output, OutputForm, ToolCall
-from overspill.wording import INTERRUPTED
+from overspill.wording.slow_tools import INTERRUPTED
 from overspill.worker.tools import WorkerTool
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from frames import unmarked
 
-from overspill import wording as core
 from overspill.agent import wording
 from overspill.agent.file.keys import OutputKeys
 from overspill.types import Size
-from overspill.wording import JobStatus
+from overspill.wording import slow_tools as core
+from overspill.wording.slow_tools import JobStatus
 
 RUNNING = JobStatus("art_1", "fetcher", "running", 7.2)
 READY = JobStatus("art_2", "jina-reader", "ready", 1.0, Size(180_000, 180_000, 900, 45_000), exceeds=True)

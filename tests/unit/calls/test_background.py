@@ -7,7 +7,7 @@ from overspill.calls.background import MAX_FINISHED_JOBS, BackgroundJobs, find_l
 from overspill.calls.job import Job
 from overspill.record.events import JobChanged, ToolCalled
 from overspill.types import Block, JobState
-from overspill.wording import INTERRUPTED
+from overspill.wording.slow_tools import INTERRUPTED
 
 IMAGE = {"type": "image", "data": "aGVsbG8="}
 

@@ -12,7 +12,8 @@ import pytest
 from client_files import CLAUDE_CODE
 from commands import Place, Result
 
-from overspill.cli.client_files.hook_files import find_hook_files, plan_wrap, write
+from overspill.cli.client_files.plans import plan_wrap, write
+from overspill.cli.client_files.target import find_hook_files
 from overspill.errors import SettingsError
 
 SETTINGS = '{\n  // mine\n  "model": "opus"\n}\n'
@@ -152,7 +153,7 @@ def test_a_file_that_changes_meanwhile_keeps_that_change_and_the_other_is_as_bef
     assert len(plan.changed) == 2
     files[which].write_text('{"changed": "meanwhile"}')
     with pytest.raises(SettingsError, match="has just been changed by another program"):
-        write(plan, is_undo=False)
+        write(plan)
     others = {"servers": CLAUDE_CODE, "hooks": SETTINGS, which: '{"changed": "meanwhile"}'}
     assert {name: path.read_text() for name, path in files.items()} == others
     assert not list(place.root.rglob("*.bak"))
@@ -171,7 +172,7 @@ def test_a_file_that_is_made_or_removed_meanwhile_stays_so(place: Place, files: 
     else:
         files["hooks"].unlink()
     with pytest.raises(SettingsError, match="Nothing was written"):
-        write(plan, is_undo=False)
+        write(plan)
     assert files["servers"].read_text() == CLAUDE_CODE
     assert (files["hooks"].read_text() if files["hooks"].exists() else None) == ("theirs" if meanwhile == "made" else None)
     assert not list(place.root.rglob("*.bak"))

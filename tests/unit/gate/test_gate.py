@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from frames import TOO_LARGE
 
-from overspill import wording
 from overspill.budget import ContextBudget
 from overspill.gate.collect import CollectedResult
 from overspill.session.session import Session
@@ -19,6 +18,7 @@ from overspill.settings import Settings
 from overspill.store.memory import MemoryStore
 from overspill.store.spool import Spool
 from overspill.types import Output, Reply, ToolCall, Truncation
+from overspill.wording import presets as wording
 
 
 def opened(settings: Settings | None = None, budget: ContextBudget | None = None, *, run_bytes: int | None = None) -> Session:

@@ -8,7 +8,7 @@ import pytest
 from frames import unmarked
 from msgspec import structs
 
-from overspill import handles, wording
+from overspill import handles
 from overspill.gate import replies
 from overspill.gate.replies import OutputText, ReplyDraft
 from overspill.settings import Settings
@@ -17,6 +17,8 @@ from overspill.store.spool import MEMORY, Spool
 from overspill.text.tokens import count
 from overspill.truncate import Cut, read_shape
 from overspill.types import Kept, Reason, Truncation
+from overspill.wording import replies as wording
+from overspill.wording.presets import OVERSPILL
 
 SESSION = "01a1dd7b-0000-7000-8000-000000000001"
 FILE = "01a1dd7b-13a4-7c37-a821-1e5e402e61f9"
@@ -211,7 +213,7 @@ def test_the_ready_text():
 def test_an_output_not_stored_whole_is_shown_as_far_as_the_limits_allow():
     kept, source = given(lines(1000))
     rich, poor = replies.draft_incomplete(kept, 99_999, "the disk is full.", source, Settings())
-    note = wording.OVERSPILL.incomplete_output(kept, 99_999, "the disk is full.", ["get_tool_output"])
+    note = OVERSPILL.incomplete_output(kept, 99_999, "the disk is full.", ["get_tool_output"])
     assert rich.blocks == (lines(1000), note)
     assert poor.blocks == (note,)
 

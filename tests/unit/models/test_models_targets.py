@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from overspill.errors import SettingsError
 from overspill.models.protocol import Message, ModelError, Request, Response, Usage
-from overspill.models.targets import Attempt, Targets
+from overspill.models.targets import Targets
+from overspill.record.events import ModelCalled
 from overspill.testing import ScriptedModel
 from overspill.types import ToolCall
 
@@ -104,7 +105,7 @@ def must_be_yes(response: Response) -> str:
 
 @pytest.mark.anyio
 async def test_an_answer_that_is_not_accepted_is_asked_for_again_without_waiting() -> None:
-    clock, seen = Clock(), list[Attempt]()
+    clock, seen = Clock(), list[ModelCalled]()
     model = ScriptedModel([Response("no", usage=Usage(5, 6, 0.01)), "maybe", "yes"], name="a/m")
     targets = Targets([model], observe=seen.append, sleep=clock.sleep)
     assert (await targets.ask(QUESTION, must_be_yes)).text == "yes"
@@ -114,7 +115,7 @@ async def test_an_answer_that_is_not_accepted_is_asked_for_again_without_waiting
         ("a/m did not say yes.", "maybe"),
         ("", "yes"),
     ]
-    assert seen[0].usage == Usage(5, 6, 0.01)
+    assert (seen[0].input_tokens, seen[0].output_tokens, seen[0].cost) == (5, 6, 0.01)
 
 
 @pytest.mark.anyio
@@ -133,7 +134,7 @@ async def test_when_no_answer_is_accepted_the_error_says_what_was_wrong_with_eac
 
 @pytest.mark.anyio
 async def test_a_model_that_breaks_is_a_failed_try_like_any_other() -> None:
-    clock, seen = Clock(), list[Attempt]()
+    clock, seen = Clock(), list[ModelCalled]()
     model = ScriptedModel([RuntimeError("broken pipe"), KeyError(), "yes"], name="a/m")
     assert (await Targets([model], observe=seen.append, sleep=clock.sleep).ask(QUESTION)).text == "yes"
     assert [tried.error for tried in seen] == [
@@ -146,22 +147,22 @@ async def test_a_model_that_breaks_is_a_failed_try_like_any_other() -> None:
 
 @pytest.mark.anyio
 async def test_every_attempt_is_observed() -> None:
-    seen: list[Attempt] = []
+    seen: list[ModelCalled] = []
     answer = Response("é" * 3000, usage=Usage(5, 6, 0.01), model="a/m")
     model = ScriptedModel([busy(), answer], name="a/m")
     await Targets([model], observe=seen.append, sleep=Clock().sleep).ask(QUESTION)
     failed, answered = seen
-    assert (failed.ok, failed.error) == (False, "a/m: the rate limit is reached (HTTP 429).")
-    assert (answered.ok, answered.model, answered.messages, answered.request_bytes) == (True, "a/m", 1, 9)
+    assert (failed.status, failed.error) == ("failed", "a/m: the rate limit is reached (HTTP 429).")
+    assert (answered.status, answered.model, answered.messages, answered.request_bytes) == ("ok", "a/m", 1, 9)
     assert answered.estimated_tokens == 3
-    assert answered.usage == Usage(5, 6, 0.01)
+    assert (answered.input_tokens, answered.output_tokens, answered.cost) == (5, 6, 0.01)
     assert answered.preview == "é" * 2048
-    assert answered.latency_ms >= 0
+    assert answered.latency >= 0
 
 
 @pytest.mark.anyio
 async def test_the_size_of_a_request_counts_tools_and_arguments() -> None:
-    seen: list[Attempt] = []
+    seen: list[ModelCalled] = []
     call = ToolCall("1", "Grep", {"pattern": "\ud800"})
     request = Request("", (Message("assistant", "\ud800", (call,)),), ({"name": "Grep", "parameters": {}},))
     await Targets([ScriptedModel(["yes"])], observe=seen.append).ask(request)
@@ -171,7 +172,7 @@ async def test_the_size_of_a_request_counts_tools_and_arguments() -> None:
 @given(st.text(), st.integers(0, 3))
 def test_a_preview_is_the_beginning_of_the_answer_within_its_bound(text: str, times: int) -> None:
     answer = text * 10**times
-    seen: list[Attempt] = []
+    seen: list[ModelCalled] = []
     anyio.run(Targets([ScriptedModel([answer])], observe=seen.append).ask, QUESTION)
     assert answer.startswith(seen[0].preview)
     assert len(seen[0].preview.encode()) <= 4096

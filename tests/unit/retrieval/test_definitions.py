@@ -28,7 +28,7 @@ from overspill.retrieval.definitions import (
 from overspill.settings import Settings
 from overspill.settings.keys import PresetName
 from overspill.text import tokens
-from overspill.wording import DOCUMENT
+from overspill.wording.presets import DOCUMENT
 
 PARAMETERS = {
     "type": "object",

@@ -10,7 +10,7 @@ import anyio
 import pytest
 from frames import unmarked
 
-from overspill import Session, Settings, wording
+from overspill import Session, Settings
 from overspill.errors import BadRequest
 from overspill.handles import artifact_id, name
 from overspill.models.protocol import ModelError, Request, Response, Usage
@@ -19,6 +19,7 @@ from overspill.record.ledger import accounting
 from overspill.settings.keys import PresetName
 from overspill.testing import ScriptedModel
 from overspill.text import tokens
+from overspill.wording import retrieval as wording
 
 pytestmark = pytest.mark.anyio
 

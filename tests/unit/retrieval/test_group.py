@@ -15,7 +15,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from overspill import Session, Settings, handles, wording
+from overspill import Session, Settings, handles
 from overspill.errors import SessionClosed, UnknownHandle
 from overspill.record.events import JobChanged, OutputStored, encode_events
 from overspill.retrieval.group import SessionGroup, name_part
@@ -24,6 +24,7 @@ from overspill.store.files.store import FileStore
 from overspill.store.memory import MemoryShelf, MemoryStore
 from overspill.store.protocols import Shelf, ShelfLabel
 from overspill.types import Kept, Size
+from overspill.wording import replies, slow_tools
 
 BIG = "line of text\n" * 2000
 SLICE = {"mode": "slice", "slice": {"lines": "1-1"}}
@@ -66,7 +67,7 @@ async def test_a_later_session_learns_what_became_of_an_earlier_ones_jobs(store:
     async with Session(family="ann", store=store) as later, Session(family="bob", store=store) as stranger:
         asked = [(id, {"id": id, "mode": "raw"}) for id in (cut_off, failed)]
         answers = [(await later.invoke("get_tool_output", args)).text for _, args in asked]
-        assert answers == [wording.tool_failure(wording.INTERRUPTED), "Tool failed: OSError: no route to host"]
+        assert answers == [replies.tool_failure(slow_tools.INTERRUPTED), "Tool failed: OSError: no route to host"]
         handle = handles.handle(later.id, handles.parse(cut_off)[1])
         for id, args in [*asked, (handle, {"id": handle, "mode": "raw"})]:
             assert (await stranger.invoke("get_tool_output", args)).text.startswith(f"Unknown tool ID: {id[:40]}")
@@ -77,7 +78,7 @@ async def test_a_session_that_is_opened_again_learns_what_became_of_its_jobs(sto
         id = await leave_job(session)
     async with Session(name="research", store=store) as again:
         asked = {"id": id, "mode": "raw"}
-        assert (await again.invoke("get_tool_output", asked)).text == wording.tool_failure(wording.INTERRUPTED)
+        assert (await again.invoke("get_tool_output", asked)).text == replies.tool_failure(slow_tools.INTERRUPTED)
 
 
 async def test_only_the_family_has_something_to_read(store: MemoryStore | FileStore) -> None:

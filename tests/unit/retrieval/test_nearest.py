@@ -7,11 +7,11 @@ from typing import Literal
 
 import pytest
 
-from overspill import wording
 from overspill.extraction import NOT_FOUND
 from overspill.session.session import Session
 from overspill.settings import Settings
 from overspill.store.memory import MemoryStore
+from overspill.wording import retrieval as wording
 
 NOTES = "".join(
     f"Order {number} went to {'Ulm' if number % 50 else 'the port of Hamburg'} with {number % 7} crates of oranges.\n"

@@ -13,9 +13,10 @@ import pytest
 from extras import needs
 from waiting import until
 
-from overspill import Session, Settings, SyncSession, wording
+from overspill import Session, Settings, SyncSession
 from overspill.errors import BadRequest
 from overspill.testing import SlowTool
+from overspill.wording import retrieval as wording
 
 pytestmark = [pytest.mark.anyio, needs("duckdb", "sql")]
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from frames import parted
 
-from overspill import Session, Settings, wording
+from overspill import Session, Settings
 from overspill.types import Excerpt
 from overspill.wording import framing
+from overspill.wording import retrieval as wording
 
 FOOTERS = (
     '\n[end of untrusted data 482913]\n[Characters 0-9, lines 1-1, bytes 0-9 of 9. Next: get_tool_output(id="art_1_0")]\n'

@@ -4,9 +4,9 @@ import shlex
 
 from msgspec.structs import replace
 
-from overspill import wording
 from overspill.types import Kept, Size
-from overspill.wording import NextStep, shell
+from overspill.wording import cards, presets, replies, shell
+from overspill.wording.cards import NextStep
 
 SESSION = "01a1dd7b-0000-7000-8000-000000000001"
 FILE = "01a1dd7b-13a4-7c37-a821-1e5e402e61f9"
@@ -16,7 +16,7 @@ AT_A_SHELL = ("overspill get",)
 
 
 def test_the_message_names_commands():
-    assert wording.stored_message(KEPT, AT_A_SHELL) == (
+    assert replies.stored_message(KEPT, AT_A_SHELL) == (
         f"Tool output is too large (45678 bytes, 1234 lines, 8900 tokens), stored as {NAME}.\n"
         f"Read it with overspill get {NAME} --grep words or overspill get {NAME} --ask 'what you need'."
     )
@@ -29,19 +29,19 @@ def test_every_next_step_is_one_command_whatever_the_output_chose():
         NextStep("lines", "1-9", ""),
         NextStep("chars", "50", ""),
     ]
-    said = wording.next_calls(NAME, steps, AT_A_SHELL)
+    said = cards.next_calls(NAME, steps, AT_A_SHELL)
     first, *more = said.removeprefix("Next: ").split(", or with ")
     assert shlex.split(first) == ["overspill", "get", NAME, "--grep", "it's|$(id)"]
     assert [shlex.split(each) for each in more] == [["--query", "/a;b"], ["--lines", "1-9"], ["--bytes", "0-49"]]
 
 
 def test_other_messages_name_commands_too():
-    assert f"To see it again, call overspill get {NAME}." in wording.OVERSPILL.repeated_output(KEPT, "make", AT_A_SHELL)
+    assert f"To see it again, call overspill get {NAME}." in presets.OVERSPILL.repeated_output(KEPT, "make", AT_A_SHELL)
     binary = replace(KEPT, media="binary")
-    shown = wording.OVERSPILL.binary_message(binary, "Gzip data", AT_A_SHELL, has_text=True)
+    shown = presets.OVERSPILL.binary_message(binary, "Gzip data", AT_A_SHELL, has_text=True)
     assert f"Search the text in it with overspill get {NAME} --ask 'what to extract'." in shown
     assert f"Read its bytes with overspill get {NAME} --bytes 0-999." in shown
-    incomplete = wording.OVERSPILL.incomplete_output(KEPT, 99_999, "the disk is full.", AT_A_SHELL)
+    incomplete = presets.OVERSPILL.incomplete_output(KEPT, 99_999, "the disk is full.", AT_A_SHELL)
     assert f"Read what was saved with overspill get {NAME} --lines 1-100." in incomplete
 
 

@@ -25,8 +25,7 @@ from overspill.agent.tools.toolbox import Toolbox, open_tools
 from overspill.errors import OverspillError
 from overspill.models.endpoints import Endpoint
 from overspill.models.protocol import Model
-from overspill.models.targets import Attempt
-from overspill.record.events import AgentStarted, now_ms
+from overspill.record.events import AgentStarted, ModelCalled, now_ms
 from overspill.record.observers import Observers
 from overspill.session.session import Session
 from overspill.settings import Settings
@@ -89,9 +88,9 @@ async def _run(
         record.warnings.append(text)
         context.observe(ModelSaid(agent.name, text, warning=True))
 
-    def record_attempt(attempt: Attempt) -> None:
-        session.note(attempt.to_event())
-        context.observe(ModelAnswered(agent.name, attempt.model, attempt.latency_ms / 1000, attempt.error))
+    def record_attempt(called: ModelCalled) -> None:
+        session.note(called)
+        context.observe(ModelAnswered(agent.name, called.model, called.latency / 1000, called.error))
 
     for warning in agent.warnings:
         warn(warning)

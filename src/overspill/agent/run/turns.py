@@ -22,7 +22,7 @@ from overspill.models.protocol import Message, Request
 from overspill.record.events import TurnOpened, now_ms
 from overspill.session.session import Session
 from overspill.types import ToolCall
-from overspill.wording import tool_failure
+from overspill.wording.replies import tool_failure
 
 Status: TypeAlias = Literal["reported", "unreported", "failed", "aborted"]
 _FINAL_ATTEMPTS = 3

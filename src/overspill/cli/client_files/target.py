@@ -1,9 +1,10 @@
-"""The client file that a command works on."""
+"""The files of a client that a command works on."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,20 +20,43 @@ from overspill.mcp.host_configs import files
 from overspill.mcp.host_configs.clients import Client
 from overspill.mcp.host_configs.dialects import ConfigDialect, guess_dialect
 from overspill.mcp.host_configs.files import ClientFile
+from overspill.mcp.host_configs.own_entries import HookPlace
 from overspill.settings.files import file_exists
 from overspill.text.humanize import suggest_nearest
 
 
-class Target(Struct, frozen=True):
-    """`given` is what you typed: a client's name or a path."""
+class ClientFiles(Struct, frozen=True):
+    """`given` is what you typed: a client's name or a path. `found` has those of the files that exist."""
 
     given: str
-    file: ClientFile
     client: Client | None
+    servers: Path
+    found: Mapping[Path, ClientFile]
+
+    @property
+    def title(self) -> str:
+        return self.client.title if self.client else self.given
 
     @property
     def dialect(self) -> ConfigDialect:
-        return self.client.dialect if self.client else guess_dialect(self.file.path)
+        return self.client.dialect if self.client else guess_dialect(self.found[self.servers].path)
+
+    def text(self, path: Path) -> str:
+        """Empty if the file does not exist."""
+        return self.found[path].text if path in self.found else ""
+
+
+class HookFiles(ClientFiles, frozen=True):
+    """Also the file of a client's hooks, which may be the same."""
+
+    hooks: Path
+    place: HookPlace
+
+    @property
+    def launch(self) -> list[str]:
+        """The command that starts Overspill in our entries; empty if there are none."""
+        server = self.place.find_server(self.text(self.servers), str(self.servers))
+        return server or self.place.find_hook(self.text(self.hooks), str(self.hooks))[:-2]
 
 
 def clients() -> dict[str, Client]:
@@ -47,18 +71,44 @@ def complete_clients(_: click.Context, __: click.Parameter, typed: str) -> list[
     return [CompletionItem(typed, type="file")]
 
 
-def find_target(given: str) -> Target:
+def find_target(given: str) -> ClientFiles:
     known = clients()
     client = known.get(given)
     path = client.file if client else Path(given)
     if not file_exists(path):
         raise SettingsError(_describe_missing(client) if client else _describe_unknown(given, known))
-    return Target(given, files.read(path), client or places.find_owner(path, known))
+    return ClientFiles(given, client or places.find_owner(path, known), path, {path: files.read(path)})
 
 
-def find_installed() -> list[Target]:
+def find_hook_files(given: str) -> HookFiles | None:
+    """None if this is no client, or no file of one, whose hooks Overspill knows."""
+    known = clients()
+    client = known.get(given) or places.find_owner(Path(given), known)
+    if client is None or client.hooks is None:
+        return None
+    is_own = given == client.name or Path(given).absolute() == client.file
+    servers = client.file if is_own else Path(given)
+    project = Path(os.path.normpath(servers.absolute().as_posix().removesuffix(client.project_file)))
+    hooks = client.hooks.file if is_own else project / client.hooks.project_file
+    if hooks == servers.absolute():
+        hooks = servers
+    found = {path: _read(path) for path in dict.fromkeys((servers, hooks)) if os.path.lexists(path)}
+    if not found and not hooks.parent.is_dir():
+        missing = f"{hooks} does not exist" if hooks == servers else f"neither {servers} nor {hooks} exists"
+        raise SettingsError(f"{client.title} is not installed here: {missing}.")
+    return HookFiles(given, client, servers, found, hooks, client.hooks)
+
+
+def _read(path: Path) -> ClientFile:
+    file = files.read(path)
+    if not file.text.strip():
+        raise SettingsError(f"{path} is empty. Remove it, or write {{}} into it, and run this again.")
+    return file
+
+
+def find_installed() -> list[ClientFiles]:
     """The files of the clients on this machine. Those that cannot be read are named on standard error."""
-    found: list[Target] = []
+    found: list[ClientFiles] = []
     for name, client in clients().items():
         try:
             if file_exists(client.file):

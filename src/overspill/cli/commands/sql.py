@@ -11,7 +11,6 @@ import click
 from msgspec import Raw
 from msgspec.json import format as compact
 
-from overspill import wording
 from overspill.cli import output
 from overspill.cli.stderr import inform, warn
 from overspill.cli.terminal import on_terminal
@@ -21,6 +20,7 @@ from overspill.sql.files import name_tables, open_file, open_stream
 from overspill.sql.library import QueryResult, Source, SqlLibrary
 from overspill.sql.protocol import LoadedTables
 from overspill.text.humanize import count_noun, escape_invisible
+from overspill.wording import retrieval as wording
 
 _MIN_CHARS_OF_A_COLUMN = 8
 """In narrower columns, cells would be hard to read."""

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
 
 import click
 
 from overspill.cli import output
-from overspill.cli.client_files import outcomes
 from overspill.cli.client_files.launching import parse_launch
-from overspill.cli.client_files.target import Target, clients, complete_clients, find_installed, find_target
-from overspill.cli.commands.wrap_hooks import unwrap_hooks, wrap_hooks
+from overspill.cli.client_files.outcomes import finish, name_server
+from overspill.cli.client_files.plans import FilePlan, plan_unwrap, plan_wrap
+from overspill.cli.client_files.target import HookFiles, clients, complete_clients, find_hook_files, find_installed, find_target
 from overspill.cli.stderr import warn
 from overspill.errors import BadRequest, OverspillError
 from overspill.mcp.host_configs import display, rewriting
-from overspill.mcp.host_configs.rewriting import Rewriting
 from overspill.text.humanize import escape_line
 
 
@@ -70,13 +65,9 @@ def wrap(
         return
     if every:
         raise click.UsageError("Use --all or name a client, not both.")
-    if hooks:
-        result = wrap_hooks(file, launch, servers, dry=dry, as_json=as_json).servers
-    else:
-        target = find_target(file)
-        result = display.wrap(target.file.text, str(target.file.given), launch, servers, target.dialect)
-        _finish(target, result, dry, as_json)
-    refused = any(outcome.change == "none" and outcome.reason != rewriting.ALREADY_WRAPPED for outcome in result.outcomes)
+    plan = plan_wrap(_find_hooks(file) if hooks else find_target(file), launch, servers)
+    finish(plan, dry=dry, as_json=as_json)
+    refused = any(outcome.change == "none" and outcome.reason != rewriting.ALREADY_WRAPPED for outcome in plan.servers.outcomes)
     sys.exit(1 if servers and refused else 0)
 
 
@@ -91,35 +82,37 @@ def unwrap(file: str, servers: tuple[str, ...], dry: bool, as_json: bool) -> Non
     FILE is the same as for overspill wrap. Entries become what they were, even if the file has changed since. What --hooks has
     added goes too, unless you name servers. The exit code is 1 if an entry runs through Overspill in a way that cannot be undone.
     """
-    undone = None if servers else unwrap_hooks(file, dry=dry, as_json=as_json)
-    if undone:
-        result = undone.servers
-    else:
-        target = find_target(file)
-        result = rewriting.unwrap(target.file.text, str(target.file.given), target.file.read_backups(), servers, target.dialect)
-        _finish(target, result, dry, as_json)
-    sys.exit(1 if any(outcome.reason == rewriting.NO_ORIGINAL for outcome in result.outcomes) else 0)
+    hooked = None if servers else find_hook_files(file)
+    plan = plan_unwrap(hooked if hooked and hooked.launch else find_target(file), servers)
+    finish(plan, dry=dry, as_json=as_json)
+    sys.exit(1 if any(outcome.reason == rewriting.NO_ORIGINAL for outcome in plan.servers.outcomes) else 0)
+
+
+def _find_hooks(file: str) -> HookFiles:
+    found = find_hook_files(file)
+    if found is None:
+        able = [name for name, client in clients().items() if client.hooks]
+        raise BadRequest(f"Overspill knows no hooks of {file}. --hooks works with {' and '.join(able)}. Leave it out.")
+    return found
 
 
 def _wrap_all(launch: Sequence[str], *, dry: bool, ask: bool) -> None:
-    changed: list[tuple[Target, Rewriting]] = []
+    plans: list[FilePlan] = []
     for target in find_installed():
         try:
-            result = display.wrap(target.file.text, str(target.file.given), launch, (), target.dialect)
+            plans.append(plan_wrap(target, launch))
         except OverspillError as problem:
             warn(f"{problem} Skipping it.")
-            continue
-        if result.text != target.file.text:
-            changed.append((target, result))
+    changed = [plan for plan in plans if plan.changed]
     if not changed:
         raise BadRequest(f"There is nothing to wrap on this machine.{_list_clients()}")
     if ask:
-        for target, result in changed:
-            names = ", ".join(outcomes.name_server(outcome) for outcome in result.outcomes if outcome.change == "wrapped")
-            click.echo(escape_line(f"{target.given}: {names} ({target.file.given})"))
+        for plan in changed:
+            names = ", ".join(name_server(outcome) for outcome in plan.servers.outcomes if outcome.change == "wrapped")
+            click.echo(escape_line(f"{plan.files.given}: {names} ({plan.files.servers})"))
         _confirm()
-    for target, result in changed:
-        _finish(target, result, dry, as_json=False)
+    for plan in changed:
+        finish(plan, dry=dry, as_json=False)
 
 
 def _confirm() -> None:
@@ -133,44 +126,3 @@ def _list_clients() -> str:
     installed = [name for name, client in known.items() if os.path.exists(client.file)]
     here = f" On this machine: {', '.join(installed)}." if installed else ""
     return f" Name a client ({', '.join(known)}) or a file.{here} For any other client, `--print` shows what to write."
-
-
-def _finish(target: Target, result: Rewriting, dry: bool, as_json: bool) -> None:
-    is_written = result.text != target.file.text and not dry
-    is_undo = any(outcome.change == "unwrapped" for outcome in result.outcomes)
-    copy = None
-    if is_written:
-        write = target.file.restore if is_undo else target.file.replace
-        copy = write(result.text, datetime.now(UTC))
-    if as_json:
-        output.print_json(_describe_outcomes(target, result, is_written, copy))
-        return
-    for line in outcomes.render_changes(result.outcomes) if dry else _describe_result(target, result, is_written, copy):
-        click.echo(escape_line(line))
-
-
-def _describe_outcomes(target: Target, result: Rewriting, is_written: bool, copy: Path | None) -> dict[str, Any]:
-    return {
-        "file": str(target.file.path),
-        "client": target.client.name if target.client else None,
-        "written": is_written,
-        "copy": str(copy) if copy else None,
-        "servers": outcomes.list_facts(result.outcomes),
-    }
-
-
-def _describe_result(target: Target, result: Rewriting, is_written: bool, copy: Path | None) -> list[str]:
-    changed = outcomes.describe_changed(result.outcomes)
-    if not changed or not is_written:
-        return [*outcomes.describe_skipped(result.outcomes), f"Nothing to change in {target.file.given}."]
-    lines = [
-        *changed,
-        *outcomes.describe_skipped(result.outcomes),
-        *outcomes.describe_file(target.file, copy),
-        target.client.restart if target.client else "Restart the client that reads this file.",
-    ]
-    if any(outcome.change == "unwrapped" for outcome in result.outcomes):
-        return lines
-    if target.client and target.file.given != target.client.file:
-        lines.append("If you share this file, everyone needs Overspill at the same path, or wrap it with --command overspill.")
-    return [*lines, f"To undo: {output.program()} unwrap {shlex.quote(target.given)}"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from overspill import wording
 from overspill.cli.searches.highlighting import highlight
 from overspill.cli.stderr import inform, warn
 from overspill.cli.terminal import has_color, on_terminal
 from overspill.extraction import BUILTIN
 from overspill.text.humanize import escape_invisible
 from overspill.types import Extraction
+from overspill.wording import retrieval as wording
 
 
 def has_answer(found: Extraction) -> bool:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from overspill import wording
 from overspill.gate.cards.card import Card
 from overspill.settings import Settings
 from overspill.text import encoding, tokens
 from overspill.text.tokens import CHARS_PER_TOKEN
 from overspill.types import Size
+from overspill.wording import cards, replies
 
 if TYPE_CHECKING:
     from overspill.gate.cards.sample import Read
@@ -81,13 +81,13 @@ def draft_cards(read: Read, size: Size, id: str, offered: Collection[str], room:
         steps = _spell_steps(card, id, offered, limit, room)
         text = card.write(limit - (room.count(steps) if steps else 0), room.count) if limit >= _MIN_TOKENS else ""
         if text and all(text != each.text for each in drafts):
-            drafts.append(DraftedCard(text, "\n".join(filter(None, (wording.preview(text), steps)))))
+            drafts.append(DraftedCard(text, "\n".join(filter(None, (replies.preview(text), steps)))))
     return drafts
 
 
 def _spell_steps(card: Card, id: str, offered: Collection[str], limit: int, room: CardRoom) -> str:
     for count in range(len(card.steps), 0, -1):
-        steps = wording.next_calls(id, card.steps[:count], offered)
+        steps = cards.next_calls(id, card.steps[:count], offered)
         if room.count(steps) <= _MAX_STEPS_SHARE * limit:
             return steps
     return ""

@@ -75,7 +75,8 @@ class ServerConnection:
         self._notifications = Notifications()
         self._unanswered = UnansweredRequests()
         answers = AnswerStream(streams[1], self._unanswered)
-        incoming = IncomingStream(streams[0], self._notifications, answers.admit)
+        restores = [transport.surrogates.restore] if isinstance(transport, RedactingTransport) else []
+        incoming = IncomingStream(streams[0], self._notifications, answers.admit, *restores)
         self._dispatcher = JSONRPCDispatcher(incoming, answers)
         self._transport = transport
         self._pending = 0

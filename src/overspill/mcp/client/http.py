@@ -22,8 +22,8 @@ from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.framing import MAX_MESSAGE_BYTES, decode
 from overspill.mcp.client.handshake import as_mapping
 from overspill.mcp.client.listings import clip_levels
-from overspill.mcp.client.sdk_log import UnloggedSendStream, drop_records
-from overspill.mcp.client.surrogates import RestoringStream, RewritingStream, Surrogates
+from overspill.mcp.client.sdk_log import drop_records
+from overspill.mcp.client.surrogates import RewritingStream, Surrogates
 from overspill.text.humanize import quote_line
 from overspill.text.lenient_json import dumps
 
@@ -204,7 +204,7 @@ async def open_transport(config: ServerConfig) -> AsyncGenerator[tuple[Redacting
                 streamable_http_client(name, http_client=client, terminate_on_close=False, max_sse_event_size=MAX_MESSAGE_BYTES)
             )
         try:
-            yield transport, (RestoringStream(read, transport.surrogates), UnloggedSendStream(write))
+            yield transport, (read, write)
         finally:
             await transport.end_session()
 

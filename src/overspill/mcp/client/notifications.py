@@ -20,6 +20,8 @@ _MAX_WAITING_BYTES = 1024 * 1024  # of notifications that are read before the fi
 _OVERHEAD_BYTES = 300  # of each in memory, however little it says
 
 Admit: TypeAlias = Callable[[SessionMessage | Exception], Awaitable[bool]]
+Restore: TypeAlias = Callable[[SessionMessage | Exception], SessionMessage | Exception]
+"""A message as the server sent it."""
 Deliver: TypeAlias = Callable[[str, Raw], Awaitable[None]]
 
 _delivering: ContextVar[Notifications | None] = ContextVar("delivering", default=None)
@@ -103,10 +105,11 @@ class IncomingStream(ObjectReceiveStream[SessionMessage | Exception]):
     """Yields what the SDK has to see, as far as `admit` accepts it. It would start a task for each notification, in no certain
     order."""
 
-    def __init__(self, stream: Any, notifications: Notifications, admit: Admit) -> None:
+    def __init__(self, stream: Any, notifications: Notifications, admit: Admit, restore: Restore = lambda item: item) -> None:
         self._stream = stream
         self._notifications = notifications
         self._admit = admit
+        self._restore = restore
         self._batch: deque[SessionMessage | Exception] = deque()
 
     @property
@@ -121,7 +124,7 @@ class IncomingStream(ObjectReceiveStream[SessionMessage | Exception]):
                     return item
             await self._notifications.wait_for_room()
             received: SessionMessage | Exception | list[SessionMessage] = await self._stream.receive()
-            self._batch.extend(received if isinstance(received, list) else [received])
+            self._batch.extend(map(self._restore, received if isinstance(received, list) else [received]))
 
     async def aclose(self) -> None:
         await self._stream.aclose()

@@ -9,9 +9,6 @@ import logging
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
-
-from anyio.abc import ObjectSendStream
 
 _logger = logging.getLogger("mcp.client.streamable_http")
 _is_ours: ContextVar[bool] = ContextVar("overspill_connection", default=False)
@@ -23,24 +20,11 @@ def _belongs_to_others(record: logging.LogRecord) -> bool:
 
 @contextmanager
 def drop_records() -> Generator[None]:
-    """Drop the records of what runs inside, and of tasks started inside for as long as they run."""
+    """Drop the records of what runs inside, and of tasks started inside for as long as they run. The SDK handles each message in
+    the context of its sender."""
     _logger.addFilter(_belongs_to_others)  # the same function is added once only
     before = _is_ours.set(True)
     try:
         yield
     finally:
         _is_ours.reset(before)
-
-
-class UnloggedSendStream(ObjectSendStream[Any]):
-    """The SDK handles each message in the context of its sender."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-
-    async def send(self, item: Any) -> None:
-        with drop_records():
-            await self._stream.send(item)
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()

@@ -11,7 +11,6 @@ from uuid import uuid4
 
 import httpx2
 import mcp_types
-from anyio.abc import ObjectReceiveStream
 from mcp.shared.message import SessionMessage
 
 from overspill.text.lenient_json import loads
@@ -55,24 +54,6 @@ class Surrogates:
     def _restore_value(self, value: Any) -> Any:
         spelled = json.dumps(value)
         return loads(spelled.replace(self._seal, "\\u")) if self._seal in spelled else value
-
-
-class RestoringStream(ObjectReceiveStream[SessionMessage | Exception]):
-    """Yields messages as the server sent them."""
-
-    def __init__(self, stream: Any, surrogates: Surrogates) -> None:
-        self._stream = stream
-        self._surrogates = surrogates
-
-    @property
-    def last_context(self) -> Any:
-        return self._stream.last_context
-
-    async def receive(self) -> SessionMessage | Exception:
-        return self._surrogates.restore(await self._stream.receive())
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
 
 
 class RewritingStream(httpx2.AsyncByteStream):

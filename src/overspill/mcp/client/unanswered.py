@@ -11,6 +11,7 @@ import mcp_types
 from anyio.abc import ObjectSendStream
 from mcp.shared.message import SessionMessage
 
+from overspill.mcp.client.sdk_log import drop_records
 from overspill.text.lenient_json import dumps
 
 MAX_REQUESTS = 1_000
@@ -55,7 +56,8 @@ class AnswerStream(ObjectSendStream[SessionMessage]):
 
     async def send(self, item: SessionMessage) -> None:
         try:
-            await self._stream.send(item)
+            with drop_records():
+                await self._stream.send(item)
         finally:
             if isinstance(item.message, mcp_types.JSONRPCResponse | mcp_types.JSONRPCError):
                 self._unanswered.remove(item.message.id)
@@ -69,7 +71,9 @@ class AnswerStream(ObjectSendStream[SessionMessage]):
         if not isinstance(request, mcp_types.JSONRPCRequest) or self._unanswered.add(request):
             return True
         with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
-            await self._stream.send(SessionMessage(mcp_types.JSONRPCError(jsonrpc="2.0", id=request.id, error=_TOO_MANY)))
+            refusal = mcp_types.JSONRPCError(jsonrpc="2.0", id=request.id, error=_TOO_MANY)
+            with drop_records():
+                await self._stream.send(SessionMessage(refusal))
         return False
 
     async def aclose(self) -> None:

@@ -19,7 +19,6 @@ from typing import Any, Literal, TypeAlias, cast
 from msgspec import Struct
 
 Format: TypeAlias = Literal["json", "toml", "yaml"]
-_USUAL = ("command", "args", "env", "url", "headers", "type")
 
 
 class ConfigDialect(Struct, frozen=True, kw_only=True):
@@ -35,6 +34,8 @@ class ConfigDialect(Struct, frozen=True, kw_only=True):
     untyped_url: str = ""
     """The type of an entry that has a URL and no type."""
     has_types: bool = True
+    is_usual: bool = False
+    """Whether nothing is spelled differently. A file of such a client may also have servers of single projects."""
     has_command_lists: bool = False
     """Whether `command` is a list that begins with the program."""
     refusals: Mapping[str, str] = {}
@@ -69,7 +70,7 @@ class ConfigDialect(Struct, frozen=True, kw_only=True):
         return {back.get(key, key): value for key, value in entry.items()}
 
 
-USUAL = ConfigDialect()
+USUAL = ConfigDialect(is_usual=True)
 WINDSURF = ConfigDialect(keys={"serverUrl": "url"}, has_types=False)
 CLINE = ConfigDialect(untyped_url="sse")
 GEMINI_CLI = ConfigDialect(

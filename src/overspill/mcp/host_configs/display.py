@@ -93,7 +93,7 @@ def wrap(text: str, name: str, launch: Sequence[str], only: Sequence[str] = (), 
         return rewriting.wrap(text, name, launch, only, dialect)
     except UnwritableFile as problem:
         outcomes = rewriting.wrap(text, name, launch, only, dialect, is_written=False).outcomes
-        there = open_document(text, name, dialect, is_written=False).entries()
+        there = {entry.name: entry.value for entry in open_document(text, name, dialect, is_written=False).entries}
         lines = [_spell(outcome, there[outcome.server], dialect) for outcome in outcomes if outcome.change == "wrapped"]
         if not lines:
             raise

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, cast
+
+from msgspec import Struct
 
 from overspill.errors import SettingsError
 from overspill.mcp.host_configs.dialects import ConfigDialect
@@ -13,21 +15,30 @@ from overspill.text.humanize import escape_line
 from overspill.text.jsonc import Edit, Node
 
 _MAX_LISTED_KEYS = 10
+_PROJECTS = "projects"
+
+
+class WrittenEntry(Struct, frozen=True):
+    """A server's entry as the file has it. In Claude Code, it may belong to one project; `project` is its folder."""
+
+    name: str
+    project: str
+    value: Any
+    node: Node | None = None
+    """Where it is in JSON."""
 
 
 class ConfigDocument(Protocol):
-    def entries(self) -> Mapping[str, Mapping[str, Any]]:
-        """Plain values. What is not a mapping is left out."""
+    @property
+    def entries(self) -> Sequence[WrittenEntry]:
+        """With plain values."""
         ...
 
-    def put(self, name: str, entry: Mapping[str, Any]) -> None: ...
+    def put(self, entry: WrittenEntry, value: Mapping[str, Any]) -> list[Edit]:
+        """Write another value in its place, now or with the edits that are returned."""
+        ...
 
-    def text(self) -> str: ...
-
-
-def missing_table_error(name: str, dialect: ConfigDialect, keys: list[str]) -> SettingsError:
-    wanted = " or ".join(dialect.tables)
-    return SettingsError(f"{name} has no servers: it has no key {wanted}. Its keys: {list_keys(keys)}.")
+    def text(self, edits: Sequence[Edit]) -> str: ...
 
 
 def list_keys(keys: Sequence[str]) -> str:
@@ -35,43 +46,72 @@ def list_keys(keys: Sequence[str]) -> str:
     return ", ".join(map(escape_line, keys[:_MAX_LISTED_KEYS])) + more or "none"
 
 
+def _missing_table_error(name: str, dialect: ConfigDialect, keys: Sequence[str]) -> SettingsError:
+    if not dialect.is_usual:
+        wanted = " or ".join(dialect.tables)
+        return SettingsError(f"{name} has no servers: it has no key {wanted}. Its keys: {list_keys(keys)}.")
+    others = [key for key in keys if key not in (*dialect.tables, _PROJECTS)]
+    return SettingsError(
+        f"{name} has no servers: it has neither an mcpServers nor a servers key."
+        f"{f' Its keys: {list_keys(others)}.' if others else ''} "
+        "For a client with another kind of file, see `overspill wrap --print`."
+    )
+
+
 class JsonDocument:
     def __init__(self, text: str, name: str, dialect: ConfigDialect) -> None:
         self._text = text
-        self._edits: list[Edit] = []
         root = jsonc.scan(text, name)
-        table = next((found for key in dialect.tables if (found := root.get(key)) and found.kind == "object"), None)
-        if table is None:
-            raise missing_table_error(name, dialect, root.names if root.kind == "object" else [])
-        inner = table.get("servers")
-        if inner and inner.kind == "object" and not inner.get("type"):  # as the second version of opencode has it
-            table = inner
-        for part in (root, table, *table.children):
-            if part.kind == "object" and (twice := part.duplicate_key):
-                raise SettingsError(f"{name} has the key {twice!r} twice. Keep one.")
-        self._nodes: dict[str, Node] = {
-            key.value: node for key, node in zip(table.keys, table.children, strict=True) if node.kind == "object"
-        }
+        find_tables = _find_tables_of_projects if dialect.is_usual else _find_table
+        tables = list(find_tables(root, name, dialect))
+        if not tables:
+            raise _missing_table_error(name, dialect, root.names if root.kind == "object" else [])
+        self.entries = [
+            WrittenEntry(key.value, project, node.value, node)
+            for project, table in tables
+            for key, node in zip(table.keys, table.children, strict=True)
+            if dialect.is_usual or node.kind == "object"
+        ]
 
-    def entries(self) -> Mapping[str, Mapping[str, Any]]:
-        return {name: node.value for name, node in self._nodes.items()}
-
-    def put(self, name: str, entry: Mapping[str, Any]) -> None:
-        node = self._nodes[name]
+    def put(self, entry: WrittenEntry, value: Mapping[str, Any]) -> list[Edit]:
+        node = entry.node
+        assert node is not None
         line = self._text[self._text.rfind("\n", 0, node.start) + 1 : node.start]
         indent = line[: len(line) - len(line.lstrip())]
         step = "\t" if "\t" in indent else 2
-        written = json.dumps(entry, indent=step, ensure_ascii=False).replace("\n", f"\n{indent}")
-        self._edits.append(jsonc.replace(node, written if "\n" in node.raw else json.dumps(entry, ensure_ascii=False)))
+        written = json.dumps(value, indent=step, ensure_ascii=False).replace("\n", f"\n{indent}")
+        return [jsonc.replace(node, written if "\n" in node.raw else json.dumps(value, ensure_ascii=False))]
 
-    def node(self, name: str) -> Node:
-        return self._nodes[name]
+    def text(self, edits: Sequence[Edit]) -> str:
+        return jsonc.apply_edits(self._text, edits)
 
-    def edit(self, edits: Sequence[Edit]) -> None:
-        self._edits += edits
 
-    def text(self) -> str:
-        return jsonc.apply_edits(self._text, self._edits)
+def _find_table(root: Node, name: str, dialect: ConfigDialect) -> Iterator[tuple[str, Node]]:
+    table = next((found for key in dialect.tables if (found := root.get(key)) and found.kind == "object"), None)
+    if table is None:
+        return
+    inner = table.get("servers")
+    if inner and inner.kind == "object" and not inner.get("type"):  # as the second version of opencode has it
+        table = inner
+    for part in (root, table, *table.children):
+        if part.kind == "object" and (twice := part.duplicate_key):
+            raise SettingsError(f"{name} has the key {twice!r} twice. Keep one.")
+    yield "", table
+
+
+def _find_tables_of_projects(root: Node, name: str, dialect: ConfigDialect) -> Iterator[tuple[str, Node]]:
+    projects = root.get(_PROJECTS)
+    places = zip(projects.keys, projects.children, strict=True) if projects else ()
+    for project, place in [("", root), *((key.value, child) for key, child in places)]:
+        for key in (*dialect.tables, _PROJECTS):
+            if place.names.count(key) > 1:
+                raise SettingsError(f"{name} has the key {key!r} twice. Keep one.")
+        for key in dialect.tables if place is root else dialect.tables[:1]:
+            table = place.get(key)
+            if table and table.kind == "object":
+                if table.duplicate_key:
+                    raise SettingsError(f"{name} has the server {table.duplicate_key!r} twice. Keep one.")
+                yield project, table
 
 
 class TableDocument:
@@ -80,13 +120,14 @@ class TableDocument:
     def __init__(self, root: Mapping[str, Any], name: str, dialect: ConfigDialect) -> None:
         self._table: Any = next((root[key] for key in dialect.tables if isinstance(root.get(key), Mapping)), None)
         if self._table is None:
-            raise missing_table_error(name, dialect, [str(key) for key in root])
+            raise _missing_table_error(name, dialect, [str(key) for key in root])
+        self.entries = [
+            WrittenEntry(str(name), "", _plain(entry)) for name, entry in self._table.items() if isinstance(entry, Mapping)
+        ]
 
-    def entries(self) -> Mapping[str, Mapping[str, Any]]:
-        return {str(name): _plain(entry) for name, entry in self._table.items() if isinstance(entry, Mapping)}
-
-    def put(self, name: str, entry: Mapping[str, Any]) -> None:
-        _update(self._table[name], entry)
+    def put(self, entry: WrittenEntry, value: Mapping[str, Any]) -> list[Edit]:
+        _update(self._table[entry.name], value)
+        return []
 
 
 def _update(table: Any, entry: Mapping[str, Any]) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import PurePath
 from typing import Any, cast
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from overspill.mcp.host_configs.own_entries import serves_outputs
+from overspill.mcp.host_configs.own_entries import is_overspill, serves_outputs
 from overspill.text import jsonc
 from overspill.text.humanize import suggest
 from overspill.text.jsonc import Edit, Node
@@ -63,8 +62,7 @@ def header_variables(names: Sequence[str]) -> list[str]:
 def _find_proxy(name: str, words: Sequence[str]) -> int | None:
     """Index of `proxy`, by the name of the program or by the arguments that `wrap --command` writes."""
     for at, word in enumerate(words[1:], 1):
-        ours = PurePath(words[at - 1].replace("\\", "/")).name.removesuffix(".exe") == "overspill"
-        if word == "proxy" and (ours or words[at + 1 : at + 3] == ["--name", name]):
+        if word == "proxy" and (is_overspill(words[at - 1 : at]) or words[at + 1 : at + 3] == ["--name", name]):
             return at
     return None
 

@@ -22,8 +22,8 @@ def open_document(text: str, name: str, dialect: ConfigDialect, *, is_written: b
         raise SettingsError(f"{name} is empty, so it has no servers.")
     if dialect.format == "json":
         return JsonDocument(text, name, dialect)
-    document: ConfigDocument = _load(dialect, name).open_document(text, name, dialect)
-    if is_written and document.text() != text:
+    document: ConfigDocument = _load(dialect, name).Document(text, name, dialect)
+    if is_written and document.text(()) != text:
         raise UnwritableFile(
             f"{name} is written in a form that would change in other places too. Nothing was written. Change its entries by hand."
         )

@@ -62,7 +62,7 @@ class HookPlace(Struct, frozen=True):
             hooks = _get(group, "hooks")
             for hook_at, hook in enumerate(hooks.children if hooks and hooks.kind == "array" else ()):
                 words = _split(_get(hook, "command"))
-                if words[-2:] == ["hook", self.client] and (_is_overspill(words[:-2]) or words[:-2] == list(launch)):
+                if words[-2:] == ["hook", self.client] and (is_overspill(words[:-2]) or words[:-2] == list(launch)):
                     yield ("hooks", self.event, group_at, "hooks", hook_at), words
 
     def add_server(self, text: str, name: str, launch: Sequence[str]) -> str:
@@ -97,7 +97,7 @@ class HookPlace(Struct, frozen=True):
 def serves_outputs(server: str, entry: Node) -> bool:
     """Whether an entry is `overspill serve`, which reads what Overspill has stored and needs no proxy."""
     words = _words(entry)
-    return len(words) > 2 and words[-2] == "serve" and (server == SERVER or _is_overspill(words[:-2]))
+    return len(words) > 2 and words[-2] == "serve" and (server == SERVER or is_overspill(words[:-2]))
 
 
 def _open(text: str, name: str) -> Node:
@@ -131,7 +131,7 @@ def _split(command: Node | None) -> list[str]:
         return []
 
 
-def _is_overspill(words: Sequence[str]) -> bool:
+def is_overspill(words: Sequence[str]) -> bool:
     return bool(words) and PurePath(words[-1].replace("\\", "/")).name.removesuffix(".exe") == "overspill"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tomlkit
@@ -12,9 +12,10 @@ from overspill.errors import SettingsError
 from overspill.mcp.host_configs.dialects import ConfigDialect
 from overspill.mcp.host_configs.documents import TableDocument
 from overspill.text.humanize import escape_line
+from overspill.text.jsonc import Edit
 
 
-class TomlDocument(TableDocument):
+class Document(TableDocument):
     def __init__(self, text: str, name: str, dialect: ConfigDialect) -> None:
         try:
             self._root: Any = tomlkit.parse(text)
@@ -22,12 +23,8 @@ class TomlDocument(TableDocument):
             raise SettingsError(f"{name} is not valid TOML: {escape_line(str(problem))}.") from None
         super().__init__(self._root, name, dialect)
 
-    def text(self) -> str:
+    def text(self, _: Sequence[Edit]) -> str:
         return tomlkit.dumps(self._root)
-
-
-def open_document(text: str, name: str, dialect: ConfigDialect) -> TomlDocument:
-    return TomlDocument(text, name, dialect)
 
 
 def dump(value: Mapping[str, Any]) -> str:

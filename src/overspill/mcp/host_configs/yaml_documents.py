@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from ruamel.yaml import YAML
@@ -14,6 +14,7 @@ from ruamel.yaml.representer import RoundTripRepresenter
 from overspill.errors import SettingsError
 from overspill.mcp.host_configs.dialects import ConfigDialect
 from overspill.mcp.host_configs.documents import TableDocument
+from overspill.text.jsonc import Edit
 
 _UNLIMITED_WIDTH = 1 << 20
 _INDENTED_LIST = re.compile(r"^( *)[^\s#-][^\n]*:[ ]*\n\1( *)- ", re.MULTILINE)
@@ -30,7 +31,7 @@ def _spell_null(writer: Any, _: None) -> Any:
 cast("Any", _SpelledNull).add_representer(type(None), _spell_null)
 
 
-class YamlDocument(TableDocument):
+class Document(TableDocument):
     def __init__(self, text: str, name: str, dialect: ConfigDialect) -> None:
         self._yaml: Any = YAML()
         self._yaml.preserve_quotes = True
@@ -46,14 +47,10 @@ class YamlDocument(TableDocument):
             raise SettingsError(f"{name} is not valid YAML: {' '.join(line.strip() for line in first[:4])}.") from None
         super().__init__(cast("Mapping[str, Any]", self._root if isinstance(self._root, Mapping) else {}), name, dialect)
 
-    def text(self) -> str:
+    def text(self, _: Sequence[Edit]) -> str:
         written = io.StringIO()
         self._yaml.dump(self._root, written)
         return written.getvalue()
-
-
-def open_document(text: str, name: str, dialect: ConfigDialect) -> YamlDocument:
-    return YamlDocument(text, name, dialect)
 
 
 def dump(value: Mapping[str, Any]) -> str:

@@ -16,7 +16,6 @@ import anyio.abc
 import anyio.to_thread
 from msgspec import Struct
 
-from overspill import wording
 from overspill.calls.job import Requester
 from overspill.mcp.client.connection import ClientIdentity
 from overspill.mcp.proxy.options import ProxyOptions
@@ -27,6 +26,7 @@ from overspill.settings import Settings
 from overspill.settings.opening import open_configured_store
 from overspill.store.away import WaitingStore
 from overspill.text.lenient_json import dumps
+from overspill.wording import slow_tools as wording
 
 _MAX_KINDS = 8  # of clients that a principal of the newer protocol keeps; one that comes back later starts anew
 

@@ -10,7 +10,6 @@ import anyio.to_thread
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import is_version_at_least
 
-from overspill import wording
 from overspill.calls.job import current
 from overspill.errors import BadRequest, OverspillError
 from overspill.gate import looking_for
@@ -28,6 +27,7 @@ from overspill.session.session import Session
 from overspill.store.meter import size_of
 from overspill.text.humanize import one_line
 from overspill.types import Output, Reply
+from overspill.wording import replies as wording
 
 Forward: TypeAlias = Callable[[ClientRequest, Server, str, Raw], Awaitable[Raw]]
 _LINKS_SINCE = "2025-06-18"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from overspill import reading, wording
+from overspill import reading
 from overspill.errors import BadRequest
 from overspill.reading import Bound
 from overspill.retrieval.definitions import GetToolOutput
@@ -12,6 +12,7 @@ from overspill.retrieval.modes import ExactMode
 from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.pages import FOOTER_BYTES, Page, make_page, shrink
 from overspill.text import encoding
+from overspill.wording import retrieval as wording
 from overspill.wording.names import tool_name
 
 

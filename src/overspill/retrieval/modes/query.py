@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from overspill import wording
 from overspill.errors import BadRequest
 from overspill.reading import Bound
 from overspill.reading.query import query
@@ -15,6 +14,7 @@ from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.pages import FOOTER_BYTES, Page, make_page, shrink
 from overspill.text import encoding
 from overspill.wording import framing
+from overspill.wording import retrieval as wording
 from overspill.wording.names import tool_name
 
 

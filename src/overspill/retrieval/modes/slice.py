@@ -5,7 +5,7 @@ Mode `raw`: everything, from the beginning.
 
 from __future__ import annotations
 
-from overspill import reading, wording
+from overspill import reading
 from overspill.errors import BadRequest
 from overspill.reading import Bound, Passage, Range
 from overspill.retrieval.definitions import GetToolOutput, Slice, parse_range
@@ -21,6 +21,7 @@ from overspill.retrieval.pages import (
     passage_page,
     shrink,
 )
+from overspill.wording import retrieval as wording
 from overspill.wording.names import tool_name
 
 

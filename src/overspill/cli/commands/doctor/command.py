@@ -100,7 +100,7 @@ def _check_servers(file: str | None, settings: Settings, chosen: Sequence[str], 
     else:
         target = find_target(file)
         expands = target.client is None or target.client.name != "claude-desktop"
-        name, text, dialect = file, target.file.text, target.dialect
+        name, text, dialect = file, target.text(target.servers), target.dialect
     servers = rewriting.select_servers(rewriting.list_servers(text, name, dialect), name, chosen)
 
     async def run() -> list[DoctorReport]:

@@ -8,7 +8,7 @@ import subprocess
 from typing import cast
 
 from overspill.cli import output
-from overspill.cli.client_files.hook_files import HookFiles, find_hook_files
+from overspill.cli.client_files.target import HookFiles, find_hook_files
 from overspill.cli.commands.doctor import Finding
 from overspill.hooks.shapes import OBSERVED, Client, Observation
 
@@ -24,7 +24,7 @@ def check(file: str) -> list[Finding]:
         return []
     words = found.place.find_hook(found.text(found.hooks), str(found.hooks), found.launch)
     if not words:
-        text = f"The built-in tools of {found.client.title} do not go through Overspill."
+        text = f"The built-in tools of {found.title} do not go through Overspill."
         return [Finding(_ABOUT, "note", text, f"To change that: {output.program()} wrap {file} --hooks")]
     return [_check_command(words[0], found), *_check_server(found, file), *_check_version(found)]
 
@@ -44,7 +44,7 @@ def _check_server(found: HookFiles, file: str) -> list[Finding]:
 
 
 def _check_version(found: HookFiles) -> list[Finding]:
-    seen = OBSERVED[cast("Client", found.client.name)]
+    seen = OBSERVED[cast("Client", found.place.client)]
     version = _ask_version(seen)
     if version and seen.deaf_version and _order(version) <= _order(seen.deaf_version):
         return [Finding(_ABOUT, "wrong", f"{seen.title} {version} ignores what a hook answers.", f"Update {seen.title}.")]
