@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from azure_server import CONTAINER, run_azure
-from forked import end_server
+from forked import end_servers
 from hypothesis import HealthCheck, settings
 from store_servers import S3_BUCKET, S3_KEYS, run_postgres, run_queue, run_s3
 
@@ -43,7 +43,7 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 @pytest.fixture(scope="session", autouse=True)
 def _no_forks_are_left() -> Iterator[None]:
     yield
-    end_server()
+    end_servers()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

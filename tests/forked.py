@@ -28,29 +28,35 @@ import overspill
 from overspill.errors import OverspillError
 from overspill.text import tokens
 
-_SERVE = "import sys; sys.path.append(sys.argv[2]); import forked; run = forked.serve(int(sys.argv[1])); run and run()"
-_LEFT_OUT = tuple(
+_SERVE = (
+    "import sys; fd, here, is_serving = sys.argv[1:]; sys.path.append(here); import forked; "
+    "run = forked.serve(int(fd), is_serving == 'True'); run and run()"
+)
+_OF_SERVING = tuple(
     f"overspill.{room}"
     for room in (
         "agent",
         "cli.commands.doctor",
         "cli.commands.worker",
         "cli.serving",
-        "integrations",
         "mcp",
         "models",
-        "record.otel",
-        "sql",
-        "store.objects",
-        "store.postgres",
         "task_queue",
-        "testing",
         "view",
         "worker",
     )
 )
 """What few commands need and brings large packages: with them, all others would take longer to end."""
+_OF_FEW = tuple(
+    f"overspill.{room}"
+    for room in ("integrations", "models.clients", "record.otel", "sql", "store.objects", "store.postgres", "testing")
+)
+"""What even fewer tests need."""
+_SERVING = ("proxy", "run", "serve", "view", "worker")
+"""The commands that are forked from a process which has imported what they need as well."""
 _starting = threading.Lock()
+_servers = dict[bool, tuple[subprocess.Popen[bytes], socket.socket]]()
+"""What forks the commands that serve, and what forks all others, as soon as one is needed."""
 
 
 class _Start(NamedTuple):
@@ -89,7 +95,7 @@ class Forked(subprocess.Popen[Any]):
         given = (theirs.fileno(), *(own if own != -1 else number for number, own in enumerate((pipes[0], pipes[3], pipes[5]))))
         try:
             with theirs, _starting:
-                socket.send_fds(_server()[1], [b"!"], given)
+                socket.send_fds(_find_server(is_serving=bool(args) and args[0] in _SERVING), [b"!"], given)
             self._line.sendall(pickle.dumps(start))
             self._line.shutdown(socket.SHUT_WR)
             self.pid = int.from_bytes(self._line.recv(4), "big")
@@ -113,32 +119,38 @@ class Forked(subprocess.Popen[Any]):
         return bool(select.select([self._line], [], [], timeout)[0])
 
 
-@functools.cache
-def _server() -> tuple[subprocess.Popen[bytes], socket.socket]:
-    ours, theirs = socket.socketpair()
-    measuring = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE")}
-    env = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "PYTHONPATH": str(Path(overspill.__file__).parents[1]), **measuring}
-    with theirs:
-        command = [sys.executable, "-c", _SERVE, str(theirs.fileno()), str(Path(__file__).parent)]
-        server = subprocess.Popen(
-            command, env=env, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], start_new_session=True, cwd=Path.home().root
-        )
-    return server, ours
+def _find_server(*, is_serving: bool) -> socket.socket:
+    if is_serving not in _servers:
+        ours, theirs = socket.socketpair()
+        measuring = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE")}
+        env = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "PYTHONPATH": str(Path(overspill.__file__).parents[1]), **measuring}
+        with theirs:
+            command = [sys.executable, "-c", _SERVE, str(theirs.fileno()), str(Path(__file__).parent), str(is_serving)]
+            server = subprocess.Popen(
+                command,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+                cwd=Path.home().root,
+            )
+        _servers[is_serving] = server, ours
+    return _servers[is_serving][1]
 
 
-def end_server() -> None:
-    """It ends when nobody can ask it any more. Coverage counts only what has been written before the tests end."""
-    if _server.cache_info().currsize:
-        server, ours = _server()
-        _server.cache_clear()
+def end_servers() -> None:
+    """They end when nobody can ask them any more. Coverage counts only what has been written before the tests end."""
+    while _servers:
+        _, (server, ours) = _servers.popitem()
         ours.close()
         server.wait(60)
 
 
-def serve(fd: int) -> Any:
+def serve(fd: int, is_serving: bool) -> Any:
     """Fork whenever asked. Returns what to call: in a forked process the program, in the server, when all is over, nothing."""
+    left_out = _OF_FEW if is_serving else _OF_FEW + _OF_SERVING
     for module in walk_packages(overspill.__path__, "overspill."):
-        if not module.name.startswith(_LEFT_OUT):
+        if not module.name.startswith(left_out):
             with suppress(ImportError, OverspillError):  # where a package is not installed, the command that needs it says so
                 import_module(module.name)
     import_module("anyio._backends._asyncio")
@@ -147,6 +159,8 @@ def serve(fd: int) -> Any:
     gc.freeze()
     woken, waking = socket.socketpair()
     waking.setblocking(False)
+    for number in (signal.SIGHUP, signal.SIGTERM):  # whatever runs the tests may have them ignore some
+        signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(waking.fileno())
     asking, lines = socket.socket(fileno=fd), dict[int, socket.socket]()
