@@ -31,13 +31,17 @@ if any(name.lower() in ("http_proxy", "https_proxy", "all_proxy") for name in os
         os.environ[name] = ",".join(filter(None, [os.environ.get(name), "127.0.0.1,::1,localhost"]))
 
 
+MAX_NAMED_CHARACTERS = 200
+
+
 def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("quick" if "not slow" in config.option.markexpr else "all")
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
-    """Bytes may hold a time stamp, as those of gzip and ZIP do, and all workers have to collect the same names."""
-    return argname if isinstance(val, bytes) else None
+    """Bytes may hold a time stamp, as those of gzip and ZIP do, and all workers have to collect the same names. They send them to
+    each other several times, so a name does not hold a long text."""
+    return argname if isinstance(val, bytes) or (isinstance(val, str) and len(val) > MAX_NAMED_CHARACTERS) else None
 
 
 @pytest.fixture(scope="session", autouse=True)
