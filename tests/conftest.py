@@ -3,14 +3,18 @@ tests change nothing. Fixtures stand here when more than one folder needs them."
 
 import os
 import signal
+import subprocess
 import uuid
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 from azure_server import CONTAINER, run_azure
-from forked import end_servers
+from forked import end_servers, start_worker
 from hypothesis import HealthCheck, settings
 from store_servers import S3_BUCKET, S3_KEYS, run_postgres, run_queue, run_s3
+
+from overspill.confined import worker
 
 # Time says nothing on a busy machine. On CI the examples are always the same, so a red run is the change's doing.
 settings.register_profile(
@@ -48,6 +52,13 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 def _no_forks_are_left() -> Iterator[None]:
     yield
     end_servers()
+
+
+@pytest.fixture
+def forked_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests of what workers answer. Those of how they are confined start them."""
+    names = SimpleNamespace(Popen=start_worker, PIPE=subprocess.PIPE, TimeoutExpired=subprocess.TimeoutExpired)
+    monkeypatch.setattr(worker, "subprocess", names)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
