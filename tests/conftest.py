@@ -3,14 +3,18 @@ tests change nothing. Fixtures stand here when more than one folder needs them."
 
 import os
 import signal
+import subprocess
 import uuid
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 from azure_server import CONTAINER, run_azure
-from forked import end_server
+from forked import end_servers, start_worker
 from hypothesis import HealthCheck, settings
 from store_servers import S3_BUCKET, S3_KEYS, run_postgres, run_queue, run_s3
+
+from overspill.confined import worker
 
 # Time says nothing on a busy machine. On CI the examples are always the same, so a red run is the change's doing.
 settings.register_profile(
@@ -31,19 +35,30 @@ if any(name.lower() in ("http_proxy", "https_proxy", "all_proxy") for name in os
         os.environ[name] = ",".join(filter(None, [os.environ.get(name), "127.0.0.1,::1,localhost"]))
 
 
+MAX_NAMED_CHARACTERS = 200
+
+
 def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("quick" if "not slow" in config.option.markexpr else "all")
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
-    """Bytes may hold a time stamp, as those of gzip and ZIP do, and all workers have to collect the same names."""
-    return argname if isinstance(val, bytes) else None
+    """Bytes may hold a time stamp, as those of gzip and ZIP do, and all workers have to collect the same names. They send them to
+    each other several times, so a name does not hold a long text."""
+    return argname if isinstance(val, bytes) or (isinstance(val, str) and len(val) > MAX_NAMED_CHARACTERS) else None
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_forks_are_left() -> Iterator[None]:
     yield
-    end_server()
+    end_servers()
+
+
+@pytest.fixture
+def forked_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests of what workers answer. Those of how they are confined start them."""
+    names = SimpleNamespace(Popen=start_worker, PIPE=subprocess.PIPE, TimeoutExpired=subprocess.TimeoutExpired)
+    monkeypatch.setattr(worker, "subprocess", names)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

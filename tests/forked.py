@@ -1,4 +1,4 @@
-"""`overspill` as a process, without the time its imports take: forked from a process that has imported it.
+"""`overspill`, and the workers it starts, as processes without the time their imports take: forked from one that has them.
 
 It has its own streams, signals, folder, variables and exit code. What Python itself reads when it starts, such as `LANG` and
 `PYTHONPATH`, is the same for all: tests of that start `overspill` for real, and so does one test of each command.
@@ -28,32 +28,47 @@ import overspill
 from overspill.errors import OverspillError
 from overspill.text import tokens
 
-_SERVE = "import sys; sys.path.append(sys.argv[2]); import forked; run = forked.serve(int(sys.argv[1])); run and run()"
-_LEFT_OUT = tuple(
+_SERVE = (
+    "import sys; fd, here, kind = sys.argv[1:]; sys.path.append(here); import forked; "
+    "run = forked.serve(int(fd), kind); run and run()"
+)
+_OF_SERVING = tuple(
     f"overspill.{room}"
     for room in (
         "agent",
         "cli.commands.doctor",
         "cli.commands.worker",
         "cli.serving",
-        "integrations",
         "mcp",
         "models",
-        "record.otel",
-        "sql",
-        "store.objects",
-        "store.postgres",
         "task_queue",
-        "testing",
         "view",
         "worker",
     )
 )
 """What few commands need and brings large packages: with them, all others would take longer to end."""
+_OF_FEW = tuple(
+    f"overspill.{room}"
+    for room in ("integrations", "models.clients", "record.otel", "sql", "store.objects", "store.postgres", "testing")
+)
+"""What even fewer tests need."""
+_SERVING = ("proxy", "run", "serve", "view", "worker")
+"""The commands that are forked from a process which has imported what they need as well."""
+_WORKERS = {
+    "overspill.sql.load_worker": ("overspill.sql.loading", "decimal", "pytz", "uuid"),
+    "overspill.sql.query_worker": ("overspill.sql.querying", "decimal", "pytz", "uuid"),
+    "overspill.schema.worker": ("jsonschema", "jsonschema_specifications", "referencing.jsonschema", "overspill.text.patterns"),
+}
+"""What `confined/worker.py` starts, and what it imports."""
+_COMMANDS, _SERVING_COMMANDS = "commands", "serving commands"
 _starting = threading.Lock()
+_servers = dict[str, tuple[subprocess.Popen[bytes], socket.socket]]()
+"""What forks each kind of process, as soon as one is needed."""
 
 
 class _Start(NamedTuple):
+    program: str
+    """The module whose `main` is called."""
     args: list[str]
     cwd: str
     env: dict[str, str]
@@ -84,12 +99,13 @@ class Forked(subprocess.Popen[Any]):
         _, _, _, pass_fds, cwd, env, _, _, _, *pipes = rest[:15]
         assert not pass_fds, "a forked process has only its three streams"
         in_new_session = rest[-2]
-        start = _Start(list(args), os.fspath(cwd or Path.cwd()), dict(os.environ if env is None else env), in_new_session)
+        env = dict(os.environ if env is None else env)
+        start = _Start(self._program(args), list(args), os.fspath(cwd or Path.cwd()), env, in_new_session)
         self._line, theirs = socket.socketpair()
         given = (theirs.fileno(), *(own if own != -1 else number for number, own in enumerate((pipes[0], pipes[3], pipes[5]))))
         try:
             with theirs, _starting:
-                socket.send_fds(_server()[1], [b"!"], given)
+                socket.send_fds(_find_server(self._kind(args)), [b"!"], given)
             self._line.sendall(pickle.dumps(start))
             self._line.shutdown(socket.SHUT_WR)
             self.pid = int.from_bytes(self._line.recv(4), "big")
@@ -97,6 +113,12 @@ class Forked(subprocess.Popen[Any]):
             self._child_created = True
         finally:
             self._close_pipe_fds(*pipes)  # pyright: ignore
+
+    def _program(self, args: Sequence[str]) -> str:
+        return "overspill.cli"
+
+    def _kind(self, args: Sequence[str]) -> str:
+        return _SERVING_COMMANDS if args and args[0] in _SERVING else _COMMANDS
 
     def _internal_poll(self, _deadstate: object = None) -> int | None:
         if self.returncode is None and self._has_ended(0):
@@ -113,40 +135,67 @@ class Forked(subprocess.Popen[Any]):
         return bool(select.select([self._line], [], [], timeout)[0])
 
 
-@functools.cache
-def _server() -> tuple[subprocess.Popen[bytes], socket.socket]:
-    ours, theirs = socket.socketpair()
-    measuring = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE")}
-    env = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "PYTHONPATH": str(Path(overspill.__file__).parents[1]), **measuring}
-    with theirs:
-        command = [sys.executable, "-c", _SERVE, str(theirs.fileno()), str(Path(__file__).parent)]
-        server = subprocess.Popen(
-            command, env=env, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], start_new_session=True, cwd=Path.home().root
-        )
-    return server, ours
+class _ForkedWorker(Forked):
+    def _program(self, args: Sequence[str]) -> str:
+        return _find_program(args)
+
+    def _kind(self, args: Sequence[str]) -> str:
+        return _find_program(args)
 
 
-def end_server() -> None:
-    """It ends when nobody can ask it any more. Coverage counts only what has been written before the tests end."""
-    if _server.cache_info().currsize:
-        server, ours = _server()
-        _server.cache_clear()
+def start_worker(args: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
+    """Takes the place of `subprocess.Popen` in `confined/worker.py`, where the arguments are `PYTHON -I -S SCRIPT PATH…`."""
+    return (_ForkedWorker if _find_program(args) in _WORKERS else subprocess.Popen)(args, **options)
+
+
+def _find_program(args: Sequence[str]) -> str:
+    source, script = Path(overspill.__file__).parents[1], Path(args[3])
+    return ".".join(script.relative_to(source).with_suffix("").parts) if script.is_relative_to(source) else ""
+
+
+def _find_server(kind: str) -> socket.socket:
+    if kind not in _servers:
+        ours, theirs = socket.socketpair()
+        measuring = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE")}
+        env = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "PYTHONPATH": str(Path(overspill.__file__).parents[1]), **measuring}
+        with theirs:
+            command = [sys.executable, "-c", _SERVE, str(theirs.fileno()), str(Path(__file__).parent), kind]
+            server = subprocess.Popen(
+                command,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+                cwd=Path.home().root,
+            )
+        _servers[kind] = server, ours
+    return _servers[kind][1]
+
+
+def end_servers() -> None:
+    """They end when nobody can ask them any more. Coverage counts only what has been written before the tests end."""
+    while _servers:
+        _, (server, ours) = _servers.popitem()
         ours.close()
         server.wait(60)
 
 
-def serve(fd: int) -> Any:
+def serve(fd: int, kind: str) -> Any:
     """Fork whenever asked. Returns what to call: in a forked process the program, in the server, when all is over, nothing."""
-    for module in walk_packages(overspill.__path__, "overspill."):
-        if not module.name.startswith(_LEFT_OUT):
-            with suppress(ImportError, OverspillError):  # where a package is not installed, the command that needs it says so
-                import_module(module.name)
-    import_module("anyio._backends._asyncio")
-    tokens.count(Path(__file__).read_text("utf-8"))  # the first count takes five times as long as all else that `extract` does
+    if kind in _WORKERS:
+        _import(kind, *_WORKERS[kind])
+    else:
+        left_out = _OF_FEW if kind == _SERVING_COMMANDS else _OF_FEW + _OF_SERVING
+        names = [module.name for module in walk_packages(overspill.__path__, "overspill.")]
+        _import(*(name for name in names if not name.startswith(left_out)), "anyio._backends._asyncio")
+        # The first count takes five times as long as everything else that `extract` does.
+        tokens.count(Path(__file__).read_text("utf-8"))
     assert threading.active_count() == 1, "a fork would lose the others"
     gc.freeze()
     woken, waking = socket.socketpair()
     waking.setblocking(False)
+    for number in (signal.SIGHUP, signal.SIGTERM):  # whatever runs the tests may have them ignore some
+        signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(waking.fileno())
     asking, lines = socket.socket(fileno=fd), dict[int, socket.socket]()
@@ -177,6 +226,12 @@ def serve(fd: int) -> Any:
         return functools.partial(_become, start, fds[1:])
 
 
+def _import(*names: str) -> None:
+    for name in names:
+        with suppress(ImportError, OverspillError):  # where a package is not installed, the command that needs it says so
+            import_module(name)
+
+
 def _report_ended(lines: dict[int, socket.socket]) -> None:
     while lines:
         child, status = os.waitpid(-1, os.WNOHANG)
@@ -201,4 +256,4 @@ def _become(start: _Start, streams: Sequence[int]) -> None:
         stream = open(number, old.mode, encoding=old.encoding, errors=old.errors, closefd=False)  # noqa: SIM115
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
-    import_module("overspill.cli").main()
+    import_module(start.program).main()

@@ -14,6 +14,7 @@ from typing import Any
 
 import anyio
 import httpx2
+from forked import Forked
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
@@ -56,11 +57,12 @@ class Listening(_Reachable):
     def __init__(self, root: Path, *options: str, max_files: int | None = None) -> None:
         tokens = [] if "--no-token" in options else ["--token-env", "ANN", "--token-env", "BOB"]
         options = tuple(option for option in options if option != "--no-token")
-        limited = [] if max_files is None else ["sh", "-c", 'ulimit -n "$0" && exec "$@"', str(max_files)]
-        command = [*limited, sys.executable, "-c", MAIN, "proxy", "--http", "127.0.0.1:0", *tokens, *options]
-        self.process = subprocess.Popen(
-            [*command, "--", sys.executable, str(SERVER)], env=environ(root), stderr=subprocess.PIPE, text=True
-        )
+        line = ["proxy", "--http", "127.0.0.1:0", *tokens, *options, "--", sys.executable, str(SERVER)]
+        start: Any = Forked
+        if max_files is not None:
+            limited = ["sh", "-c", 'ulimit -n "$0" && exec "$@"', str(max_files)]
+            start, line = subprocess.Popen, [*limited, sys.executable, "-c", MAIN, *line]
+        self.process: subprocess.Popen[str] = start(line, env=environ(root), stderr=subprocess.PIPE, text=True)
         assert self.process.stderr is not None
         self.first = self.process.stderr.readline()
         found = re.search(r"https?://\S+", self.first)

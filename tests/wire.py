@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import anyio
+from forked import Forked
 
 from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.proxy.options import PROXY_DEFAULTS, ProxyOptions
@@ -22,7 +23,7 @@ from overspill.mcp.proxy.serve import open_clients, serve_stdio
 from overspill.settings import load
 
 EVERY = Path(__file__).parent / "every_server.py"
-RUN = "from overspill.cli import main; main()"
+OVERSPILL = [sys.executable, "-c", "from overspill.cli import main; main()"]
 META = "io.modelcontextprotocol/"
 CAPABILITIES: dict[str, Any] = {"elicitation": {}, "sampling": {}, "roots": {"listChanged": True}}
 INFO = {"name": "wire", "version": "0"}
@@ -34,7 +35,7 @@ def every(era: str = "legacy", name: str = "every", *tools: str) -> list[str]:
 
 
 def proxied(server: Sequence[str], *options: str) -> list[str]:
-    return [sys.executable, "-c", RUN, "proxy", *options, *(["--", *server] if server else [])]
+    return [*OVERSPILL, "proxy", *options, *(["--", *server] if server else [])]
 
 
 def config(command: Sequence[str], name: str = "every", **more: Any) -> ServerConfig:
@@ -184,12 +185,14 @@ class Wire:
 
 
 class Process(Wire):
-    """To a process of its own: a server, or the proxy as a user starts it."""
+    """To a process of its own: a server, or the proxy, which is forked."""
 
     def __init__(self, command: Sequence[str], *, modern: bool = False, env: Mapping[str, str] | None = None) -> None:
         pipe = subprocess.PIPE
         environ = {**os.environ, **(env or {})}
-        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environ)
+        is_ours = list(command[:3]) == OVERSPILL
+        start, line = (Forked, command[3:]) if is_ours else (subprocess.Popen, command)
+        self.process = start(line, stdin=pipe, stdout=pipe, stderr=pipe, env=environ)
         self.errors = b""
         self._hearing = threading.Thread(target=self._hear, daemon=True)
         self._hearing.start()

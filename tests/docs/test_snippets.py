@@ -11,8 +11,6 @@ import ast
 import io
 import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from importlib import import_module
@@ -24,6 +22,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
+from forked import run as run_forked
 
 from overspill.truncate import STRATEGIES
 
@@ -68,9 +67,9 @@ def without_ids(printed: str) -> str:
 def called(line: str, home: Path) -> str:
     program, *args = shlex.split(line)
     assert program == "scripts/overspill"
-    command = [sys.executable, "-c", "from overspill.cli import main; main()", *args]
-    environ = {"HOME": str(home), "TMPDIR": str(home), "PYTHONPATH": str(ROOT / "src")}
-    return subprocess.run(command, env=environ, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True).stdout
+    done = run_forked(args, env={"HOME": str(home), "TMPDIR": str(home)}, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def run(page: Path, portal: BlockingPortal) -> None:

@@ -15,7 +15,7 @@ from overspill.settings import Settings
 from overspill.store.files.store import FileStore
 from overspill.types import Kept
 
-pytestmark = needs("duckdb", "sql")
+pytestmark = [needs("duckdb", "sql"), pytest.mark.usefixtures("forked_workers")]
 
 QUERY = "SELECT r.id, text, name\nFROM output r JOIN {users} u ON u.id = r.id % 2 WHERE name <> '<b>'"
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import httpx2
 import pytest
-from http_proxy import ANN, BOB, MAIN, SERVER, Listening, call, environ
+from forked import run as run_forked
+from http_proxy import ANN, BOB, SERVER, Listening, call, environ
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitRequestParams, ElicitResult
@@ -249,9 +250,8 @@ async def test_a_token_is_made_and_shown_once_where_none_is_given(tmp_path: Path
 
 
 def run(root: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", MAIN, "proxy", *options, "--", sys.executable, str(SERVER)]
-    how = {"capture_output": True, "text": True, "timeout": 60, "check": False, "stdin": subprocess.DEVNULL}
-    return subprocess.run(command, env=environ(root), **how)
+    line = ["proxy", *options, "--", sys.executable, str(SERVER)]
+    return run_forked(line, env=environ(root), capture_output=True, text=True, stdin=subprocess.DEVNULL)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +13,8 @@ from http.cookiejar import CookieJar
 from pathlib import Path
 
 import pytest
-from commands import RUN, SOURCE, Place
+from commands import Place
+from forked import Forked
 from viewers import fill, run_apart
 
 from overspill.session.session import Session
@@ -28,8 +28,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
 @contextmanager
 def started(*args: str, **env: str) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-c", RUN, "view", *args]
-    process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(SOURCE), **env}, stderr=subprocess.PIPE, text=True)
+    process = Forked(["view", *args], env={**os.environ, **env}, stderr=subprocess.PIPE, text=True)
     try:
         yield process
     finally:

@@ -22,6 +22,8 @@ from overspill.store.files.store import FileStore
 from overspill.types import Kept
 from overspill.view.searches import MAX_HITS, Searches
 
+pytestmark = pytest.mark.usefixtures("forked_workers")
+
 LOG = "".join(f"2026-01-01 10:00:{number % 60:02} INFO request {number} ok\n" for number in range(4000))
 LOG += "2026-01-01 10:01:00 ERROR payment 77 failed: card expired\n"
 

@@ -14,6 +14,8 @@ from overspill.errors import BadRequest, SettingsError
 from overspill.models.protocol import Response
 from overspill.types import ToolCall
 
+pytestmark = pytest.mark.usefixtures("forked_workers")
+
 SCHEMA = {"type": "object", "required": ["count"], "properties": {"count": {"type": "integer"}}}
 
 

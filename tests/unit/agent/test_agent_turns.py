@@ -18,7 +18,7 @@ from overspill.models.written import UNREADABLE
 from overspill.text import tokens
 from overspill.types import ToolCall
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("forked_workers")]
 
 
 @pytest.fixture

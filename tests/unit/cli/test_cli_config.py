@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import pytest
+from forked import run as run_forked
 
 from overspill.cli import COMMANDS, CommandEntry, main
 
@@ -50,6 +51,9 @@ def overspill(place: Path, capsys: pytest.CaptureFixture[str]) -> Overspill:
 
 
 def process(*args: str, code: str = RUN, stdout: int = subprocess.PIPE) -> Result:
+    if code == RUN:
+        done = run_forked(args, stdout=stdout, stderr=subprocess.PIPE, text=True)
+        return Result(done.returncode, done.stdout, done.stderr)
     env = {**os.environ, "PYTHONPATH": str(SOURCE)}
     command = [sys.executable, "-c", code, *args]
     done = subprocess.run(command, env=env, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=TIMEOUT, check=False)

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import RUN, bare_environment, on_a_terminal
+from commands import bare_environment, on_a_terminal
+from forked import Forked
 from forked import run as run_forked
 from upstream import is_alive
 from waiting import until, wait_until
@@ -23,7 +24,7 @@ PRINT_LOG = "for i in range(3000): print('INFO step', i, 'done')\nprint('ERROR s
 
 
 class Shell:
-    """Real processes with a home of their own: forked, or started to watch them."""
+    """Real processes with a home of their own."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -31,7 +32,7 @@ class Shell:
 
     def start(self, *args: str, **options: Any) -> subprocess.Popen[bytes]:
         options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": self.env, "cwd": self.root} | options
-        return subprocess.Popen([sys.executable, "-c", RUN, *args], **options)
+        return Forked(args, **options)
 
     def run(self, *args: str, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
         given: dict[str, Any] = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}
@@ -161,18 +162,12 @@ def test_a_signal_that_ends_the_command_ends_keep(shell: Shell):
 )
 def test_a_signal_that_reaches_keep_reaches_the_command_which_may_handle_it(shell: Shell, number: signal.Signals):
     handling = "trap 'echo handled; exit 5' TERM HUP INT; echo ready >&2; while :; do sleep 0.05; done"
-    process = shell.start("keep", "--", "sh", "-c", handling, start_new_session=True, preexec_fn=_heed_signals)
+    process = shell.start("keep", "--", "sh", "-c", handling, start_new_session=True)
     assert process.stderr is not None
     assert process.stderr.readline() == b"ready\n"
     process.send_signal(number)
     out, _ = process.communicate(timeout=60)
     assert (process.returncode, out) == (5, b"handled\n")
-
-
-def _heed_signals() -> None:
-    """Whatever runs the tests may have them ignore some."""
-    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)
 
 
 @pytest.mark.slow

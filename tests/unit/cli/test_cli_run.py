@@ -15,7 +15,8 @@ from typing import Any
 
 import anyio
 import pytest
-from commands import RUN, SOURCE, Place
+from commands import SOURCE, Place
+from forked import Forked
 from waiting import until
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -345,8 +346,7 @@ PIPES = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
 
 
 def started(*args: str, **options: Any) -> subprocess.Popen[bytes]:
-    env = {**os.environ, "PYTHONPATH": str(SOURCE)}
-    process = subprocess.Popen([sys.executable, "-c", RUN, "run", *args], env=env, **options)
+    process = Forked(["run", *args], **options)
     anyio.run(until, lambda: Path("begun").exists() or process.poll() is not None, 60)
     assert process.poll() is None
     return process

@@ -10,6 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 from commands import RUN
+from forked import run as run_forked
 from store_servers import require_package
 from tool_workers import TOOLS
 
@@ -21,9 +22,8 @@ LOOPBACK = "docket+redis://127.0.0.1:1/0"
 
 
 def run(folder: Path, *arguments: str) -> tuple[int, str]:
-    command = [sys.executable, "-c", RUN, "worker", *arguments]
     environment = {"HOME": str(folder), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = run_forked(["worker", *arguments], cwd=folder, env=environment, capture_output=True, text=True)
     return done.returncode, done.stderr
 
 

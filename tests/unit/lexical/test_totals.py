@@ -11,6 +11,8 @@ from overspill.lexical.totals import suggest_sql
 from overspill.sql.answers import query_text
 from overspill.store.readers import BytesReader
 
+pytestmark = pytest.mark.usefixtures("forked_workers")
+
 STATUSES = ("open", "paid", "lost")
 ROWS = [{"id": n, "status": STATUSES[n % 3], "city": ("Ulm", "Bad Urach")[n % 2], "total": n * 10} for n in range(60)]
 CSV = "id,status,city,total\n" + "".join(f"{row['id']},{row['status']},{row['city']},{row['total']}\n" for row in ROWS)

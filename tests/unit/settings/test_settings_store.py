@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from commands import RUN
+from forked import run as run_forked
 
 from overspill.errors import SettingsError
 from overspill.session.session import Session
@@ -63,8 +61,7 @@ def test_a_url_given_as_a_folder_is_shown_without_its_password():
 )
 def test_no_command_shows_what_is_secret_in_a_store(tmp_path: Path, command: tuple[str, ...]):
     environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "OVERSPILL_STORE": "az://container/a?sas=s3cr3t@s3cr3t"}
-    line = [sys.executable, "-c", RUN, *command]
-    done = subprocess.run(line, env=environ, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)
+    done = run_forked(command, env=environ, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode != 0
     assert "s3cr3t" not in done.stdout + done.stderr
 
@@ -73,8 +70,8 @@ def test_a_variable_and_an_option_set_it_and_config_shows_it_without_the_passwor
     environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "OVERSPILL_STORE": URL}
 
     def shown(*options: str) -> dict[str, str]:
-        command = [sys.executable, "-c", RUN, "config", "--json", *options]
-        done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60, check=True, cwd=tmp_path)
+        done = run_forked(["config", "--json", *options], env=environ, capture_output=True, text=True, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)["store"]
 
     source = "environment (OVERSPILL_STORE)"

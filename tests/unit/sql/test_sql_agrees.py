@@ -15,7 +15,7 @@ from extras import needs
 from overspill.sql.library import Source, SqlLibrary
 from overspill.store.readers import BytesReader
 
-pytestmark = needs("duckdb", "sql")
+pytestmark = [needs("duckdb", "sql"), pytest.mark.usefixtures("forked_workers")]
 
 Row: TypeAlias = dict[str, Any]
 

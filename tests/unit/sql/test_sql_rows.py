@@ -12,6 +12,8 @@ from overspill.errors import BadRequest
 from overspill.sql.answers import query_text, read_row
 from overspill.store.readers import BytesReader
 
+pytestmark = pytest.mark.usefixtures("forked_workers")
+
 ORDERS = [{"id": n, "note": f'a "note" {{[{n}' + "\n" * (n % 2), "tags": ["x", n]} for n in range(30)]
 LOG = "".join(f"2026-11-16 12:00:{n:02} ERROR order {n} failed\n  at line {n}\n  at main\n" for n in range(30))
 CSV = "id,note\n" + "".join(f'{n},"two\nlines, {n}"\n' + "\n" * (n == 3) for n in range(30))

@@ -23,7 +23,7 @@ from overspill.sql.tables.table import MAX_TABLES, Found
 from overspill.store.readers import BytesReader
 from overspill.tables.names import make_unique
 
-pytestmark = needs("duckdb", "sql")
+pytestmark = [needs("duckdb", "sql"), pytest.mark.usefixtures("forked_workers")]
 
 
 def load_all(text: str | bytes, kind: str = "") -> LoadedTables:

@@ -23,6 +23,8 @@ from overspill.store.readers import BytesReader
 from overspill.view.rendering import render
 from overspill.view.texts import ShownText
 
+pytestmark = pytest.mark.usefixtures("forked_workers")
+
 OUTPUTS = Path(__file__).parent / "outputs"
 
 

@@ -20,6 +20,8 @@ from overspill.store.readers import BytesReader
 from overspill.tables.delimited import Heading, find_heading, iterate_rows, split_row, take_heading
 from overspill.text.encoding import decode
 
+pytestmark = pytest.mark.usefixtures("forked_workers")
+
 CELLS = (
     "",
     "a",

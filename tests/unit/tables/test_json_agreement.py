@@ -19,6 +19,8 @@ from overspill.tables.json_tables import find_json_tables
 from overspill.tables.json_text import hold_json
 from overspill.tables.table import JsonRows
 
+pytestmark = pytest.mark.usefixtures("forked_workers")
+
 Row: TypeAlias = dict[str, Any]
 ORDERS: list[Row] = [
     {"id": n, "of": {"name": f"c{n % 3}", "at": {"city": 'U"lm'}}, "total": n * 1.25, "paid": n % 2 == 0, "note": f"it's\n{n}"}
