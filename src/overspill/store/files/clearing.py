@@ -12,13 +12,13 @@ from contextlib import suppress
 
 from overspill.errors import StoreError
 from overspill.store.files import index, layout, lock
-from overspill.store.files.journal import Opening, read_opening
+from overspill.store.files.journal import read_opening
 from overspill.store.files.layout import Directory, Place
 
 
 def remove_session(root: Directory, run: Directory, session: str, directory: Directory) -> None:
     """The caller holds its lock. If the directory contains other files, it stays, with those files."""
-    name = (read_opening(session, directory) or Opening(session)).name
+    name = read_opening(session, directory).name
     layout.sweep(directory)
     try:
         run.remove_directory(layout.session_directory(session))
@@ -80,4 +80,4 @@ def last_used(files: Mapping[str, tuple[int, float]]) -> float:
 
 def _is_kept(run: Directory, session: str) -> bool:
     with run.open_directory(layout.session_directory(session)) as directory:
-        return (read_opening(session, directory) or Opening(session)).retention == "keep"
+        return read_opening(session, directory).retention == "keep"

@@ -8,9 +8,9 @@ from contextlib import suppress
 
 from overspill import handles
 from overspill.store import keep
-from overspill.store.files import clearing, layout
+from overspill.store.files import clearing, layout, lock
 from overspill.store.files.layout import PART, Directory, Place
-from overspill.store.files.survey import ShelfIndex, Visit
+from overspill.store.files.survey import FoundSession, ShelfIndex
 from overspill.store.keep import KeptItem
 
 
@@ -25,19 +25,19 @@ class KeptFiles:
         self.outputs: dict[str, set[str]] = {}
         """The outputs of each live session, including those that are still being written."""
         self._remove = remove
-        for visit in index.visit(root):
-            if visit.opening.retention == "keep":
-                self._add(root, visit)
+        for found, directory in index.visit(root):
+            if found.opening.retention == "keep":
+                self._add(root, found, directory)
 
     def remove(self, item: KeptItem) -> bool:
         return self._remove(self.places[item.session], item)
 
-    def _add(self, root: Directory, visit: Visit) -> None:
-        place, files = visit.place, layout.measure_files(visit.directory)
+    def _add(self, root: Directory, found: FoundSession, directory: Directory) -> None:
+        place, files = found.place, layout.measure_files(directory)
         size = sum(size for size, _ in files.values())
-        family = keep.family_of(visit.opening.name)
+        family = keep.family_of(found.opening.name)
         self.places[place.session] = place
-        if visit.label.live:
+        if lock.is_held(directory):
             self.outputs[place.session] = {name.removesuffix(PART) for name in files}
             self.items += [
                 KeptItem(place.session, name, used, size, family) for name, (size, used) in files.items() if handles.is_uuid(name)

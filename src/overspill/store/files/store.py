@@ -16,7 +16,7 @@ from overspill.store import keep, rules
 from overspill.store.files import clearing, index, layout, lock
 from overspill.store.files.expiry import KeptFiles, is_gone, remove_output
 from overspill.store.files.failures import explain_failures
-from overspill.store.files.journal import Opening
+from overspill.store.files.journal import Opening, read_opening
 from overspill.store.files.layout import Directory, Place, Root
 from overspill.store.files.naming import NamedOpening
 from overspill.store.files.run import StoreRun
@@ -78,18 +78,18 @@ class FileStore:
 
     def read_shelf(self, session: str) -> FileShelf:
         with self._open_root("read", session) as root:
-            return FileShelf(session, self._find(root, session).open(root))
+            return FileShelf(session, self._open_session(root, session))
 
     def label(self, session: str) -> ShelfLabel:
-        with self._open_root("read", session) as root:
-            return self._index.read_label(root, self._find(root, session))
+        with self._open_root("read", session) as root, self._open_session(root, session) as directory:
+            return read_opening(session, directory).label(live=lock.is_held(directory))
 
     def shelves(self, *, family: str = "", after: str = "", most: int | None = None) -> list[ShelfLabel]:
         with explain_failures(f"list {self.root}"):
             if not self.root.exists():
                 return []
             with self.place.open() as root:
-                return [label for _, label in self._index.survey(root, family, after, most).shelves]
+                return [label for _, label in self._index.list_labels(root, family, after, most)[0]]
 
     def find_recorded(self, ending: str) -> list[tuple[str, bytes]]:
         return []  # reading a journal on this machine takes no longer than an index would
@@ -100,7 +100,7 @@ class FileStore:
                 raise rules.still_live_error(session)
 
     def empty_shelf(self, session: str) -> int:
-        with self._open_root("empty", session) as root, self._find(root, session).open(root) as directory:
+        with self._open_root("empty", session) as root, self._open_session(root, session) as directory:
             removed = layout.list_outputs(directory)
             for id in removed:
                 directory.remove_file(id)
@@ -152,6 +152,12 @@ class FileStore:
                 raise unknown_session_error(session)
             with self.place.open() as root:
                 yield root
+
+    def _open_session(self, root: Directory, session: str) -> Directory:
+        try:
+            return self._find(root, session).open(root)
+        except FileNotFoundError:
+            raise unknown_session_error(session) from None
 
     def _find(self, root: Directory, session: str) -> Place:
         """Those of this process are found without listing the others."""
@@ -217,9 +223,9 @@ class FileStore:
 
     def _remove_unfinished(self, root: Directory) -> None:
         """As the keep limits do, of what processes were writing when they died."""
-        for visit in self._index.visit(root):
-            if any(name.endswith(layout.PART) for name in visit.directory.names()):
-                clearing.remove_unfinished(root, visit.place)
+        for found, directory in self._index.visit(root):
+            if any(name.endswith(layout.PART) for name in directory.names()):
+                clearing.remove_unfinished(root, found.place)
 
     def _expire(self, root: Directory, limits: KeepLimits, family: str | None) -> Expired:
         run = self._run

@@ -83,16 +83,12 @@ class ObjectStore:
 
     def label(self, session: str) -> ShelfLabel:
         opening = self._read_opening(session)
-        is_live = bool(removal.list_live_sessions(self._bucket, self._open.run, session))
-        return ShelfLabel(session, live=is_live, name=opening.name, retention=opening.retention)
+        return opening.label(live=bool(removal.list_live_sessions(self._bucket, self._open.run, session)))
 
     def shelves(self, *, family: str = "", after: str = "", most: int | None = None) -> list[ShelfLabel]:
         live = removal.list_live_sessions(self._bucket, self._open.run)
         openings = self._list_family(family, after, most) if family else self._list_all(after, most)
-        return [
-            ShelfLabel(session, live=session in live, name=opening.name, retention=opening.retention)
-            for session, opening in sorted(openings.items())
-        ]
+        return [opening.label(live=session in live) for session, opening in sorted(openings.items())]
 
     def find_recorded(self, ending: str) -> list[tuple[str, bytes]]:
         keys = [item.key for item in self._bucket.list(f"recorded/{ending}/")]
