@@ -12,7 +12,7 @@ from overspill.store import keep, rules
 from overspill.store.held import HeldContent, HeldOutput, HeldSession, MemoryReader
 from overspill.store.keep import KeptItem
 from overspill.store.keeping import HOUR, KeepGuard
-from overspill.store.listing import SessionIndex
+from overspill.store.listing import list_families
 from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
 from overspill.store.quota import GIB, OutputQuota, Quota
 from overspill.store.shelf import BaseShelf
@@ -27,7 +27,8 @@ class MemoryStore:
         self._quota = Quota(run_bytes)
         self._guard = KeepGuard(self.expire, sweep_seconds=sweep_seconds)
         self._sessions: dict[str, HeldSession] = {}
-        self._index = SessionIndex()
+        self._names: dict[str, str] = {}
+        """The last session of each name. Only that can be live or kept."""
         self._mutex = RLock()
 
     def open_shelf(
@@ -43,7 +44,7 @@ class MemoryStore:
                 if session in self._sessions:
                     raise rules.already_exists_error(f"session-{session}")
                 held = self._sessions[session] = HeldSession(session, name, retention)
-                self._index.add(session, name)
+                self._names[name] = session
             held.used = time.time()
             quota = self._guard.make_quota(self._quota, held.session, held.family, held.retention, limits)
             held.holder = shelf = LiveMemoryShelf(held, quota, self)
@@ -57,7 +58,8 @@ class MemoryStore:
 
     def shelves(self, *, family: str = "", after: str = "", most: int | None = None) -> list[ShelfLabel]:
         with self._mutex:
-            return [self._sessions[session].label for session in self._index.find(family, after, most)]
+            found = (each for each in self._sessions.values() if not family or family in list_families(each.name))
+            return [each.label for each in sorted(found, key=lambda each: each.session) if each.session > after][:most]
 
     def find_recorded(self, ending: str) -> list[tuple[str, bytes]]:
         return []
@@ -113,9 +115,8 @@ class MemoryStore:
             return removed
 
     def _find_by_name(self, name: str) -> HeldSession | None:
-        of_that_name = [found for session in self._index.find(name) if (found := self._sessions[session]).name == name]
-        session = keep.choose_named(name, [found.label for found in of_that_name])
-        return None if session is None else self._sessions[session]
+        found = self._sessions.get(self._names.get(name, ""))
+        return found if found and keep.choose_named(name, [found.label]) else None
 
     def _remove_item(self, item: KeptItem) -> bool:
         found = self._sessions[item.session]
@@ -133,8 +134,8 @@ class MemoryStore:
         self._quota.release(session.session, id)
 
     def _remove(self, session: HeldSession) -> None:
-        if self._sessions.pop(session.session, None):
-            self._index.remove(session.session, session.name)
+        if self._sessions.pop(session.session, None) and self._names.get(session.name) == session.session:
+            del self._names[session.name]
         for output in session.outputs.values():
             output.removed = True
         session.outputs.clear()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
@@ -17,6 +18,10 @@ from overspill.store.files.journal import Opening, read_opening
 from overspill.store.files.layout import Directory, Place
 from overspill.store.listing import list_families
 from overspill.store.protocols import ShelfLabel
+
+_SECOND_NS = 1_000_000_000
+_MOMENT_NS = 100_000_000
+"""What changes in one moment may have the same time. File systems that count whole seconds have a longer one."""
 
 
 class FoundSession(Struct, frozen=True):
@@ -39,23 +44,48 @@ class ShelfIndex:
     def __init__(self) -> None:
         self._final: dict[str, dict[str, FoundSession]] = {}
         """Runs whose processes have ended and that have only kept sessions: none is added, and they are not looked at again."""
+        self._others: dict[str, dict[str, FoundSession]] = {}
+        """The runs that have to be looked at again."""
+        self._listed_at: tuple[int, int] | None = None
         self._known: dict[str, FoundSession] = {}
+        """In the order of the sessions."""
+        self._families: dict[str, list[FoundSession]] = {}
         self._mutex = RLock()
 
     def survey(self, root: Directory) -> Survey:
         """Every session of this user that can be trusted."""
+        refusals: list[StoreError] = []
         with self._mutex:
-            found = Survey({}, [])
-            runs = layout.list_runs(root, self._final)
-            for name in runs:
-                if name not in self._final:
-                    with _collect_refusals(found.refusals), root.open_directory(name) as run:
-                        found.sessions.update(self._read_run(run, found.refusals))
-            self._final = {name: self._final[name] for name in runs if name in self._final}
-            for sessions in self._final.values():
-                found.sessions.update(sessions)
-            self._known = found.sessions
-            return found
+            if is_new := self._is_changed(root):
+                names = layout.list_runs(root, self._final)
+                self._final = {name: self._final[name] for name in names if name in self._final}
+                self._others = {name: self._others.get(name, {}) for name in names if name not in self._final}
+            others: dict[str, dict[str, FoundSession]] = {name: {} for name in self._others}
+            for name in self._others:
+                with _collect_refusals(refusals), root.open_directory(name) as run:
+                    others[name] = self._read_run(run, refusals)
+            if is_new or others != self._others:
+                self._arrange([*self._final.values(), *others.values()])
+            self._others = {name: found for name, found in others.items() if name not in self._final}
+            return Survey(self._known, refusals)
+
+    def _is_changed(self, root: Directory) -> bool:
+        """Whether something may have been added or removed since the root was listed."""
+        found = os.fstat(root.fd)
+        state = found.st_ino, found.st_ctime_ns
+        if state == self._listed_at:
+            return False
+        moment = _MOMENT_NS if found.st_ctime_ns % _SECOND_NS else 2 * _SECOND_NS
+        self._listed_at = state if time.time_ns() - found.st_ctime_ns > moment else None
+        return True
+
+    def _arrange(self, runs: list[dict[str, FoundSession]]) -> None:
+        everything = {session: found for run in runs for session, found in run.items()}
+        self._known = {session: everything[session] for session in sorted(everything)}
+        self._families = {}
+        for found in self._known.values():
+            for family in list_families(found.opening.name):
+                self._families.setdefault(family, []).append(found)
 
     def list_labels(
         self, root: Directory, family: str = "", after: str = "", most: int | None = None
@@ -63,10 +93,10 @@ class ShelfIndex:
         """In the order of the sessions; and what cannot be trusted. What is removed meanwhile is left out."""
         found = self.survey(root)
         labels: list[tuple[Place, ShelfLabel]] = []
-        for session, each in sorted(found.sessions.items()):
+        for each in self._families.get(family, []) if family else found.sessions.values():
             if most is not None and len(labels) >= most:
                 break
-            if session > after and (not family or family in list_families(each.opening.name)):
+            if each.place.session > after:
                 with _collect_refusals(found.refusals), each.place.open(root) as directory:
                     labels.append((each.place, each.opening.label(live=lock.is_held(directory))))
         return labels, found.refusals
