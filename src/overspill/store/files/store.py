@@ -14,7 +14,7 @@ from threading import RLock, Thread
 from overspill.errors import StoreError
 from overspill.store import keep, rules
 from overspill.store.files import clearing, index, layout, lock
-from overspill.store.files.expiry import KeptFiles, is_gone, remove_output
+from overspill.store.files.clearing import KeptFiles, is_gone, remove_output
 from overspill.store.files.failures import explain_failures
 from overspill.store.files.journal import Opening, read_opening
 from overspill.store.files.layout import Directory, Place, Root
@@ -23,9 +23,8 @@ from overspill.store.files.run import StoreRun
 from overspill.store.files.shelf import FileShelf, LiveFileShelf
 from overspill.store.files.survey import ShelfIndex, has_many, unknown_session_error
 from overspill.store.keep import KeptItem, Measurement
-from overspill.store.keeping import HOUR, KeepGuard
 from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
-from overspill.store.quota import GIB
+from overspill.store.quota import GIB, HOUR, KeepGuard
 
 MAX_MEASURED_FIRST = 200
 """Runs and sessions in a store that a session waits for when it opens. Larger stores are measured in the background."""

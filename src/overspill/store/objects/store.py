@@ -11,17 +11,15 @@ from overspill.errors import StoreError, UnknownHandle
 from overspill.store import keep, rules
 from overspill.store.files.journal import Opening
 from overspill.store.keep import Measurement
-from overspill.store.keeping import HOUR, KeepGuard
 from overspill.store.objects import removal
 from overspill.store.objects.bucket import Bucket
-from overspill.store.objects.expiry import KeptObjects, note_measurement, recall_measurement
-from overspill.store.objects.families import family_id, family_keys, list_family, read_opening
-from overspill.store.objects.names import NameEntry, Names
+from overspill.store.objects.names import NameEntry, Names, family_id, family_keys, list_family, read_opening
 from overspill.store.objects.output import read_parts
+from overspill.store.objects.removal import KeptObjects, note_measurement, recall_measurement
 from overspill.store.objects.run import Run
 from overspill.store.objects.shelf import LiveObjectShelf, ObjectShelf, hold_key
 from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
-from overspill.store.quota import GIB
+from overspill.store.quota import GIB, HOUR, KeepGuard
 from overspill.store.shared.lease import LEASE_SECONDS, REMOVE_AFTER_SECONDS
 from overspill.store.shared.open_sessions import OpenSessions
 
@@ -154,7 +152,7 @@ class ObjectStore:
         try:
             removal.clear_dead_runs(self._bucket, run, self._remove_after_seconds)
         except BaseException:
-            run.lease.end()
+            run.end()
             raise
         return run
 
