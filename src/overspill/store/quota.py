@@ -6,12 +6,12 @@ They are counted for each output, so that removing one gives exactly its bytes b
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from threading import Event, Lock, Thread
 from typing import Protocol, TypeAlias
 
 from overspill.errors import StoreError, StoreFull
+from overspill.store.keep import Measurement
 from overspill.store.protocols import Expired, KeepLimits, Retention
 
 GIB = 1 << 30
@@ -123,11 +123,12 @@ class KeepGuard:
             self._applied = limits
             self._due = ended + max(self._rest_seconds, (ended - started) * _REST_AFTER_SWEEP)
 
-    def recall(self, limits: KeepLimits, kept_bytes: Mapping[str, int], *, due_seconds: float) -> None:
-        """Count from what another process measured when it applied these limits. They are due in so many seconds."""
+    def recall(self, measured: Measurement, limits: KeepLimits, *, due_seconds: float) -> None:
+        """Count from what another process measured. The limits are due in so many seconds, or now if it applied laxer ones."""
         with self._counting:
-            self._kept_bytes = dict(kept_bytes)
-        self._applied, self._due = limits, time.monotonic() + due_seconds
+            self._kept_bytes = dict(measured.families)
+        self._applied = limits if measured.limits.is_as_strict_as(limits) else measured.limits
+        self._due = time.monotonic() + due_seconds
 
     def apply_before_end(self, limits: KeepLimits) -> None:
         """Have `finish` apply the limits, unless they were applied by then."""

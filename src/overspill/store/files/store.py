@@ -184,15 +184,14 @@ class FileStore:
 
     def _begin_in_large_store(self, root: Directory, guard: KeepGuard, limits: KeepLimits | None) -> None:
         measured = self._recall(root)
-        is_recent = measured is not None and measured.age < self._sweep_seconds
+        age = float("inf") if measured is None else measured.age(time.time())
         if limits is None:
-            if not is_recent:
+            if age >= self._sweep_seconds:
                 Thread(target=self._clear_soon, name="overspill-clear-runs", daemon=True).start()
             return
         if measured is not None:
-            applied = limits if measured.limits.is_as_strict_as(limits) else measured.limits
-            guard.recall(applied, measured.families, due_seconds=self._sweep_seconds - measured.age)
-        if measured is None or measured.age > keep.DAY:
+            guard.recall(measured, limits, due_seconds=self._sweep_seconds - age)
+        if age > keep.DAY:
             guard.apply_before_end(limits)
 
     def _tidy(self, limits: KeepLimits, *, family: str | None = None) -> Expired:

@@ -7,16 +7,13 @@ from collections import defaultdict
 from collections.abc import Mapping
 from itertools import chain, groupby
 
-import msgspec
-
-from overspill.store.keep import KeptItem, Measurement
+from overspill.store.keep import KeptItem
 from overspill.store.objects import removal
 from overspill.store.objects.bucket import Bucket, Item
 from overspill.store.objects.names import Names, family_keys, map_families, read_opening
 from overspill.store.objects.output import REMOVED, USED, Parts, folder, read_parts, recorded_key
 from overspill.store.objects.run import Run
 from overspill.store.shared.lease import READABLE_AFTER_REMOVAL_SECONDS
-from overspill.text import lenient_json
 
 
 def list_outputs(bucket: Bucket, session: str) -> list[str]:
@@ -116,9 +113,6 @@ def list_live_sessions(bucket: Bucket, run: Run, session: str = "") -> set[str]:
     return {key[1] for key in held if key[3] in alive}
 
 
-_MEASURED = "measured"
-
-
 class KeptObjects:
     """Everything that is kept in a bucket, measured without stopping anybody who writes there meanwhile."""
 
@@ -179,17 +173,6 @@ class KeptObjects:
         used[session] = max(used[session], parts.used)
         if is_live and parts.is_done:
             self.items.append(KeptItem(session, id, parts.used, parts.size, self._family_of(session)))
-
-
-def note_measurement(bucket: Bucket, measured: Measurement) -> None:
-    bucket.put(_MEASURED, msgspec.json.encode(measured))
-
-
-def recall_measurement(bucket: Bucket, *, since: float = 0.0) -> Measurement | None:
-    """What was kept when any limits were last applied. None if that was not done since, by the clock of the service."""
-    found = bucket.find(_MEASURED) if since else None
-    content = bucket.get(_MEASURED) if not since or (found is not None and found.modified >= since) else None
-    return lenient_json.parse(content[0], Measurement) if content else None
 
 
 def _output_of(item: Item) -> tuple[str, str]:
