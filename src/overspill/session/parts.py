@@ -92,8 +92,7 @@ class SessionParts:
             if isinstance(event, OutputStored):
                 kept = event.kept
                 add(kept)
-                if handles.is_uuid(kept.id):
-                    note(kept.id, kept.name_chars)
+                note(kept.id, kept.name_chars)
             elif isinstance(event, JobChanged):
                 self.calls.jobs.background.note_earlier(event)
             elif reply := events.find_reply(event):
