@@ -34,7 +34,7 @@ from overspill import Session, Settings, handles
 from overspill.store.files.journal import Opening
 from overspill.store.files.store import FileStore
 from overspill.store.memory import MemoryStore
-from overspill.store.objects.families import family_keys
+from overspill.store.objects.names import family_keys
 from overspill.store.objects.store import ObjectStore
 from overspill.store.postgres.store import PostgresStore
 

@@ -42,6 +42,29 @@ async def test_a_journal_with_a_damaged_line_is_read_without_it(store: Store, li
     store.close()
 
 
+UNKNOWN = {
+    "a reason of a later version": (b'"reason":"requested"', b'"reason":"of a later version"'),
+    "an event of a later version": (b'"event":"kept"', b'"event":"kept2"'),
+    "a damaged event": (b'"reason"', b"\xff"),
+}
+
+
+@pytest.mark.promise("nothing-lost")
+@pytest.mark.parametrize(("known", "unknown"), UNKNOWN.values(), ids=UNKNOWN)
+async def test_an_output_whose_record_is_not_understood_is_kept(tmp_path: Path, known: bytes, unknown: bytes):
+    settings = Settings(storeDir=str(tmp_path), retention="keep")
+    async with Session(settings, name="mine") as session:
+        kept = await session.keep("text", "note")
+    (journal,) = tmp_path.glob("*/session-*/journal*")
+    written = journal.read_bytes()
+    journal.write_bytes(written.replace(known, unknown))
+    async with Session(settings, name="mine") as session:
+        assert session.kept() == []
+    journal.write_bytes(written)
+    async with Session(settings, name="mine") as session:
+        assert session.open(kept.name).text() == "text"
+
+
 def damage_file(root: Path, line: bytes) -> None:
     (journal,) = root.glob("*/session-*/journal*")
     journal.write_bytes(line)

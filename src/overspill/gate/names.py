@@ -41,6 +41,8 @@ class OutputNames:
         with self._lock:
             earlier, self._earlier = self._earlier, []
             for id, chars in earlier:
+                if not handles.is_uuid(id):  # damaged
+                    continue
                 name = handles.name(id, chars)
                 if (holder := self._ids.setdefault(name, id)) != id:
                     self._others.setdefault(name, {holder}).add(id)

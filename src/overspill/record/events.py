@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, TypeAlias, cast
 
 import msgspec
@@ -274,10 +274,10 @@ def encode_events(events: Iterable[Entry]) -> bytes:
         return "".join(plain).encode("utf-8", "replace")
 
 
-def decode_events(lines: Iterable[bytes]) -> Iterator[Entry]:
-    """Decode the lines of a journal. Lines that this version does not know are skipped."""
+def decode_events(lines: Iterable[bytes], skip: Callable[[bytes], object] = len) -> Iterator[Entry]:
+    """Decode the lines of a journal. Lines that this version does not know are skipped, and `skip` gets them."""
     for line in lines:
         try:
             yield _decode(line)
         except UNREADABLE:
-            continue
+            skip(line)

@@ -79,6 +79,7 @@ class SessionParts:
         keep_arguments = partial(self.keep, count_tokens=False)
         self.remote = RemoteTools(queue, family, keep_arguments, settings) if queue is not None and family is not None else None
         self._earlier_replies: set[str] = set()
+        self._knows_all_events = True
         self._recall()
         keep, earlier = partial(self.keep, count_tokens=True), self.gate.kept.latest()
         self.compactor = Compactor(keep, settings, offered_tools(settings), budget, partial(self._find_readable, earlier))
@@ -86,23 +87,27 @@ class SessionParts:
     def _recall(self) -> None:
         """What happened before the session was opened again. There may be very many events, and they are read once."""
         count, add, note = self.ledger.counters.add, self.gate.kept.add, self.gate.names.note
-        for event in events.decode_events(self.shelf.journal()):
+        for event in events.decode_events(self.shelf.journal(), self._note_unknown):
             count(event)
             if isinstance(event, OutputStored):
                 kept = event.kept
                 add(kept)
-                if handles.is_uuid(kept.id):
-                    note(kept.id, kept.name_chars)
+                note(kept.id, kept.name_chars)
             elif isinstance(event, JobChanged):
                 self.calls.jobs.background.note_earlier(event)
             elif reply := events.find_reply(event):
                 self._earlier_replies.add(reply.id)
 
+    def _note_unknown(self, line: bytes) -> None:
+        self._knows_all_events = False
+
     def remove_unrecorded(self) -> None:
         """For a session that was opened again: the process that had it may have died while it stored something. If that cannot be
-        removed, the session works anyway."""
-        with suppress(StoreError):
-            self.shelf.remove_unrecorded(self._earlier_replies.union(self.gate.kept.ids))
+        removed, the session works anyway. Nothing is removed if an event is damaged or of a later version: it may be about any
+        output."""
+        if self._knows_all_events:
+            with suppress(StoreError):
+                self.shelf.remove_unrecorded(self._earlier_replies.union(self.gate.kept.ids))
 
     def _find_readable(self, earlier: Sequence[Kept], digests: Collection[str]) -> list[Kept]:
         """What the host stored of this, as far as it is still there: what is kept for some days may have been removed since."""

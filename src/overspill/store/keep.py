@@ -5,7 +5,6 @@ Each kind says in its own way what it keeps (`KeptContent`). What follows from t
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
@@ -52,11 +51,9 @@ class Measurement(Struct, frozen=True):
     t: float = 0.0
     """When, in unix seconds."""
 
-    @property
-    def age(self) -> float:
+    def age(self, now: float) -> float:
         """In seconds. A clock that was set back makes it old, so that it is not believed for long."""
-        passed = time.time() - self.t
-        return passed if passed >= 0 else float("inf")
+        return now - self.t if now >= self.t else float("inf")
 
 
 def family_of(name: str) -> str:

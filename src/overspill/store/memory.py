@@ -3,19 +3,112 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from threading import RLock
+
+from msgspec import Struct
 
 from overspill import handles
 from overspill.errors import UnknownHandle
 from overspill.store import keep, rules
-from overspill.store.held import HeldContent, HeldOutput, HeldSession, MemoryReader
+from overspill.store.files.journal import Opening
 from overspill.store.keep import KeptItem
-from overspill.store.keeping import HOUR, KeepGuard
-from overspill.store.listing import SessionIndex
-from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
-from overspill.store.quota import GIB, OutputQuota, Quota
+from overspill.store.listing import list_families
+from overspill.store.protocols import Expired, KeepLimits, Retention, Shelf, ShelfLabel
+from overspill.store.quota import GIB, HOUR, KeepGuard, OutputQuota, Quota
 from overspill.store.shelf import BaseShelf
+from overspill.store.writer import OutputParts
+
+
+class HeldOutput(OutputParts):
+    def __init__(self, outputs: dict[str, HeldOutput], id: str) -> None:
+        self.data = bytearray()
+        self.is_complete = False
+        self.removed = False
+        self.used = time.time()
+        self._outputs = outputs
+        self._id = id
+        outputs[id] = self
+
+    def add(self, data: memoryview) -> None:
+        self.data += data
+        self.size = len(self.data)
+        self.used = time.time()
+
+    def complete(self) -> None:
+        self.is_complete = True
+
+    def remove(self) -> None:
+        del self._outputs[self._id]
+
+
+class HeldSession:
+    def __init__(self, session: str, name: str, retention: Retention) -> None:
+        self.session = session
+        self.name = name
+        self.retention: Retention = retention
+        self.outputs: dict[str, HeldOutput] = {}
+        self.lines = [Opening.now(session, name, retention).line]
+        self.used = time.time()
+        self.holder: Shelf | None = None
+
+    @property
+    def family(self) -> str:
+        return keep.family_of(self.name)
+
+    @property
+    def label(self) -> ShelfLabel:
+        return ShelfLabel(self.session, live=self.holder is not None, name=self.name, retention=self.retention)
+
+    @property
+    def size(self) -> int:
+        return sum(len(output.data) for output in self.outputs.values()) + sum(map(len, self.lines))
+
+    def items(self) -> list[KeptItem]:
+        """What the keep limits may remove of it."""
+        if self.holder is None:
+            used = max([self.used, *(each.used for each in self.outputs.values())])
+            return [KeptItem(self.session, "", used, self.size, self.family)]
+        complete = [(id, output) for id, output in self.outputs.items() if output.is_complete]
+        return [KeptItem(self.session, id, output.used, len(output.data), self.family) for id, output in complete]
+
+
+class HeldContent(Struct):
+    """What the keep limits look at."""
+
+    now: float
+    items: list[KeptItem]
+    bytes: dict[str, int]
+    remove: Callable[[KeptItem], bool]
+
+
+class MemoryReader:
+    def __init__(self, output: HeldOutput) -> None:
+        self._output: HeldOutput | None = output
+
+    @property
+    def size(self) -> int:
+        return len(self._readable().data)
+
+    def read(self, start: int, end: int) -> bytes:
+        return bytes(self._readable().data[max(start, 0) : max(end, 0)])
+
+    def buffer(self) -> memoryview:
+        output = self._readable()
+        # A view of a bytearray forbids it to grow, so what is still written is shown as a copy.
+        return memoryview(output.data).toreadonly() if output.is_complete else memoryview(bytes(output.data))
+
+    @property
+    def is_removed(self) -> bool:
+        return self._readable().removed
+
+    def close(self) -> None:
+        self._output = None
+
+    def _readable(self) -> HeldOutput:
+        if self._output is None:
+            raise rules.closed_error("reader")
+        return self._output
 
 
 class MemoryStore:
@@ -27,7 +120,8 @@ class MemoryStore:
         self._quota = Quota(run_bytes)
         self._guard = KeepGuard(self.expire, sweep_seconds=sweep_seconds)
         self._sessions: dict[str, HeldSession] = {}
-        self._index = SessionIndex()
+        self._names: dict[str, str] = {}
+        """The last session of each name. Only that can be live or kept."""
         self._mutex = RLock()
 
     def open_shelf(
@@ -43,7 +137,7 @@ class MemoryStore:
                 if session in self._sessions:
                     raise rules.already_exists_error(f"session-{session}")
                 held = self._sessions[session] = HeldSession(session, name, retention)
-                self._index.add(session, name)
+                self._names[name] = session
             held.used = time.time()
             quota = self._guard.make_quota(self._quota, held.session, held.family, held.retention, limits)
             held.holder = shelf = LiveMemoryShelf(held, quota, self)
@@ -57,7 +151,8 @@ class MemoryStore:
 
     def shelves(self, *, family: str = "", after: str = "", most: int | None = None) -> list[ShelfLabel]:
         with self._mutex:
-            return [self._sessions[session].label for session in self._index.find(family, after, most)]
+            found = (each for each in self._sessions.values() if not family or family in list_families(each.name))
+            return [each.label for each in sorted(found, key=lambda each: each.session) if each.session > after][:most]
 
     def find_recorded(self, ending: str) -> list[tuple[str, bytes]]:
         return []
@@ -113,9 +208,8 @@ class MemoryStore:
             return removed
 
     def _find_by_name(self, name: str) -> HeldSession | None:
-        of_that_name = [found for session in self._index.find(name) if (found := self._sessions[session]).name == name]
-        session = keep.choose_named(name, [found.label for found in of_that_name])
-        return None if session is None else self._sessions[session]
+        found = self._sessions.get(self._names.get(name, ""))
+        return found if found and keep.choose_named(name, [found.label]) else None
 
     def _remove_item(self, item: KeptItem) -> bool:
         found = self._sessions[item.session]
@@ -133,8 +227,8 @@ class MemoryStore:
         self._quota.release(session.session, id)
 
     def _remove(self, session: HeldSession) -> None:
-        if self._sessions.pop(session.session, None):
-            self._index.remove(session.session, session.name)
+        if self._sessions.pop(session.session, None) and self._names.get(session.name) == session.session:
+            del self._names[session.name]
         for output in session.outputs.values():
             output.removed = True
         session.outputs.clear()
@@ -178,7 +272,7 @@ class LiveMemoryShelf(MemoryShelf):
         return HeldOutput(self._held.outputs, id)
 
     def _write_journal(self, lines: bytes) -> None:
-        self._held.lines += [line + b"\n" for line in lines[:-1].split(b"\n")]
+        self._held.lines += rules.split_lines(lines)
         self._held.used = time.time()
 
     def _remove_outputs(self, stays: Collection[str]) -> int:

@@ -1,26 +1,20 @@
-"""How many bytes may still be written, counted for each output so that removing one gives exactly its bytes back."""
+"""How many bytes may still be written: by one run, and by what its family keeps.
+
+They are counted for each output, so that removing one gives exactly its bytes back.
+"""
 
 from __future__ import annotations
 
-from threading import Lock
-from typing import Protocol
+import time
+from contextlib import suppress
+from threading import Event, Lock, Thread
+from typing import Protocol, TypeAlias
 
-from overspill.errors import StoreFull
+from overspill.errors import StoreError, StoreFull
+from overspill.store.keep import Measurement
+from overspill.store.protocols import Expired, KeepLimits, Retention
 
 GIB = 1 << 30
-
-
-class OutputQuota(Protocol):
-    def take(self, session: str, id: str, wanted: int) -> int:
-        """Reserve these bytes, or as many of them as there are. Returns how many."""
-        ...
-
-    def give_back(self, session: str, id: str, unused: int) -> None: ...
-    def release(self, session: str, id: str | None = None) -> int:
-        """Give back what one output holds, or a whole session. Returns how many bytes."""
-        ...
-
-    def exhausted_error(self, refused: int) -> StoreFull: ...
 
 
 class Quota:
@@ -37,6 +31,7 @@ class Quota:
         return self._left
 
     def take(self, session: str, id: str, wanted: int) -> int:
+        """Reserve these bytes, or as many of them as there are. Returns how many."""
         with self._mutex:
             granted = min(wanted, self._left)
             self._left -= granted
@@ -52,6 +47,7 @@ class Quota:
                 self._left += unused
 
     def release(self, session: str, id: str | None = None) -> int:
+        """Give back what one output holds, or a whole session. Returns how many bytes."""
         with self._mutex:
             outputs = self._held.get(session, {})
             released = sum(outputs.values()) if id is None else outputs.pop(id, 0)
@@ -74,3 +70,211 @@ class Quota:
             f"The quota of {self.limit:,} bytes for this run is used up: {refused:,} bytes could not be stored. "
             "What was stored before is still there; close sessions or delete outputs to make room."
         )
+
+
+HOUR = 3600.0
+_REST_AFTER_SWEEP = 20  # times as long as it took, so that looking at all that is kept takes a twentieth of a thread at most
+_MARGIN = 20  # A sweep for a new output frees a twentieth of the limit, so that the next outputs need none.
+
+
+class Expire(Protocol):
+    def __call__(self, limits: KeepLimits, *, family: str | None = None) -> Expired: ...
+
+
+class KeepGuard:
+    """Holds the limits for the live sessions of one process. `expire` applies them to the whole store, and blocks.
+
+    What other processes keep is counted when the store is measured, so the limit may be exceeded by what they stored since.
+    """
+
+    def __init__(self, expire: Expire, *, sweep_seconds: float = HOUR, rest_seconds: float = 0.0) -> None:
+        """`rest_seconds` pass at least between two times that a session which opens has the limits applied."""
+        self._expire = expire
+        self._sweep_seconds = sweep_seconds
+        self._rest_seconds = rest_seconds
+        self._applied: KeepLimits | None = None
+        self._due = 0.0
+        self._kept_bytes: dict[str, int] = {}  # by family
+        self._granted: dict[str, int] = {}  # by family, since the start, less what was given back
+        self._measured_at: dict[str, int] = {}  # what was granted when everything was last measured
+        self._overdue: KeepLimits | None = None
+        self._no_sweep_before: dict[str, float] = {}
+        self._live: dict[str, KeepLimits] = {}
+        self._wake, self._stop = Event(), Event()
+        self._sweeping = Lock()  # so that of many outputs over the limit, one sweeps for all
+        # Both are taken last and nothing is called while they are held: a store that opens a session holds its own locks.
+        self._counting = Lock()
+        self._membership = Lock()
+
+    def apply(self, limits: KeepLimits, family: str | None = None) -> None:
+        """Remove what is over the limits, and count from what is left. What is granted meanwhile may be counted twice, until
+        the next time, but is never forgotten."""
+        started = time.monotonic()
+        with self._counting:
+            before = dict(self._granted)
+        left = self._expire(limits, family=family).families
+        with self._counting:
+            since = {each: granted - before.get(each, 0) for each, granted in self._granted.items()}
+            self._kept_bytes = {each: left.get(each, 0) + since.get(each, 0) for each in left.keys() | since.keys()}
+            self._measured_at = before
+        if family is None:
+            self._overdue = None
+            ended = time.monotonic()
+            self._applied = limits
+            self._due = ended + max(self._rest_seconds, (ended - started) * _REST_AFTER_SWEEP)
+
+    def recall(self, measured: Measurement, limits: KeepLimits, *, due_seconds: float) -> None:
+        """Count from what another process measured. The limits are due in so many seconds, or now if it applied laxer ones."""
+        with self._counting:
+            self._kept_bytes = dict(measured.families)
+        self._applied = limits if measured.limits.is_as_strict_as(limits) else measured.limits
+        self._due = time.monotonic() + due_seconds
+
+    def apply_before_end(self, limits: KeepLimits) -> None:
+        """Have `finish` apply the limits, unless they were applied by then."""
+        self._overdue = limits
+
+    def finish(self) -> dict[str, int]:
+        """For a process that ends. Returns how many bytes more than when it was last measured each family has from it."""
+        if self._overdue is not None:
+            with suppress(StoreError, OSError), self._sweeping:
+                self._apply_overdue()
+        with self._counting:
+            changes = {each: granted - self._measured_at.get(each, 0) for each, granted in self._granted.items()}
+        return {each: change for each, change in changes.items() if change}
+
+    def _apply_overdue(self) -> None:
+        """Called while nobody else sweeps. A thread may have applied them meanwhile."""
+        if self._overdue is not None:
+            self.apply(self._overdue)
+
+    def is_due(self, limits: KeepLimits) -> bool:
+        return self._applied != limits or time.monotonic() >= self._due
+
+    def apply_if_due(self, limits: KeepLimits) -> None:
+        """Apply the limits unless these were applied a moment ago, so that sessions that open share one look at everything."""
+        if self.is_due(limits):
+            self.apply(limits)
+
+    def make_quota(self, run: Quota, session: str, family: str, retention: Retention, limits: KeepLimits | None) -> OutputQuota:
+        """What a session may write. If it is kept, the limits are held for it too, until it leaves."""
+        if limits is None or retention != "keep":
+            return run
+        self.join(session, limits)
+        return KeepQuota(run, self, limits, family)
+
+    def join(self, session: str, limits: KeepLimits) -> None:
+        """Hold the limits for this session too, until it leaves. If they are due, they are applied soon, in a thread: whoever
+        opens a session need not wait until everything that is kept has been looked at."""
+        with self._membership:
+            if not self._live:
+                self._wake, self._stop = Event(), Event()
+                args = self._wake, self._stop
+                Thread(target=self._sweep_until, args=args, name="overspill-keep-limits", daemon=True).start()
+            self._live[session] = limits
+            if self.is_due(limits):
+                self._wake.set()
+
+    def leave(self, session: str) -> None:
+        with self._membership:
+            if self._live.pop(session, None) and not self._live:
+                self._stop.set()
+                self._wake.set()
+
+    def take(self, family: str, limits: KeepLimits, wanted: int) -> int:
+        """As many of these bytes as the limit allows, after removing what may go. The first time, everything is measured."""
+        if self._applied is None:
+            with self._sweeping:
+                if self._applied is None:
+                    self.apply(limits)
+        if (granted := self._grant(family, limits, wanted, all_or_none=True)) == wanted:
+            return granted
+        with self._sweeping:
+            if not self._has_room(family, limits, wanted) and time.monotonic() >= self._no_sweep_before.get(family, 0.0):
+                self._sweep(family, limits, wanted)
+            return self._grant(family, limits, wanted)
+
+    def give_back(self, family: str, unused: int) -> None:
+        with self._counting:
+            self._note_granted(family, -unused)
+
+    def is_full(self, family: str, limits: KeepLimits) -> bool:
+        return self._kept_bytes.get(family, 0) >= limits.bytes
+
+    def _has_room(self, family: str, limits: KeepLimits, wanted: int) -> bool:
+        return self._kept_bytes.get(family, 0) + wanted <= limits.bytes
+
+    def _grant(self, family: str, limits: KeepLimits, wanted: int, *, all_or_none: bool = False) -> int:
+        with self._counting:
+            if all_or_none and not self._has_room(family, limits, wanted):
+                return 0
+            granted = max(0, min(wanted, limits.bytes - self._kept_bytes.get(family, 0)))
+            self._note_granted(family, granted)
+            return granted
+
+    def _note_granted(self, family: str, granted: int) -> None:
+        """Called while counting."""
+        self._kept_bytes[family] = self._kept_bytes.get(family, 0) + granted
+        self._granted[family] = self._granted.get(family, 0) + granted
+
+    def _sweep(self, family: str, limits: KeepLimits, wanted: int) -> None:
+        """Make room for `wanted` bytes, and some more, without taking it from another family."""
+        started = time.monotonic()
+        self.apply(KeepLimits(limits.days, max(0, limits.bytes - wanted - limits.bytes // _MARGIN)), family)
+        if not self._has_room(family, limits, wanted):
+            now = time.monotonic()
+            self._no_sweep_before[family] = now + (now - started) * _REST_AFTER_SWEEP
+
+    def _sweep_until(self, wake: Event, stop: Event) -> None:
+        while True:
+            is_called = wake.wait(self._sweep_seconds)
+            wake.clear()
+            if stop.is_set():
+                return
+            with self._membership:
+                all_limits = set(self._live.values())
+            for limits in all_limits:
+                # A store that fails now is tried again next time; sessions that use it report the failure.
+                with suppress(StoreError, OSError), self._sweeping:
+                    if not is_called or self.is_due(limits):
+                        self.apply(limits)
+
+
+class KeepQuota:
+    """The quota of a kept session: what the run may still write, and what its family may keep in all."""
+
+    def __init__(self, run: Quota, guard: KeepGuard, limits: KeepLimits, family: str) -> None:
+        self._run = run
+        self._guard = guard
+        self._limits = limits
+        self._family = family
+
+    def take(self, session: str, id: str, wanted: int) -> int:
+        of_run = self._run.take(session, id, wanted)
+        granted = 0
+        try:
+            granted = self._guard.take(self._family, self._limits, of_run)
+        finally:
+            self._run.give_back(session, id, of_run - granted)
+        return granted
+
+    def give_back(self, session: str, id: str, unused: int) -> None:
+        self._run.give_back(session, id, unused)
+        self._guard.give_back(self._family, unused)
+
+    def release(self, session: str, id: str | None = None) -> int:
+        released = self._run.release(session, id)
+        self._guard.give_back(self._family, released)
+        return released
+
+    def exhausted_error(self, refused: int) -> StoreFull:
+        if not self._guard.is_full(self._family, self._limits):
+            return self._run.exhausted_error(refused)
+        return StoreFull(
+            f"The {self._limits.bytes:,} bytes that may be kept (keepBytes) are used up: {refused:,} bytes could not be stored. "
+            "Only outputs that nobody has read for 24 hours make room. Raise keepBytes, or remove outputs with "
+            "`overspill artifacts clean`."
+        )
+
+
+OutputQuota: TypeAlias = Quota | KeepQuota

@@ -31,6 +31,10 @@ def check_lines(lines: bytes) -> None:
         raise StoreError("A journal holds whole lines. End each with a line feed.")
 
 
+def split_lines(lines: bytes) -> list[bytes]:
+    return [line + b"\n" for line in lines[:-1].split(b"\n")]
+
+
 def bytes_of(data: bytes | memoryview) -> memoryview:
     """Flat bytes of whatever shape a view has."""
     view = memoryview(data)

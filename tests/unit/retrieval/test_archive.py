@@ -11,8 +11,7 @@ from overspill.record.events import OutputExtracted, Quote
 from overspill.retrieval.archive import Archive
 from overspill.session.session import Session
 from overspill.settings import Settings
-from overspill.store.held import MemoryReader
-from overspill.store.memory import MemoryShelf, MemoryStore
+from overspill.store.memory import MemoryReader, MemoryShelf, MemoryStore
 from overspill.testing import SlowTool
 
 pytestmark = pytest.mark.anyio

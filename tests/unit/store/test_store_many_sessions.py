@@ -19,9 +19,9 @@ from overspill.retrieval.archive import Archive
 from overspill.store.files import layout
 from overspill.store.files.layout import Directory
 from overspill.store.files.store import FileStore
-from overspill.store.keeping import KeepGuard
 from overspill.store.memory import MemoryStore
 from overspill.store.protocols import Expired, KeepLimits
+from overspill.store.quota import KeepGuard
 from tests.looks import count_looks
 
 PATIENCE = 60

@@ -108,7 +108,7 @@ def test_what_a_dead_worker_did_not_mean_to_keep_is_removed_and_what_it_kept_sta
     dead = make(lease_seconds=1)
     gone, kept = (dead.open_shelf(handles.new(), retention=kind) for kind in ("process", "keep"))
     id = stored(kept, b"kept")
-    dead._open.run.lease.stop_renewing()
+    dead._open.run.stop_renewing()
 
     def see() -> set[str]:
         return {label.session for label in make(lease_seconds=1, remove_after_seconds=4).shelves()}
@@ -120,7 +120,7 @@ def test_what_a_dead_worker_did_not_mean_to_keep_is_removed_and_what_it_kept_sta
 def test_a_worker_that_comes_back_after_it_was_cleared_away_holds_its_kept_session_again(make):
     late, other = make(lease_seconds=1), make(lease_seconds=1)
     shelf = late.open_shelf(handles.new(), retention="keep")
-    late._open.run.lease.stop_renewing()
+    late._open.run.stop_renewing()
     bucket = Bucket(late.url)
     wait_until(lambda: make(lease_seconds=1, remove_after_seconds=5).shelves() and not list(bucket.list("holds/")))
     writer = shelf.create(id := handles.new())
@@ -180,7 +180,7 @@ def test_a_lease_that_runs_out_while_its_renewal_is_under_way_has_run_out(s3_ser
     try:
         assert run.check_lease() >= 1
     finally:
-        run.lease.end()
+        run.end()
         run.wait_for_renewal()
 
 

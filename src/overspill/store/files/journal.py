@@ -17,7 +17,7 @@ from overspill.store import rules
 from overspill.store.files import layout
 from overspill.store.files.failures import explain_failures, to_store_error
 from overspill.store.files.layout import Directory
-from overspill.store.protocols import Retention
+from overspill.store.protocols import Retention, ShelfLabel
 from overspill.text import lenient_json
 
 _MAX_FIRST_LINE_BYTES = 4096  # several times what the longest name needs
@@ -42,6 +42,9 @@ class Opening(Struct, frozen=True, tag_field="event", tag="session"):
         """Keep what is damaged or belongs to another session, because it may still be needed."""
         found = lenient_json.parse(line, cls)
         return found if found is not None and found.session == session else cls(session, retention="keep")
+
+    def label(self, *, live: bool) -> ShelfLabel:
+        return ShelfLabel(self.session, live=live, name=self.name, retention=self.retention)
 
     @property
     def line(self) -> bytes:
@@ -128,15 +131,15 @@ def whole_lines(directory: Directory, start: int = 0) -> Iterator[bytes]:
             yield line
 
 
-def read_opening(session: str, directory: Directory) -> Opening | None:
-    """None if it was never finished, or not yet."""
+def read_opening(session: str, directory: Directory) -> Opening:
+    """Without a time if it was never finished, or not yet."""
     try:
         fd = directory.open_file(layout.JOURNAL)
     except FileNotFoundError:
-        return None
+        return Opening(session)
     try:
         line, ended, _ = os.pread(fd, _MAX_FIRST_LINE_BYTES, 0).partition(b"\n")
-        return Opening.parse(session, line) if ended else None
+        return Opening.parse(session, line) if ended else Opening(session)
     finally:
         os.close(fd)
 

@@ -66,7 +66,7 @@ class NamedOpening:
         """Where something else has the place of the index. None if not any more."""
         if self._is_unique:
             return self._create_unnoted()
-        self._sessions.learn(self._root)  # before others have to wait for us
+        self._sessions.survey(self._root)  # before others have to wait for us
         with self._hold_alone(), index.open_index(self._root) as names:
             if names is not None:
                 return None
@@ -77,12 +77,13 @@ class NamedOpening:
         """Give every name its session. Alone, because where there is no index, names are assigned by listing."""
         if names.is_whole:
             return
-        self._sessions.learn(self._root)  # before others have to wait for us
+        self._sessions.survey(self._root)  # before others have to wait for us
         with self._hold_alone():
             if not names.is_whole:
-                found, refusals = self._sessions.list_openings(self._root)
-                found.sort(key=lambda each: (each[1].retention != "keep", each[0].session))  # the first of a name gets it
-                names.fill([(opening.name, place) for place, opening in found if opening.name], is_all=not refusals)
+                found = self._sessions.survey(self._root)
+                named = [(each.opening, each.place) for each in found.sessions.values() if each.opening.name]
+                named.sort(key=lambda each: (each[0].retention != "keep", each[0].session))  # the first of a name gets it
+                names.fill([(opening.name, place) for opening, place in named], is_all=not found.refusals)
 
     def _hold_alone(self) -> AbstractContextManager[None]:
         return lock.hold_alone(self._root, within=self._deadline - time.monotonic())
@@ -108,7 +109,7 @@ class NamedOpening:
             with ExitStack() as undo:
                 directory = undo.enter_context(place.open(self._root))
                 opening = read_opening(place.session, directory)
-                if opening is None or opening.name != self._name:
+                if opening.name != self._name:
                     return None
                 if opening.retention != "keep":
                     if lock.is_held(directory):
@@ -125,18 +126,20 @@ class NamedOpening:
             if place.run == self._run.name or not lock.is_held(run):
                 return False
             with suppress(FileNotFoundError), place.open(self._root) as directory:
-                return read_opening(place.session, directory) is None and lock.is_held(directory)
+                return read_opening(place.session, directory) == Opening(place.session) and lock.is_held(directory)
             return True
         return False
 
     def _find(self) -> Place | None:
-        found = self._sessions.find_named(self._root, self._name)
-        for place, label in found.shelves:
+        found, refusals = self._sessions.list_labels(self._root, self._name)
+        for place, label in found:
+            if label.name != self._name:
+                continue
             if label.retention == "keep":
                 return place
             if label.live:
                 raise rules.name_in_use_error(self._name)
         # A shelf that cannot be trusted may have this name. Opening a second one would look as if everything had been lost.
-        if found.refusals:
-            raise found.refusals[0]
+        if refusals:
+            raise refusals[0]
         return None

@@ -18,9 +18,8 @@ from overspill.store.files import clearing, index, layout, lock
 from overspill.store.files.journal import Journal, Opening
 from overspill.store.files.layout import Directory, Root
 from overspill.store.files.shelf import HeldDirectory, LiveFileShelf
-from overspill.store.keeping import KeepGuard
 from overspill.store.protocols import KeepLimits
-from overspill.store.quota import Quota
+from overspill.store.quota import KeepGuard, Quota
 
 
 class StoreRun:

@@ -14,18 +14,17 @@ from threading import RLock, Thread
 from overspill.errors import StoreError
 from overspill.store import keep, rules
 from overspill.store.files import clearing, index, layout, lock
-from overspill.store.files.expiry import KeptFiles, is_gone, remove_output
+from overspill.store.files.clearing import KeptFiles, is_gone, remove_output
 from overspill.store.files.failures import explain_failures
-from overspill.store.files.journal import Opening
+from overspill.store.files.journal import Opening, read_opening
 from overspill.store.files.layout import Directory, Place, Root
 from overspill.store.files.naming import NamedOpening
 from overspill.store.files.run import StoreRun
 from overspill.store.files.shelf import FileShelf, LiveFileShelf
 from overspill.store.files.survey import ShelfIndex, has_many, unknown_session_error
 from overspill.store.keep import KeptItem, Measurement
-from overspill.store.keeping import HOUR, KeepGuard
 from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
-from overspill.store.quota import GIB
+from overspill.store.quota import GIB, HOUR, KeepGuard
 
 MAX_MEASURED_FIRST = 200
 """Runs and sessions in a store that a session waits for when it opens. Larger stores are measured in the background."""
@@ -78,18 +77,18 @@ class FileStore:
 
     def read_shelf(self, session: str) -> FileShelf:
         with self._open_root("read", session) as root:
-            return FileShelf(session, self._find(root, session).open(root))
+            return FileShelf(session, self._open_session(root, session))
 
     def label(self, session: str) -> ShelfLabel:
-        with self._open_root("read", session) as root:
-            return self._index.read_label(root, self._find(root, session))
+        with self._open_root("read", session) as root, self._open_session(root, session) as directory:
+            return read_opening(session, directory).label(live=lock.is_held(directory))
 
     def shelves(self, *, family: str = "", after: str = "", most: int | None = None) -> list[ShelfLabel]:
         with explain_failures(f"list {self.root}"):
             if not self.root.exists():
                 return []
             with self.place.open() as root:
-                return [label for _, label in self._index.survey(root, family, after, most).shelves]
+                return [label for _, label in self._index.list_labels(root, family, after, most)[0]]
 
     def find_recorded(self, ending: str) -> list[tuple[str, bytes]]:
         return []  # reading a journal on this machine takes no longer than an index would
@@ -100,7 +99,7 @@ class FileStore:
                 raise rules.still_live_error(session)
 
     def empty_shelf(self, session: str) -> int:
-        with self._open_root("empty", session) as root, self._find(root, session).open(root) as directory:
+        with self._open_root("empty", session) as root, self._open_session(root, session) as directory:
             removed = layout.list_outputs(directory)
             for id in removed:
                 directory.remove_file(id)
@@ -153,6 +152,12 @@ class FileStore:
             with self.place.open() as root:
                 yield root
 
+    def _open_session(self, root: Directory, session: str) -> Directory:
+        try:
+            return self._find(root, session).open(root)
+        except FileNotFoundError:
+            raise unknown_session_error(session) from None
+
     def _find(self, root: Directory, session: str) -> Place:
         """Those of this process are found without listing the others."""
         run = self._run
@@ -179,15 +184,14 @@ class FileStore:
 
     def _begin_in_large_store(self, root: Directory, guard: KeepGuard, limits: KeepLimits | None) -> None:
         measured = self._recall(root)
-        is_recent = measured is not None and measured.age < self._sweep_seconds
+        age = float("inf") if measured is None else measured.age(time.time())
         if limits is None:
-            if not is_recent:
+            if age >= self._sweep_seconds:
                 Thread(target=self._clear_soon, name="overspill-clear-runs", daemon=True).start()
             return
         if measured is not None:
-            applied = limits if measured.limits.is_as_strict_as(limits) else measured.limits
-            guard.recall(applied, measured.families, due_seconds=self._sweep_seconds - measured.age)
-        if measured is None or measured.age > keep.DAY:
+            guard.recall(measured, limits, due_seconds=self._sweep_seconds - age)
+        if age > keep.DAY:
             guard.apply_before_end(limits)
 
     def _tidy(self, limits: KeepLimits, *, family: str | None = None) -> Expired:
@@ -217,9 +221,9 @@ class FileStore:
 
     def _remove_unfinished(self, root: Directory) -> None:
         """As the keep limits do, of what processes were writing when they died."""
-        for visit in self._index.visit(root):
-            if any(name.endswith(layout.PART) for name in visit.directory.names()):
-                clearing.remove_unfinished(root, visit.place)
+        for found, directory in self._index.visit(root):
+            if any(name.endswith(layout.PART) for name in directory.names()):
+                clearing.remove_unfinished(root, found.place)
 
     def _expire(self, root: Directory, limits: KeepLimits, family: str | None) -> Expired:
         run = self._run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
 from threading import RLock
@@ -16,7 +16,7 @@ from overspill.store.files import layout, lock
 from overspill.store.files.failures import to_store_error
 from overspill.store.files.journal import Opening, read_opening
 from overspill.store.files.layout import Directory, Place
-from overspill.store.listing import SessionIndex
+from overspill.store.listing import list_families
 from overspill.store.protocols import ShelfLabel
 
 _SECOND_NS = 1_000_000_000
@@ -24,23 +24,17 @@ _MOMENT_NS = 100_000_000
 """What changes in one moment may have the same time. File systems that count whole seconds have a longer one."""
 
 
-class Survey(Struct, frozen=True):
-    shelves: list[tuple[Place, ShelfLabel]]
-    refusals: list[StoreError]
-    """Directories of this user that look like a run or a session but cannot be trusted."""
-
-
-class Visit(Struct, frozen=True):
-    """A session's directory, open as long as it is visited, and how its journal begins."""
+class FoundSession(Struct, frozen=True):
+    """Where a session is, and how its journal begins."""
 
     place: Place
-    directory: Directory
     opening: Opening
 
-    @property
-    def label(self) -> ShelfLabel:
-        first = self.opening
-        return ShelfLabel(self.place.session, live=lock.is_held(self.directory), name=first.name, retention=first.retention)
+
+class Survey(Struct, frozen=True):
+    sessions: dict[str, FoundSession]
+    refusals: list[StoreError]
+    """Directories of this user that look like a run or a session but cannot be trusted."""
 
 
 class ShelfIndex:
@@ -48,89 +42,80 @@ class ShelfIndex:
     that only new sessions, and those of runs that are live, cost anything. What it finds may have been removed meanwhile."""
 
     def __init__(self) -> None:
-        self._runs: dict[str, dict[str, Opening | None]] = {}
-        """How the journals of the sessions of each run begin."""
-        self._final: set[str] = set()
+        self._final: dict[str, dict[str, FoundSession]] = {}
         """Runs whose processes have ended and that have only kept sessions: none is added, and they are not looked at again."""
-        self._others: list[str] = []
+        self._others: dict[str, dict[str, FoundSession]] = {}
         """The runs that have to be looked at again."""
         self._listed_at: tuple[int, int] | None = None
-        self._places: dict[str, Place] = {}
-        self._sessions = SessionIndex()
+        self._known: dict[str, FoundSession] = {}
+        """In the order of the sessions."""
+        self._families: dict[str, list[FoundSession]] = {}
         self._mutex = RLock()
 
-    def learn(self, root: Directory) -> list[StoreError]:
-        """Learn what is new in the root. Returns what cannot be trusted."""
+    def survey(self, root: Directory) -> Survey:
+        """Every session of this user that can be trusted."""
         refusals: list[StoreError] = []
         with self._mutex:
-            self._list_runs(root)
+            if is_new := self._is_changed(root):
+                names = layout.list_runs(root, self._final)
+                self._final = {name: self._final[name] for name in names if name in self._final}
+                self._others = {name: self._others.get(name, {}) for name in names if name not in self._final}
+            others: dict[str, dict[str, FoundSession]] = {name: {} for name in self._others}
             for name in self._others:
                 with _collect_refusals(refusals), root.open_directory(name) as run:
-                    self._read_run(run, refusals)
-            self._others = [name for name in self._others if name not in self._final]
-        return refusals
+                    others[name] = self._read_run(run, refusals)
+            if is_new or others != self._others:
+                self._arrange([*self._final.values(), *others.values()])
+            self._others = {name: found for name, found in others.items() if name not in self._final}
+            return Survey(self._known, refusals)
 
-    def _list_runs(self, root: Directory) -> None:
-        """Nothing is listed if nothing was added or removed since."""
+    def _is_changed(self, root: Directory) -> bool:
+        """Whether something may have been added or removed since the root was listed."""
         found = os.fstat(root.fd)
         state = found.st_ino, found.st_ctime_ns
         if state == self._listed_at:
-            return
+            return False
         moment = _MOMENT_NS if found.st_ctime_ns % _SECOND_NS else 2 * _SECOND_NS
         self._listed_at = state if time.time_ns() - found.st_ctime_ns > moment else None
-        names = layout.list_runs(root, self._final)
-        for gone in self._runs.keys() - set(names):
-            self._forget(gone)
-        self._others = [name for name in names if name not in self._final]
+        return True
 
-    def visit(self, root: Directory) -> Iterator[Visit]:
-        """Every session of this user that can be trusted; what is removed meanwhile is left out."""
-        refusals = self.learn(root)
-        for name in sorted(self._runs):
-            with _collect_refusals(refusals), root.open_directory(name) as run:
-                for session, opening in list(self._runs.get(name, {}).items()):
-                    with _collect_refusals(refusals), run.open_directory(layout.session_directory(session)) as directory:
-                        yield Visit(Place(name, session), directory, opening or Opening(session))
+    def _arrange(self, runs: list[dict[str, FoundSession]]) -> None:
+        everything = {session: found for run in runs for session, found in run.items()}
+        self._known = {session: everything[session] for session in sorted(everything)}
+        self._families = {}
+        for found in self._known.values():
+            for family in list_families(found.opening.name):
+                self._families.setdefault(family, []).append(found)
 
-    def survey(self, root: Directory, family: str = "", after: str = "", most: int | None = None) -> Survey:
-        """In the order of the sessions."""
-        found = Survey([], self.learn(root))
-        while most is None or len(found.shelves) < most:
-            with self._mutex:
-                sessions = self._sessions.find(family, after, None if most is None else most - len(found.shelves))
-                places = [self._places[session] for session in sessions]
-            if not places:
+    def list_labels(
+        self, root: Directory, family: str = "", after: str = "", most: int | None = None
+    ) -> tuple[list[tuple[Place, ShelfLabel]], list[StoreError]]:
+        """In the order of the sessions; and what cannot be trusted. What is removed meanwhile is left out."""
+        found = self.survey(root)
+        labels: list[tuple[Place, ShelfLabel]] = []
+        for each in self._families.get(family, []) if family else found.sessions.values():
+            if most is not None and len(labels) >= most:
                 break
-            self._label(root, places, found)
-            after = sessions[-1]
-        return found
+            if each.place.session > after:
+                with _collect_refusals(found.refusals), each.place.open(root) as directory:
+                    labels.append((each.place, each.opening.label(live=lock.is_held(directory))))
+        return labels, found.refusals
 
-    def find_named(self, root: Directory, name: str) -> Survey:
-        """Only the sessions of that name, without finding out which others of the family are live."""
-        refusals = self.learn(root)
-        with self._mutex:
-            places = [self._places[session] for session in self._sessions.find(name)]
-            named = [place for place in places if (opening := self._find_opening(place)) and opening.name == name]
-        return self._label(root, named, Survey([], refusals))
+    def visit(self, root: Directory) -> Iterator[tuple[FoundSession, Directory]]:
+        """Every session that can be trusted, with its open directory. What is removed meanwhile is left out."""
+        for each in self.survey(root).sessions.values():
+            with _collect_refusals([]), each.place.open(root) as directory:
+                yield each, directory
 
     def list_clearable_runs(self, root: Directory) -> list[str]:
-        """Runs that contain something other than kept sessions, or nothing. They may be live."""
-        self.learn(root)
-        runs = dict(self._runs)
-        return [run for run in layout.list_runs(root, runs) if run not in runs or not _is_kept(runs[run])]
-
-    def list_openings(self, root: Directory) -> tuple[list[tuple[Place, Opening]], list[StoreError]]:
-        """How the journal of each session begins, and what cannot be trusted."""
-        refusals = self.learn(root)
-        with self._mutex:
-            runs = self._runs.items()
-            found = [(Place(run, session), opening) for run, openings in runs for session, opening in openings.items() if opening]
-        return found, refusals
+        """Runs that may contain something other than kept sessions, or nothing. They may be live."""
+        self.survey(root)
+        return [run for run in layout.list_runs(root, self._final) if run not in self._final]
 
     def find(self, root: Directory, session: str) -> Place:
-        known = self._places.get(session)
-        if known is not None and _is_at(root, known):
-            return known
+        known = self._known.get(session)
+        if known is not None and _is_at(root, known.place):
+            return known.place
         refusals: list[StoreError] = []
         for name in layout.list_runs(root, self._final):
             if name not in self._final:
@@ -139,59 +124,21 @@ class ShelfIndex:
                         return Place(name, session)
         raise refusals[0] if refusals else unknown_session_error(session)
 
-    def read_label(self, root: Directory, place: Place) -> ShelfLabel:
-        try:
-            with place.open(root) as directory:
-                opening = self._find_opening(place) or read_opening(place.session, directory) or Opening(place.session)
-                return Visit(place, directory, opening).label
-        except FileNotFoundError:
-            raise unknown_session_error(place.session) from None
-
-    def _label(self, root: Directory, places: list[Place], found: Survey) -> Survey:
-        for place in places:
-            try:
-                with _collect_refusals(found.refusals):
-                    found.shelves.append((place, self.read_label(root, place)))
-            except UnknownHandle:  # another process has removed it
-                self._forget_session(place)
-        return found
-
-    def _read_run(self, run: Directory, refusals: list[StoreError]) -> None:
+    def _read_run(self, run: Directory, refusals: list[StoreError]) -> dict[str, FoundSession]:
         is_live = lock.is_held(run)  # before it is listed: what ends meanwhile may have begun a session before
         refused = len(refusals)
-        openings: dict[str, Opening | None] = {}
+        found: dict[str, FoundSession] = {}
         for session in layout.list_sessions(run):
-            if known := self._find_opening(Place(run.path.name, session)):
-                openings[session] = known
+            place, known = Place(run.path.name, session), self._known.get(session)
+            if known is not None and known.place == place and known.opening.t:  # or else it had no first line yet
+                found[session] = known
                 continue
             with _collect_refusals(refusals), run.open_directory(layout.session_directory(session)) as directory:
-                openings[session] = read_opening(session, directory)
-        name = run.path.name
-        if self._runs.get(name) != openings:
-            self._forget(name)
-            for session, opening in openings.items():
-                self._sessions.add(session, opening.name if opening else "")
-                self._places[session] = Place(name, session)
-        self._runs[name] = openings
-        if not is_live and _is_kept(openings) and len(refusals) == refused:
-            self._final.add(name)
-
-    def _find_opening(self, place: Place) -> Opening | None:
-        return self._runs.get(place.run, {}).get(place.session)
-
-    def _forget(self, run: str) -> None:
-        self._final.discard(run)
-        for session in list(self._runs.get(run, ())):
-            self._forget_session(Place(run, session))
-        self._runs.pop(run, None)
-
-    def _forget_session(self, place: Place) -> None:
-        with self._mutex:
-            openings = self._runs.get(place.run, {})
-            if place.session in openings:
-                opening = openings.pop(place.session)
-                self._sessions.remove(place.session, opening.name if opening else "")
-                self._places.pop(place.session, None)
+                found[session] = FoundSession(place, read_opening(session, directory))
+        is_kept = all(each.opening.retention == "keep" for each in found.values())
+        if found and is_kept and not is_live and len(refusals) == refused:
+            self._final[run.path.name] = found
+        return found
 
 
 def has_many(root: Directory, most: int) -> bool:
@@ -213,11 +160,6 @@ def has_many(root: Directory, most: int) -> bool:
 def _list_some(directory: Directory, most: int) -> list[str]:
     with os.scandir(directory.fd) as entries:
         return [entry.name for entry in islice(entries, most)]
-
-
-def _is_kept(openings: Mapping[str, Opening | None]) -> bool:
-    """Whether there are sessions, and all are kept."""
-    return bool(openings) and all(opening is not None and opening.retention == "keep" for opening in openings.values())
 
 
 def unknown_session_error(session: str) -> UnknownHandle:

@@ -75,17 +75,17 @@ class ObjectJournal:
         self._waiting = []
 
 
-def read_on(bucket: Bucket, session: str, position: int) -> tuple[list[bytes], int]:
-    """The lines from a write of this number on, oldest first, and the number of the last write: that one is read again, because
-    its writer may not know that it arrived, and repeat it with more lines. Where several holds have written, each counts for
-    itself, and all lines are read."""
+def read_entries(bucket: Bucket, session: str, position: int) -> list[tuple[int, bytes]]:
+    """What was written from a write of this number on, oldest first, each with the number of the last write: that one is read
+    again, because its writer may not know that it arrived, and repeat it with more lines. Where several holds have written, each
+    counts for itself, and all is read."""
     for _ in range(_ATTEMPTS):
         entries = sorted(Entry.parse(item.key) for item in bucket.list(f"journal/{session}/"))
         is_counted = len({entry.hold for entry in entries}) == 1
         new = [entry for entry in entries if entry.last >= position or not is_counted]
         if (found := _read_all(bucket, session, new)) is not None:
-            lines = [line + b"\n" for lines in found for line in lines[:-1].split(b"\n")]
-            return lines, max(entry.last for entry in entries) if is_counted else 0
+            last = max(entry.last for entry in entries) if is_counted else 0
+            return [(last, lines) for lines in found]
     raise StoreError(f"The journal of session {session} changes faster than it can be read. Try again.")
 
 

@@ -20,10 +20,9 @@ def _elapsed() -> float:
     return time.clock_gettime(_CLOCK)
 
 
-class Run:
+class Run(Lease):
     def __init__(self, bucket: Bucket, lease_seconds: float) -> None:
-        self.lease = Lease(lease_seconds)
-        self.id = self.lease.id
+        super().__init__(lease_seconds)
         self.lapses = 0
         """How often the lease ran out before it was renewed: others may have taken sessions meanwhile."""
         self._bucket = bucket
@@ -32,8 +31,8 @@ class Run:
         self._date = 0.0
         self._renewed = math.inf
         self._written = 0.0
-        self._renew()
-        self.lease.start_renewing(self._renew_again)
+        self._sign()
+        self.start_renewing()
 
     def now(self) -> float:
         """The time of the service, or up to a second later: its dates have no fractions."""
@@ -41,13 +40,13 @@ class Run:
 
     def is_alive(self, modified: float | None) -> bool:
         """Whether a process whose object has this date may still live. Both dates may be off by a second."""
-        return modified is not None and self.now() - modified <= self.lease.seconds + 2
+        return modified is not None and self.now() - modified <= self.seconds + 2
 
     def check_lease(self) -> int:
         """Note whether the lease has run out, and return how often that has happened."""
         with self._mutex:
-            if _elapsed() - self._renewed > self.lease.seconds:
-                self._renew()
+            if _elapsed() - self._renewed > self.seconds:
+                self._sign()
             return self.lapses
 
     def wait_for_renewal(self) -> None:
@@ -55,19 +54,19 @@ class Run:
         with self._mutex:
             pass
 
-    def _renew(self) -> None:
+    def _sign(self) -> None:
         """Called with the mutex held. The lease may run out while the service is slow to take the sign of life."""
         started = _elapsed()
         self._bucket.put(self._key)
         written = _elapsed()
-        self.lapses += written - self._renewed > self.lease.seconds
+        self.lapses += written - self._renewed > self.seconds
         found = self._bucket.find(self._key)
         self._date, self._written = (found.modified if found else time.time()), written
         self._renewed = started
 
-    def _renew_again(self) -> bool:
+    def renew(self) -> bool:
         with self._mutex:
-            if not self.lease.is_usable:
+            if not self.is_usable:
                 return False
-            self._renew()
+            self._sign()
             return True

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 
 from overspill import handles
 from overspill.errors import UnknownHandle
-from overspill.store.copies import LocalCopies
 from overspill.store.objects import removal
 from overspill.store.objects.bucket import Bucket
-from overspill.store.objects.journal import ObjectJournal, read_on
+from overspill.store.objects.journal import ObjectJournal, read_entries
 from overspill.store.objects.names import Names
 from overspill.store.objects.output import NOTHING_YET, USED, ObjectParts, ObjectSource, folder, read_parts, recorded_key
 from overspill.store.objects.run import Run
 from overspill.store.shared.lease import lost_session_error
+from overspill.store.shared.output import LocalCopies
 from overspill.store.shared.shelf import Hold, SharedShelf
 
 
@@ -33,15 +33,14 @@ class ObjectShelf(SharedShelf):
     def _note_read(self, id: str) -> None:
         self._bucket.put(folder(self.session, id) + USED)
 
-    def _read_journal(self) -> Iterator[bytes]:
+    def _read_opening(self) -> bytes:
         opening = self._bucket.get(f"openings/{self.session}")
         if opening is None:
             raise UnknownHandle(f"session-{self.session}")
-        yield opening[0]
-        yield from read_on(self._bucket, self.session, 0)[0]
+        return opening[0]
 
-    def _read_on(self, position: int) -> tuple[list[bytes], int]:
-        return read_on(self._bucket, self.session, position)
+    def _read_entries(self, position: int) -> list[tuple[int, bytes]]:
+        return read_entries(self._bucket, self.session, position)
 
 
 def hold_key(session: str, hold: str, run: Run) -> str:
@@ -52,7 +51,6 @@ class LiveObjectShelf(ObjectShelf):
     def __init__(self, bucket: Bucket, names: Names, session: str, name: str, copies: LocalCopies, hold: Hold, run: Run) -> None:
         super().__init__(bucket, session, copies, hold)
         self._hold_id = hold.id
-        self._retention = hold.retention
         self._names = names
         self._name = name
         self._run = run
@@ -80,11 +78,11 @@ class LiveObjectShelf(ObjectShelf):
                 removal.delete_output(self._bucket, self.session, id)
         return removed
 
-    def leave(self) -> None:
+    def leave(self, hold: Hold) -> None:
         if not self._still_has_name():
             self._bucket.delete([self._mark])
             return
-        if self._retention == "session":
+        if hold.retention == "session":
             removal.delete_session(self._bucket, self.session)
             self._bucket.delete([f"temporary/{self._run.id}/{self.session}"])
         else:
@@ -92,7 +90,7 @@ class LiveObjectShelf(ObjectShelf):
             self._bucket.put(f"used/{self.session}")
             self._bucket.delete([self._mark])
         if self._name:
-            self._names.release(self._name, self._hold_id, keep=self._retention == "keep")
+            self._names.release(self._name, hold.id, keep=hold.retention == "keep")
 
     def _check_held(self) -> int:
         """After the lease has run out, the service is asked once whether another process has taken the session.

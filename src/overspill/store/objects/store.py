@@ -6,25 +6,27 @@ import uuid
 from contextlib import suppress
 from itertools import islice
 
+import msgspec
+
 from overspill import handles
 from overspill.errors import StoreError, UnknownHandle
 from overspill.store import keep, rules
 from overspill.store.files.journal import Opening
 from overspill.store.keep import Measurement
-from overspill.store.keeping import HOUR, KeepGuard
 from overspill.store.objects import removal
 from overspill.store.objects.bucket import Bucket
-from overspill.store.objects.expiry import KeptObjects, note_measurement, recall_measurement
-from overspill.store.objects.families import family_id, family_keys, list_family, read_opening
-from overspill.store.objects.names import NameEntry, Names
+from overspill.store.objects.names import NameEntry, Names, family_id, family_keys, list_family, read_opening
 from overspill.store.objects.output import read_parts
+from overspill.store.objects.removal import KeptObjects
 from overspill.store.objects.run import Run
 from overspill.store.objects.shelf import LiveObjectShelf, ObjectShelf, hold_key
 from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
-from overspill.store.quota import GIB
+from overspill.store.quota import GIB, HOUR, KeepGuard
 from overspill.store.shared.lease import LEASE_SECONDS, REMOVE_AFTER_SECONDS
 from overspill.store.shared.open_sessions import OpenSessions
+from overspill.text import lenient_json
 
+_MEASURED = "measured"
 _SECONDS_BETWEEN_MEASUREMENTS = 600.0  # of all that is kept, which takes a request for each thousand objects
 _MAX_KNOWN_OPENINGS = 100_000
 _UUID_CHARS = 36
@@ -46,10 +48,9 @@ class ObjectStore:
         self._names = Names(self._bucket)
         self._lease_seconds = lease_seconds
         self._remove_after_seconds = remove_after_seconds
-        self._guard = KeepGuard(self._expire_if_due, sweep_seconds=sweep_seconds, rest_seconds=_SECONDS_BETWEEN_MEASUREMENTS)
+        self._guard = KeepGuard(self.expire, sweep_seconds=sweep_seconds, rest_seconds=_SECONDS_BETWEEN_MEASUREMENTS)
         self._open = OpenSessions(self._start_run, self._finish_run, guard=self._guard, run_bytes=run_bytes)
         self._is_recalled = False
-        self._is_measured = False
         self._openings: dict[str, Opening] = {}
 
     @property
@@ -83,16 +84,12 @@ class ObjectStore:
 
     def label(self, session: str) -> ShelfLabel:
         opening = self._read_opening(session)
-        is_live = bool(removal.list_live_sessions(self._bucket, self._open.run, session))
-        return ShelfLabel(session, live=is_live, name=opening.name, retention=opening.retention)
+        return opening.label(live=bool(removal.list_live_sessions(self._bucket, self._open.run, session)))
 
     def shelves(self, *, family: str = "", after: str = "", most: int | None = None) -> list[ShelfLabel]:
         live = removal.list_live_sessions(self._bucket, self._open.run)
         openings = self._list_family(family, after, most) if family else self._list_all(after, most)
-        return [
-            ShelfLabel(session, live=session in live, name=opening.name, retention=opening.retention)
-            for session, opening in sorted(openings.items())
-        ]
+        return [opening.label(live=session in live) for session, opening in sorted(openings.items())]
 
     def find_recorded(self, ending: str) -> list[tuple[str, bytes]]:
         keys = [item.key for item in self._bucket.list(f"recorded/{ending}/")]
@@ -123,29 +120,20 @@ class ObjectStore:
         content.remove_unfinished()
         expired = keep.expire(content, limits, family)
         if family is None:
-            note_measurement(self._bucket, Measurement(limits, expired.families))
+            self._bucket.put(_MEASURED, msgspec.json.encode(Measurement(limits, expired.families, run.now())))
         removal.empty_trash(self._bucket, run.now())
         self._open.release_gone(lambda held: removal.find_outputs(self._bucket, held))
         return expired
 
-    def _expire_if_due(self, limits: KeepLimits, *, family: str | None = None) -> Expired:
-        """The first time, nothing is removed if another process has just applied the same limits, or stricter ones. Later, what
-        this process has stored since would be missing in what the other has measured."""
-        is_first, self._is_measured = not self._is_measured, True
-        if not is_first or family is not None:
-            return self.expire(limits, family=family)
-        measured = recall_measurement(self._bucket, since=self._open.run.now() - _SECONDS_BETWEEN_MEASUREMENTS)
-        if measured is None or not measured.limits.is_as_strict_as(limits):
-            return self.expire(limits)
-        return Expired([], [], sum(measured.families.values()), measured.families)
-
     def _recall_measurement(self, limits: KeepLimits) -> None:
-        """However old it is: the limits are due all the same, but the first output need not wait until they have been applied."""
+        """However old it is: the limits may be due, but the first output need not wait until they have been applied."""
         if not self._is_recalled:
             self._is_recalled = True
             with suppress(StoreError):
-                if (measured := recall_measurement(self._bucket)) is not None:
-                    self._guard.recall(limits, measured.families, due_seconds=0)
+                found = self._bucket.get(_MEASURED)
+                if (measured := lenient_json.parse(found[0], Measurement) if found else None) is not None:
+                    age = measured.age(self._open.run.now())
+                    self._guard.recall(measured, limits, due_seconds=_SECONDS_BETWEEN_MEASUREMENTS - age)
 
     def free(self) -> int:
         return self._open.quota.left
@@ -158,7 +146,7 @@ class ObjectStore:
         try:
             removal.clear_dead_runs(self._bucket, run, self._remove_after_seconds)
         except BaseException:
-            run.lease.end()
+            run.end()
             raise
         return run
 

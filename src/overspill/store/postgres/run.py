@@ -22,21 +22,20 @@ DELETE FROM {SCHEMA}.outputs WHERE removed < now() - make_interval(secs => %(rea
 """
 
 
-class Run:
+class Run(Lease):
     def __init__(self, database: Database, lease_seconds: float, remove_after_seconds: float) -> None:
-        self.lease = Lease(lease_seconds)
-        self.id = self.lease.id
+        super().__init__(lease_seconds)
         self._database = database
         self._remove_after_seconds = remove_after_seconds
         self._key = {"run": self.id, "lease": lease_seconds}
         database.rows("begin to use the store", START, self._key)
         self._sweep()
-        self.lease.start_renewing(self._renew)
+        self.start_renewing()
 
-    def end(self) -> None:
+    def remove(self) -> None:
         self._database.rows("end the use of the store", END, self._key)
 
-    def _renew(self) -> bool:
+    def renew(self) -> bool:
         is_renewed = bool(self._database.rows("renew a lease", RENEW, self._key))
         if is_renewed:
             self._sweep()

@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterator, Sequence
 
 from overspill import handles
 from overspill.errors import UnknownHandle
-from overspill.store.copies import LocalCopies
 from overspill.store.postgres import sql
-from overspill.store.postgres.database import Database, Row
+from overspill.store.postgres.database import Database
 from overspill.store.postgres.output import FIND, PostgresParts, PostgresSource
 from overspill.store.postgres.schema import SCHEMA
 from overspill.store.shared.lease import lost_session_error
+from overspill.store.shared.output import LocalCopies
 from overspill.store.shared.shelf import Hold, SharedShelf
 
 _JOURNAL_PAGE_ROWS = 1_000
@@ -54,6 +54,8 @@ class PostgresShelf(SharedShelf):
     def __init__(self, database: Database, session: str, copies: LocalCopies, hold: Hold | None = None) -> None:
         super().__init__(session, copies, hold)
         self._database = database
+        self._key = {"session": session, "hold": hold.id if hold else ""}
+        self._nth = itertools.count()
 
     def _find(self, id: str, *, is_begun: bool) -> PostgresSource:
         handle, final_size = handles.handle(self.session, id), None
@@ -67,34 +69,18 @@ class PostgresShelf(SharedShelf):
     def _note_read(self, id: str) -> None:
         self._database.rows("note a read", NOTE_READ, {"session": self.session, "id": id})
 
-    def _read_journal(self) -> Iterator[bytes]:
+    def _read_opening(self) -> bytes:
+        for (opening,) in self._database.rows(f"read session {self.session}", READ_OPENING, {"session": self.session}):
+            return bytes(opening)
+        raise UnknownHandle(f"session-{self.session}")
+
+    def _read_entries(self, position: int) -> Iterator[tuple[int, bytes]]:
         doing = f"read the journal of session {self.session}"
-        opening = self._database.rows(doing, READ_OPENING, {"session": self.session})
-        if not opening:
-            raise UnknownHandle(f"session-{self.session}")
-        yield bytes(opening[0][0])
-        for _, lines in self._read_rows(doing, 0):
-            yield from (line + b"\n" for line in bytes(lines)[:-1].split(b"\n"))
-
-    def _read_on(self, position: int) -> tuple[list[bytes], int]:
-        rows = list(self._read_rows(f"read the journal of session {self.session}", position))
-        lines = [line + b"\n" for _, lines in rows for line in bytes(lines)[:-1].split(b"\n")]
-        return lines, rows[-1][0] if rows else position
-
-    def _read_rows(self, doing: str, after: int) -> Iterator[Row]:
-        while rows := self._database.rows(doing, READ_JOURNAL, {"session": self.session, "after": after}):
-            yield from rows
+        while rows := self._database.rows(doing, READ_JOURNAL, {"session": self.session, "after": position}):
+            yield from ((n, bytes(lines)) for n, lines in rows)
             if len(rows) < _JOURNAL_PAGE_ROWS:
                 return
-            after = rows[-1][0]
-
-
-class LivePostgresShelf(PostgresShelf):
-    def __init__(self, database: Database, session: str, copies: LocalCopies, hold: Hold) -> None:
-        super().__init__(database, session, copies, hold)
-        self._key = {"session": session, "hold": hold.id}
-        self._retention = hold.retention
-        self._nth = itertools.count()
+            position = rows[-1][0]
 
     def _make_parts(self, id: str) -> PostgresParts:
         return PostgresParts(self._database, self.session, id, self._key["hold"])
@@ -119,6 +105,6 @@ class LivePostgresShelf(PostgresShelf):
             self._database.rows(doing, REMOVE_OUTPUTS, {"session": self.session, "ids": doomed})
         return sum(found[id] for id in doomed)
 
-    def leave(self) -> None:
-        statement = sql.REMOVE_OWN if self._retention == "session" else sql.RELEASE
+    def leave(self, hold: Hold) -> None:
+        statement = sql.REMOVE_OWN if hold.retention == "session" else sql.RELEASE
         self._database.rows(f"close session {self.session}", statement, self._key)

@@ -9,14 +9,13 @@ from typing import Any
 from overspill.errors import BadRequest, UnknownHandle
 from overspill.store import keep, rules
 from overspill.store.files.journal import Opening
-from overspill.store.keeping import HOUR, KeepGuard
 from overspill.store.postgres import sql
 from overspill.store.postgres.database import ANSWER_SECONDS, Database, Fetch
 from overspill.store.postgres.expiry import KeptRows
 from overspill.store.postgres.run import Run
-from overspill.store.postgres.shelf import LivePostgresShelf, PostgresShelf
+from overspill.store.postgres.shelf import PostgresShelf
 from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
-from overspill.store.quota import GIB
+from overspill.store.quota import GIB, HOUR, KeepGuard
 from overspill.store.shared.lease import LEASE_SECONDS, REMOVE_AFTER_SECONDS
 from overspill.store.shared.open_sessions import OpenSessions
 from overspill.text import encoding
@@ -57,7 +56,7 @@ class PostgresStore:
 
     def open_shelf(
         self, session: str, *, name: str = "", retention: Retention = "session", limits: KeepLimits | None = None
-    ) -> LivePostgresShelf:
+    ) -> PostgresShelf:
         rules.check_id(session)
         rules.check_name(name)
         run = self._open.run
@@ -75,7 +74,7 @@ class PostgresStore:
             f"open a session in {self.url}", lambda fetch: _open(fetch, values, may_exist=may_exist)
         )
         held = self._open.hold(opened, hold, run, kind, limits, keep.family_of(name))
-        return self._open.add(held, LivePostgresShelf(self._database, opened, self._open.copies, held))
+        return self._open.add(held, PostgresShelf(self._database, opened, self._open.copies, held))
 
     def read_shelf(self, session: str) -> PostgresShelf:
         self.label(session)
@@ -136,7 +135,7 @@ class PostgresStore:
         if self._emptied:
             emptied, self._emptied = list(self._emptied), set()
             self._database.rows(doing, sql.PURGE, {"sessions": emptied})
-        run.end()
+        run.remove()
 
     def _find_stored(self, held: Mapping[str, object]) -> set[tuple[str, str]]:
         rows = self._database.rows(f"measure {self.url}", sql.STILL_STORED, {"sessions": list(held)})

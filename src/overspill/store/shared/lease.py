@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable
 from contextlib import suppress
 from threading import Event, Thread
 
@@ -20,7 +19,8 @@ _RENEWALS = 3  # in the time of a lease
 
 
 class Lease:
-    """It is not a lock: a process that was suspended finds out at its next write that it has lost a session."""
+    """What a process is in the store. It is not a lock: a process that was suspended finds out at its next write that it has lost
+    a session."""
 
     def __init__(self, seconds: float) -> None:
         self.id = str(uuid.uuid4())
@@ -39,9 +39,8 @@ class Lease:
         """False after it has ended, in a forked child, and if the process was taken for dead."""
         return not self._is_over and not self.is_inherited
 
-    def start_renewing(self, renew: Callable[[], bool]) -> None:
-        """`renew` gives a sign of life, and returns False if the lease is lost."""
-        Thread(target=self._renew_until_stopped, args=(renew,), name="overspill-lease", daemon=True).start()
+    def start_renewing(self) -> None:
+        Thread(target=self._renew_until_stopped, name="overspill-lease", daemon=True).start()
 
     def stop_renewing(self) -> None:
         self._stop.set()
@@ -50,11 +49,15 @@ class Lease:
         self._is_over = True
         self.stop_renewing()
 
-    def _renew_until_stopped(self, renew: Callable[[], bool]) -> None:
+    def renew(self) -> bool:
+        """Give a sign of life. False if the lease is lost."""
+        raise NotImplementedError
+
+    def _renew_until_stopped(self) -> None:
         while not self._stop.wait(self.seconds / _RENEWALS):
             # A server that is away is tried again next time; the sessions that use it report the failure.
             with suppress(StoreError):
-                if not renew():
+                if not self.renew():
                     self._is_over = True
                     return
 

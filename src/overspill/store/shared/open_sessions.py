@@ -6,25 +6,16 @@ import atexit
 from collections.abc import Callable, Container, Mapping
 from contextlib import ExitStack, suppress
 from threading import RLock
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from overspill.errors import StoreError, UnknownHandle
-from overspill.store.copies import LocalCopies
-from overspill.store.keeping import KeepGuard
 from overspill.store.protocols import KeepLimits, Retention
-from overspill.store.quota import Quota
+from overspill.store.quota import KeepGuard, Quota
 from overspill.store.shared.lease import Lease
+from overspill.store.shared.output import LocalCopies
 from overspill.store.shared.shelf import Hold, SharedShelf
 
-
-class Run(Protocol):
-    """What this process is on the server."""
-
-    @property
-    def lease(self) -> Lease: ...
-
-
-R = TypeVar("R", bound=Run)
+R = TypeVar("R", bound=Lease)
 S = TypeVar("S", bound=SharedShelf)
 
 
@@ -53,7 +44,7 @@ class OpenSessions(Generic[R]):
     def run(self) -> R:
         """Started by the first call, and again in a forked child, after `close`, and if this process was taken for dead."""
         with self._mutex:
-            if self._run is None or not self._run.lease.is_usable:
+            if self._run is None or not self._run.is_usable:
                 self._run = self._start()
                 atexit.register(self.close)
             return self._run
@@ -61,7 +52,7 @@ class OpenSessions(Generic[R]):
     def hold(self, session: str, id: str, run: R, retention: Retention, limits: KeepLimits | None, family: str) -> Hold:
         """`family` is whose limits the session counts towards, and who reads it by the names of its outputs."""
         quota = self._guard.make_quota(self.quota, session, family, retention, limits)
-        return Hold(id, run.lease, retention, quota, self._end, has_relatives=bool(family))
+        return Hold(id, run, retention, quota, self._end, has_relatives=bool(family))
 
     def add(self, hold: Hold, shelf: S) -> S:
         with self._mutex:
@@ -95,8 +86,8 @@ class OpenSessions(Generic[R]):
                     last.callback(shelf.close)
 
     def _end_run(self, run: R) -> None:
-        if run.lease.is_usable:  # or else, in a forked child, it is the parent's
-            run.lease.end()
+        if run.is_usable:  # or else, in a forked child, it is the parent's
+            run.end()
             with suppress(StoreError):
                 self._finish(run)
 
@@ -107,6 +98,6 @@ class OpenSessions(Generic[R]):
                 return
         self._guard.leave(shelf.session)
         with suppress(StoreError, UnknownHandle):
-            shelf.leave()
+            shelf.leave(shelf.hold)
         if shelf.hold.retention == "session":
             self.quota.release(shelf.session)

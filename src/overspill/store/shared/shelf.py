@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from msgspec import Struct
@@ -11,11 +11,10 @@ from msgspec import Struct
 from overspill import handles
 from overspill.errors import StoreError
 from overspill.store import rules
-from overspill.store.copies import LocalCopies
 from overspill.store.protocols import Retention
 from overspill.store.quota import OutputQuota
 from overspill.store.shared.lease import Lease
-from overspill.store.shared.output import OutputSource, SharedReader
+from overspill.store.shared.output import LocalCopies, OutputSource, SharedReader
 from overspill.store.shelf import BaseShelf
 from overspill.text import lenient_json
 
@@ -74,13 +73,16 @@ class SharedShelf(BaseShelf):
 
     def journal(self) -> Iterator[bytes]:
         self._check_open()
-        yield from self._read_journal()
+        yield self._read_opening()
+        for _, lines in self._read_entries(0):
+            yield from rules.split_lines(lines)
 
     def read_on(self, position: int) -> tuple[list[bytes], int]:
         self._check_open()
-        return self._read_on(position)
+        entries = list(self._read_entries(position))
+        return [line for _, lines in entries for line in rules.split_lines(lines)], entries[-1][0] if entries else position
 
-    def leave(self) -> None:
+    def leave(self, hold: Hold) -> None:
         """End the session, and remove it if it is not to be kept. Does nothing to one that another process has taken."""
         raise NotImplementedError
 
@@ -91,11 +93,12 @@ class SharedShelf(BaseShelf):
     def _note_read(self, id: str) -> None:
         raise NotImplementedError
 
-    def _read_journal(self) -> Iterator[bytes]:
-        """Raises UnknownHandle if there is no such session."""
+    def _read_opening(self) -> bytes:
+        """The first line. Raises UnknownHandle if there is no such session."""
         raise NotImplementedError
 
-    def _read_on(self, position: int) -> tuple[list[bytes], int]:
+    def _read_entries(self, position: int) -> Iterable[tuple[int, bytes]]:
+        """What was written to the journal after a position, and the position after it."""
         raise NotImplementedError
 
     def _write_recorded(self, lines: bytes, recorded: Sequence[tuple[str, bytes]]) -> None:
@@ -115,8 +118,8 @@ class SharedShelf(BaseShelf):
 
 def _find_recorded(lines: bytes) -> list[tuple[str, bytes]]:
     found: list[tuple[str, bytes]] = []
-    for line in lines[:-1].split(b"\n"):
+    for line in rules.split_lines(lines):
         if b'"event":"kept"' in line:  # most lines are not decoded
             event = lenient_json.parse(line, _StoredLine)
-            found += [(event.kept.id, line + b"\n")] if event and handles.is_uuid(event.kept.id) else []
+            found += [(event.kept.id, line)] if event and handles.is_uuid(event.kept.id) else []
     return found
