@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
@@ -17,6 +17,8 @@ _MAX_BESIDE = 4
 """How many records on each side of a word gain by it."""
 _MAX_LEADING = 10
 """How many of the best records lead to others."""
+_MAX_BELOW_BYTES = 4_000
+"""What is further below a heading or a definition may be about something else."""
 _MAX_REPLIES = 3
 _MAX_REPLY_DISTANCE = 200
 """In records. Further on in a long thread, messages answer others."""
@@ -79,12 +81,12 @@ def _score_beside(index: Index, ranking: Ranking) -> Iterator[tuple[int, float]]
 def _list_beside(index: Index, record: int) -> Iterator[tuple[int, float]]:
     """The records beside one about the same thing, and how much its words count there. Other rows are about something else."""
     outline = index.outline
-    place = _find_place(index, record)
+    places = index.remember(_list_places)
     for step, reach in ((1, BEFORE), (-1, AFTER)):
         for other in range(record + step, record + step * (_MAX_BESIDE + 1), step):
             if (
                 not 0 <= other < len(outline)
-                or _find_place(index, other) != place
+                or places[other] != places[record]
                 or (outline.tables and outline.table_of(other))
             ):
                 break
@@ -92,13 +94,17 @@ def _list_beside(index: Index, record: int) -> Iterator[tuple[int, float]]:
             yield other, reach.fade(outline.starts[last] - outline.ends[first])
 
 
-def _find_place(index: Index, record: int) -> bytes | int:
-    """The file of a search result, or the thread of a message."""
+def _list_places(index: Index) -> Sequence[bytes | int]:
+    """By record, the file of a search result or the thread of a message."""
     outline = index.outline
     if index.traits.layout == "results":
-        found = _RESULT_FILE.match(index.text, outline.starts[record], outline.ends[record])
-        return bytes(found[1]) if found else b""
-    return outline.lineage(record)[-1] if index.traits.has_replies and outline.under[record] >= 0 else -1
+        found = (_RESULT_FILE.match(index.text, start, end) for start, end in zip(outline.starts, outline.ends, strict=True))
+        return [bytes(each[1]) if each else b"" for each in found]
+    threads: list[int] = []
+    for label, parent in enumerate(outline.label_parents if index.traits.has_replies else ()):
+        threads.append(threads[parent] if parent >= 0 else label)
+    are_threads = any(label != thread for label, thread in enumerate(threads))
+    return [threads[label] if are_threads and label >= 0 else -1 for label in outline.under]
 
 
 def _score_sections(outline: Outline, ranking: Ranking) -> Iterator[tuple[int, float]]:
@@ -122,9 +128,13 @@ def _score_sections(outline: Outline, ranking: Ranking) -> Iterator[tuple[int, f
 
 def _list_following(index: Index, query: Query, record: int) -> Iterator[tuple[int, float]]:
     """The records that one leads to, and their share of its score."""
-    outline, after = index.outline, record + 1
-    if after < len(outline) and (query.after or 0 <= outline.under[after] == outline.label_at(outline.starts[record])):
-        yield after, FOLLOWING
+    outline = index.outline
+    heading = outline.label_at(outline.starts[record])
+    for place, below in enumerate(range(record + 1, len(outline)), 1):
+        is_below = heading in outline.lineage(below) and outline.ends[below] - outline.starts[record] <= _MAX_BELOW_BYTES
+        if not is_below and not (query.after and place == 1):
+            break
+        yield below, FOLLOWING if index.traits.has_definitions else FOLLOWING**place
     if query.before and record:
         yield record - 1, FOLLOWING
     for place, reply in enumerate(_find_replies(outline, record) if index.traits.has_replies else (), 1):
