@@ -84,11 +84,7 @@ def _list_beside(index: Index, record: int) -> Iterator[tuple[int, float]]:
     places = index.remember(_list_places)
     for step, reach in ((1, BEFORE), (-1, AFTER)):
         for other in range(record + step, record + step * (_MAX_BESIDE + 1), step):
-            if (
-                not 0 <= other < len(outline)
-                or places[other] != places[record]
-                or (outline.tables and outline.table_of(other))
-            ):
+            if not 0 <= other < len(outline) or places[other] != places[record] or (outline.tables and outline.table_of(other)):
                 break
             first, last = sorted((record, other))
             yield other, reach.fade(outline.starts[last] - outline.ends[first])
@@ -108,7 +104,7 @@ def _list_places(index: Index) -> Sequence[bytes | int]:
 
 
 def _score_sections(outline: Outline, ranking: Ranking) -> Iterator[tuple[int, float]]:
-    """What the best section around each record adds. A label precedes those below it."""
+    """What the best section around each record adds, with the headings above it. A label precedes those below it."""
     held = [set(ranking.labels.get(label, ())) for label in range(len(outline.label_starts))]
     sizes = [0] * len(held)
     for record, (label, start, end) in enumerate(zip(outline.under, outline.starts, outline.ends, strict=True)):
@@ -119,9 +115,10 @@ def _score_sections(outline: Outline, ranking: Ranking) -> Iterator[tuple[int, f
         if (parent := outline.label_parents[label]) >= 0:
             held[parent] |= held[label]
             sizes[parent] += sizes[label]
-    best: list[float] = []
+    named, best = list[set[int]](), list[float]()
     for label, parent in enumerate(outline.label_parents):
-        own = SECTION.fade(sizes[label]) * sum(ranking.worth[term] for term in held[label])
+        named.append(set(ranking.labels.get(label, ())) | (named[parent] if parent >= 0 else set()))
+        own = SECTION.fade(sizes[label]) * sum(ranking.worth[term] for term in held[label] | named[label])
         best.append(max(own, best[parent]) if parent >= 0 else own)
     return ((record, best[label]) for record, label in enumerate(outline.under) if label >= 0 and best[label])
 
