@@ -25,8 +25,6 @@ class Step(Struct, frozen=True):
 
 
 class Boost(Struct, frozen=True):
-    rescored: dict[int, float] | None = None
-    """Scores to use instead of those of the ranking."""
     raised: dict[int, float] = {}
     """Scores that records have at least."""
     leads: list[int] = []

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from overspill.lexical.boost import Boost, Signal, Step, order_by_score, order_by_tier
 from overspill.lexical.cells import MOST_ROWS
+from overspill.lexical.flow import flow
 from overspill.lexical.index import Index
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
@@ -38,15 +39,12 @@ class Plan(Struct, frozen=True):
 def plan(index: Index, query: Query, ranking: Ranking, signals: Sequence[Signal]) -> Plan:
     if query.listing and index.traits.has_topics and index.traits.is_running_text:
         query = replace(query, listing=False)  # what is said in a thread is no list, and replies need not match
+    ranking = replace(ranking, scores=flow(index, query, ranking))
     boosts: list[Boost] = []
     for signal in signals:
         if boost := signal(index, query, ranking):
             boosts.append(boost)
-            ranking = replace(
-                ranking,
-                scores=ranking.scores if boost.rescored is None else boost.rescored,
-                leads=ranking.leads or boost.leads,
-            )
+            ranking = replace(ranking, leads=ranking.leads or boost.leads)
             if boost.is_whole:
                 break
     first = [step for boost in boosts for step in boost.first]

@@ -16,8 +16,17 @@ from overspill.lexical.words import read_lexicon, read_related, split_subwords, 
 _QUOTED = re.compile(r"\"([^\"]{2,200})\"|“([^”]{2,200})”|`([^`]{2,200})`|(?<!\w)'([^']{2,200})'(?!\w)")
 _TOKEN = re.compile(r"[^\W_][\w./:@#+~-]*[^\W_]|[^\W_]")
 _IDENTIFIER = re.compile(r"\D*+\d.*[./_:@+-]|[^._/:@+-]*+[._/:@+-].*\d|.*(?:[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z]|_|\w/\w|\w\.\w|::)")
+_LAST_NAME = re.compile(r"[A-Za-z_]\w{2,}\Z")
+"""Of `module.function_name`, which is defined without the rest."""
 _CONTRACTED = re.compile(r"\b(?:[a-z]{2,6}n['’]t)\b", re.IGNORECASE)
 """`isn't`, `won't`: little words in one. Their halves are other words."""
+_HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+"""What a template says to those who fill it in."""
+_EXAMPLE = re.compile(
+    r"^[ \t]{0,3}```.*?(?:^[ \t]{0,3}```|\Z)|^Traceback \(most recent[^\n]*(?:\n[ \t][^\n]*)*+|^(?:[ ]{4}|\t|>>> )[^\n]*",
+    re.DOTALL | re.MULTILINE,
+)
+"""What a report quotes: fenced or indented code, a session, a stack trace. It has many words, and few tell what is asked."""
 _NUMBER = re.compile(r"\d[\d.,:/-]*$")
 
 _FAILURE = re.compile(
@@ -103,7 +112,8 @@ class _Terms(dict[tuple[str, bool], Term]):
 
 def parse(question: str) -> Query:
     terms = _Terms()
-    text, other = _split_other_words(question[:_MAX_QUESTION_CHARS])
+    text, other = _split_other_words(_HIDDEN.sub(" ", question[:_MAX_QUESTION_CHARS]))
+    text, examples = _split_examples(text)
     symbols = [token for token in (word.strip("\"'`“”()").rstrip("?.,;:") for word in text.split()) if _is_symbol(token)]
     tokens = _TOKEN.findall(_CONTRACTED.sub(" ", text)) + symbols or text.split()
     others = _TOKEN.findall(other)
@@ -120,6 +130,8 @@ def parse(question: str) -> Query:
     words = [word for token in tokens for word in split_words(token) if word not in silent]
     for token in others:
         _add_token(token, WEIGHTS.other_word, silent, terms.add)
+    for token in examples:
+        _add_token(token, WEIGHTS.example, silent, terms.add)
     _add_joined(tokens, terms)
     if not other:
         _add_related(terms)
@@ -144,6 +156,14 @@ def _split_other_words(question: str) -> tuple[str, str]:
     asked, _, inside = question.rstrip(" \t\n.?!").rpartition(" (")
     is_list = inside.endswith(")") and inside.count(")") == 1 and any(sign in inside for sign in ",;")
     return (asked, inside[:-1]) if is_list and asked.strip() else (question, "")
+
+
+def _split_examples(question: str) -> tuple[str, list[str]]:
+    """What a question says itself, and the words of what it quotes."""
+    said = _EXAMPLE.sub("\n", question)
+    if not _TOKEN.search(said):
+        return question, []
+    return said, [token for found in _EXAMPLE.finditer(question) for token in _TOKEN.findall(found[0])]
 
 
 def _is_symbol(token: str) -> bool:
@@ -190,6 +210,9 @@ def _add_token(token: str, weight: float, silent: frozenset[str], add: Callable[
     parts = split_subwords(token)
     if _NUMBER.match(token) or (len(token) > 2 and _IDENTIFIER.match(token)) or not parts:
         add(Term(lower, WEIGHTS.identifier * weight, literal=True))
+        last = _LAST_NAME.search(token)
+        if last and last.start() and _IDENTIFIER.match(last[0]):
+            add(Term(last[0].lower(), WEIGHTS.identifier * weight, literal=True))
         for part in parts if len(parts) > 1 else ():
             if part not in read_lexicon("stop") and (len(part) > 1 or part.isdigit()):
                 add(Term(stem(part), WEIGHTS.part_of_identifier * weight, role="part"))

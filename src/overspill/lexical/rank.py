@@ -7,10 +7,11 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from heapq import nlargest
-from itertools import islice, pairwise, product
+from itertools import chain, islice, pairwise, product
 
 from msgspec import Struct
 
+from overspill.lexical.definitions import find_sole_places, score_definitions
 from overspill.lexical.index import Index
 from overspill.lexical.outline import Outline
 from overspill.lexical.query import Query, Term
@@ -123,33 +124,19 @@ def rank(index: Index, query: Query) -> Ranking:
     scorer = Scorer(outline, labels, worth, literal, mean)
     for record in candidates:
         scores[record] = scorer.score(record, found.get(record, {}))
-    for record, gain in _score_phrases(hits.records, terms, pairs, total).items():
+    gains = [_score_phrases(hits.records, terms, pairs, total)]
+    if index.traits.has_definitions:
+        gains.append(score_definitions(index.text, hits.records, terms, worth))
+    for record, gain in chain.from_iterable(map(dict[int, float].items, gains)):
         scores[record] += gain
+    top = max(scores.values(), default=0.0)
+    for record in find_sole_places(index.text, hits.records, terms, defining=index.traits.has_definitions):
+        scores[record] = max(scores[record], top + WEIGHTS.row_step * scores[record])
     uncounted = asked != present or any(term.telling for term in {*every}.difference(terms))
     everywhere = total > _MAX_FEW_RECORDS and bool(direct) and min(direct.values()) >= total
     named = frozenset(term.key for term in every if term.telling or term.instead_of)
     more = total < len(outline) or index.has_more
     return Ranking(scores, hits.records, terms, worth, labels, matches, more, everywhere, uncounted, query.cut, named, most)
-
-
-def score_wording(index: Index, ranking: Ranking, terms: tuple[Term, ...]) -> dict[int, float]:
-    """What further terms, which only word the request, would add to the scores."""
-    outline = index.outline
-    terms, everywhere = index.samples.drop_common_terms(terms)
-    hits = _collect(index, terms, MAX_COMMON_HITS if everywhere else None)
-    extents, total = outline.extents, hits.seen
-    holding = Counter(term for counts in hits.found.values() for term in counts)
-    for label, marks in hits.labels.items():
-        for term in marks:
-            holding[term] += extents[label]
-    worth = [
-        min(term.weight * idf(total, min(total, holding[number])), term.weight * ranking.most_worth)
-        for number, term in enumerate(terms)
-    ]
-    mean = _mean_bytes(outline, total)
-    candidates = set(hits.found).union(*_keep_small(_records_under(outline, hits.labels, extents)))
-    scorer = Scorer(outline, hits.labels, worth, set(), mean)
-    return {record: scorer.score(record, hits.found.get(record, {})) for record in candidates}
 
 
 def _drop_task_words(terms: tuple[Term, ...]) -> tuple[Term, ...]:

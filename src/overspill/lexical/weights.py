@@ -22,8 +22,8 @@ class Weights(Struct, frozen=True):
     """A word that means nearly the same as one of the question."""
     other_word: float = 0.7
     """A word that the question gives in parentheses, in case the text has it instead."""
-    related: float = 0.3
-    """A word that the best passages share: the question does not have it."""
+    example: float = 0.2
+    """A word of the code or the stack trace that a question quotes: it has many."""
 
     # How well a spelling in the text matches.
     resemblance: float = 0.5
@@ -54,50 +54,11 @@ class Weights(Struct, frozen=True):
     """Words in the next piece of a record that is shortened: a sentence may extend into it."""
 
     # What is around a record.
-    before_record: float = 0.6
-    """A word just before a record. More than after it, because answers come after questions."""
-    after_record: float = 0.4
-    """A word just after a record."""
-    context_half_bytes: int = 250
-    """The distance at which a word beside a record counts half."""
-    context_full_bytes: int = 300
-    """A longer record says by itself what it is about, so that its context counts less."""
-    quote: float = 0.5
-    """A record that only repeats another."""
-    section: float = 0.8
-    """The words of a section, for each record in it: about as much as a label."""
-    section_half_bytes: int = 2_000
-    """A section of this size counts half: the larger it is, the more words it has by chance."""
-
-    near_result: float = 0.4
-    """A word of a search result, for those near it in the same file."""
-    near_half_lines: float = 40.0
-    """The distance between two results at which it counts half."""
-    reply: float = 0.9
-    """The next message of a thread, as a share of the record that it may answer, and so on to those after it."""
-
-    first_reply: float = 0.6
-    """The place of a thread whose first reply this is, beside its own place by words."""
 
     definition: float = 2.0
     """A name where it is defined, beside what it counts anywhere: the question is about what it does."""
-    scope: float = 2.0
-    """A record of the file that the question names first, as often as it counts."""
-    aside: float = 0.5
-    """A record of a test or of documentation, if something has to be changed."""
-    yes_or_no: float = 2.0
-    """A passage that begins with yes or no, if the question asks for that, beside how rare such passages are."""
-    yes_or_no_share: float = 0.2
-    """The share of the best score from which on it gains all of that: with less, it says no to something else."""
-
-    fusion: float = 10.0
-    """How slowly the place of a record stops counting where two rankings are fused: at this place, it counts half."""
 
     # Records that others lead to, as a share of the score of those.
-    body: float = 0.95
-    """What is below a matching heading: just after it."""
-    heading: float = 0.8
-    """Of the best score: a heading with less shares a word with the question, and what is below it may be about others."""
     subject: float = 0.3
     """A word that is in the title of a page: all of the page is about it."""
     fact: float = 0.06
@@ -116,10 +77,6 @@ class Weights(Struct, frozen=True):
     """Among facts that stand together: one with such a value, or with a word of the question in its label."""
     remark: float = 0.95
     """A short record with such a value, of what a label with its value counts."""
-    asked_side: float = 0.95
-    """The record after one, if the question says "after"."""
-    other_side: float = 0.6
-    """The record on the side that was not asked for: it may say what the two have to do with each other."""
     lead: float = 0.95
     """Rows that the question leads to through others, as a share of the best score: just after the row that it names."""
     answering_row: float = 1.2

@@ -30,11 +30,8 @@ Lexicon: TypeAlias = Literal[
     "speed",
     "runs",
     "keys",
-    "verdict",
     "task",
-    "ending",
     "source",
-    "aside",
 ]
 """The lists of words in `lexicon/`."""
 

@@ -6,9 +6,6 @@ import pytest
 
 from overspill.lexical.index import build
 from overspill.lexical.select import select
-from overspill.lexical.signals import SIGNALS
-from overspill.lexical.signals.scope import boost_scope
-from overspill.lexical.signals.vicinity import boost_vicinity
 
 
 def write_functions(names: list[str], body: str) -> str:
@@ -75,8 +72,6 @@ def test_search_results_near_those_with_the_words_are_shown() -> None:
     assert index.kind == "matches"
     question = "An encoded attachment is encoded twice"
     assert "value304" in select(index, question, max_tokens=150).text
-    others = tuple(signal for signal in SIGNALS if signal is not boost_vicinity)
-    assert "value304" not in select(index, question, max_tokens=150, signals=others).text
 
 
 def test_tags_in_comments_and_in_search_results_do_not_make_a_page() -> None:
@@ -86,37 +81,3 @@ def test_tags_in_comments_and_in_search_results_do_not_make_a_page() -> None:
     assert build(documented.encode()).kind == "code"
     found = "".join(f"web/{name}.js:{number}:  out += '<p><b>{name}</b></p>';\n" for number, name in enumerate(NAMES, 10))
     assert build(found.encode()).kind == "matches"
-
-
-@pytest.mark.parametrize(
-    "question", ["refund: close the store", "fix(refund): close the store", "What is this? [refund] close the store"]
-)
-def test_the_file_that_a_question_begins_with_is_looked_at_first(question: str) -> None:
-    meant = write_functions([f"step{number}" for number in range(60)], "store.{name}()") + write_functions(
-        ["close"], "store.send(7)"
-    )
-    noise = write_functions(["close", "send", "open"], "store.send(8)")
-    files = [f"==> src/{name}.py <==\n{meant if name == 'refund' else noise}" for name in ("pack", "refund", "ship")]
-    index = build("".join(files).encode())
-    assert "store.send(7)" in select(index, question, max_tokens=45).text
-    others = tuple(signal for signal in SIGNALS if signal is not boost_scope)
-    assert "store.send(7)" not in select(index, question, max_tokens=45, signals=others).text
-
-
-def test_search_results_of_the_file_that_a_question_begins_with_come_first() -> None:
-    lines = [f"lib/{name}.py:{number}:    store.close(value{number})" for number, name in enumerate(NAMES * 8)]
-    index = build("\n".join([*lines, "lib/ledger.py:9:    store.close(it)", *lines]).encode())
-    assert "store.close(it)" in select(index, "ledger: close value3 and value4", max_tokens=80).text
-
-
-@pytest.mark.parametrize("folder", ["tests", "docs", "spec/unit"])
-def test_what_has_to_be_changed_is_in_the_program_and_not_in_its_tests(folder: str) -> None:
-    aside = [f"{folder}/mail{number}.py:{number}:    close(attachment, twice)" for number in range(30)]
-    program = [
-        "lib/mail.py:80:    close(attachment, self.seen)",
-        *(f"lib/part.py:{number}:    send({number})" for number in range(99)),
-    ]
-    index = build("\n".join([*aside, *program, *aside]).encode())
-    assert "self.seen" in select(index, "Fix: close an attachment twice", max_tokens=60).text
-    assert "self.seen" not in select(index, "close an attachment twice", max_tokens=60).text
-    assert "self.seen" not in select(index, "Fix the tests and docs and spec: close an attachment twice", max_tokens=60).text

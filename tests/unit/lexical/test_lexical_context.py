@@ -4,20 +4,9 @@ from __future__ import annotations
 
 from overspill.lexical.index import build
 from overspill.lexical.select import select
-from overspill.lexical.signals import SIGNALS
-from overspill.lexical.signals.context import boost_context
-from overspill.lexical.signals.section import boost_sections
 
-OTHERS = tuple(signal for signal in SIGNALS if signal not in (boost_context, boost_sections))
-
-
-def ask(text: str, question: str, max_tokens: int = 120) -> tuple[str, str]:
-    """With and without the signals for what is around a record."""
-    index = build(text.encode())
-    return (
-        select(index, question, max_tokens=max_tokens).text,
-        select(index, question, max_tokens=max_tokens, signals=OTHERS).text,
-    )
+def ask(text: str, question: str, max_tokens: int = 120) -> str:
+    return select(build(text.encode()), question, max_tokens=max_tokens).text
 
 
 def chat(lines: list[str]) -> str:
@@ -27,9 +16,8 @@ def chat(lines: list[str]) -> str:
 
 def test_the_next_turn_of_a_chat_is_shown():
     lines = ["[11:01] <ann> where are the kernel headers?", "[11:02] <bob> under /usr/src, as always"]
-    shown, without = ask(chat(lines), "Where are the kernel headers in a printer room?")
+    shown = ask(chat(lines), "Where are the kernel headers in a printer room?")
     assert "/usr/src" in shown
-    assert "/usr/src" not in without
 
 
 def thread(subject: str, question: str, reply: str) -> str:
@@ -47,22 +35,20 @@ def test_a_reply_is_found_by_the_words_of_the_message_that_it_answers():
     threads[30] = thread(
         "Odd", "Why does the turbine valve stick after a cold night?", "Grease freezes there; take graphite instead."
     )
-    shown, without = ask("".join(threads), "Why does a turbine valve stick, and does the pump need oil?", max_tokens=150)
+    shown = ask("".join(threads), "Why does a turbine valve stick, and does the pump need oil?", max_tokens=150)
     assert "take graphite" in shown
-    assert "take graphite" not in without
 
 
 def test_a_value_in_the_line_below_its_label_is_shown():
     rows = "".join(f"<p>Market {number}</p><p>Stalls and fruit</p>" for number in range(200))
     page = f"<html><body>{rows}<div><div>Industry</div><div>Advertising Services</div></div>{rows}</body></html>"
-    shown, without = ask(page, "Which industry is it in?")
+    shown = ask(page, "Which industry is it in?")
     assert "Advertising Services" in shown
-    assert "Advertising Services" not in without
 
 
 def test_the_row_beside_a_match_gains_nothing():
     rows = "".join(f"| name{number} | {number} |\n" for number in range(400))
-    shown, _ = ask("# Towns\n\n| town | people |\n|---|---|\n" + rows, "name200", max_tokens=60)
+    shown = ask("# Towns\n\n| town | people |\n|---|---|\n" + rows, "name200", max_tokens=60)
     assert "name200" in shown
     assert "name201" not in shown
 

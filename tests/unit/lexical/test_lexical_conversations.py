@@ -6,9 +6,6 @@ import pytest
 
 from overspill.lexical.index import build
 from overspill.lexical.select import select
-from overspill.lexical.signals import SIGNALS
-from overspill.lexical.signals.replies import boost_replies
-from overspill.lexical.signals.threads import boost_threads
 
 REMARKS = (
     "The oven is warm",
@@ -52,8 +49,6 @@ def test_a_reply_that_shares_no_word_with_the_question_is_shown_after_what_it_an
     index, question = build("".join(issues).encode()), "May one oil the pump?"
     assert index.kind == "messages"
     assert "harm the seals" in select(index, question, max_tokens=200).text
-    others = tuple(signal for signal in SIGNALS if signal not in (boost_replies, boost_threads))
-    assert "harm the seals" not in select(index, question, max_tokens=200, signals=others).text
 
 
 def test_a_message_of_another_thread_is_no_reply() -> None:
@@ -61,6 +56,6 @@ def test_a_message_of_another_thread_is_no_reply() -> None:
         write_issue(1, "May I oil the pump?", "Never.", "Why?"),
         *(write_issue(number, "A valve leaks.") for number in (2, 3, 4)),
     ]
-    shown = select(build("".join(issues).encode()), "May one oil the pump?", max_tokens=400, signals=(boost_replies,)).text
+    shown = select(build("".join(issues).encode()), "May one oil the pump?", max_tokens=400).text
     assert "Never." in shown
     assert "A valve leaks." not in shown

@@ -6,10 +6,6 @@ import pytest
 
 from overspill.lexical.index import build
 from overspill.lexical.select import select
-from overspill.lexical.signals import SIGNALS
-from overspill.lexical.signals.definition import boost_definitions
-
-OTHERS = tuple(signal for signal in SIGNALS if signal is not boost_definitions)
 USE = {
     "python": "def step_{0}(value):\n    total = {1}(value, {0}) + {1}({0})\n    return {1}(total)\n\n\n",
     "go": "func step{0}(value int) int {{\n\ttotal := {1}(value, {0}) + {1}({0})\n\treturn {1}(total)\n}}\n\n",
@@ -39,7 +35,6 @@ def test_the_whole_definition_is_shown_before_what_uses_it(language: str, lines:
     shown = select(index, question, max_tokens=budget).text
     assert "the end of it" in shown
     assert "replace" in shown
-    assert "the end of it" not in select(index, question, max_tokens=budget, signals=OTHERS).text
 
 
 def test_a_name_that_only_begins_like_a_definition_is_none() -> None:

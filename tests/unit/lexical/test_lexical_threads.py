@@ -6,9 +6,6 @@ import pytest
 
 from overspill.lexical.index import build
 from overspill.lexical.select import select
-from overspill.lexical.signals import SIGNALS
-from overspill.lexical.signals.subsection import boost_subsections
-from overspill.lexical.signals.threads import boost_threads
 
 SUBJECTS = ("boiler", "gate", "roof", "lift", "cellar", "fence", "porch", "drain", "hedge", "stairs")
 
@@ -50,59 +47,9 @@ def test_a_page_that_quotes_messages_is_a_page():
     assert build(f"<div>{text}</div>".encode()).kind == "html"
 
 
-def test_the_first_reply_of_a_thread_that_has_the_words_of_a_question_in_several_messages_is_shown():
-    chatter = "Nobody here has seen anything of that sort in this house, and we have lived here for a long time. " * 4
-    said = ["It is loud.", "Yours needs a new cable.", chatter, chatter, chatter, "Only the lift?", chatter, "Since spring?"]
-    thread = "".join(f"cy, 2023-04-01 10:0{place}:\n{words}\n\n" for place, words in enumerate(said))
-    others = [
-        f"ann, 2023-05-01 10:00:\nThe {subject} is loud on rainy days.\n\nbo, 2023-05-01 10:01:\nSo what?\n"
-        for subject in SUBJECTS
-    ]
-    pages = [f"Title: number {place}\n\n{text}" for place, text in enumerate([*others[:5], thread, *others[5:]])]
-    index = build("\n".join(pages).encode())
-    question = "Why is the lift loud in spring?"
-    assert "new cable" in select(index, question, max_tokens=100).text
-    rest = [signal for signal in SIGNALS if signal is not boost_threads]
-    assert "new cable" not in select(index, question, max_tokens=100, signals=rest).text
-
-
 def test_a_list_that_is_asked_for_in_a_thread_may_be_in_a_reply():
     text = write_issues("#{} (closed)").replace("Ask the man in house 22, he has the tools.", "It hangs beside the door.")
     assert "beside the door" in select(build(text.encode()), "Where is the list of all roof repairs?", max_tokens=120).text
-
-
-def write_minutes(heading: str, ending: str) -> str:
-    items: list[str] = [f"{heading} Meeting of the house\n"]
-    for place, subject in enumerate(SUBJECTS):
-        items.append(f"{heading}{heading[0]} {subject.title()} repairs\n")
-        for turn in range(12):
-            items.append(
-                f"{('ANN', 'BO', 'CY')[turn % 3]}: I have thought about the {subject} again, and the repairs of it cost us.\n"
-            )
-        items.append(f"{heading}{heading[0] * 2} {ending}\n\n- Wait until month {place + 20}.\n")
-    return "\n".join(items)
-
-
-@pytest.mark.parametrize(
-    ("heading", "ending", "question"),
-    [
-        ("#", "Conclusion", 'What was the conclusion on "Roof repairs"?'),
-        ("#", "Decision", "What was decided about the roof repairs?"),
-        ("==", "Outcome", "What did they conclude on roof repairs?"),
-        ("#", "Beschluss", "Was wurde beschlossen: Roof repairs"),
-        ("#", "Summary of the chair", "summary of roof repairs"),
-    ],
-)
-def test_a_question_may_name_a_heading_and_one_below_it(heading: str, ending: str, question: str):
-    index = build(write_minutes(heading, ending).encode())
-    assert index.kind == "minutes"
-    assert "month 22" in select(index, question, max_tokens=60).text
-
-
-def test_the_subsection_is_found_by_its_signal():
-    index = build(write_minutes("#", "Decision").encode())
-    others = [signal for signal in SIGNALS if signal is not boost_subsections]
-    assert "month 22" not in select(index, "What was decided about the roof repairs?", max_tokens=60, signals=others).text
 
 
 def test_notes_that_begin_with_a_hash_are_no_headings():

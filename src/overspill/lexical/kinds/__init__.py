@@ -13,11 +13,10 @@ from overspill.lexical.kinds.kind import Kind
 from overspill.lexical.kinds.log import LOG
 from overspill.lexical.kinds.matches import MATCHES
 from overspill.lexical.kinds.messages import MESSAGES
-from overspill.lexical.kinds.minutes import MINUTES
 from overspill.lexical.kinds.prose import PROSE
 from overspill.lexical.kinds.sample import MAX_LINES, Sample
 from overspill.lexical.kinds.tagged import TAGGED
-from overspill.lexical.kinds.turns import TURNS
+from overspill.lexical.kinds.turns import MINUTES, TURNS
 from overspill.lexical.kinds.xml import XML
 from overspill.tables.table import Text
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from typing import Literal, TypeAlias
 
@@ -57,10 +56,6 @@ class Traits(Struct, frozen=True):
     """Whether everything below a label, as in a thread or a function, is about one thing."""
     has_replies: bool = False
     """Whether labels are messages, in threads, so that one answers another."""
-    has_headings: bool = False
-    """Whether its labels are headings, which say what is below them, and may be named together with those above."""
-    quotes: re.Pattern[bytes] | None = None
-    """How a record begins that repeats what another says."""
     is_markup: bool = False
     """Whether runs of white space in it mean nothing."""
     has_members: bool = False

@@ -28,4 +28,6 @@ def _cut_lines(text: Text, start: int, end: int, outline: Outline, cut_embedded:
             record_event(text, line_start, line_end, outline)
 
 
-MATCHES = Kind("matches", are_matches, _cut_lines, Traits(is_code=True, has_telling_lines=True, layout="results"))
+MATCHES = Kind(
+    "matches", are_matches, _cut_lines, Traits(is_code=True, has_context=True, has_telling_lines=True, layout="results")
+)

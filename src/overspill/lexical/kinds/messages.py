@@ -8,7 +8,7 @@ from itertools import islice
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Traits
 from overspill.lexical.kinds.sample import Sample
 from overspill.lexical.outline import Outline
-from overspill.lexical.records.lines import split_long
+from overspill.lexical.records.paragraphs import Paragraphs
 from overspill.tables.table import Text
 from overspill.text.lines import is_blank, iterate_lines
 
@@ -36,6 +36,8 @@ _MAX_MESSAGES_SHARE = 0.5
 _MAX_HEADING_BYTES = 400
 """Of all lines at the beginning of a thread."""
 _MAX_LINES_BELOW_NUMBER = 4
+_THREAD_DEPTH = 1
+"""A message is one deeper."""
 _MIN_HEADERS = 3
 """Lines of a header that follow each other begin a message."""
 
@@ -49,67 +51,30 @@ def are_messages(sample: Sample) -> bool:
     return _MIN_MESSAGES <= messages <= _MAX_MESSAGES_SHARE * len(lines)
 
 
-class _Archive:
-    """The current state: the labels of thread and message, and the paragraph that is open."""
-
-    def __init__(self, text: Text, outline: Outline) -> None:
-        self.text = text
-        self.outline = outline
-        self.thread = -1
-        self.message = -1
-        self.opened = -1
-        self.closed = -1
-
-    def begin_thread(self, start: int, end: int) -> None:
-        """Its number and its title may take a line each."""
-        labels = self.outline
-        if self.opened >= 0 and end - labels.label_starts[self.thread] <= _MAX_HEADING_BYTES:
-            labels.label_ends[self.thread] = end
-        else:
-            self.end_paragraph()
-            self.thread = self.message = labels.label(start, end)
-        self.add_line(start, end)
-
-    def begin_message(self, start: int, end: int) -> None:
-        self.end_paragraph()
-        self.message = self.outline.label(start, end, self.thread)
-        self.add_line(start, end)
-
-    def add_line(self, start: int, end: int) -> None:
-        if self.opened < 0:
-            self.opened = start
-        self.closed = end
-
-    def end_paragraph(self) -> None:
-        if self.opened >= 0:
-            for part in split_long(self.text, self.opened, self.closed, _MAX_PARAGRAPH_BYTES):
-                self.outline.record(*part, self.message)
-        self.opened = -1
-
-
 def _cut_messages(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
-    """What is quoted from another message is a record by itself."""
-    archive = _Archive(text, outline)
-    was_quoted = is_header = is_heading = False
+    """What is quoted from another message is a record by itself. Number and title of a thread may take a line each."""
+    archive = Paragraphs(text, outline, _MAX_PARAGRAPH_BYTES)
+    was_quoted = is_header = is_title = False
     for line_start, line_end in iterate_lines(text, start, end):
         line = text[line_start:line_end]
-        continues_header = is_header and _HEADER.match(line) is not None
-        is_header = _HEADER.match(line) is not None
+        continues_header, is_header = is_header, _HEADER.match(line) is not None
+        continues_title, is_title = is_title, False
         is_quoted = _QUOTED.match(line) is not None
         if is_blank(line) or is_blank(line.lstrip(b">| ")):
             archive.end_paragraph()
-        elif (archive.opened < 0 or is_heading) and (_THREAD.match(line) or _begins_issue(text, line_start, line_end, end)):
-            archive.begin_thread(line_start, line_end)
-            is_heading = True
-            continue
+        elif (archive.opened < 0 or continues_title) and (_THREAD.match(line) or _begins_issue(text, line_start, line_end, end)):
+            is_title = True
+            if continues_title and line_end - archive.opened <= _MAX_HEADING_BYTES:
+                outline.label_ends[archive.label] = archive.closed = line_end
+            else:
+                archive.heading(line_start, line_end, _THREAD_DEPTH)
         elif _SIGNED.match(line) or (is_header and not continues_header):
-            archive.begin_message(line_start, line_end)
+            archive.heading(line_start, line_end, _THREAD_DEPTH + 1)
         else:
             if is_quoted != was_quoted:
                 archive.end_paragraph()
-            archive.add_line(line_start, line_end)
+            archive.line(line_start, line_end)
         was_quoted = is_quoted
-        is_heading = False
     archive.end_paragraph()
 
 
@@ -128,5 +93,5 @@ MESSAGES = Kind(
     "messages",
     are_messages,
     _cut_messages,
-    Traits(is_running_text=True, has_context=True, has_topics=True, has_replies=True, quotes=_QUOTED, memory_per_byte=2),
+    Traits(is_running_text=True, has_context=True, has_topics=True, has_replies=True, memory_per_byte=2),
 )

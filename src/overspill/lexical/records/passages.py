@@ -7,6 +7,7 @@ import re
 from overspill.lexical.outline import Outline, Table
 from overspill.lexical.reading import TABLE_EDGE
 from overspill.lexical.records.lines import skip_blank_lines, split_long
+from overspill.lexical.records.paragraphs import Paragraphs
 from overspill.tables.bars import MAY_BEGIN_BARRED, Barred, read_barred
 from overspill.tables.table import FoundTable, Text
 from overspill.text.lines import is_blank, iterate_lines
@@ -38,33 +39,11 @@ _UNDERLINE = re.compile(rb"([=\-~^\"'`:.*+#<>_])\1{2,}[ \t]*\r?(?:\n|\Z)")
 _RULE = re.compile(rb"[\s|:+=-]{3,}$")
 
 
-class _Section:
-    """The current state: open headings, paragraph and table."""
+class _Section(Paragraphs):
+    """With the table that is open."""
 
-    def __init__(self, text: Text, outline: Outline) -> None:
-        self.text = text
-        self.outline = outline
-        self.headings: list[tuple[int, int]] = []
-        self.opened = -1
-        self.closed = -1
-        self.header = -1
-        self.first_row = -1
-
-    @property
-    def label(self) -> int:
-        return self.headings[-1][1] if self.headings else -1
-
-    def heading(self, start: int, end: int, depth: int) -> None:
-        self.end_paragraph()
-        while self.headings and self.headings[-1][0] >= depth:
-            self.headings.pop()
-        self.headings.append((depth, self.outline.label(start, end, self.label)))
-        self.opened, self.closed = start, end
-
-    def line(self, start: int, end: int) -> None:
-        if self.opened < 0:
-            self.opened = start
-        self.closed = end
+    header = -1
+    first_row = -1
 
     def row(self, start: int, end: int) -> None:
         if self.header < 0:
@@ -72,8 +51,6 @@ class _Section:
             self.header = self.outline.label(start, end, self.label)
             self.first_row = len(self.outline)
             self.outline.record(start, end, self.label)
-        elif end - start <= 2 * _MAX_PASSAGE_BYTES:
-            self.outline.record(start, end, self.header)
         else:
             for part in split_long(self.text, start, end, 2 * _MAX_PASSAGE_BYTES):
                 self.outline.record(*part, self.header)
@@ -87,13 +64,7 @@ class _Section:
 
     def end_paragraph(self) -> None:
         self.end_table()
-        if self.opened >= 0:
-            if self.closed - self.opened <= _MAX_PASSAGE_BYTES:
-                self.outline.record(self.opened, self.closed, self.label)
-            else:
-                for part in split_long(self.text, self.opened, self.closed, _MAX_PASSAGE_BYTES):
-                    self.outline.record(*part, self.label)
-            self.opened = -1
+        super().end_paragraph()
 
     def end_table(self) -> None:
         if self.header >= 0 and len(self.outline) - self.first_row >= 3:
@@ -103,7 +74,7 @@ class _Section:
 
 def cut_passages(text: Text, start: int, end: int, outline: Outline, *, wrapped: bool = True) -> None:
     """If `wrapped`, a paragraph extends to the next blank line; otherwise every line is one."""
-    section = _Section(text, outline)
+    section = _Section(text, outline, _MAX_PASSAGE_BYTES)
     shouted = False
     underlines: dict[bytes, int] = {}
     fenced = reached = start

@@ -9,26 +9,14 @@ from overspill.lexical.boost import Signal
 from overspill.lexical.index import Index
 from overspill.lexical.listings import lists_sizes
 from overspill.lexical.query import Query
-from overspill.lexical.signals.context import boost_context
 from overspill.lexical.signals.count import boost_counts
 from overspill.lexical.signals.crossing import boost_crossing_rows
-from overspill.lexical.signals.definition import boost_definitions
-from overspill.lexical.signals.expansion import boost_related_words
 from overspill.lexical.signals.facts import boost_facts
 from overspill.lexical.signals.failure import boost_failures
 from overspill.lexical.signals.filter import boost_filtered_rows
 from overspill.lexical.signals.join import boost_joined_rows
 from overspill.lexical.signals.link import asks_for_likeness, boost_linked_rows, boost_unlike_rows
-from overspill.lexical.signals.neighbours import boost_bodies, boost_neighbours
 from overspill.lexical.signals.order import asks_for_order, boost_ordered_rows
-from overspill.lexical.signals.replies import boost_replies
-from overspill.lexical.signals.scope import boost_scope
-from overspill.lexical.signals.section import boost_sections
-from overspill.lexical.signals.subsection import boost_subsections
-from overspill.lexical.signals.threads import boost_threads
-from overspill.lexical.signals.verdict import boost_yes_or_no
-from overspill.lexical.signals.vicinity import boost_vicinity
-from overspill.lexical.signals.windows import boost_windows
 
 
 def compares_rows(index: Index, query: Query) -> bool:
@@ -39,22 +27,9 @@ def compares_rows(index: Index, query: Query) -> bool:
 
 
 SIGNALS: tuple[Signal, ...] = (
-    boost_related_words,
-    boost_context,
-    boost_vicinity,
-    boost_sections,
-    boost_windows,
-    boost_replies,
-    boost_threads,
-    boost_definitions,
-    boost_scope,
-    boost_yes_or_no,
     boost_counts,
     boost_failures,
     boost_facts,
-    boost_bodies,
-    boost_subsections,
-    boost_neighbours,
     boost_unlike_rows,
     boost_linked_rows,
     boost_crossing_rows,

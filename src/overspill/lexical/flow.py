@@ -1,0 +1,154 @@
+"""Flow: what answers a question is often beside what names its subject, so that part of what a record scores flows to others."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from overspill.lexical.index import Index
+from overspill.lexical.outline import Outline
+from overspill.lexical.query import Query
+from overspill.lexical.rank import Ranking
+
+_MAX_BESIDE = 4
+"""How many records on each side of a word gain by it."""
+_MAX_LEADING = 10
+"""How many of the best records lead to others."""
+_MAX_BELOW_BYTES = 4_000
+"""What is further below a heading or a definition may be about something else."""
+_MAX_REPLIES = 3
+_MAX_REPLY_DISTANCE = 200
+"""In records. Further on in a long thread, messages answer others."""
+_RESULT_FILE = re.compile(rb"([^\n]{1,200}?)[:-]\d{1,9}[:-]")
+
+
+class Reach(Struct, frozen=True):
+    """How much counts at no distance, and at which distance half of that does."""
+
+    share: float
+    half_bytes: int
+
+    def fade(self, distance: int) -> float:
+        return self.share / (1 + distance / self.half_bytes)
+
+
+BEFORE = Reach(0.6, 150)
+"""A word before a record. More than after it, because answers come after questions."""
+AFTER = Reach(0.4, 150)
+"""A word after a record."""
+SECTION = Reach(0.8, 2_000)
+"""The words of a section, for each record in it, by its size: the larger it is, the more words it has by chance."""
+FOLLOWING = 0.95
+"""What is below a heading, or on the side that the question asks for: just after the record that it belongs to."""
+REPLY = 0.9
+"""The next message of a thread, and so on to those after it."""
+
+
+def flow(index: Index, query: Query, ranking: Ranking) -> dict[int, float]:
+    """The scores with what is around each record: the words beside it, those of its section, and the record that it follows."""
+    scores = dict(ranking.scores)
+    if index.traits.has_context:
+        for record, gain in _score_beside(index, ranking):
+            scores[record] = scores.get(record, 0.0) + gain
+    if index.traits.has_topics:
+        for record, gain in _score_sections(index.outline, ranking):
+            scores[record] = scores.get(record, 0.0) + gain
+    best = sorted(scores, key=lambda record: (-scores[record], record))[:_MAX_LEADING]
+    following = [(other, share * scores[record]) for record in best for other, share in _list_following(index, query, record)]
+    for record, score in following:
+        scores[record] = max(score, scores.get(record, 0.0))
+    return scores
+
+
+def _score_beside(index: Index, ranking: Ranking) -> Iterator[tuple[int, float]]:
+    """What the words near each record add that are not in it."""
+    near: dict[int, dict[int, float]] = defaultdict(dict)
+    for record, spots in ranking.hits.items():
+        terms = {term for _, _, term in spots}
+        for other, share in _list_beside(index, record):
+            known = near[other]
+            for term in terms:
+                if share > known.get(term, 0.0):
+                    known[term] = share
+    for record, shares in near.items():
+        own = {term for _, _, term in ranking.hits.get(record, ())}
+        yield record, sum(ranking.worth[term] * share for term, share in shares.items() if term not in own)
+
+
+def _list_beside(index: Index, record: int) -> Iterator[tuple[int, float]]:
+    """The records beside one about the same thing, and how much its words count there. Other rows are about something else."""
+    outline = index.outline
+    places = index.remember(_list_places)
+    for step, reach in ((1, BEFORE), (-1, AFTER)):
+        for other in range(record + step, record + step * (_MAX_BESIDE + 1), step):
+            if not 0 <= other < len(outline) or places[other] != places[record] or (outline.tables and outline.table_of(other)):
+                break
+            first, last = sorted((record, other))
+            yield other, reach.fade(outline.starts[last] - outline.ends[first])
+
+
+def _list_places(index: Index) -> Sequence[bytes | int]:
+    """By record, the file of a search result or the thread of a message."""
+    outline = index.outline
+    if index.traits.layout == "results":
+        found = (_RESULT_FILE.match(index.text, start, end) for start, end in zip(outline.starts, outline.ends, strict=True))
+        return [bytes(each[1]) if each else b"" for each in found]
+    threads: list[int] = []
+    for label, parent in enumerate(outline.label_parents if index.traits.has_replies else ()):
+        threads.append(threads[parent] if parent >= 0 else label)
+    are_threads = any(label != thread for label, thread in enumerate(threads))
+    return [threads[label] if are_threads and label >= 0 else -1 for label in outline.under]
+
+
+def _score_sections(outline: Outline, ranking: Ranking) -> Iterator[tuple[int, float]]:
+    """What the best section around each record adds, with the headings above it. A label precedes those below it."""
+    held = [set(ranking.labels.get(label, ())) for label in range(len(outline.label_starts))]
+    sizes = [0] * len(held)
+    for record, (label, start, end) in enumerate(zip(outline.under, outline.starts, outline.ends, strict=True)):
+        if label >= 0:
+            sizes[label] += end - start
+            held[label].update(term for _, _, term in ranking.hits.get(record, ()))
+    for label in range(len(held) - 1, -1, -1):
+        if (parent := outline.label_parents[label]) >= 0:
+            held[parent] |= held[label]
+            sizes[parent] += sizes[label]
+    named, best = list[set[int]](), list[float]()
+    for label, parent in enumerate(outline.label_parents):
+        named.append(set(ranking.labels.get(label, ())) | (named[parent] if parent >= 0 else set()))
+        own = SECTION.fade(sizes[label]) * sum(ranking.worth[term] for term in held[label] | named[label])
+        best.append(max(own, best[parent]) if parent >= 0 else own)
+    return ((record, best[label]) for record, label in enumerate(outline.under) if label >= 0 and best[label])
+
+
+def _list_following(index: Index, query: Query, record: int) -> Iterator[tuple[int, float]]:
+    """The records that one leads to, and their share of its score."""
+    outline = index.outline
+    heading = outline.label_at(outline.starts[record])
+    for place, below in enumerate(range(record + 1, len(outline)), 1):
+        is_below = heading in outline.lineage(below) and outline.ends[below] - outline.starts[record] <= _MAX_BELOW_BYTES
+        if not is_below and not (query.after and place == 1):
+            break
+        yield below, FOLLOWING if index.traits.has_definitions else FOLLOWING**place
+    if query.before and record:
+        yield record - 1, FOLLOWING
+    for place, reply in enumerate(_find_replies(outline, record) if index.traits.has_replies else (), 1):
+        yield reply, REPLY**place
+
+
+def _find_replies(outline: Outline, record: int) -> Iterator[int]:
+    """The first records of the next messages in the same thread."""
+    message, replies = outline.under[record], 0
+    thread = outline.label_parents[message] if message >= 0 else -1
+    if thread < 0:
+        thread = message  # what opens a thread may be under its title alone
+    for after in range(record + 1, min(len(outline), record + 1 + _MAX_REPLY_DISTANCE)):
+        label = outline.under[after]
+        if label == message:
+            continue
+        if label < 0 or outline.label_parents[label] != thread or replies == _MAX_REPLIES:
+            return
+        message, replies = label, replies + 1
+        yield after
