@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from overspill.sql.tables.table import quote, quote_name
+from overspill.sql.tables.json_type import quote, quote_name
 from overspill.tables.names import make_unique
 from overspill.tables.types import BYTES, MIN_FITTING_SHARE, NO_VALUE, READINGS, SECONDS, Name, Reading, find_reading
 from overspill.text.humanize import count_noun, quote_line
