@@ -11,6 +11,7 @@ from overspill.tables.table import FoundTable, Row, RowFormat, Text, Unreadable
 _MAX_SPAN = 1_000
 _MAX_CELLS = 5_000_000
 MAX_HEADER_ROWS = 3
+_MAX_HEADER_COLUMNS = 500
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _HIDDEN = frozenset(("script", "style", "template"))
 _CHUNK_BYTES = 1 << 20
@@ -129,7 +130,7 @@ def read_header(rows: Iterable[tuple[bytes, list[str]]]) -> list[list[str]]:
         grid = _parse(b"<table>%b</table>" % b"</tr>".join(source for source, _ in rows))[0]
     except Unreadable:
         return []
-    return grid.rows[: grid.header_rows]
+    return [row[:_MAX_HEADER_COLUMNS] for row in grid.rows[: grid.header_rows]]
 
 
 def _parse(text: Text) -> list[_Grid]:

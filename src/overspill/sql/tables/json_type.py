@@ -34,15 +34,15 @@ class JsonType:
     def add(self, value: object, depth: int = 0) -> None:
         if value is None:
             return
-        if kind := _SCALARS.get(type(value)):
-            self.kinds.add(kind)
-            self._has_long |= kind == "BIGINT" and abs(value) > _MAX_EXACT_INT
+        if isinstance(value, bool | int | float | str):
+            self.kinds.add(_SCALARS[type(value)])
+            self._has_long |= isinstance(value, int) and abs(value) > _MAX_EXACT_INT
             return
         self.kinds.add("STRUCT" if isinstance(value, dict) else "LIST")
         if depth == _MAX_DEPTH or self.count > _MAX_INSIDE:
             self.kinds |= {"STRUCT", "LIST"}  # so that it is text
             return
-        members = cast("dict[str, Any]", value).items() if isinstance(value, dict) else (("", each) for each in value)
+        members: Any = cast("Any", value).items() if isinstance(value, dict) else (("", each) for each in cast("Any", value))
         for name, member in members:
             inside = self.inside.get(name)
             if inside is None:
