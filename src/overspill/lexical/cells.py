@@ -11,9 +11,9 @@ from overspill.lexical.index import Index
 from overspill.lexical.outline import Table
 from overspill.lexical.render import render
 from overspill.lexical.words import read_lexicon, split_subwords, stem
-from overspill.tables.grid import name_column
 from overspill.tables.json_rows import read_cells, split_member
-from overspill.tables.spans import MAX_HEADER_ROWS, read_header
+from overspill.tables.names import name_column
+from overspill.tables.pages import MAX_HEADER_ROWS, read_header
 from overspill.tables.table import JsonRows
 
 MOST_ROWS = 200_000

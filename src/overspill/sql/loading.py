@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import mmap
 import signal
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,17 +19,15 @@ from overspill.confined import limits
 from overspill.lexical.kinds.kind import Layout
 from overspill.sql.protocol import Config, LoadedTables, LoadRequest, SqlColumn, SqlDatabase, TableInfo
 from overspill.sql.querying import run
-from overspill.sql.tables.aligned import find_shown
 from overspill.sql.tables.columns import read_types
-from overspill.sql.tables.commits import find_commits
-from overspill.sql.tables.delimited import find_delimited, find_few_rows
-from overspill.sql.tables.elements import find_elements
+from overspill.sql.tables.delimited import read_at_once
+from overspill.sql.tables.json_type import quote_name
 from overspill.sql.tables.kind import find_kind
-from overspill.sql.tables.logs import find_log
-from overspill.sql.tables.markup import find_in_page
 from overspill.sql.tables.nested import find_in_document, find_lines
-from overspill.sql.tables.table import Found, Unreadable, join_notes, limit_tables, quote_name
+from overspill.sql.tables.table import Found, RowWriter, join_notes
 from overspill.tables.names import ROW, make_name
+from overspill.tables.rows import read_tables
+from overspill.tables.table import MAX_TABLES, Unreadable
 from overspill.text.humanize import quote_line
 
 _MANY_COLUMNS = 200
@@ -37,7 +36,6 @@ _SAMPLED_ROWS = 1_000
 _UNTYPED = "rows as they were read"
 _TEMPORARY = "temp.rows"
 _OVERHEAD_BYTES = 2 << 30  # of address space: libraries, stacks, and what DuckDB does not count
-_BOM = b"\xef\xbb\xbf"
 
 
 def main(requests: BinaryIO, answers: BinaryIO) -> None:
@@ -68,7 +66,7 @@ def load(request: LoadRequest) -> LoadedTables:
         text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)  # open as long as the process: parts of it are in use
     kind = find_kind(text, request.kind)
     try:
-        found = limit_tables(_find(kind.traits.layout, source, text, work))
+        found = _limit_tables(_find(kind.traits.layout, source, text, work))
         return LoadedTables(kind.name, _write(request, found)) if found else LoadedTables(kind.name)
     except (MemoryError, duckdb.OutOfMemoryException):  # whose advice is to change settings that nobody can change here
         return LoadedTables(
@@ -79,34 +77,33 @@ def load(request: LoadRequest) -> LoadedTables:
 
 
 def _find(layout: Layout, source: Path, text: mmap.mmap, work: Callable[[], Path]) -> list[Found]:
-    match layout:
-        case "document":
-            return find_in_document(source, text, work)
-        case "documents":
-            return find_lines(source, text, work)
-        case "rows":
-            return find_delimited(text, source, work)
-        case "page":
-            return find_in_page(text, work)
-        case "aligned":
-            return find_shown(text, work)
-        case "elements":
-            return find_elements(text, work)
-        case "commits" if found := find_commits(_lines(text), work()):
-            return found
-        case "events":
-            return find_log(_lines(text), work())
-        case _:
-            return find_shown(text, work, is_text=True) or find_few_rows(text, source, work)
+    if layout == "document":
+        return find_in_document(source, text, work)
+    if layout == "documents":
+        return find_lines(source, text, work)
+    rows = partial(_write_rows, text, layout, work)
+    at_once = read_at_once(text, source, lambda: rows()[0]) if layout == "rows" else None
+    return [at_once] if at_once else rows()
 
 
-def _lines(text: mmap.mmap) -> Iterator[str]:
-    position, size = 3 if text[:3] == _BOM else 0, len(text)
-    while position < size:
-        end = text.find(b"\n", position)
-        end = size if end < 0 else end
-        yield text[position:end].decode("utf-8", "replace").rstrip("\r").replace("\0", "")
-        position = end + 1
+def _write_rows(text: mmap.mmap, layout: Layout, work: Callable[[], Path]) -> list[Found]:
+    writers: dict[int, RowWriter] = {}
+    for table, row in read_tables(text, layout):
+        writer = writers.get(id(table))
+        if writer is None:
+            if len(writers) > MAX_TABLES:
+                break
+            writer = writers[id(table)] = RowWriter(work(), table)
+        writer.write(row)
+    return [writer.finish() for writer in writers.values()]
+
+
+def _limit_tables(found: list[Found]) -> list[Found]:
+    """At most so many tables. Says so if that leaves some out."""
+    if len(found) <= MAX_TABLES:
+        return found
+    *first, last = found[:MAX_TABLES]
+    return [*first, replace(last, note=join_notes(last.note, "Tables after this one are not loaded."))]
 
 
 def _write(request: LoadRequest, found: list[Found]) -> tuple[TableInfo, ...]:

@@ -20,7 +20,7 @@ from overspill.confined import limits
 from overspill.confined.landlock import list_threads, open_only_below
 from overspill.sql.protocol import Config, QueryRequest, SqlColumn, SqlDatabase, SqlResult
 from overspill.sql.statements import Refused, check_statement
-from overspill.sql.tables.table import quote, quote_name
+from overspill.sql.tables.json_type import quote, quote_name
 from overspill.tables.names import ROW
 from overspill.text.humanize import quote_line
 

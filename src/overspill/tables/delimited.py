@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from overspill.tables.grid import name_column
-from overspill.tables.names import make_unique
-from overspill.tables.table import RowFormat, Span, Text
+from overspill.tables.names import make_unique, name_column
+from overspill.tables.table import FoundTable, Omission, RowFormat, Span, Text, Unreadable
 from overspill.text import pieces
 from overspill.text.encoding import decode
+from overspill.text.humanize import format_size, quote_line
 from overspill.text.lines import FILLERS, iterate_lines
 
 _MARKS = ",\t;|"
@@ -44,6 +44,9 @@ _BOM = b"\xef\xbb\xbf"
 
 class Delimited(RowFormat, frozen=True):
     mark: str = ","
+
+    def join(self, cells: list[str]) -> str:
+        return self.mark.join(cells)
 
     def split(self, row: str) -> list[str]:
         return split_row(row.rstrip("\r\n"), self.mark)
@@ -108,6 +111,14 @@ class Heading(Struct, frozen=True):
     """Rows above the header that name no columns, such as a title."""
     first: int = 0
 
+    def describe(self, text: Text) -> FoundTable:
+        """The table without its rows."""
+        said = quote_line(decode(bytes(text[self.above[0][0] : self.above[-1][1]])).strip()) if self.above else ""
+        above = f"row{'s' * (len(self.above) > 1)} above the header left out: {said}"
+        return FoundTable(
+            self.format, self.header, above=self.above, omissions=[Omission(len(self.above), above)] if said else []
+        )
+
     def count_skipped(self, text: Text) -> int:
         """Rows before the first of the table, blank ones too."""
         return sum(1 for _ in _find_rows(text, self.format.mark, 0, self.first))
@@ -139,6 +150,14 @@ def take_heading(text: Text, start: int = 0, end: int | None = None, omit: bytes
         return Heading(first=end)
     count = _count_header_rows([row.cells for row in rows[:1]], len(rows[0].cells))
     return _locate(rows, _Header(0, count, make_unique(rows[0].cells if count else [""] * len(rows[0].cells))), ",", start)
+
+
+def read_heading(text: Text) -> Heading:
+    """The same, if its header is not too long. Raises Unreadable."""
+    heading = take_heading(text)
+    if heading.first >= MAX_HEADING_BYTES < len(text):
+        raise Unreadable(f"the row that names its columns is longer than {format_size(MAX_HEADING_BYTES)}.")
+    return heading
 
 
 class _Row(NamedTuple):

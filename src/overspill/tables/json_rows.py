@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from decimal import Decimal
@@ -11,6 +12,7 @@ from typing import Any, cast
 import msgspec
 
 from overspill.tables.literals import convert_literal
+from overspill.tables.names import ROW, make_unique
 
 KEY = "_key"
 """The column with the keys of rows that have keys."""
@@ -19,6 +21,7 @@ VALUE = "value"
 _MAX_PATH_DEPTH = 3
 """How deep members of a row are columns of their own."""
 _MAX_EXACT_DIGITS = 15
+_MAX_INT_CHARS = 18  # that are sure to fit 64 bits
 _MEMBER_KEY = re.compile(rb"(\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"|'[^'\\]*+(?:\\.[^'\\]*+)*+')\s*+:\s*+", re.DOTALL)
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
@@ -46,6 +49,28 @@ def read_cells(row: msgspec.Raw | bytes | memoryview, key: str = "", *, merges_l
     is_flat = not merges_lists and dict not in map(type, fields.values())
     cells: dict[str, object] = fields if is_flat else dict(_flatten(fields, "", 0, merges_lists))
     return {KEY: key, **cells} if key else cells
+
+
+def read_exactly(raw: bytes, key: str = "") -> dict[str, Any] | None:
+    """The fields of a row as they are, without paths. Numbers that would be rounded are text, and names that occur twice differ.
+    None if it is not JSON."""
+    try:
+        value = json.loads(raw, object_pairs_hook=_name_fields, parse_constant=str, parse_float=read_float, parse_int=_read_int)
+    except (ValueError, RecursionError):
+        return None
+    fields: dict[str, Any] = cast("dict[str, Any]", value) if isinstance(value, dict) else {VALUE: value}
+    return {KEY: key, **fields} if key else fields
+
+
+def _name_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    names = [name for name, _ in pairs]
+    if len({name.lower() for name in names}) < len(names) or "" in names or ROW in names:
+        names = make_unique(names)
+    return dict(zip(names, (value for _, value in pairs), strict=True))
+
+
+def _read_int(digits: str) -> int | str:
+    return int(digits) if len(digits) <= _MAX_INT_CHARS else digits
 
 
 def split_member(raw: bytes) -> tuple[str, bytes]:

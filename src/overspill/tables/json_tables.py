@@ -34,7 +34,7 @@ BEFORE_VALUE = re.compile(rb"[\s,{]*+\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"\s*+:\s*+", 
 Members = msgspec.json.Decoder(dict[str, Raw])
 Elements = msgspec.json.Decoder(list[Raw])
 Json: TypeAlias = Raw | bytes | memoryview
-Shape: TypeAlias = Literal["list", "members", "lists", "documents"]
+Shape: TypeAlias = Literal["list", "members", "lists", "documents", "value"]
 
 
 class _FewElements(Struct, array_like=True, forbid_unknown_fields=True):
@@ -63,6 +63,8 @@ class JsonTable(Struct, frozen=True):
         if self.shape in ("list", "documents"):
             rows = self.documents or Elements.decode(self.raw)
             return (JsonRow(f"{self.pointer}/{number}", row) for number, row in enumerate(rows))
+        if self.shape == "value":
+            return iter([JsonRow(self.pointer, self.raw)])
         return self._read_keyed()
 
     def _read_keyed(self) -> Iterator[JsonRow]:

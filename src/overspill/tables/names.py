@@ -35,3 +35,9 @@ def choose_name(name: str, taken: dict[str, int]) -> str:
 def make_name(title: str) -> str:
     """A name for SQL from a caption or a key; empty if nothing is left of it."""
     return _NOT_IN_NAMES.sub("_", title.lower()).strip("_")[:_MAX_NAME_CHARS].rstrip("_")
+
+
+def name_column(headers: list[list[str]], column: int) -> str:
+    """Headers over several rows: "2023 Revenue"."""
+    parts = [row[column] for row in headers if column < len(row) and row[column]]
+    return " ".join(dict.fromkeys(parts))

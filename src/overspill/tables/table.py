@@ -3,15 +3,35 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from mmap import mmap
-from typing import TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from msgspec import Struct, field
 
 Text: TypeAlias = bytes | bytearray | mmap
 """Can be sliced, searched and matched without a copy."""
 Span: TypeAlias = tuple[int, int]
+
+
+MAX_TABLES = 50
+"""Tables of one output that are loaded, the first ones. The last of them says that there are more, so look for one more."""
+
+
+class Unreadable(Exception):
+    """A table cannot be read, or not whole."""
+
+
+class Row(NamedTuple):
+    """A row of a table with its cells by the names of their columns."""
+
+    where: int | str
+    """Its line, its number, the byte at which it begins, or its JSON pointer."""
+    span: Span
+    cells: dict[str, Any] | None
+    """None if it cannot be read."""
+    extra: str | None = None
+    """Cells beyond the names, if there are any."""
 
 
 class RowFormat(Struct, frozen=True):
@@ -23,6 +43,16 @@ class RowFormat(Struct, frozen=True):
     def split(self, row: str) -> list[str]:
         """The cells of a row, without what is around them. As many as it has: fewer or more than names if it is uneven."""
         raise NotImplementedError
+
+    def read(self, where: int, span: Span, text: Text) -> Row:
+        """The row at a place in a text."""
+        cells = self.split(bytes(text[span[0] : span[1]]).decode("utf-8", "replace").replace("\0", ""))
+        named: dict[str, Any] = {name: cell or None for name, cell in zip(self.names, cells, strict=False)}
+        extra = self.join(cells[len(self.names) :]) if len(cells) > len(self.names) else None
+        return Row(where, span, named if cells else None, extra)
+
+    def join(self, cells: list[str]) -> str:
+        return "|".join(cells)
 
 
 class JsonRows(RowFormat, frozen=True):
@@ -57,3 +87,16 @@ class FoundTable(Struct):
 
     def __len__(self) -> int:
         return len(self.starts)
+
+
+def number_lines(text: Text) -> Callable[[int], int]:
+    """Gives the line of a position. Ask for positions that only grow."""
+    reached, line = 0, 1
+
+    def number(position: int) -> int:
+        nonlocal reached, line
+        line += bytes(text[reached:position]).count(b"\n")
+        reached = position
+        return line
+
+    return number

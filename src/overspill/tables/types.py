@@ -11,24 +11,6 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 Meaning: TypeAlias = Literal["number", "boolean", "date", "time", "bytes", "seconds", "cores", "percent", "text"]
-Name: TypeAlias = Literal[
-    "integer",
-    "float",
-    "flag",
-    "date",
-    "time",
-    "offset time",
-    "access time",
-    "cores",
-    "bytes",
-    "duration",
-    "thousands",
-    "decimal comma",
-    "noted",
-    "percent",
-    "money",
-]
-
 NO_VALUE = frozenset(("", "-", "--", "<none>", "<unknown>", "<nil>", "n/a", "na", "none", "null", "nan", "unknown", "?"))
 """What programs print where there is no value, in lower case. Among other text each may be one, as `NA` is among countries."""
 MIN_FITTING_SHARE = 0.9
@@ -101,7 +83,7 @@ def _drop(marks: str) -> Callable[[str], float]:
 class Reading(Struct, frozen=True):
     """A way to read text. `pattern` says whether all of it can be read, in an alphabet that RE2 and Python share."""
 
-    name: Name
+    name: str
     meaning: Meaning
     pattern: str
     measure: Callable[[str], float]
@@ -127,13 +109,7 @@ def compile_reading(pattern: str) -> re.Pattern[str]:
 
 
 READINGS: tuple[Reading, ...] = (
-    Reading(
-        "cores",
-        "cores",
-        "[0-9]+m|[0-9]+([.][0-9]+)?",
-        _read_cores,
-        is_cpu=True,
-    ),
+    Reading("cores", "cores", "[0-9]+m|[0-9]+([.][0-9]+)?", _read_cores, is_cpu=True),
     Reading("integer", "number", "-?(0|[1-9][0-9]{0,17})", float, replaces=True),
     Reading("float", "number", _FLOAT, float, replaces=True),
     Reading("flag", "boolean", "[tT]rue|[fF]alse|TRUE|FALSE", lambda text: float(text.lower() == "true"), replaces=True),

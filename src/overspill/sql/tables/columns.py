@@ -7,9 +7,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from overspill.sql.tables.table import quote, quote_name
+from overspill.sql.tables.json_type import quote, quote_name
 from overspill.tables.names import make_unique
-from overspill.tables.types import BYTES, MIN_FITTING_SHARE, NO_VALUE, READINGS, SECONDS, Name, Reading, find_reading
+from overspill.tables.types import BYTES, MIN_FITTING_SHARE, NO_VALUE, READINGS, SECONDS, Reading, find_reading
 from overspill.text.humanize import count_noun, quote_line
 
 _SAMPLED_ROWS = 300
@@ -26,7 +26,7 @@ _DURATION = " + ".join(
     for unit, seconds in SECONDS.items()
 )
 _PLAIN_UTC = "regexp_replace(replace({}, ',', '.'), '(Z| ?UTC|[+]00:?00)$', '')"
-_VALUES: dict[Name, str] = {
+_VALUES: dict[str, str] = {
     "integer": "TRY_CAST({} AS BIGINT)",
     "float": "TRY_CAST({} AS DOUBLE)",
     "flag": "TRY_CAST({} AS BOOLEAN)",
@@ -86,31 +86,21 @@ def read_types(
     """`columns` has names and SQL types. If `is_typed`, the text itself says which values are numbers, as JSON does. If
     `is_checked`, the table is a sample of one, and the expressions raise an error if other rows are not like it."""
     texts = [name for name, kind in columns if kind == "VARCHAR"]
-    found: dict[str, _Chosen] = {}
-    for start in range(0, len(texts), _COLUMNS_AT_A_TIME):
-        found |= _choose(connection, table, texts[start : start + _COLUMNS_AT_A_TIME])
+    found = _choose(connection, table, texts)
     names = dict(zip((name for name, _ in columns), make_unique(name for name, _ in columns), strict=True))
-    chosen: list[tuple[str, str]] = []
-    beside: list[tuple[str, str]] = []
-    notes: list[str] = []
+    chosen, beside, notes = list[tuple[str, str]](), list[tuple[str, str]](), list[str]()
     for column, kind in columns:
-        source, typed = quote_name(column), found.get(column)
+        source, typed, name = quote_name(column), found.get(column), names[column]
         if kind == "JSON":
-            chosen.append((f"json_extract_string({source}, '$')", names[column]))
-        elif kind == "TIMESTAMP WITH TIME ZONE":
-            chosen.append((f"CAST({source} AS TIMESTAMP)", names[column]))
-        elif typed is None:
-            chosen.append((source, names[column]))
-        elif typed.replaces and not (is_typed and typed.reading.meaning == "number"):
-            chosen.append((typed.value(source, is_checked=is_checked), names[column]))
-        else:
-            chosen.append((source, names[column]))
-            beside.append((typed.value(source, is_checked=is_checked), f"{names[column]}_{typed.suffix}"))
+            source = f"json_extract_string({source}, '$')"
+        elif typed and typed.replaces and not (is_typed and typed.reading.meaning == "number"):
+            source = typed.value(source, is_checked=is_checked)
+        elif typed:
+            beside.append((typed.value(source, is_checked=is_checked), f"{name}_{typed.suffix}"))
             if typed.others:
                 such = f"{count_noun(typed.others, 'value')} such as {quote_line(typed.example)}"
-                notes.append(
-                    f"{quote_name(names[column])} is text because of {such}; {quote_name(beside[-1][1])} has the others."
-                )
+                notes.append(f"{quote_name(name)} is text because of {such}; {quote_name(beside[-1][1])} has the others.")
+        chosen.append((source, name))
     unique = make_unique([name for _, name in chosen] + [name for _, name in beside])
     selected = [(expression, name) for (expression, _), name in zip([*chosen, *beside], unique, strict=True)]
     return Typed(selected, notes[:_MAX_NOTES])
@@ -120,17 +110,18 @@ def _choose(connection: Any, table: str, columns: list[str]) -> dict[str, _Chose
     """What the first rows suggest, if the rows confirm it."""
     selected = ", ".join(map(quote_name, columns))
     rows = connection.execute(f"SELECT {selected} FROM {table} LIMIT {_SAMPLED_ROWS}").fetchall()
-    suggested: dict[str, Reading] = {}
-    for column, values in zip(columns, zip(*rows, strict=True), strict=False):
-        if reading := find_reading({value for value in values if value}, column):
-            suggested[column] = reading
-    confirmed = _confirm(connection, table, list(suggested.items()))
-    for column, refused in suggested.items():
-        if column not in confirmed or confirmed[column].others:
+    suggested = [
+        (column, reading)
+        for column, values in zip(columns, zip(*rows, strict=True), strict=False)
+        if (reading := find_reading({value for value in values if value}, column))
+    ]
+    found = _confirm(connection, table, suggested)
+    for column, refused in suggested:
+        if column not in found or found[column].others:
             others = [each for each in READINGS[READINGS.index(refused) + 1 :] if not each.is_cpu]
-            whole = (_confirm(connection, table, [(column, reading)]) for reading in others)
-            confirmed |= next((each for each in whole if each and not each[column].others), dict[str, _Chosen]())
-    return confirmed
+            read = (_confirm(connection, table, [(column, reading)]) for reading in others)
+            found |= next((each for each in read if each and not each[column].others), dict[str, _Chosen]())
+    return found
 
 
 def _value_text(source: str) -> str:
@@ -143,28 +134,16 @@ def _matches(reading: Reading, source: str) -> str:
 
 
 def _confirm(connection: Any, table: str, pairs: list[tuple[str, Reading]]) -> dict[str, _Chosen]:
-    if not pairs:
-        return {}
-    counted: list[str] = []
-    for column, reading in pairs:
-        counted += (f"count(nullif({quote_name(column)}, ''))", f"count_if({_matches(reading, quote_name(column))})")
-    counts = connection.execute(f"SELECT {', '.join(counted)} FROM {table}").fetchone()
     found: dict[str, _Chosen] = {}
-    for number, (column, reading) in enumerate(pairs):
-        filled, fitting = counts[2 * number : 2 * number + 2]
-        values = filled if filled == fitting else _count_values(connection, table, column)
-        if values > 0 and fitting >= MIN_FITTING_SHARE * values:
-            example = _find_other(connection, table, column, reading) if fitting < values else ""
-            found[column] = _Chosen(reading, filled == values, values - fitting, example)
+    for start in range(0, len(pairs), _COLUMNS_AT_A_TIME):
+        part, counted = pairs[start : start + _COLUMNS_AT_A_TIME], list[str]()
+        for source, fits in ((quote_name(column), _matches(reading, quote_name(column))) for column, reading in part):
+            counted += (f"count(nullif({source}, ''))", f"count({_value_text(source)})", f"count_if({fits})")
+        counts = iter(connection.execute(f"SELECT {', '.join(counted)} FROM {table}").fetchone())
+        for (column, reading), filled, values, fitting in zip(part, counts, counts, counts, strict=True):
+            if values > 0 and fitting >= MIN_FITTING_SHARE * values:
+                text, other = _value_text(quote_name(column)), f"NOT ({_matches(reading, quote_name(column))})"
+                select = f"SELECT {text} FROM {table} WHERE {text} IS NOT NULL AND {other} LIMIT 1"
+                example = connection.execute(select).fetchone()[0] if fitting < values else ""
+                found[column] = _Chosen(reading, filled == values, values - fitting, example)
     return found
-
-
-def _count_values(connection: Any, table: str, column: str) -> int:
-    return connection.execute(f"SELECT count({_value_text(quote_name(column))}) FROM {table}").fetchone()[0]
-
-
-def _find_other(connection: Any, table: str, column: str, reading: Reading) -> str:
-    """A value that the reading does not fit."""
-    text = _value_text(quote_name(column))
-    other = f"{text} IS NOT NULL AND NOT ({_matches(reading, quote_name(column))})"
-    return connection.execute(f"SELECT {text} FROM {table} WHERE {other} LIMIT 1").fetchone()[0]

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
-from overspill.tables.delimited import is_total
+from overspill.sql.tables.json_type import JsonType, quote, quote_name
+from overspill.tables.delimited import Delimited, is_total
 from overspill.tables.names import ROW, choose_name
+from overspill.tables.table import FoundTable, JsonRows, Row
 from overspill.text.humanize import count_noun, quote_line
 
-MAX_TABLES = 50
-"""Tables of one output that are loaded, the first ones. The last of them says that there are more, so look for one more."""
 MAX_COLUMNS = 3_000
 """DuckDB lacks the memory for many more, and takes minutes for them."""
 _MAX_MOSTLY_EMPTY_CELLS = 8_000_000
 """Of a table with more cells than its text has bytes, where most rows lack most columns: few bytes can have many of them."""
-EXTRA = "_extra"
+_EXTRA = "_extra"
 """Cells of rows that have more of them than the header."""
+_EXTRA_KEY = "\0"
+"""Under which no other cell is."""
 _USUAL_ROW_BYTES = 1 << 24  # the longest row that DuckDB reads without being told to
 
 
@@ -44,52 +47,86 @@ class Found(Struct, frozen=True):
     """How to read it if DuckDB refuses `reader`."""
 
 
-class Unreadable(Exception):
-    """It cannot be loaded, or not whole."""
-
-
 class RowWriter:
-    """Writes rows of strings as lines of JSON, and remembers the columns in the order in which they came.
+    """Writes rows as lines of JSON, and remembers the columns in the order in which they came, and what values they have.
 
     Columns whose names SQL could not tell apart get other names.
     """
 
-    def __init__(self, file: Path, columns: Iterable[str] = ()) -> None:
-        self.rows = self._bytes = 0
-        self._file = file
-        self._columns = dict[str, str]()
+    def __init__(self, file: Path, table: FoundTable) -> None:
+        self._file, self._table = file, table
+        self._rows = self._bytes = self._bad = self._uneven = 0
+        self._columns, self._types = dict[str, str](), dict[str, JsonType]()
         self._taken = {ROW: 1}
         self._longest = _USUAL_ROW_BYTES
+        self._last: Row | None = None
         self._stream = file.open("wb")
         self._encode = msgspec.json.Encoder().encode
-        self._add_columns(columns)
+        self._is_typed = isinstance(table.format, JsonRows)
+        self._add_columns(table.format.names)
 
-    def write(self, row: int | str, cells: Mapping[str, str | None]) -> None:
+    def write(self, row: Row) -> None:
+        if row.cells is None:
+            self._bad += 1
+            return
+        cells = row.cells | {_EXTRA_KEY: row.extra} if row.extra is not None else row.cells
+        self._uneven += len(cells) != len(self._table.format.names)
         if not cells.keys() <= self._columns.keys():
             self._add_columns(cells)
-        line = self._encode({ROW: str(row), **{self._columns[name]: cell for name, cell in cells.items()}}) + b"\n"
+        if self._is_typed:
+            for name, cell in cells.items():
+                self._types[name].add(cell)
+        line = self._spell({ROW: row.where, **{self._columns[name]: cell for name, cell in cells.items()}})
         self._longest = max(self._longest, len(line))
-        self._bytes += len(line)
-        self._stream.write(line)
-        self.rows += 1
+        self._bytes += self._stream.write(line)
+        self._rows, self._last = self._rows + 1, row
 
-    def finish(self, title: str = "", bad_rows: int = 0, note: str = "", last: str = "") -> Found:
-        """There is room for the column `last` whichever others are left out, if it was written."""
+    def _spell(self, cells: dict[str, Any]) -> bytes:
+        try:
+            return self._encode(cells) + b"\n"
+        except UnicodeEncodeError:  # half a character
+            spelt = json.dumps(cells, ensure_ascii=False).encode("utf-8", "surrogatepass")
+            return spelt.decode("utf-8", "replace").encode() + b"\n"
+
+    def finish(self) -> Found:
+        """There is room for cells beyond the header whichever columns are left out."""
         self._stream.close()
-        kept = [name] if (name := self._columns.pop(last, "")) else []
-        room = count_room(self.rows, self._bytes) - len(kept)
-        chosen = list(self._columns.values())[:room]
-        columns = ", ".join(f"{quote(name)}: 'VARCHAR'" for name in (ROW, *chosen, *kept))
+        extra = self._columns.pop(_EXTRA_KEY, "")
+        room = count_room(self._rows, self._bytes) - bool(extra)
+        chosen = dict(list(self._columns.items())[:room])
+        is_crowded = sum(inner.count for inner in self._types.values()) > room
+        types = {
+            column: self._types[name].spell(is_flat=is_crowded) if self._is_typed else "VARCHAR"
+            for name, column in chosen.items()
+        }
+        where = "VARCHAR" if self._last and isinstance(self._last.where, str) else "BIGINT"
+        types = {ROW: where, **types} | ({extra: "VARCHAR"} if extra else {})
+        columns = ", ".join(f"{quote(name)}: {quote(kind)}" for name, kind in types.items())
         how = f"format='newline_delimited', maximum_object_size={self._longest}, columns={{{columns}}}"
         reader = f"read_json({quote(str(self._file))}, {how})"
-        note = join_notes(note, describe_left_out(len(self._columns) - len(chosen), room))
-        where = f'TRY_CAST("{ROW}" AS BIGINT)'
-        return Found(reader, where, title, hidden=(ROW,), rows=self.rows, bad_rows=bad_rows, note=note)
+        note = join_notes(*self._describe(extra), describe_left_out(len(self._columns) - len(chosen), room))
+        if is_crowded and any(inner.count for inner in self._types.values()):
+            note = join_notes(note, "Objects with too many different keys are text.")
+        return Found(
+            reader, f'"{ROW}"', self._table.title, self._is_typed, (ROW,), rows=self._rows, bad_rows=self._bad, note=note
+        )
+
+    def _describe(self, extra: str) -> Iterable[str]:
+        """What is not as in other tables."""
+        for omission in self._table.omissions:
+            yield f"{omission.count:,} {omission.what}."
+        if self._last and self._last.cells and not self._is_typed:
+            cells = list(self._last.cells.values())
+            yield f"The last row sums up others: {quote_line(' '.join(filter(None, cells)))}." if is_total(cells) else ""
+        if self._uneven and isinstance(self._table.format, Delimited):
+            beyond = f"; more are in {quote_name(extra)}" if extra else ""
+            yield f"{count_noun(self._uneven, 'row')} with more or fewer cells than the header{beyond}."
 
     def _add_columns(self, names: Iterable[str]) -> None:
         for name in names:
             if name not in self._columns:
-                self._columns[name] = choose_name(name, self._taken)
+                self._columns[name] = choose_name(_EXTRA if name == _EXTRA_KEY else name, self._taken)
+                self._types[name] = JsonType()
 
 
 def count_room(rows: int, size: int) -> int:
@@ -107,25 +144,3 @@ def describe_left_out(columns: int, room: int) -> str:
 
 def join_notes(*notes: str) -> str:
     return " ".join(filter(None, notes))
-
-
-def describe_total(cells: Sequence[str | None]) -> str:
-    """What to say of the last row of a table."""
-    return f"The last row sums up others: {quote_line(' '.join(filter(None, cells)))}." if is_total(cells) else ""
-
-
-def limit_tables(found: list[Found]) -> list[Found]:
-    """At most so many tables. Says so if that leaves some out."""
-    if len(found) <= MAX_TABLES:
-        return found
-    *first, last = found[:MAX_TABLES]
-    return [*first, replace(last, note=join_notes(last.note, "Tables after this one are not loaded."))]
-
-
-def quote(text: str) -> str:
-    """As a string of SQL."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-def quote_name(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
