@@ -11,7 +11,6 @@ from overspill.lexical.listings import lists_sizes
 from overspill.lexical.query import Query
 from overspill.lexical.signals.context import boost_context
 from overspill.lexical.signals.count import boost_counts
-from overspill.lexical.signals.crossing import boost_crossing_rows
 from overspill.lexical.signals.definition import boost_definitions
 from overspill.lexical.signals.expansion import boost_related_words
 from overspill.lexical.signals.facts import boost_facts
@@ -57,7 +56,6 @@ SIGNALS: tuple[Signal, ...] = (
     boost_neighbours,
     boost_unlike_rows,
     boost_linked_rows,
-    boost_crossing_rows,
     boost_joined_rows,
     boost_filtered_rows,
     boost_ordered_rows,
