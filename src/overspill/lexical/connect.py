@@ -74,7 +74,9 @@ def connect(index: Index, query: Query, ranking: Ranking) -> Connection:
     meeting = connector.find_meeting()
     rows = list(islice(dict.fromkeys(connector.walk(meeting, are_meeting=True)), _MAX_MEETING)) if meeting else []
     groups = list(connector.list_named()) or [find_anchors(index, ranking)]
-    around = (row for group in groups for row in islice(dict.fromkeys(connector.walk(group)), _MAX_FOUND))
+    around = [row for group in groups for row in islice(dict.fromkeys(connector.walk(group)), _MAX_FOUND)]
+    if not rows and {row for group in groups for row in group}.issuperset(around):
+        return Connection()
     return Connection(rows, list(dict.fromkeys([*rows, *around])))
 
 
