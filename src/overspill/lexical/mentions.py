@@ -15,14 +15,18 @@ from overspill.lexical.ordinals import find_ordinals, is_rank
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
 from overspill.lexical.relations import Relation, is_named_as_key
+from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import read_lexicon, stem
 
 _WORD = re.compile(r"[^\W_]+")
 LIST_MEMBER = re.compile(r"'([^']*)'")
 _DAY = re.compile(r"(\d{4}-\d\d-\d\d)[T ]\d")
+_KEY = re.compile(rb"[^\"\\]{0,60}\"\s*:")
+_MAX_ANCHORS, _ANCHOR_SHARES = 6, (0.8, 0.95)
+"""A question may start from the rows that contain about as much of it as the best one, unless there are too many."""
 _MAX_WORDS, MAX_NAME_WORDS = 200, 40
 _MAX_CELL_CHARS = 200
-_MAX_CANDIDATES = 100
+_MAX_CANDIDATES = 400
 """Rows of a table that are read, those with most words of the question."""
 _MAX_NAMED = 6
 """What more rows have is not a name, but a property: it tells nothing about what refers to them."""
@@ -38,10 +42,15 @@ Words = frozenset[int]
 
 
 class Saying(Struct, frozen=True):
-    """The words of the question that a row says, and those of them that name it."""
+    """The words of the question that a row says."""
 
     said: Words
-    naming: Words
+    told: Words
+    """Without numbers in columns that the question does not name."""
+    is_naming: bool
+    """Whether few rows of its table say one of these, so that it is a name and not a property."""
+    is_only: bool
+    """Whether one of them is in a column that has something else in each row."""
 
 
 class Question:
@@ -104,6 +113,10 @@ class Question:
         """Whether a number of the question may be what a row has in a column."""
         return self.is_asked(column) or (len(number) >= _MIN_TELLING_DIGITS and not is_named_as_key(column))
 
+    def is_told(self, place: Place, column: str) -> bool:
+        """Whether this is no number, or the question names its column."""
+        return place[1] - place[0] > 1 or not self.words[place[0]].isdigit() or self.is_asked(column)
+
     def is_asked(self, column: str) -> bool:
         if column not in self._asked:
             self._asked[column] = find_column([column.rpartition(".")[2]], self.words) is not None
@@ -139,13 +152,17 @@ def find_sayings(index: Index, question: Question, ranking: Ranking, relations: 
         if (table := tables[record])
         for place, column in places.items()
     )
+    by_table = {relation.table.first: relation for relation in relations}
     sayings: dict[int, Saying] = {}
     for record, places in found.items():
         table, whole = tables[record], _unite(places)
         kept = [place for place in places if place in longest or _has_around(place, longest, whole)]
-        named = [place for place in kept if table and times[table.first, places[place], place] <= _MAX_NAMED]
-        if kept:
-            sayings[record] = Saying(_unite(kept), _unite(kept) if named else frozenset())
+        if table and kept:
+            relation = by_table[table.first]
+            told = [place for place in kept if question.is_told(place, relation.columns[places[place]])]
+            is_naming = any(times[table.first, places[place], place] <= _MAX_NAMED for place in kept)
+            is_only = any(places[place] in relation.naming for place in kept)
+            sayings[record] = Saying(_unite(kept), _unite(told), is_naming, is_only)
     return sayings
 
 
@@ -194,3 +211,24 @@ def _has_around(place: Place, longest: set[Place], words: Words) -> bool:
 
 def _unite(places: list[Place] | dict[Place, int]) -> Words:
     return frozenset(word for place in places for word in range(*place))
+
+
+def find_anchors(index: Index, ranking: Ranking, keys: set[str] | None = None) -> list[int]:
+    """The rows that contain most of the question, or of these terms of it, not counting the names of columns."""
+    counted = {number for number, term in enumerate(ranking.terms) if keys is None or term.key in keys}
+    held: dict[int, float] = {}
+    for record, spots in ranking.hits.items():
+        shares: dict[int, float] = {}
+        for start, end, term in spots:
+            if term in counted and not _KEY.match(index.text, end):
+                is_cell = index.text[start - 1 : start] == b'"' == index.text[end : end + 1]
+                shares[term] = max(shares.get(term, 0.0), WEIGHTS.anchor_cell if is_cell else 1.0)
+        if shares:
+            held[record] = sum(ranking.worth[term] * share for term, share in shares.items())
+    most = max(held.values(), default=0.0)
+    for share in _ANCHOR_SHARES:
+        best = [record for record in held if held[record] >= share * most]
+        if len(best) <= _MAX_ANCHORS:
+            ordered = sorted(best, key=lambda record: (-held[record], record))
+            return [record for record in ordered if index.outline.table_of(record)]
+    return []

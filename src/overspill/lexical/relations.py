@@ -18,7 +18,7 @@ from overspill.lexical.index import Index
 from overspill.lexical.outline import Table
 from overspill.lexical.render import render
 from overspill.lexical.words import read_lexicon, split_subwords, stem
-from overspill.tables.schema import POSSIBLE, SURE, Reference, Sketch, find_references, split_cell
+from overspill.tables.schema import Reference, Sketch, find_references, split_cell
 from overspill.tables.table import JsonRows
 
 _NEVER_KEYS = ("", "None", "True", "False")
@@ -83,17 +83,10 @@ class Step(Struct, frozen=True):
 
 
 class References(Struct, frozen=True):
-    """The relations of a document, and the steps between them, there and back: sure ones, and others that may be meant."""
+    """The relations of a document, and the steps between them, there and back, the surest first."""
 
     relations: list[Relation]
     steps: list[Step]
-    possible: list[Step]
-
-    def list_crosslinks(self) -> list[Step]:
-        """The references to other relations that rows are looked for by. What values alone tell may be wrong, so it serves only
-        to find rows in which several of them meet."""
-        steps = (step for step in (*self.steps, *self.possible) if step.is_reference and step.confidence >= POSSIBLE)
-        return [step for step in steps if step.source != step.target]
 
 
 def read_references(index: Index) -> References:
@@ -102,12 +95,7 @@ def read_references(index: Index) -> References:
     def read(number: int) -> Iterator[list[str]]:
         return (cells for _, cells in read_rows(index, relations[number].table))
 
-    found = find_references(relations, read)
-    sure, possible = (
-        list(chain.from_iterable(map(_make_steps, each)))
-        for each in ([each for each in found if each.confidence >= SURE], [each for each in found if each.confidence < SURE])
-    )
-    return References(relations, sure, possible)
+    return References(relations, list(chain.from_iterable(map(_make_steps, find_references(relations, read)))))
 
 
 def _make_steps(found: Reference) -> tuple[Step, Step]:

@@ -119,7 +119,8 @@ def test_values_tell_which_columns_refer_to_what() -> None:
     found = references.relations
     links = {
         (found[step.source].columns[step.column], found[step.target].name[0], found[step.target].columns[step.other_column])
-        for step in references.list_crosslinks()
+        for step in references.steps
+        if step.is_reference
     }
     assert {("source_id", "harbour", "id"), ("destination_id", "harbour", "id"), ("fleet", "boat", "code")} <= links
 

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
+from overspill.lexical.connect import connect
 from overspill.lexical.index import Index, build
 from overspill.lexical.query import parse
 from overspill.lexical.rank import rank
 from overspill.lexical.select import select
-from overspill.lexical.signals.join import find_joined_rows
 from overspill.lexical.signals.link import find_linked_rows
 from overspill.lexical.signals.order import find_ordered_rows
 
@@ -72,7 +72,7 @@ def rows_for(output: str, question: str) -> list[str]:
     """The rows that stand out by order or by a link, best first."""
     index, query = build(output.encode()), parse(question)
     ranking = rank(index, query)
-    linked = find_linked_rows(index, query, ranking) or find_joined_rows(index, query, ranking)
+    linked = find_linked_rows(index, query, ranking) or connect(index, query, ranking).around
     return [_text(index, record) for record in find_ordered_rows(index, query, ranking, linked).records or linked]
 
 

@@ -10,7 +10,6 @@ from overspill.lexical.index import Index
 from overspill.lexical.listings import lists_sizes
 from overspill.lexical.query import Query
 from overspill.lexical.signals.count import boost_counts
-from overspill.lexical.signals.crossing import boost_crossing_rows
 from overspill.lexical.signals.facts import boost_facts
 from overspill.lexical.signals.failure import boost_failures
 from overspill.lexical.signals.filter import boost_filtered_rows
@@ -32,7 +31,6 @@ SIGNALS: tuple[Signal, ...] = (
     boost_facts,
     boost_unlike_rows,
     boost_linked_rows,
-    boost_crossing_rows,
     boost_joined_rows,
     boost_filtered_rows,
     boost_ordered_rows,

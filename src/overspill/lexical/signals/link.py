@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from heapq import nlargest
 from itertools import islice
 
 from overspill.lexical.boost import Boost
 from overspill.lexical.cells import MOST_ROWS, find_column, read_columns, read_rows
 from overspill.lexical.index import Index
-from overspill.lexical.named import Row
+from overspill.lexical.mentions import find_anchors
 from overspill.lexical.outline import Table
 from overspill.lexical.query import Query, parse
 from overspill.lexical.rank import Ranking
@@ -21,10 +21,7 @@ from overspill.lexical.words import stem
 _SAME = re.compile(r"\bsame (?P<what>[^.?!]{2,60}?) (?:as|with|of|like) (?P<whom>[^?!]+)", re.IGNORECASE)
 _NOT = re.compile(r"(?:\bnot|n't|\bother than|\bnon)[ -](?:yet |in |of |from )?(?P<what>[^\W_]+)", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+")
-_KEY = re.compile(rb"[^\"\\]{0,60}\"\s*:")
 _YEAR = re.compile(r"\b(?:1\d{3}|20\d{2})\b")
-_MAX_ANCHORS, _ANCHOR_SHARES = 6, (0.8, 0.95)
-"""A question may start from the rows that contain about as much of it as the best one, unless there are too many."""
 _MIN_USUAL_SHARE = 0.1
 """Share of rows that must have a word in a column before the rows without it can be asked for."""
 _MAX_COMPARED_TABLES = 2
@@ -64,19 +61,20 @@ def _find_similar_rows(index: Index, query: Query, ranking: Ranking) -> list[int
     found: list[int] = []
     read: dict[tuple[int, int], dict[int, str]] = {}
     for row in find_anchors(index, ranking, keys):
-        column = find_column(read_columns(index, row.table), words)
+        table = index.outline.table_of(row)
+        column = find_column(read_columns(index, table), words) if table else None
         by_year = "year" in words
-        if column is None and by_year:
-            column = _find_date_column(index, row)
-        if column is None:
+        if column is None and by_year and table:
+            column = _find_date_column(index, table, row)
+        if column is None or not table:
             continue
-        place = (row.table.first, column)
+        place = (table.first, column)
         if place not in read:
             read[place] = {
-                record: _normalize_cell(cells[column], by_year) for record, cells in _rows_with_column(index, row.table, column)
+                record: _normalize_cell(cells[column], by_year) for record, cells in _rows_with_column(index, table, column)
             }
         cells = read[place]
-        found += [record for record, cell in cells.items() if cell and cell == cells.get(row.record)]
+        found += [record for record, cell in cells.items() if cell and cell == cells.get(row)]
     return list(dict.fromkeys(found))
 
 
@@ -108,8 +106,8 @@ def _normalize_cell(cell: str, by_year: bool) -> str:
     return year[0] if year else cell.strip().casefold()
 
 
-def _find_date_column(index: Index, row: Row) -> int | None:
-    cells = next(read_rows(index, row.table, [row.record]))[1]
+def _find_date_column(index: Index, table: Table, row: int) -> int | None:
+    cells = next(read_rows(index, table, [row]))[1]
     return next((number for number, cell in enumerate(cells) if _YEAR.search(cell)), None)
 
 
@@ -117,31 +115,3 @@ def _rows_with_column(index: Index, table: Table, column: int) -> Iterator[tuple
     for record, cells in read_rows(index, table, range(table.first, min(table.last, table.first + MOST_ROWS))):
         if column < len(cells):
             yield record, cells
-
-
-def find_anchors(index: Index, ranking: Ranking, keys: set[str] | None = None, preferred: Collection[int] = ()) -> list[Row]:
-    """The rows that contain most of the question, or of these terms of it, not counting the names of columns.
-
-    If there are preferred rows among the best, only those.
-    """
-    counted = {number for number, term in enumerate(ranking.terms) if keys is None or term.key in keys}
-    held: dict[int, float] = {}
-    for record, spots in ranking.hits.items():
-        shares: dict[int, float] = {}
-        for start, end, term in spots:
-            if term in counted and not _KEY.match(index.text, end):
-                is_cell = index.text[start - 1 : start] == b'"' == index.text[end : end + 1]
-                shares[term] = max(shares.get(term, 0.0), WEIGHTS.anchor_cell if is_cell else 1.0)
-        if shares:
-            held[record] = sum(ranking.worth[term] * share for term, share in shares.items())
-    most = max(held.values(), default=0.0)
-    best = [record for record in preferred if held.get(record, 0.0) >= _ANCHOR_SHARES[0] * most] or _choose_best(held, most)
-    return [Row(record, table) for record in best if (table := index.outline.table_of(record))]
-
-
-def _choose_best(held: dict[int, float], most: float) -> list[int]:
-    for share in _ANCHOR_SHARES:
-        best = [record for record in held if held[record] >= share * most]
-        if len(best) <= _MAX_ANCHORS:
-            return sorted(best, key=lambda record: (-held[record], record))
-    return []
