@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from copy import deepcopy
+from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast, get_args, get_origin, get_type_hints
 
@@ -142,7 +144,9 @@ class GetArtifact(_Args, frozen=True, rename={"from_": "from"}):
     from_: Annotated[int, Meta(description="character to continue from")] = 0
 
 
+@cache
 def parameters_schema(arguments: type[Struct]) -> dict[str, Any]:
+    """Made once for each: reading the hints of a class takes longer than all the rest of a call. Do not change it."""
     required = [field.encode_name for field in fields(arguments) if field.required]
     return {"type": "object", "additionalProperties": False, "required": required, "properties": _properties(arguments)}
 
@@ -182,7 +186,7 @@ class Definition(Struct, frozen=True):
     @property
     def parameters(self) -> dict[str, Any]:
         """A new object each time, so that a host may change it."""
-        return parameters_schema(self.arguments)
+        return deepcopy(parameters_schema(self.arguments))
 
 
 TOOLS: dict[str, Definition] = {

@@ -31,7 +31,6 @@ from overspill.retrieval.definitions import MODES, TOOLS, GetArtifact, GetToolOu
 from overspill.retrieval.elsewhere import JobsElsewhere, wait_for_jobs
 from overspill.retrieval.extractor import ExtractionRequest, Extractor
 from overspill.retrieval.images import output_id, read_image
-from overspill.retrieval.modes import ExactMode
 from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.outputs import StoredOutputs
 from overspill.retrieval.pages import Page, add_note, failure_page, finished_page, make_page
@@ -179,7 +178,10 @@ class RetrievalTools:
 
     async def _answer_stored(self, asked: GetToolOutput, blocks: Sequence[Block]) -> Page:
         """`blocks` go with the answer, even if the text itself is too large."""
-        stored, mode = await anyio.to_thread.run_sync(self._outputs.recent, output_id(asked.id)), exact.exact_mode(asked.mode)
+        stored, mode = (
+            await anyio.to_thread.run_sync(self._outputs.recent, output_id(asked.id)),
+            exact.EXACT_MODES.get(asked.mode),
+        )
         if page := await anyio.to_thread.run_sync(read_image, stored, asked, self._gate.settings.max_inline_blob):
             return replace(page, blocks=[*page.blocks, *blocks])
         if asked.mode == "sql":
@@ -191,7 +193,7 @@ class RetrievalTools:
         page = await self._finished_page(stored, lambda bound: exact.read_output(mode, stored, asked, bound))
         return replace(page, blocks=blocks)
 
-    async def _raw(self, mode: ExactMode, stored: StoredOutput, asked: GetToolOutput) -> Page:
+    async def _raw(self, mode: exact.ExactMode, stored: StoredOutput, asked: GetToolOutput) -> Page:
         """Whole if the gate would pass it and there is room, shortened if the gate would shorten it."""
         kept, settings = stored.kept, self._gate.settings.for_tool(stored.kept.tool, stored.kept.server)
         match decide(kept.size, settings):
@@ -256,7 +258,7 @@ class RetrievalTools:
 
     async def _answer_running(self, job: Job, asked: GetToolOutput) -> Page:
         """What a streaming tool has produced so far can already be read."""
-        mode = exact.exact_mode(asked.mode)
+        mode = exact.EXACT_MODES.get(asked.mode)
         if mode is None or not mode.reads_running or job.result is None or not job.result.produced:
             raise BadRequest(wording.not_ready())
         stored = await anyio.to_thread.run_sync(self._outputs.partial, job.result)

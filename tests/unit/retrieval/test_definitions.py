@@ -21,6 +21,7 @@ from overspill.retrieval.definitions import (
     define_offered_tools,
     definition,
     offered_tools,
+    parameters_schema,
     parse_arguments,
     parse_extraction,
     parse_range,
@@ -283,3 +284,10 @@ def test_the_known_modes():
         "read-grep",
         "truncate",
     } == MODES
+
+
+def test_a_schema_is_made_once_and_a_host_may_change_what_it_gets():
+    first = definition("tool_output", "mcp")
+    first["inputSchema"]["properties"].clear()
+    assert "handle" in definition("tool_output", "mcp")["inputSchema"]["properties"]
+    assert parameters_schema(ToolOutput) is parameters_schema(ToolOutput)
