@@ -35,17 +35,16 @@ def move_repeats(index: Index, order: Order) -> Order:
 
 
 def leave_out_noise(index: Index, steps: tuple[Step, ...], matches: Container[int], telling: Container[int]) -> tuple[Step, ...]:
-    """Without the lines that a program writes again and again, unless they are `telling`, or there are no others.
-
-    A line that matches is noise only if as many others like it match: it may have the number that is asked for.
-    """
+    """Without the lines that a program writes again and again, one after the other, unless they are `telling`, or there are no
+    others. A line that matches is noise only if as many others like it match: it may have the number that is asked for."""
     if not index.traits.is_program_output:
         return steps
     others = list(dict.fromkeys(record for step in steps for record, _ in step.order if record not in telling))
     others = others[:_MAX_COUNTED_RECORDS]
     words = {record: (_read_words(index, record, _SIGNS + _DIGITS), record in matches) for record in others}
     times = Counter(words.values())
-    noise = {record for record, said in words.items() if said[0] and times[said] >= _MIN_NOISE_TIMES}
+    frequent = {record for record, said in words.items() if said[0] and times[said] >= _MIN_NOISE_TIMES}
+    noise = {record for record in frequent if words[record] in (words.get(record - 1), words.get(record + 1))}
     left = tuple(replace(step, order=[pair for pair in step.order if pair[0] not in noise]) for step in steps)
     return left if noise and any(step.order for step in left) else steps
 

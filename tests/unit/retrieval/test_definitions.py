@@ -21,11 +21,11 @@ from overspill.retrieval.definitions import (
     define_offered_tools,
     definition,
     offered_tools,
-    parameters_schema,
     parse_arguments,
     parse_extraction,
     parse_range,
 )
+from overspill.schema.arguments import describe_arguments
 from overspill.settings import Settings
 from overspill.settings.keys import PresetName
 from overspill.text import tokens
@@ -290,4 +290,4 @@ def test_a_schema_is_made_once_and_a_host_may_change_what_it_gets():
     first = definition("tool_output", "mcp")
     first["inputSchema"]["properties"].clear()
     assert "handle" in definition("tool_output", "mcp")["inputSchema"]["properties"]
-    assert parameters_schema(ToolOutput) is parameters_schema(ToolOutput)
+    assert describe_arguments(ToolOutput) is describe_arguments(ToolOutput)
