@@ -42,7 +42,7 @@ from overspill.types import Block, Extraction, Reply, chars_in
 from overspill.wording import JobStatus
 
 EVERYTHING = Bound(1 << 40)
-FRAME_TOKENS = 250  # reserved for our words around an extraction
+FRAME_TOKENS = 250  # reserved for our words around an extraction, in presets that follow a document
 MIN_EXTRACTION_TOKENS = 64
 MIN_ANSWER_BYTES = 64  # anything smaller has no room to say how to continue
 
@@ -248,7 +248,8 @@ class RetrievalTools:
         bound, room = self._bound(), self._gate.room
         max_tokens = bound.least_bytes // tokens.CHARS_PER_TOKEN
         max_tokens = max_tokens if room is None else min(max_tokens, room)
-        max_tokens = max(MIN_EXTRACTION_TOKENS, max_tokens - FRAME_TOKENS)
+        frame = FRAME_TOKENS if self._gate.settings.wording.has_closed_sets else 0
+        max_tokens = max(MIN_EXTRACTION_TOKENS, max_tokens - frame)
         model = self._turn_model
         request = ExtractionRequest(
             tool=tool, query=query, mode=mode, turn_model=model, max_tokens=max_tokens, max_bytes=bound.bytes
