@@ -12,7 +12,10 @@ from wire import Served, Wire, config, every
 
 from overspill.gate.looking_for import NAME
 
-ARGUMENT = {"type": "string", "description": "What you need from the result; used only if the result is too large."}
+ARGUMENT = {
+    "type": "string",
+    "description": "What you need from the result, as a question, then in parentheses other words for it; used only if the result is too large.",
+}
 WANTED = "line 777: the quick brown fox"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
 from msgspec.structs import replace
@@ -29,12 +28,8 @@ _MIN_ANSWER_TOKENS = 48
 _MIN_PASSAGE_TOKENS = 32
 _OUR_BYTES = 480
 """Of our own words in a reply: its first line, the marks of two blocks, and two headings."""
-_SPARE_TOKENS = 60
-"""Of those that a reply reserves for our own words, as many are left when there are no citations of the engine to list."""
 _BYTES_PER_TOKEN = 5
 """Of plain words."""
-_NO_LIMIT = 1 << 40
-_MAX_FITTING_ROUNDS = 4
 
 
 async def extract_beside_engine(inquiry: Inquiry, mode: Literal["auto"] | ModelMode) -> Extraction:
@@ -104,7 +99,7 @@ async def _answer_instead(inquiry: Inquiry, found: Extraction, passages: Extract
         answer = await fall_back(inquiry.document, inquiry.query, planned, inquiry.policy, None, fault)
         return replace(answer, unsupported=words)
     warnings = (f"{fault} {BY_ENGINE}", *passages.warnings)
-    passages = await _fit_passages(inquiry, passages, words, warnings)
+    passages = await _fit_passages(inquiry, passages, words)
     return replace(passages, warnings=warnings, unsupported=words, planned_strategy=found.strategy)
 
 
@@ -117,27 +112,14 @@ async def _put_together(inquiry: Inquiry, found: Extraction, passages: Extractio
     quoted = "\n".join(excerpt.text for excerpt in found.excerpts if not _is_shown(excerpt, passages))
     if _count_tokens(f"{found.text}\n{quoted}") > limit_answer(inquiry):
         quoted = ""  # their places are enough
-    warnings = (*found.warnings, *passages.warnings)
-    fitted = await _fit_passages(inquiry, passages, f"{found.text}\n{quoted}", warnings)
-    return replace(found, passages=replace(fitted, warnings=()), warnings=warnings)
+    fitted = await _fit_passages(inquiry, passages, f"{found.text}\n{quoted}")
+    return replace(found, passages=replace(fitted, warnings=()), warnings=(*found.warnings, *passages.warnings))
 
 
-async def _fit_passages(inquiry: Inquiry, passages: Extraction, words: str, warnings: Sequence[str]) -> Extraction:
-    """Passages that leave room for the words, both in tokens and in bytes: text cut off at its end loses whole passages."""
-    policy = inquiry.policy
-    spare = _SPARE_TOKENS if policy.max_bytes else 0
-    most = max(policy.max_tokens - max(_count_tokens(words) - spare, 0), _MIN_PASSAGE_TOKENS)
-    ours = [words, *warnings, inquiry.document.handle, inquiry.document.tool]
-    room = (policy.max_bytes or _NO_LIMIT) - sum(len(encode(text)) for text in ours) - _OUR_BYTES
-    budget = most
-    for _ in range(_MAX_FITTING_ROUNDS):
-        count, size = _count_tokens(passages.text), len(encode(passages.text))
-        if (count <= most and size <= room) or budget <= _MIN_PASSAGE_TOKENS:
-            break
-        budget = max(int(min(most, budget * most / count, budget * room / size)), _MIN_PASSAGE_TOKENS)
-        passages = await _ask_engine(inquiry, budget) or passages
-        budget -= 1
-    return passages
+async def _fit_passages(inquiry: Inquiry, passages: Extraction, words: str) -> Extraction:
+    """Passages that leave room for the words. Whoever puts both into a reply fits them to its bytes."""
+    most = max(inquiry.policy.max_tokens - _count_tokens(words), _MIN_PASSAGE_TOKENS)
+    return passages if _count_tokens(passages.text) <= most else await _ask_engine(inquiry, most) or passages
 
 
 def _is_shown(excerpt: Excerpt, passages: Extraction) -> bool:

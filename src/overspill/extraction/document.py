@@ -26,9 +26,6 @@ Contract: TypeAlias = Literal["wrapped", "plain"]
 """How a model is asked, and what becomes of its answer. `wrapped` is the documents' way: the report comes in a wrapper and is the
 whole answer. `plain`: data first, then the question; any text is the report; the engine's passages go with every answer."""
 
-Citing: TypeAlias = Literal["numbers", "quotes"]
-"""How the plain contract asks for sources: by the numbers of lines, or copied."""
-
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with (chunks done, chunks in all) after each chunk."""
 
@@ -83,7 +80,6 @@ class Policy(Struct, frozen=True, kw_only=True):
     answer_bytes: int = 12_288
     """The most bytes of each answer from Read and Grep."""
     contract: Contract = "wrapped"
-    citing: Citing = "numbers"
     focus_tokens: int = 2000
     """The most tokens of the passages that `focused` sends."""
 

@@ -23,6 +23,7 @@ from overspill.models.protocol import Message, Request, Response
 from overspill.models.written import find_written_calls
 from overspill.reading import Bound
 from overspill.reading.positions import View
+from overspill.schema.arguments import describe_arguments
 from overspill.text import tokens
 from overspill.text.encoding import decode
 from overspill.text.humanize import quote_line
@@ -53,76 +54,35 @@ _DEFAULT_READ_LINES = 200
 _MIN_ANSWER_BYTES = 512
 _TOKENS_PER_CALL = 300  # a call and what the model says around it, roughly
 
-_NonNegative = Annotated[int, Meta(ge=0)]
+
+def _integer(least: int, description: str) -> Meta:
+    return Meta(ge=least, description=description)
 
 
 class _Args(Struct, frozen=True, kw_only=True):
-    file: str | None = None
+    file: Annotated[str | None, Meta(description="The filename: the handle, exactly as given")] = None
 
 
 class _Read(_Args, frozen=True):
-    offset: Annotated[int, Meta(ge=1)] = 1
-    limit: Annotated[int, Meta(ge=1)] = _DEFAULT_READ_LINES
-    byte: _NonNegative | None = None
+    offset: Annotated[int, _integer(1, "The first line; 1 if not given")] = 1
+    limit: Annotated[int, _integer(1, f"How many lines; {_DEFAULT_READ_LINES} if not given")] = _DEFAULT_READ_LINES
+    byte: Annotated[int, _integer(0, "Go on inside a very long line, from this byte, instead of `offset`")] | None = None
 
 
 class _Grep(_Args, frozen=True, rename={"from_": "from"}):
     pattern: str
-    context: _NonNegative = 2
+    context: Annotated[int, _integer(0, "Lines shown before and after each match; 2 if not given")] = 2
     ignore_case: bool = False
-    from_: _NonNegative = 0
+    from_: Annotated[int, _integer(0, "Go on searching from this byte")] = 0
+
+
+_TOOLS: Mapping[str, tuple[str, type[_Args]]] = {
+    "Read": ("Lines of the file, from line `offset` on", _Read),
+    "Grep": ("Lines of the file that match a regular expression (RE2), with line numbers and context", _Grep),
+}
 
 
 A = TypeVar("A", bound=_Args)
-
-
-def _integer(least: int, description: str) -> dict[str, Any]:
-    return {"type": "integer", "minimum": least, "description": description}
-
-
-_FILE = {"type": "string", "description": "The filename: the handle, exactly as given"}
-
-_TOOLS: tuple[dict[str, Any], ...] = (
-    {
-        "name": "Read",
-        "description": "Lines of the file, from line `offset` on",
-        "parameters": {
-            "type": "object",
-            "required": ["file"],
-            "properties": {
-                "file": _FILE,
-                "offset": _integer(1, "The first line; 1 if not given"),
-                "limit": _integer(1, f"How many lines; {_DEFAULT_READ_LINES} if not given"),
-                "byte": _integer(0, "Go on inside a very long line, from this byte, instead of `offset`"),
-            },
-        },
-    },
-    {
-        "name": "Grep",
-        "description": "Lines of the file that match a regular expression (RE2), with line numbers and context",
-        "parameters": {
-            "type": "object",
-            "required": ["file", "pattern"],
-            "properties": {
-                "file": _FILE,
-                "pattern": {"type": "string"},
-                "context": _integer(0, "Lines shown before and after each match; 2 if not given"),
-                "ignore_case": {"type": "boolean"},
-                "from": _integer(0, "Go on searching from this byte"),
-            },
-        },
-    },
-)
-
-
-def _leave_out_file(tool: dict[str, Any]) -> dict[str, Any]:
-    schema = tool["parameters"]
-    required = [name for name in schema["required"] if name != "file"]
-    properties = {name: value for name, value in schema["properties"].items() if name != "file"}
-    return {**tool, "parameters": {**schema, "required": required, "properties": properties}}
-
-
-_TOOLS_WITHOUT_FILE = tuple(map(_leave_out_file, _TOOLS))
 
 
 class FileTools:
@@ -141,7 +101,7 @@ class FileTools:
     @staticmethod
     def define(*, has_file: bool) -> tuple[dict[str, Any], ...]:
         """`has_file`: the calls name the file, although there is only one."""
-        return _TOOLS if has_file else _TOOLS_WITHOUT_FILE
+        return tuple(_define(name, *tool, has_file=has_file) for name, tool in _TOOLS.items())
 
     def insist_on_looking(self) -> str:
         """Small models tend to report before they have looked, mostly that there is nothing."""
@@ -165,7 +125,7 @@ class FileTools:
         return await self._inquiry.model.ask(request, lambda response: self._describe_mistake(request, response))
 
     def _describe_mistake(self, request: Request, response: Response) -> str:
-        if request.tool_choice != "none" and find_written_calls(response, [tool["name"] for tool in _TOOLS]).calls:
+        if request.tool_choice != "none" and find_written_calls(response, list(_TOOLS)).calls:
             return ""
         if self._has_looked:
             return self._inquiry.describe_missing_report(response, self._nonce)
@@ -269,6 +229,13 @@ class FileTools:
     def _frame(self, text: str) -> str:
         self.has_seen_text = True
         return frame_data(text, self._nonce)
+
+
+def _define(name: str, description: str, arguments: type[_Args], *, has_file: bool) -> dict[str, Any]:
+    schema, first = describe_arguments(arguments), ["file"] if has_file else []
+    properties = {key: schema["properties"][key] for key in (*first, *schema["properties"]) if has_file or key != "file"}
+    parameters = {"type": "object", "required": [*first, *schema["required"]], "properties": properties}
+    return {"name": name, "description": description, "parameters": parameters}
 
 
 def _number_lines(text: str, first: int) -> str:

@@ -12,7 +12,7 @@ from overspill.extraction.report import ModelReport
 from overspill.extraction.support import Claims, locate_claims
 from overspill.text import tokens
 from overspill.text.humanize import shorten
-from overspill.truncate import truncate
+from overspill.truncate import truncate_until
 from overspill.types import Extraction, Support
 
 NOT_FOUND = "No content matching query found in tool output."
@@ -112,15 +112,20 @@ def _describe_nothing_found(report: ModelReport, searched_where: str, *, is_comp
 
 def cut_to_tokens(text: str, max_tokens: int, model: str | None = None) -> str:
     """As much of its beginning as has no more tokens, as `model` counts them."""
-    shown, limit = text, len(text)
-    while tokens.count(shown, model).tokens > max_tokens and limit > 1:
-        limit = limit * 4 // 5
-        shown = truncate(text, limit, "head").text
-    return shown
+    return truncate_until(text, lambda shown: tokens.count(shown, model).tokens <= max_tokens)
 
 
 _MIN_VERBATIM_CHARS = 12
 _MAX_VERBATIM_LINES = 100
+
+
+async def conclude_alone(
+    inquiry: Inquiry, report: ModelReport, scope: Span | None, seen: Sequence[Span], where: str
+) -> Extraction:
+    """For a strategy with a single report, whose quotes are looked for in `scope` first."""
+    quotes = [ModelQuote(text, scope) for text in report.quotes]
+    located = await run_in_thread(lambda: locate(inquiry.document.reader, quotes, cited=report.cited))
+    return await conclude(inquiry, report, located, seen, where)
 
 
 async def conclude(

@@ -67,13 +67,13 @@ class Inquiry(Struct, frozen=True):
 
     @property
     def key(self) -> CacheKey:
-        version = f"{prompting.hash_prompts()}-{self.policy.contract}-{self.policy.citing}"
+        version = f"{prompting.hash_prompts()}-{self.policy.contract}"
         return CacheKey(self.document.sha256, self.query, self.mode, self.model.name, version, self.policy.max_tokens)
 
     @property
     def has_numbers(self) -> bool:
         """Whether the model is shown lines that it can cite by number."""
-        return self.policy.contract == "plain" and self.policy.citing == "numbers"
+        return self.policy.contract == "plain"
 
     def measure_room(self, request: Request) -> int:
         """Tokens that a request and its answer leave in the window. Raises ExtractionFailed where next to none are left."""

@@ -34,10 +34,9 @@ class CitableLines(Protocol):
 
 
 class NumberedLines:
-    """Lines in groups, with a mark where something between two groups is not shown. Without numbers, no line can be found."""
+    """Lines in groups, with a mark where something between two groups is not shown."""
 
-    def __init__(self, groups: Iterable[Sequence[NumberedLine]], *, has_numbers: bool = True) -> None:
-        self.has_numbers = has_numbers
+    def __init__(self, groups: Iterable[Sequence[NumberedLine]]) -> None:
         self.lines: list[NumberedLine] = []
         parts: list[str] = []
         for group in groups:
@@ -45,13 +44,12 @@ class NumberedLines:
                 parts.append(_GAP)
             for line in group:
                 self.lines.append(line)
-                parts.append(f"{len(self.lines)}| {line.text}" if has_numbers else line.text)
+                parts.append(f"{len(self.lines)}| {line.text}")
         self.text = "\n".join(parts)
 
     def find(self, numbers: Iterable[int]) -> list[NumberedLine]:
         """Numbers count from 1."""
-        known = len(self.lines) if self.has_numbers else 0
-        return [self.lines[number - 1] for number in dict.fromkeys(numbers) if 1 <= number <= known]
+        return [self.lines[number - 1] for number in dict.fromkeys(numbers) if 1 <= number <= len(self.lines)]
 
 
 def split_lines(data: bytes, start: int = 0) -> list[NumberedLine]:

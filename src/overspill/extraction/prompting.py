@@ -128,7 +128,7 @@ FINDINGS = (
     "Put together what belongs together, say each thing once, and say so where they contradict each other."
 )
 OR_NOTHING = f"If no line has to do with the question, write {NOTHING} instead."
-_TASKS = ("answer_numbers", "answer_quotes", "snippets_numbers", "snippets_quotes")
+_TASKS = ("answer", "snippets")
 
 
 class PlainPrompts:
@@ -137,11 +137,10 @@ class PlainPrompts:
     def __init__(self, document: Document, query: str, mode: ModelMode, policy: Policy) -> None:
         self._document = document
         self._policy = policy
-        self._has_numbers = policy.citing == "numbers"
         self._only_sources = mode == "snippets"
         self._query = clean(query)
         self._tool = {"tool": " ".join(clean(document.tool).split()), "args": shorten_args(document.args_json)}
-        self._task = load_template(f"plain/{'snippets' if self._only_sources else 'answer'}_{policy.citing}")
+        self._task = load_template(f"plain/{'snippets' if self._only_sources else 'answer'}")
 
     def build_focused_request(self, text: str, nonce: str) -> Request:
         # Told what to write when nothing is there, small models write it, whatever is there.

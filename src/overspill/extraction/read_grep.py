@@ -9,9 +9,8 @@ from overspill.extraction import wrapper
 from overspill.extraction.chunks import Span
 from overspill.extraction.document import ExtractionFailed, limit_output
 from overspill.extraction.file_tools import FileTools
-from overspill.extraction.findings import conclude
+from overspill.extraction.findings import conclude_alone
 from overspill.extraction.inquiry import Inquiry, run_in_thread
-from overspill.extraction.provenance import ModelQuote, locate
 from overspill.models.conversation import converse, run_in_parallel
 from overspill.models.protocol import Message, Request
 from overspill.types import Extraction
@@ -53,7 +52,5 @@ async def extract_read_grep(inquiry: Inquiry) -> Extraction:
     if is_plain and not tools.has_seen_text:
         raise ExtractionFailed(NOTHING_SEEN)
     report = await run_in_thread(lambda: inquiry.parse_report(response, nonce, tools if is_plain else None))
-    quotes = [ModelQuote(text) for text in report.quotes]
-    located = await run_in_thread(lambda: locate(document.reader, quotes, cited=report.cited))
     searched_where = SEARCHED.format(tool=document.tool, bytes=document.size.bytes, lines=document.size.lines)
-    return await conclude(inquiry, report, located, [Span(0, document.reader.size)], searched_where)
+    return await conclude_alone(inquiry, report, None, [Span(0, document.reader.size)], searched_where)

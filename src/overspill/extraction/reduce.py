@@ -12,7 +12,7 @@ from overspill.extraction.document import ExtractionFailed
 from overspill.extraction.inquiry import Inquiry
 from overspill.extraction.numbered import NumberedLines
 from overspill.extraction.report import ModelReport
-from overspill.truncate import truncate
+from overspill.truncate import truncate_until
 
 CUT = "(this output was too long and is not complete)"
 
@@ -61,7 +61,7 @@ def _group_parts(inquiry: Inquiry, parts: Sequence[ReportPart], room: int) -> li
     groups: list[str] = []
     taken = room + 1
     for part in parts:
-        text = _shorten(inquiry, part.text, room // 2 - 2)
+        text = truncate_until(part.text, lambda shown: inquiry.count_tokens(shown) <= room // 2 - 2, f"\n{CUT}")
         needed = inquiry.count_tokens(text) + 2
         if taken + needed > room:
             groups.append(text)
@@ -70,15 +70,6 @@ def _group_parts(inquiry: Inquiry, parts: Sequence[ReportPart], room: int) -> li
             groups[-1] += f"\n\n{text}"
             taken += needed
     return groups
-
-
-def _shorten(inquiry: Inquiry, text: str, max_tokens: int) -> str:
-    limit = len(text)
-    shown = text
-    while inquiry.count_tokens(shown) > max_tokens:
-        limit = limit * 3 // 4
-        shown = f"{truncate(text, limit, 'head').text}\n{CUT}"
-    return shown
 
 
 async def _ask_all(

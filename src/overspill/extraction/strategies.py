@@ -11,12 +11,11 @@ from typing import assert_never
 from overspill.extraction import chunks, wrapper
 from overspill.extraction.chunks import Span
 from overspill.extraction.document import ExtractionFailed, ModelMode, Policy
-from overspill.extraction.findings import conclude
+from overspill.extraction.findings import conclude_alone
 from overspill.extraction.full_chunked import extract_full_chunked
 from overspill.extraction.inquiry import Inquiry, run_in_thread
 from overspill.extraction.numbered import NumberedLines, align_lines
 from overspill.extraction.prompting import PlainPrompts
-from overspill.extraction.provenance import ModelQuote, locate
 from overspill.extraction.read_grep import extract_read_grep
 from overspill.types import Extraction, Size
 
@@ -77,9 +76,7 @@ async def extract_focused(inquiry: Inquiry) -> Extraction:
     report = await inquiry.ask(prompts.build_focused_request(lines.text, nonce), nonce, lines)
     seen = [line.span for line in lines.lines]
     whole = Span(min(span.start for span in seen), max(span.end for span in seen))
-    quotes = [ModelQuote(text, whole) for text in report.quotes]
-    located = await run_in_thread(lambda: locate(document.reader, quotes, cited=report.cited))
-    return await conclude(inquiry, report, located, seen, SEARCHED.format(tool=document.tool, bytes=document.size.bytes))
+    return await conclude_alone(inquiry, report, whole, seen, SEARCHED.format(tool=document.tool, bytes=document.size.bytes))
 
 
 def _number_passages(inquiry: Inquiry, max_tokens: int) -> NumberedLines:
@@ -90,7 +87,7 @@ def _number_passages(inquiry: Inquiry, max_tokens: int) -> NumberedLines:
     while True:
         passages = inquiry.engine(inquiry.document, inquiry.query, budget).excerpts
         groups = [align_lines(each.shown, read(each.start_byte, each.end_byte), each.start_byte) for each in passages]
-        lines = NumberedLines(groups, has_numbers=inquiry.policy.citing == "numbers")
+        lines = NumberedLines(groups)
         if not lines.lines:
             raise ExtractionFailed(NO_PASSAGES)
         excess = inquiry.count_tokens(lines.text) - max_tokens

@@ -14,8 +14,7 @@ from overspill.lexical.cells import MOST_ROWS
 from overspill.lexical.fill import Addition, Piece
 from overspill.lexical.index import Index
 from overspill.lexical.plan import Plan
-from overspill.lexical.rank import Ranking
-from overspill.lexical.render import Tally, make_locator, render, write_closing_line
+from overspill.lexical.render import Shown, make_locator, render, write_closing_line
 from overspill.text.encoding import decode
 
 _MAX_GAP_BYTES = 4_000
@@ -45,10 +44,10 @@ class Draft(Struct, frozen=True):
 
 
 class Drafts:
-    def __init__(self, index: Index, ranking: Ranking, way: Plan) -> None:
+    def __init__(self, index: Index, way: Plan, *, has_noise: bool) -> None:
         self._index = index
-        self._ranking = ranking
         self._way = way
+        self._has_noise = has_noise
         self._excerpts: dict[Piece, Found] = {}
         self._adjacent: dict[tuple[int, int], bool] = {}
 
@@ -58,7 +57,7 @@ class Drafts:
         headers = [addition.header for addition in additions if addition.header]
         pieces = self._merge([*headers, *(piece for parts in latest.values() for piece in parts)])
         excerpts = [self._write_excerpt(piece) for piece in pieces]
-        closing = write_closing_line(self._index, self._tally(pieces))
+        closing = write_closing_line(self._index, self._way.ranking, len(self._way.matches), self._count(pieces))
         return Draft(tuple(excerpts), "\n".join([*_list_texts(pieces, excerpts), closing]))
 
     def _merge(self, pieces: list[Piece]) -> list[Piece]:
@@ -97,19 +96,17 @@ class Drafts:
         found = self._excerpts[piece] = Found(text, start, end, line, last, place, score, piece.trimmed, shown)
         return found
 
-    def _tally(self, pieces: list[Piece]) -> Tally:
+    def _count(self, pieces: list[Piece]) -> Shown:
         """A record counts as shown even if only a part of it is."""
-        outline, ranking, way = self._index.outline, self._ranking, self._way
+        outline = self._index.outline
         there = {
             record
             for piece in pieces
             for record in range(bisect_right(outline.ends, piece.start), bisect_left(outline.starts, piece.end))
         }
-        showing = len(there & way.matches)
-        shortened = any(piece.trimmed for piece in pieces)
-        compared = min(MOST_ROWS, len(outline)) if way.partly else 0
-        others = len(there) - showing
-        return Tally(len(way.matches), showing, others, shortened, ranking.more, ranking.uncounted, ranking.cut, compared)
+        matches = len(there & self._way.matches)
+        compared = min(MOST_ROWS, len(outline)) if self._way.partly else 0
+        return Shown(matches, len(there) - matches, any(piece.trimmed for piece in pieces), self._has_noise, compared)
 
 
 def _list_texts(pieces: list[Piece], excerpts: list[Found]) -> list[str]:

@@ -10,14 +10,14 @@ from overspill.lexical.boost import Order, Step
 from overspill.lexical.cells import find_header
 from overspill.lexical.costs import Costs
 from overspill.lexical.index import Index
+from overspill.lexical.outline import join_spans
 from overspill.lexical.rank import Ranking
 from overspill.lexical.render import make_locator, render
-from overspill.lexical.trim import Span, intersect_spans, join_spans, list_telling_lines, trim
+from overspill.lexical.trim import intersect_spans, list_telling_lines, trim
+from overspill.tables.table import Span
 
 _MIN_ADDITION_TOKENS = 4
 """With less room, nothing is tried."""
-_ELLIPSIS_TOKENS = 2
-"""What the mark between two pieces of a record costs."""
 _MAX_RECORD_SHARE = 0.6
 """Share of the budget that one record may take before it is trimmed."""
 _MIN_TRIMMED_TOKENS = 20
@@ -73,7 +73,6 @@ class BudgetFill:
         # A record's score is that of the first step that has it, whichever step has room for it.
         self._scores = {record: score for step in reversed(steps[:-1]) for record, score in step.order}
         self._estimate = costs
-        self._counted: dict[Span, float] = {}
         self._spent = 0.0
         self._used = [0.0] * len(steps)
         self._shown: dict[int, list[Span]] = {}
@@ -132,22 +131,23 @@ class BudgetFill:
         whole, shown = self._extent(record), self._shown.get(record, [])
         if brief and self.index.traits.has_members:
             spans = join_spans([*shown, *list_telling_lines(self.index, self.ranking, record)])
-            return spans, self._cost_spans(spans), True
+            return spans, self._estimate.cost_spans(spans), True
         allowed = max(_MIN_TRIMMED_TOKENS, _MAX_RECORD_SHARE * rung)
         if whole[1] - whole[0] <= _MAX_BYTES_PER_TOKEN * rung:
             spans = join_spans([*shown, *list_telling_lines(self.index, self.ranking, record)]) if brief else [whole]
-            if (cost := self._cost_spans(spans)) <= allowed:
+            if (cost := self._estimate.cost_spans(spans)) <= allowed:
                 return spans, cost, True
-        spans = join_spans([*shown, *trim(self.index, self.ranking, record, allowed, self._cost_span)])
-        return spans, self._cost_spans(spans), False
+        spans = join_spans([*shown, *trim(self.index, self.ranking, record, allowed, self._estimate.cost_span)])
+        return spans, self._estimate.cost_spans(spans), False
 
-    def shorten(self, addition: Addition, before: Sequence[Span]) -> list[Addition]:
-        """More and more of an addition, beginning with what was shown of its record before."""
-        spans = list(before)
+    def shorten(self, number: int) -> list[Addition]:
+        """More and more of an addition, beginning with what those before it show of its record."""
+        addition, before = self.additions[number], reversed(self.additions[:number])
+        spans = next((each.spans for each in before if each.record == addition.record), list[Span]())
         shorter: list[Addition] = []
         allowed = float(_MIN_TRIMMED_TOKENS)
         while allowed < addition.spent:
-            more = trim(self.index, self.ranking, addition.record, allowed, self._cost_span)
+            more = trim(self.index, self.ranking, addition.record, allowed, self._estimate.cost_span)
             grown = join_spans([*spans, *intersect_spans(more, addition.spans)])
             if grown == addition.spans:
                 break
@@ -166,15 +166,6 @@ class BudgetFill:
 
     def _make_pieces(self, record: int, spans: list[Span], score: float) -> tuple[Piece, ...]:
         return tuple(Piece(*span, record, score, spans != [self._extent(record)]) for span in spans)
-
-    def _cost_span(self, span: Span) -> float:
-        if span not in self._counted:
-            self._counted[span] = self._estimate.cost_span(*span)
-        return self._counted[span]
-
-    def _cost_spans(self, spans: list[Span]) -> float:
-        """With the marks between them."""
-        return sum(map(self._cost_span, spans)) + _ELLIPSIS_TOKENS * (len(spans) - 1)
 
     def _cost_around(self, record: int) -> tuple[int, float]:
         """The header to show with a record, or -1, and what header and locator cost."""

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, islice
 from mmap import mmap
+from sys import getsizeof
 from typing import TypeVar, cast
+
+from msgspec import Struct
+from msgspec.structs import astuple
 
 from overspill.lexical.cutting import COLOUR_START, cut_whole
 from overspill.lexical.failures import Signs, find_sign_places, read_signs
 from overspill.lexical.kinds import recognise
 from overspill.lexical.kinds.kind import Kind, Traits
 from overspill.lexical.locate import BLOCK_BYTES, Places, locate
-from overspill.lexical.outline import Outline, Source, Table
+from overspill.lexical.outline import Outline, Source, Table, join_spans
 from overspill.lexical.parts import PART_BYTES, Parts
 from overspill.lexical.query import Term
 from overspill.lexical.scan import TermSamples
@@ -37,6 +41,7 @@ _MIN_BYTES_BESIDE = 1_024
 _HEAD_BYTES = 1 << 20
 _LINE_BLOCK_BYTES = 1 << 12
 _COLOURED_MEMORY_PER_BYTE = 5
+_MEASURED_ELEMENTS = 64
 
 
 class _Output:
@@ -44,6 +49,7 @@ class _Output:
 
     def __init__(self, source: Source, max_memory: int, kind: Kind | None) -> None:
         self.source = source
+        self.max_memory = max_memory
         self.total_bytes = len(source)
         self.kind = kind or recognise(source, 0, self.total_bytes)
         coloured = source.find(COLOUR_START, 0, _HEAD_BYTES) >= 0
@@ -89,11 +95,14 @@ class Index:
         self._output = output
         self.source = output.source
         self.total_bytes = output.total_bytes
-        self.memory_bytes = output.memory_bytes
-        """An upper estimate of the memory it takes once it is built."""
         self.columns: dict[Table, list[str]] = {}
         """The names of the columns of tables, once they are read."""
         self._remembered: dict[Hashable, object] = {}
+
+    @property
+    def memory_bytes(self) -> int:
+        """An upper estimate of the memory it takes once it is built, with what it remembers by now."""
+        return self._output.memory_bytes + sum(map(estimate_memory, list(self._remembered.values())))
 
     @property
     def kind(self) -> str:
@@ -123,11 +132,11 @@ class Index:
         return read_signs(self)
 
     def remember(self, read: Callable[..., T], *arguments: Hashable) -> T:
-        """What `read(index, *arguments)` returns, read once: it must not depend on a question."""
-        key = (read, arguments)
-        if key not in self._remembered:
-            self._remembered[key] = read(self, *arguments)
-        return cast("T", self._remembered[key])
+        """What `read(index, *arguments)` returns: it must not depend on a question. Read once, as long as there is memory."""
+        known, key = self._remembered, (read, arguments)
+        if key not in known:
+            known[key] = read(self, *arguments)
+        return cast("T", known[key])
 
     def prepare(self, work: Work | None = None) -> None:
         """Build it now rather than on first use."""
@@ -135,6 +144,8 @@ class Index:
 
     def focus(self, terms: tuple[Term, ...], *, is_failure: bool, compares_rows: bool, work: Work | None = None) -> Index:
         """What a question needs: this index, or one with the parts of a large text that matter to it."""
+        if self.memory_bytes > self._output.max_memory:
+            self._remembered = {}
         if self._is_cut_whole(work, compares_rows=compares_rows):
             return self
         output = self._output
@@ -182,7 +193,7 @@ class _PartialIndex(Index):
     def __init__(self, output: _Output, numbers: list[int], places: Places) -> None:
         super().__init__(output)
         self._numbers = numbers
-        self._spans = _join([output.parts.span(number) for number in numbers])
+        self._spans = join_spans([output.parts.span(number) for number in numbers])
         self.has_more = places.is_cut or not _are_within(places.telling, self._spans)
 
     @cached_property
@@ -207,6 +218,19 @@ def build(data: bytes | memoryview | mmap, *, max_memory: int = MAX_MEMORY, kind
     return Index(_Output(data, max_memory, kind))
 
 
+def estimate_memory(value: object) -> int:
+    """What a value takes with all that it holds. Of many elements, the first few stand for all."""
+    size = getsizeof(value)
+    if isinstance(value, dict):
+        elements: Collection[object] = cast("dict[object, object]", value).items()
+    elif isinstance(value, list | tuple | set | frozenset):
+        elements = cast("Collection[object]", value)
+    else:
+        elements = astuple(value) if isinstance(value, Struct) else getattr(value, "__dict__", dict[str, object]()).values()
+    measured = [estimate_memory(each) for each in islice(elements, _MEASURED_ELEMENTS)]
+    return size + (sum(measured) * len(elements) // len(measured) if measured else 0)
+
+
 def _choose_parts(parts: Parts, places: Iterable[int]) -> set[int]:
     """The parts at these places, best first, with what is beside a place near an edge; always the first and the last part."""
     chosen: set[int] = set()
@@ -221,16 +245,6 @@ def _choose_parts(parts: Parts, places: Iterable[int]) -> set[int]:
         if len(chosen) >= _MAX_PARTS:
             break
     return {0, parts.count - 1, *(number for number in chosen if 0 <= number < parts.count)}
-
-
-def _join(spans: list[Span]) -> list[Span]:
-    joined: list[Span] = []
-    for start, end in spans:
-        if joined and joined[-1][1] == start:
-            joined[-1] = (joined[-1][0], end)
-        else:
-            joined.append((start, end))
-    return joined
 
 
 def _are_within(blocks: array[int], spans: list[Span]) -> bool:

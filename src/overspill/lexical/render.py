@@ -7,6 +7,7 @@ import re
 from msgspec import Struct
 
 from overspill.lexical.index import Index
+from overspill.lexical.rank import Ranking
 from overspill.text.encoding import decode
 from overspill.text.humanize import shorten
 
@@ -80,51 +81,41 @@ def _step(index: Index, container: int, start: int) -> str:
     return str(outline.under[first:last].count(container) + labels.count(container))
 
 
-class Tally(Struct, frozen=True):
-    """What a selection contains: `showing` of the `matched` records, and `others` for their position."""
+class Shown(Struct, frozen=True):
+    """What an answer shows: how many of the matches, how many other records, and what it leaves out."""
 
-    matched: int
-    showing: int = 0
+    matches: int
     others: int = 0
     shortened: bool = False
-    more: bool = False
-    uncounted: bool = False
-    """Whether words of the question were ignored because they occur nearly everywhere."""
-    cut: bool = False
-    """Whether some words of the question were not used."""
+    has_noise: bool = False
+    """Whether lines that only repeat each other were left out."""
     compared: int = 0
     """How many rows were compared, if there are more."""
 
 
-def write_closing_line(index: Index, tally: Tally) -> str:
+def write_closing_line(index: Index, ranking: Ranking, matched: int, shown: Shown) -> str:
     """The last line: how many of the matches are shown, what else is, and how to get the rest."""
-    whole = tally.showing == tally.matched and not tally.more
-    line = f"{_describe_matches(tally)}, {'all shown' if whole else f'showing {tally.showing}'}"
-    if not tally.matched:
+    whole = shown.matches == matched and not ranking.more
+    line = f"{_describe_matches(ranking, matched)}, {'all shown' if whole else f'showing {shown.matches}'}"
+    if not matched:
         line = "no record matched by its words"
-    if tally.others:
-        line += f", with {tally.others} {'other' if tally.others == 1 else 'others'}"
-    if not whole:
-        line += "; ask more precisely for the rest"
-    if tally.shortened:
-        line += "; some shortened"
-    if tally.uncounted:
-        line += "; common words not counted"
-    if tally.cut:
-        line += _QUESTION_CUT
-    if tally.compared:
-        line += f"; only {'' if index.is_partial else 'the first '}{tally.compared:,} rows compared"
-    return f"({line})"
+    if shown.others:
+        line += f", with {shown.others} {'other' if shown.others == 1 else 'others'}"
+    notes = {
+        "; ask more precisely for the rest": not whole,
+        "; some shortened": shown.shortened,
+        "; lines that only repeat each other left out": shown.has_noise,
+        "; common words not counted": ranking.uncounted,
+        _QUESTION_CUT: ranking.cut,
+        f"; only {'' if index.is_partial else 'the first '}{shown.compared:,} rows compared": shown.compared,
+    }
+    return f"({line}{''.join(note for note, is_true in notes.items() if is_true)})"
 
 
-def describe_none_fits(tally: Tally, max_tokens: int) -> tuple[str, ...]:
+def describe_none_fits(ranking: Ranking, max_tokens: int) -> tuple[str, ...]:
     """Messages for a limit too small for any match, the longest first."""
-    line = _describe_matches(tally) + (_QUESTION_CUT if tally.cut else "")
-    return (
-        f"({line}, none fits into {max_tokens} tokens: ask for more)",
-        f"({line}, none fits)",
-        f"({line})",
-    )
+    line = _describe_matches(ranking, len(ranking.matches)) + (_QUESTION_CUT if ranking.cut else "")
+    return f"({line}, none fits into {max_tokens} tokens: ask for more)", f"({line}, none fits)", f"({line})"
 
 
 def describe_nothing_found(index: Index, query: str, *, cut: bool) -> tuple[str, ...]:
@@ -135,8 +126,8 @@ def describe_nothing_found(index: Index, query: str, *, cut: bool) -> tuple[str,
     return f"{first}\n{second}", first, "Nothing found."
 
 
-def _describe_matches(tally: Tally) -> str:
-    return f"matched {'more than ' if tally.more else ''}{tally.matched} {'record' if tally.matched == 1 else 'records'}"
+def _describe_matches(ranking: Ranking, matched: int) -> str:
+    return f"matched {'more than ' if ranking.more else ''}{matched} {'record' if matched == 1 else 'records'}"
 
 
 def _describe_contents(index: Index) -> str:

@@ -1,26 +1,56 @@
-"""Moves records that only repeat a better one behind all others: pages have each title several times."""
+"""Finds records that say nothing new: pages have each title several times, and programs the same line over and over."""
 
 from __future__ import annotations
 
-from overspill.lexical.boost import Order
+import string
+from collections import Counter
+from collections.abc import Container
+
+from msgspec.structs import replace
+
+from overspill.lexical.boost import Order, Step
 from overspill.lexical.index import Index
 
 _MAX_COMPARED_RECORDS = 300
+_MAX_COUNTED_RECORDS = 5_000
 _MAX_COMPARED_BYTES = 2_000
 """A longer record counts as one that repeats nothing."""
+_MIN_NOISE_TIMES = 5
+"""What a program says so often, with other numbers each time, is not the reason for anything."""
 _SIGNS = bytes(byte for byte in range(128) if not chr(byte).isalnum())
+_DIGITS = string.digits.encode()
 
 
 def move_repeats(index: Index, order: Order) -> Order:
-    """Records are alike if their letters and digits are."""
-    outline, signs = index.outline, _SIGNS + index.fill
+    """Moves records that only repeat a better one behind all others. They are alike if their letters and digits are."""
     said: set[bytes] = set()
     new: Order = []
     repeated: Order = []
     for record, score in order[:_MAX_COMPARED_RECORDS]:
-        start, end = outline.starts[record], outline.ends[record]
-        words = bytes(index.text[start:end]).translate(None, signs).lower() if end - start <= _MAX_COMPARED_BYTES else b""
+        words = _read_words(index, record, _SIGNS)
         (repeated if words in said else new).append((record, score))
         if words:
             said.add(words)
     return [*new, *repeated, *order[_MAX_COMPARED_RECORDS:]]
+
+
+def leave_out_noise(index: Index, steps: tuple[Step, ...], matches: Container[int], telling: Container[int]) -> tuple[Step, ...]:
+    """Without the lines that a program writes again and again, one after the other, unless they are `telling`, or there are no
+    others. A line that matches is noise only if as many others like it match: it may have the number that is asked for."""
+    if not index.traits.is_program_output:
+        return steps
+    others = list(dict.fromkeys(record for step in steps for record, _ in step.order if record not in telling))
+    others = others[:_MAX_COUNTED_RECORDS]
+    words = {record: (_read_words(index, record, _SIGNS + _DIGITS), record in matches) for record in others}
+    times = Counter(words.values())
+    frequent = {record for record, said in words.items() if said[0] and times[said] >= _MIN_NOISE_TIMES}
+    noise = {record for record in frequent if words[record] in (words.get(record - 1), words.get(record + 1))}
+    left = tuple(replace(step, order=[pair for pair in step.order if pair[0] not in noise]) for step in steps)
+    return left if noise and any(step.order for step in left) else steps
+
+
+def _read_words(index: Index, record: int, signs: bytes) -> bytes:
+    """Empty for a record that is too long to compare."""
+    start, end = index.outline.starts[record], index.outline.ends[record]
+    is_short = end - start <= _MAX_COMPARED_BYTES
+    return bytes(index.text[start:end]).translate(None, signs + index.fill).lower() if is_short else b""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from overspill.lexical.boost import Signal
 from overspill.lexical.confidence import estimate_confidence, measure_features
@@ -15,10 +16,11 @@ from overspill.lexical.costs import Costs
 from overspill.lexical.drafts import Draft, Drafts, Found
 from overspill.lexical.fill import BudgetFill
 from overspill.lexical.index import Index
-from overspill.lexical.plan import Plan, plan
+from overspill.lexical.plan import plan
 from overspill.lexical.query import parse
-from overspill.lexical.rank import Ranking, rank
-from overspill.lexical.render import Tally, describe_none_fits, describe_nothing_found
+from overspill.lexical.rank import rank
+from overspill.lexical.render import describe_none_fits, describe_nothing_found
+from overspill.lexical.repeats import leave_out_noise
 from overspill.lexical.signals import SIGNALS, compares_rows
 from overspill.lexical.work import Work
 
@@ -59,16 +61,18 @@ def select(
     asked = parse(query)
     index = index.focus(asked.terms, is_failure=asked.failure, compares_rows=compares_rows(index, asked), work=work)
     found = rank(index, asked)
-    least = Tally(len(found.matches), more=found.more, uncounted=found.uncounted, cut=found.cut)
     way = plan(index, asked, found, signals)
-    ranking = way.ranking
+    telling = index.signs.failing if asked.failure and way.evidence else way.matches
+    ranking, steps = way.ranking, leave_out_noise(index, way.steps, way.matches, telling)
     brief = way.matches if asked.listing and not way.ordered and index.traits.has_telling_lines else set(way.brief)
     # Of a page that has no word of the question, its facts are shown; of a log, only what is asked for.
-    has_any = bool(way.matches or way.evidence) or (index.traits.is_markup and any(step.order for step in way.steps))
-    draft = _fit(index, ranking, way, brief, max_tokens, count) if has_any else _NOTHING
+    has_any = bool(way.matches or way.evidence) or (index.traits.is_markup and any(step.order for step in steps))
+    filling = BudgetFill(index, ranking, steps, brief, Costs(index, ranking, count))
+    drafts = Drafts(index, way, has_noise=steps is not way.steps)
+    draft = _fit(filling, drafts, max_tokens, count) if has_any else _NOTHING
     excerpts, text, is_complete = draft.excerpts, draft.text, draft.is_complete
     if not excerpts:
-        messages = describe_none_fits(least, max_tokens) if way.matches else describe_nothing_found(index, query, cut=ranking.cut)
+        messages = describe_none_fits(found, max_tokens) if way.matches else describe_nothing_found(index, query, cut=ranking.cut)
         text = next((line for line in messages if count(line) <= max_tokens), "")
         is_complete = not way.matches and not way.evidence and text == messages[0]
     trust = estimate_confidence(asked, found, measure_features(index, asked, found, way.evidence)) if excerpts else 0.0
@@ -78,10 +82,9 @@ def select(
 _NOTHING = Draft((), "")
 
 
-def _fit(index: Index, ranking: Ranking, way: Plan, brief: set[int], max_tokens: int, count: Callable[[str], int]) -> Draft:
+def _fit(filling: BudgetFill, drafts: Drafts, max_tokens: int, count: Callable[[str], int]) -> Draft:
     """The longest beginning of the additions that fits, and as much of the next one."""
-    filling = BudgetFill(index, ranking, way.steps, brief, Costs(index, ranking, count))
-    additions, drafts = filling.additions, Drafts(index, ranking, way)
+    additions = filling.additions
 
     @cache
     def write(taken: int) -> tuple[Draft, int]:
@@ -101,12 +104,8 @@ def _fit(index: Index, ranking: Ranking, way: Plan, brief: set[int], max_tokens:
         taken += 1
     draft = write(taken)[0] if taken else _NOTHING
     if taken == len(additions):
-        return Draft(draft.excerpts, draft.text, filling.is_complete)
-    following = additions[taken]
-    before = next(
-        (each.spans for each in reversed(additions[:taken]) if each.record == following.record), list[tuple[int, int]]()
-    )
-    for shorter in reversed(filling.shorten(following, before)):
+        return replace(draft, is_complete=filling.is_complete)
+    for shorter in reversed(filling.shorten(taken)):
         longer = drafts.write([*additions[:taken], shorter])
         if count(longer.text) <= max_tokens:
             return longer

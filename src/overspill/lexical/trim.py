@@ -9,12 +9,13 @@ from itertools import islice, takewhile
 from typing import NamedTuple
 
 from overspill.lexical.index import Index
+from overspill.lexical.outline import join_spans
 from overspill.lexical.rank import Ranking
 from overspill.lexical.records.lines import split_long
 from overspill.lexical.siblings import find_naming_field
 from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import split_subwords, stem
-from overspill.tables.table import Text
+from overspill.tables.table import Span, Text
 from overspill.text.lines import iterate_lines
 
 _PIECE_BYTES = 160
@@ -28,8 +29,6 @@ _NAMES = ("name", "title", "label")
 _IDENTIFIERS = frozenset({"id", "identifier", "key", "slug", "index", "sku", "uuid", "code"})
 _MAX_NAMES = 3
 _INNER_DEPTH = 2
-
-Span = tuple[int, int]
 
 
 class Member(NamedTuple):
@@ -183,17 +182,6 @@ def _weigh_parts(ranking: Ranking, record: int, parts: list[Span]) -> list[float
         for number in range(len(worths))
     ]
     return [own + beside for own, beside in zip(worths, smooth, strict=True)]
-
-
-def join_spans(spans: list[Span]) -> list[Span]:
-    """In order, and as one where they touch or overlap."""
-    joined: list[Span] = []
-    for start, end in sorted(spans):
-        if joined and start <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
-        else:
-            joined.append((start, end))
-    return joined
 
 
 def intersect_spans(spans: list[Span], within: list[Span]) -> list[Span]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast, get_args, get_origin, get_type_hints
+from copy import deepcopy
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast, get_args
 
 import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import fields, replace
 
 from overspill.errors import BadRequest
+from overspill.schema.arguments import describe_arguments
 from overspill.settings import Settings
 from overspill.sql.library import is_installed
 from overspill.text import lenient_json
@@ -27,12 +28,11 @@ OutputMode: TypeAlias = Literal["raw", "extract", "slice", "grep", "query", "sql
 EXTRACT_MODES = get_args(ExtractMode)
 MODES = frozenset((*EXTRACT_MODES, *get_args(OutputMode)))
 
-_JSON_TYPES: dict[object, str] = {str: "string", int: "integer", bool: "boolean"}
 MAX_RANGE_DIGITS = 18  # enough for any output, and few enough for `int` to accept
 
 
 class _Args(Struct, frozen=True, forbid_unknown_fields=True):
-    """Field names, types, defaults and descriptions are what a model sees: `parameters_schema` derives the schema from them."""
+    """Field names, types, defaults and descriptions are what a model sees: `describe_arguments` derives the schema from them."""
 
 
 class _Extraction(_Args, frozen=True):
@@ -142,38 +142,6 @@ class GetArtifact(_Args, frozen=True, rename={"from_": "from"}):
     from_: Annotated[int, Meta(description="character to continue from")] = 0
 
 
-def parameters_schema(arguments: type[Struct]) -> dict[str, Any]:
-    required = [field.encode_name for field in fields(arguments) if field.required]
-    return {"type": "object", "additionalProperties": False, "required": required, "properties": _properties(arguments)}
-
-
-def _properties(arguments: type[Struct]) -> dict[str, Any]:
-    hints = get_type_hints(arguments, include_extras=True)
-    return {field.encode_name: dict(_schema(hints[field.name])) for field in fields(arguments)}
-
-
-def _schema(hint: Any) -> Iterator[tuple[str, Any]]:
-    """Keys and values in the order in which models see them. A test fails for a type that has no JSON type here."""
-    origin = get_origin(hint)
-    if origin is Annotated:
-        hint, meta = get_args(hint)
-        assert isinstance(meta, Meta)
-        yield from _schema(hint)
-        if meta.min_length is not None:
-            yield "minLength", meta.min_length
-        if meta.description is not None:
-            yield "description", meta.description
-    elif origin is UnionType:  # `null` means the same as not given, and is left out of the schema
-        (hint,) = (each for each in get_args(hint) if each is not NoneType)
-        yield from _schema(hint)
-    elif origin is Literal:
-        yield from (("type", "string"), ("enum", list(get_args(hint))))
-    elif isinstance(hint, type) and issubclass(hint, Struct):
-        yield from (("type", "object"), ("properties", _properties(hint)))
-    else:
-        yield "type", _JSON_TYPES[hint]
-
-
 class Definition(Struct, frozen=True):
     name: str
     description: str
@@ -182,7 +150,7 @@ class Definition(Struct, frozen=True):
     @property
     def parameters(self) -> dict[str, Any]:
         """A new object each time, so that a host may change it."""
-        return parameters_schema(self.arguments)
+        return deepcopy(describe_arguments(self.arguments))
 
 
 TOOLS: dict[str, Definition] = {
@@ -237,7 +205,7 @@ A = TypeVar("A", bound=_Args)
 
 def parse_arguments(name: str, kind: type[A], args: Mapping[str, Any]) -> A:
     """Accepts what models write: numbers as strings, a slice as JSON or without its object, empty values for "not given"."""
-    properties: dict[str, Any] = parameters_schema(kind)["properties"]
+    properties: dict[str, Any] = describe_arguments(kind)["properties"]
     try:
         return msgspec.convert(_tidy_arguments(kind, args, properties), kind, strict=False)
     except msgspec.ValidationError as error:

@@ -3,38 +3,38 @@
 from __future__ import annotations
 
 import json
-from typing import assert_never
+from collections.abc import Callable, Mapping
+from functools import partial
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from overspill import reading
 from overspill.errors import BadRequest, NotText
 from overspill.reading import Bound, Range
-from overspill.retrieval.definitions import GetArtifact, GetToolOutput, OutputMode, parse_range
-from overspill.retrieval.modes import ExactMode
-from overspill.retrieval.modes.grep import GREP
-from overspill.retrieval.modes.query import QUERY, query_page
-from overspill.retrieval.modes.slice import RAW, SLICE
+from overspill.retrieval.definitions import GetArtifact, GetToolOutput, Slice, parse_range
 from overspill.retrieval.output import StoredOutput
-from overspill.retrieval.pages import Page, base64_page, binary_page, passage_page
+from overspill.retrieval.pages import (
+    Page,
+    Search,
+    base64_page,
+    binary_page,
+    decoded_page,
+    grep_page,
+    passage_page,
+    query_page,
+)
 from overspill.wording.names import tool_name
 
 
-def exact_mode(mode: OutputMode) -> ExactMode | None:
-    """None for a mode that asks a model or needs more than one output. A mode that is missing here fails the type checker."""
-    match mode:
-        case "raw":
-            return RAW
-        case "slice":
-            return SLICE
-        case "grep":
-            return GREP
-        case "query":
-            return QUERY
-        case "extract" | "sql":
-            return None
-        case _:
-            assert_never(mode)
+class ExactMode(Struct, frozen=True, kw_only=True):
+    """A mode of `get_tool_output` that needs no model and no other output."""
+
+    read: Callable[[StoredOutput, GetToolOutput, Bound], Page]
+    reads_running: bool = False
+    """Whether it can read what a running tool has produced so far."""
+    reads_binary: bool = False
+    """Whether it handles outputs that are not text itself."""
 
 
 def read_output(mode: ExactMode, stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
@@ -47,6 +47,67 @@ def read_output(mode: ExactMode, stored: StoredOutput, asked: GetToolOutput, bou
         return replace(page, text=f"{error}\n{page.text}", is_error=True)
 
 
+def _read_all(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
+    return passage_page(stored, bound, partial(reading.raw, stored.reader, stored.view), _spell_slice)
+
+
+def _read_slice(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
+    """Characters, lines, or what is around an anchor. Of an output that is not text: bytes, or lines of its text."""
+    part = asked.slice or Slice()
+    # Beside an anchor, models write a start of 0 that says nothing.
+    nothing = (None,) if part.lines is not None else (None, 0)
+    ways = [name for name in ("lines", "anchor", "start") if getattr(part, name) not in nothing]
+    if len(ways) > 1:
+        raise BadRequest(f"slice has {' and '.join(ways)}. Give one of them: lines, anchor or start.")
+    return _slice_bytes(stored, part, bound) if stored.kept.media == "binary" else _slice_text(stored, part, bound)
+
+
+def _slice_bytes(stored: StoredOutput, part: Slice, bound: Bound) -> Page:
+    if part.lines is not None:
+        search = {"mode": "grep", "pattern": ".", "context": 0}
+        inside = partial(_spell_from, stored, "get_tool_output", search)
+        return decoded_page(stored, parse_range("lines", part.lines), bound, _spell_slice, inside)
+    if part.start is None:
+        return binary_page(stored, ("get_tool_output",))
+    end = stored.reader.size if part.length is None else part.start + part.length
+    return base64_page(stored, part.start, end, bound, _spell_slice)
+
+
+def _slice_text(stored: StoredOutput, part: Slice, bound: Bound) -> Page:
+    source = stored.reader, stored.view
+    if part.lines is not None:
+        fetch = partial(reading.lines, *source, *parse_range("lines", part.lines))
+    elif part.anchor is None:
+        fetch = partial(reading.chars, *source, part.start or 0, part.length)
+    else:
+        fetch = partial(reading.around, *source, part.anchor, window=part.window, match_index=part.match_index)
+    return passage_page(stored, bound, fetch, _spell_slice, located=part.anchor is not None and part.lines is None)
+
+
+def _grep(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
+    if not asked.pattern:
+        raise BadRequest("Pattern required for grep mode.")
+    search = Search(asked.pattern, asked.context, asked.ignore_case, asked.from_)
+    options = {"mode": "grep", "pattern": asked.pattern, "context": asked.context}
+    options |= {"ignore_case": True} if asked.ignore_case else {}
+    return grep_page(stored, search, bound, partial(_spell_from, stored, "get_tool_output", options))[0]
+
+
+def _query(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
+    if not asked.query:
+        raise BadRequest("Query required for query mode.")
+    spell = partial(_spell_from, stored, "get_tool_output", {"mode": "query", "query": asked.query})
+    return query_page(stored, asked.query, asked.from_, bound, spell)
+
+
+EXACT_MODES: Mapping[str, ExactMode] = {
+    "raw": ExactMode(read=_read_all),
+    "slice": ExactMode(read=_read_slice, reads_running=True, reads_binary=True),
+    "grep": ExactMode(read=_grep, reads_running=True, reads_binary=True),
+    "query": ExactMode(read=_query, reads_binary=True),
+}
+
+
 def read_artifact(stored: StoredOutput, asked: GetArtifact, bound: Bound) -> Page:
     """Lines, bytes, a query, or everything from the beginning."""
     ways = [name for name in ("lines", "bytes", "query") if getattr(asked, name) is not None]
@@ -54,38 +115,48 @@ def read_artifact(stored: StoredOutput, asked: GetArtifact, bound: Bound) -> Pag
         ways.insert(0, "start_line or end_line")
     if len(ways) > 1:
         raise BadRequest(f"{tool_name('get_artifact')} got {' and '.join(ways)}. Give one of them.")
+    source, is_binary = (stored.reader, stored.view), stored.kept.media == "binary"
     if asked.query is not None:
-        return _query_artifact(stored, asked.query, asked.from_, bound)
+        spell = partial(_spell_from, stored, "get_artifact", {"query": asked.query})
+        return query_page(stored, asked.query, asked.from_, bound, spell)
+    fetch = partial(reading.raw, *source)
     if asked.bytes is not None:
         first, last = parse_range("bytes", asked.bytes)
-        return _read_artifact_bytes(stored, first, last + 1, bound)
-    if stored.kept.media == "binary":
+        if is_binary:
+            return base64_page(stored, first, last + 1, bound, _spell_artifact)
+        fetch = partial(reading.bytes_range, *source, first, last + 1)
+    elif is_binary:
         return binary_page(stored, ("get_artifact",))
-    reader, view = stored.reader, stored.view
-    if asked.lines is not None or asked.start_line is not None or asked.end_line is not None:
+    elif ways:
         first, last = 1 if asked.start_line is None else asked.start_line, asked.end_line
         if asked.lines is not None:
             first, last = parse_range("lines", asked.lines)
-        return passage_page(stored, bound, lambda bound: reading.lines(reader, view, first, last, bound), _spell_artifact)
-    return passage_page(stored, bound, lambda bound: reading.raw(reader, view, bound), _spell_artifact)
+        fetch = partial(reading.lines, *source, first, last)
+    return passage_page(stored, bound, fetch, _spell_artifact)
 
 
-def _query_artifact(stored: StoredOutput, expression: str, start: int, bound: Bound) -> Page:
-    def spell(start: int) -> str:
-        return f'{tool_name("get_artifact")}(id="{stored.shown_id}", query={json.dumps(expression)}, from={start})'
-
-    return query_page(stored, expression, start, bound, spell)
-
-
-def _read_artifact_bytes(stored: StoredOutput, first: int, end: int, bound: Bound) -> Page:
-    if stored.kept.media == "binary":
-        return base64_page(stored, first, end, bound, _spell_artifact)
-    reader, view = stored.reader, stored.view
-    return passage_page(stored, bound, lambda bound: reading.bytes_range(reader, view, first, end, bound), _spell_artifact)
+def _spell_slice(stored: StoredOutput, range: Range) -> str:
+    part: dict[str, object] = {"lines": f"{range.start}-{range.end}"}
+    if range.unit != "lines":
+        start, end = range.start, range.end
+        if range.unit == "bytes" and stored.kept.media != "binary":
+            start, end = stored.view.char_at(start), stored.view.char_at(end)
+        part = {"start": start, "length": end - start}
+    return _spell(stored, "get_tool_output", {"mode": "slice", "slice": part})
 
 
 def _spell_artifact(stored: StoredOutput, range: Range) -> str:
-    last = range.end if range.unit == "lines" else range.end - 1
-    unit = "bytes" if range.unit == "chars" else range.unit
-    start, end = stored.view.char_span(range.start, range.end) if range.unit == "chars" else (range.start, last + 1)
-    return f'{tool_name("get_artifact")}(id="{stored.shown_id}", {unit}="{start}-{end - 1}")'
+    if range.unit == "lines":
+        return _spell(stored, "get_artifact", {"lines": f"{range.start}-{range.end}"})
+    start, end = stored.view.char_span(range.start, range.end) if range.unit == "chars" else (range.start, range.end)
+    return _spell(stored, "get_artifact", {"bytes": f"{start}-{end - 1}"})
+
+
+def _spell_from(stored: StoredOutput, tool: str, arguments: Mapping[str, object], start: int) -> str:
+    return _spell(stored, tool, {**arguments, "from": start})
+
+
+def _spell(stored: StoredOutput, tool: str, arguments: Mapping[str, object]) -> str:
+    """A call, as a model would write it."""
+    written = ", ".join(f"{name}={json.dumps(value)}" for name, value in arguments.items())
+    return f'{tool_name(tool)}(id="{stored.shown_id}", {written})'

@@ -15,7 +15,7 @@ from overspill.reading import Bound
 from overspill.retrieval.pages import Page
 from overspill.text import encoding
 from overspill.text.humanize import one_line
-from overspill.truncate import truncate
+from overspill.truncate import truncate_until
 from overspill.types import Excerpt, Extraction, Kept
 from overspill.wording import framing
 from overspill.wording import retrieval as wording
@@ -53,10 +53,7 @@ def format_abstract(
 
 def _shorten(text: str, bound: Bound, render: Callable[[str], str]) -> str:
     """With as much of the beginning of the text as the bound holds."""
-    limit = max(len(text), 1)
-    while not bound.holds(shown := render(truncate(text, limit, "head").text)) and limit > 1:
-        limit = max(1, limit * 9 // 10)
-    return shown
+    return render(truncate_until(text, lambda shown: bound.holds(render(shown))))
 
 
 def _limit_unsupported(found: Extraction, bound: Bound, render: Callable[[Extraction], str]) -> Extraction:

@@ -42,6 +42,10 @@ _MAX_BYTES_ASKED_TWICE = 1 << 20
 """Of longer outputs, asking the engine again costs more than loading a vocabulary."""
 
 
+_FRAME_BYTES = 200
+"""Of a reply, around the engine's passages. If that is too little, the passages are fitted again."""
+
+
 class ExtractionRequest(Struct, frozen=True, kw_only=True):
     """What to extract from a stored output, and with which models."""
 
@@ -91,7 +95,7 @@ class Extractor:
                     model=model,
                     policy=self._policy(request),
                     cache=self._cache,
-                    engine=self.select,
+                    engine=self.select if model else partial(self.select, max_bytes=_leave_room(request.max_bytes)),
                     progress=progress,
                     on_inspection=lambda look: self._note(op, look),
                 )
@@ -227,6 +231,10 @@ class Extractor:
             )
         self._ledger.record(event)
         log_extraction(event, stored.kept.handle)
+
+
+def _leave_room(max_bytes: int | None) -> int | None:
+    return max_bytes and max(1, max_bytes - _FRAME_BYTES)
 
 
 def read_document(kept: Kept, args_json: str, text: TextView) -> Document:

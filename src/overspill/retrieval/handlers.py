@@ -30,7 +30,6 @@ from overspill.retrieval.definitions import MODES, TOOLS, GetArtifact, GetToolOu
 from overspill.retrieval.elsewhere import JobsElsewhere, wait_for_jobs
 from overspill.retrieval.extractor import ExtractionRequest, Extractor
 from overspill.retrieval.images import output_id, read_image
-from overspill.retrieval.modes import ExactMode
 from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.outputs import StoredOutputs
 from overspill.retrieval.pages import Page, add_note, failure_page, finished_page, make_page
@@ -43,7 +42,7 @@ from overspill.wording import names, replies, retrieval, slow_tools
 from overspill.wording.slow_tools import JobStatus
 
 EVERYTHING = Bound(1 << 40)
-FRAME_TOKENS = 250  # reserved for our words around an extraction
+FRAME_TOKENS = 250  # reserved for our words around an extraction, in presets that follow a document
 MIN_EXTRACTION_TOKENS = 64
 MIN_ANSWER_BYTES = 64  # anything smaller has no room to say how to continue
 
@@ -179,7 +178,10 @@ class RetrievalTools:
 
     async def _answer_stored(self, asked: GetToolOutput, blocks: Sequence[Block]) -> Page:
         """`blocks` go with the answer, even if the text itself is too large."""
-        stored, mode = await anyio.to_thread.run_sync(self._outputs.recent, output_id(asked.id)), exact.exact_mode(asked.mode)
+        stored, mode = (
+            await anyio.to_thread.run_sync(self._outputs.recent, output_id(asked.id)),
+            exact.EXACT_MODES.get(asked.mode),
+        )
         if page := await anyio.to_thread.run_sync(read_image, stored, asked, self._gate.settings.max_inline_blob):
             return replace(page, blocks=[*page.blocks, *blocks])
         if asked.mode == "sql":
@@ -191,7 +193,7 @@ class RetrievalTools:
         page = await self._finished_page(stored, lambda bound: exact.read_output(mode, stored, asked, bound))
         return replace(page, blocks=blocks)
 
-    async def _raw(self, mode: ExactMode, stored: StoredOutput, asked: GetToolOutput) -> Page:
+    async def _raw(self, mode: exact.ExactMode, stored: StoredOutput, asked: GetToolOutput) -> Page:
         """Whole if the gate would pass it and there is room, shortened if the gate would shorten it."""
         kept, settings = stored.kept, self._gate.settings.for_tool(stored.kept.tool, stored.kept.server)
         match decide(kept.size, settings):
@@ -248,7 +250,8 @@ class RetrievalTools:
         bound, room = self._bound(), self._gate.room
         max_tokens = bound.least_bytes // tokens.CHARS_PER_TOKEN
         max_tokens = max_tokens if room is None else min(max_tokens, room)
-        max_tokens = max(MIN_EXTRACTION_TOKENS, max_tokens - FRAME_TOKENS)
+        frame = FRAME_TOKENS if self._gate.settings.wording.has_closed_sets else 0
+        max_tokens = max(MIN_EXTRACTION_TOKENS, max_tokens - frame)
         model = self._turn_model
         request = ExtractionRequest(
             tool=tool, query=query, mode=mode, turn_model=model, max_tokens=max_tokens, max_bytes=bound.bytes
@@ -258,7 +261,7 @@ class RetrievalTools:
 
     async def _answer_running(self, job: Job, asked: GetToolOutput) -> Page:
         """What a streaming tool has produced so far can already be read."""
-        mode = exact.exact_mode(asked.mode)
+        mode = exact.EXACT_MODES.get(asked.mode)
         if mode is None or not mode.reads_running or job.result is None or not job.result.produced:
             raise BadRequest(retrieval.not_ready())
         stored = await anyio.to_thread.run_sync(self._outputs.partial, job.result)

@@ -9,9 +9,11 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from overspill import reading
 from overspill.decoding import HEAD_BYTES, describe
 from overspill.errors import BadRequest
 from overspill.reading import Bound, Passage, Range
+from overspill.reading.query import query
 from overspill.record.events import name_type
 from overspill.retrieval.output import StoredOutput
 from overspill.text import encoding
@@ -24,6 +26,8 @@ FOOTER_BYTES = 512  # reserved for those lines and for the note that says how to
 
 SpellCall: TypeAlias = Callable[[StoredOutput, Range], str]
 """The tool call that returns a range of an output, as a model would write it."""
+SpellContinuation: TypeAlias = Callable[[int], str]
+"""The same call, from a byte or character on."""
 
 
 class Page(Struct, frozen=True):
@@ -41,6 +45,13 @@ class Page(Struct, frozen=True):
     """The stored text in the answer, if any; the rest is ours."""
     notes: tuple[str, ...] = ()
     """Our lines below the stored text."""
+
+
+class Search(Struct, frozen=True):
+    pattern: str
+    context: int
+    ignore_case: bool
+    start: int
 
 
 def failure_page(error: Exception, text: str, id: str = "") -> Page:
@@ -82,6 +93,57 @@ def base64_page(stored: StoredOutput, first: int, end: int, bound: Bound, spell:
     if cut < end:
         text += f"\n\n[Next: {spell(stored, Range('bytes', cut, end))}]"
     return Page(text, stored.kept.id, first, cut)
+
+
+def grep_page(stored: StoredOutput, search: Search, bound: Bound, spell: SpellContinuation) -> tuple[Page, bool]:
+    """The lines that match, and whether there are any."""
+    text = stored.decoded()
+    notes = wording.decoding_notes(text.decoding)
+    found = reading.grep(
+        text.reader,
+        text.positions,
+        search.pattern,
+        shrink(bound, FOOTER_BYTES + len(encoding.encode(search.pattern)) + len("\n".join(notes))),
+        context=search.context,
+        ignore_case=search.ignore_case,
+        start_byte=search.start,
+    )
+    searched = (found.searched_from, found.searched_to)
+    footer = wording.grep_place(found.hits, found.total, found.exact, searched, text.reader.size, is_cut=found.is_cut)
+    if found.next is not None:
+        footer += f" Next: {spell(found.next)}"
+    return make_page(stored, found.text, [f"[{footer}]", *notes]), bool(found.total)
+
+
+def query_page(stored: StoredOutput, expression: str, start: int, bound: Bound, spell: SpellContinuation) -> Page:
+    """What a JSON pointer or a JMESPath expression finds."""
+    text = stored.decoded()
+    notes = list(wording.decoding_notes(text.decoding))
+    found = query(text.reader, expression, bound, start=start)
+    if notes or found.next is not None or found.expanded or found.note or framing.imitates(found.text):
+        room = FOOTER_BYTES + len(encoding.encode(expression)) + len("\n".join(notes))
+        found = query(text.reader, expression, shrink(bound, room), start=start)
+    notes += [f"[{found.note}]"] if found.note else []
+    if found.expanded:
+        notes.append(wording.EXPANDED)
+    if found.text == "null":
+        notes.append(wording.NULL)
+    if found.next is not None:
+        notes.append(wording.continuation(spell(found.next)))
+    return make_page(stored, found.text, notes)
+
+
+def decoded_page(
+    stored: StoredOutput, lines: tuple[int, int | None], bound: Bound, spell: SpellCall, spell_inside: SpellContinuation
+) -> Page:
+    """Lines of decoded text. `spell_inside` continues inside a line: a range of bytes would be one of stored bytes."""
+    text = stored.decoded()
+    notes = wording.decoding_notes(text.decoding)
+    passage = reading.lines(text.reader, text.positions, *lines, shrink(bound, FOOTER_BYTES + len("\n".join(notes))))
+    if rest := passage.next:
+        way = spell(stored, rest) if rest.unit == "lines" else spell_inside(rest.start)
+        notes = [describe_place(passage, [way]), *notes]
+    return make_page(stored, passage.text, notes)
 
 
 def finished_page(stored: StoredOutput, bound: Bound, fetch: Callable[[Bound], Page]) -> Page:

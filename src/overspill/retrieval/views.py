@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from threading import Lock
-
 from msgspec import Struct
 
 from overspill.decoding import decode
@@ -49,28 +47,15 @@ class TextViews:
 
     def __init__(self, max_bytes: int = MAX_VIEW_BYTES) -> None:
         self._recent: Recent[str, _Outcome] = Recent(max_bytes, _weigh)
-        self._decoding: dict[str, Lock] = {}
-        self._lock = Lock()
 
     def get(self, kept: Kept, reader: Reader, positions: View) -> TextView:
         """Blocks. Raises NotText, every time, if there is no text in it. A caller that asks for a view that is being decoded
         waits for it."""
-        key = kept.sha256 or kept.id
-        with self._lock:
-            decoding = self._decoding.setdefault(key, Lock())
-        try:
-            with decoding:
-                found = self._find(kept.sha256) or self._decode(kept, reader)
-        finally:
-            with self._lock:
-                self._decoding.pop(key, None)
+        with self._recent.making(kept.sha256 or kept.id):
+            found = (self._recent.get(kept.sha256) if kept.sha256 else None) or self._decode(kept, reader)
         if found.error:
             raise NotText(found.error.what, found.error.advice)
         return found.decoded or TextView(reader, kept.size, positions, found.remarks)
-
-    def _find(self, sha256: str) -> _Outcome | None:
-        with self._lock:
-            return self._recent.get(sha256) if sha256 else None
 
     def _decode(self, kept: Kept, reader: Reader) -> _Outcome:
         try:
@@ -84,8 +69,7 @@ class TextViews:
             else:
                 outcome = _Outcome(remarks=decoding if decoding.remarks else None)
         if kept.sha256:  # an output that is still growing has none
-            with self._lock:
-                self._recent[kept.sha256] = outcome
+            self._recent[kept.sha256] = outcome
         return outcome
 
 

@@ -8,22 +8,19 @@ from overspill import reading
 from overspill.errors import BadRequest, NotText
 from overspill.reading import Bound, Range
 from overspill.retrieval.definitions import parse_range
-from overspill.retrieval.modes.query import query_page
 from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.pages import (
-    FOOTER_BYTES,
     Page,
+    Search,
     add_note,
     base64_page,
     binary_page,
-    describe_place,
+    decoded_page,
     finished_page,
-    make_page,
+    grep_page,
     passage_page,
-    shrink,
+    query_page,
 )
-from overspill.text import encoding
-from overspill.wording import retrieval as wording
 from overspill.wording.shell import COMMAND, EMPTY, spell_get
 
 _NOTHING = ("null", "[]")
@@ -94,41 +91,19 @@ def _read(stored: StoredOutput, wanted: Wanted, bound: Bound) -> Page:
 
 def _read_decoded(stored: StoredOutput, wanted: Wanted, bound: Bound) -> Page:
     try:
-        text = stored.decoded()
+        return decoded_page(stored, _parse_lines(wanted), bound, _spell_range, lambda at: _spell(stored, "--grep", ".", at=at))
     except NotText:
         return binary_page(stored, (COMMAND,))
-    notes = wording.decoding_notes(text.decoding)
-    first, last = _parse_lines(wanted)
-    passage = reading.lines(text.reader, text.positions, first, last, shrink(bound, FOOTER_BYTES + len("\n".join(notes))))
-    if passage.next is not None:
-        # A range of bytes would be one of stored bytes.
-        unit = passage.next.unit
-        way = _spell_range(stored, passage.next) if unit == "lines" else _spell(stored, "--grep", ".", at=passage.next.start)
-        notes = [describe_place(passage, [way]), *notes]
-    return make_page(stored, passage.text, notes)
 
 
 def _grep(stored: StoredOutput, wanted: Wanted, bound: Bound) -> tuple[Page, bool]:
     pattern = wanted.grep
     if not pattern:
         raise BadRequest("--grep needs a pattern.")
-    text = stored.decoded()
-    notes = wording.decoding_notes(text.decoding)
-    found = reading.grep(
-        text.reader,
-        text.positions,
-        pattern,
-        shrink(bound, FOOTER_BYTES + len(encoding.encode(pattern)) + len("\n".join(notes))),
-        context=wanted.context,
-        ignore_case=wanted.ignore_case,
-        start_byte=wanted.start,
-    )
-    place = wording.grep_place(found.hits, found.total, found.exact, (found.searched_from, found.searched_to), text.reader.size)
-    if found.next is not None:
-        options = ["--context", str(wanted.context)] if wanted.context else []
-        options += ["--ignore-case"] if wanted.ignore_case else []
-        place += f" Next: {_spell(stored, '--grep', pattern, *options, at=found.next)}"
-    return make_page(stored, found.text, [f"[{place}]", *notes]), bool(found.total)
+    options = ["--context", str(wanted.context)] if wanted.context else []
+    options += ["--ignore-case"] if wanted.ignore_case else []
+    search = Search(pattern, wanted.context, wanted.ignore_case, wanted.start)
+    return grep_page(stored, search, bound, lambda at: _spell(stored, "--grep", pattern, *options, at=at))
 
 
 def _parse_lines(wanted: Wanted) -> tuple[int, int | None]:

@@ -7,6 +7,7 @@ A built-in strategy is a function, an entry below, and a `StrategyName`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from difflib import get_close_matches
 
 from overspill.errors import SettingsError
@@ -24,6 +25,7 @@ __all__ = [
     "read_shape",
     "truncate",
     "truncate_ends",
+    "truncate_until",
 ]
 
 _BY_ENDS: dict[str, EndsStrategy] = {"head": head, "tail": tail, "head_tail": head_tail, "line": line}
@@ -44,6 +46,15 @@ def truncate(text: str, limit: int, strategy: str = "head_tail", shape: Shape = 
     """Returns text within the limit unchanged, and shortens any other. Only `none` ever returns more than the limit."""
     _check(limit, strategy)
     return Cut(text, strategy) if len(text) <= limit else STRATEGIES[strategy](text, limit, shape)
+
+
+def truncate_until(text: str, fits: Callable[[str], bool], ending: str = "") -> str:
+    """As much of its beginning as fits, with the ending if something is left out; or a single character."""
+    shown, limit = text, len(text)
+    while limit > 1 and not fits(shown):
+        limit = limit * 9 // 10
+        shown = truncate(text, max(1, limit), "head").text + ending
+    return shown
 
 
 def truncate_ends(

@@ -81,3 +81,20 @@ def test_what_only_may_be_a_failure_comes_nearest_if_nothing_certainly_is(size: 
     selection = select(build("\n".join(lines).encode()), question, max_tokens=200)
     assert lines[size // 2] in selection.text
     assert selection.confidence < 0.08
+
+
+def test_lines_that_a_program_writes_again_and_again_are_left_out_even_if_there_is_room() -> None:
+    lines = [f"2026-03-01 08:{number // 60 % 60:02}:{number % 60:02} INFO fine" for number in range(20_000)]
+    lines[12_345] = "2026-03-01 09:00:00 ERROR no space left on device"
+    selection = select(build("\n".join(lines).encode()), "why did it fail", max_tokens=2_000)
+    assert [line for line in selection.text.splitlines() if "INFO" in line] == []
+    assert lines[12_345] in selection.text
+    assert "lines that only repeat each other left out" in selection.text.splitlines()[-1]
+
+
+def test_lines_of_a_program_that_say_different_things_are_shown_around_a_failure() -> None:
+    steps = ["opened the valve", "started the pump", "read the pressure", "closed the valve"]
+    lines = [f"step {number}: {step}" for number, step in enumerate(steps)]
+    selection = select(build("\n".join([*lines, "exited with code 3"]).encode()), "why did it fail", max_tokens=2_000)
+    assert all(line in selection.text for line in lines)
+    assert "left out" not in selection.text

@@ -25,6 +25,7 @@ from overspill.retrieval.definitions import (
     parse_extraction,
     parse_range,
 )
+from overspill.schema.arguments import describe_arguments
 from overspill.settings import Settings
 from overspill.settings.keys import PresetName
 from overspill.text import tokens
@@ -283,3 +284,10 @@ def test_the_known_modes():
         "read-grep",
         "truncate",
     } == MODES
+
+
+def test_a_schema_is_made_once_and_a_host_may_change_what_it_gets():
+    first = definition("tool_output", "mcp")
+    first["inputSchema"]["properties"].clear()
+    assert "handle" in definition("tool_output", "mcp")["inputSchema"]["properties"]
+    assert describe_arguments(ToolOutput) is describe_arguments(ToolOutput)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
+from overspill.lexical.select import select
 from overspill.lexical.work import Work
 from overspill.retrieval.indexes import EngineIndexes
 from overspill.store.readers import BytesReader
@@ -73,3 +74,18 @@ def test_with_limited_work_only_the_beginning_of_a_larger_output_is_read():
     whole = indexes.get("a", reader)
     assert whole.total_bytes == 10_000
     assert indexes.get("a", reader, Work(10_000, 1_000)) is whole
+
+
+def test_what_an_index_remembers_for_further_questions_counts():
+    rows = ", ".join(f'{{"id": {number}, "user": "user {number % 97}", "amount": {number}}}' for number in range(3_000))
+    reader = BytesReader(f'{{"orders": [{rows}]}}'.encode())
+    index = EngineIndexes().get("a", reader)
+    before = index.memory_bytes
+    select(index, "which user has the largest amount")
+    assert index.memory_bytes > before + 500_000
+    bounded = EngineIndexes(before + 100_000).get("a", reader)
+    for _ in range(2):
+        answer = select(bounded, "which user has the largest amount")
+        assert "2999" in answer.text
+    bounded.focus((), is_failure=False, compares_rows=False)
+    assert bounded.memory_bytes <= before + 100_000

@@ -130,3 +130,14 @@ def test_snippets_that_match_stay_when_others_give_way(kind: str):
     write, question, marks = DOCUMENTS[kind]
     answer = json.loads(ask(write(), question, tool="get_tool_output", answerMaxBytes=1_500))
     assert re.search(marks, json.dumps(answer["snippets"])), answer
+
+
+@pytest.mark.parametrize("max_bytes", [1_000, 2_000])
+def test_a_small_answer_is_mostly_passages(max_bytes: int):
+    with SyncSession(Settings(answerMaxBytes=max_bytes), store=MemoryStore()) as session:
+        lines = "\n".join(f"order {number} was refused because card {number * 7} expired" for number in range(2_000))
+        handle = session.keep(lines, "get_orders").handle
+        reply = session.invoke("tool_output", {"handle": handle, "extract": "which orders were refused?"}).text
+    passages = reply[reply.index("[L") : reply.index("[end of untrusted data")]
+    assert len(passages.encode()) >= max_bytes - 300
+    assert len(reply.encode()) <= max_bytes

@@ -1,0 +1,47 @@
+"""Derives the JSON Schema of a tool's arguments from a struct: field names, types, limits, defaults and descriptions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from msgspec import Meta, Struct
+from msgspec.structs import fields
+
+_JSON_TYPES: dict[object, str] = {str: "string", int: "integer", bool: "boolean"}
+_LIMITS = {"min_length": "minLength", "ge": "minimum"}
+
+
+@cache
+def describe_arguments(arguments: type[Struct]) -> dict[str, Any]:
+    """Made once for each: reading the hints of a class takes longer than the rest of a call. Do not change it."""
+    required = [field.encode_name for field in fields(arguments) if field.required]
+    return {"type": "object", "additionalProperties": False, "required": required, "properties": _properties(arguments)}
+
+
+def _properties(arguments: type[Struct]) -> dict[str, Any]:
+    hints = get_type_hints(arguments, include_extras=True)
+    return {field.encode_name: dict(_schema(hints[field.name])) for field in fields(arguments)}
+
+
+def _schema(hint: Any) -> Iterator[tuple[str, Any]]:
+    """Keys and values in the order in which models see them. A test fails for a type that has no JSON type here."""
+    origin = get_origin(hint)
+    if origin is Annotated:
+        hint, meta = get_args(hint)
+        assert isinstance(meta, Meta)
+        yield from _schema(hint)
+        yield from ((name, limit) for key, name in _LIMITS.items() if (limit := getattr(meta, key)) is not None)
+        if meta.description is not None:
+            yield "description", meta.description
+    elif origin in (UnionType, Union):  # `null` means the same as not given, and is left out of the schema
+        (hint,) = (each for each in get_args(hint) if each is not NoneType)
+        yield from _schema(hint)
+    elif origin is Literal:
+        yield from (("type", "string"), ("enum", list(get_args(hint))))
+    elif isinstance(hint, type) and issubclass(hint, Struct):
+        yield from (("type", "object"), ("properties", _properties(hint)))
+    else:
+        yield "type", _JSON_TYPES[hint]
