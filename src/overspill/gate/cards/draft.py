@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from overspill import wording
-from overspill.gate.cards.card import Card
 from overspill.settings import Settings
 from overspill.text import encoding, tokens
 from overspill.text.tokens import CHARS_PER_TOKEN
 from overspill.types import Size
 
 if TYPE_CHECKING:
+    from overspill.gate.cards.card import Card
     from overspill.gate.cards.sample import Read
 
 DEFAULT_TOKENS = 400
