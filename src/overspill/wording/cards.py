@@ -11,22 +11,25 @@ from msgspec import Struct
 from overspill.wording.names import tool_name
 from overspill.wording.shell import COMMAND, spell_get
 
-Way: TypeAlias = Literal["grep", "query", "lines", "chars"]
+Way: TypeAlias = Literal["ask", "grep", "query", "lines"]
+QUESTION = "<your question> (<other words for it>)"
 
 
 class NextStep(Struct, frozen=True):
-    """A way to read more of an output: a pattern, an expression, a range of lines, or a number of characters."""
+    """A way to read more of an output: a question, a pattern, an expression, or a range of lines."""
 
     way: Way
     value: str
-    words: str
-    """The same as a request in words."""
+
+
+_ASK, _FIRST_LINES = NextStep("ask", QUESTION), NextStep("lines", "1-100")
 
 
 def next_calls(id: str, steps: Sequence[NextStep], offered: Collection[str]) -> str:
-    """`Next: get_tool_output(…)`, or an empty string if no offered tool can do any of it. `id`: as the reply shows it."""
+    """`Next: get_tool_output(…)`, with the model's own question and then these steps, or an empty string if no offered tool can do
+    any of it. `id`: as the reply shows it."""
     tool, key, spell = next((way for way in _TOOLS if way[0] in offered), ("", "", _spell_nothing))
-    asked = list(dict.fromkeys(spelt for step in steps if (spelt := spell(step))))
+    asked = list(filter(None, map(spell, (_ASK, *steps)))) or list(filter(None, [spell(_FIRST_LINES)]))
     if not asked:
         return ""
     first = f"{spell_get(id)} {asked[0]}" if tool == COMMAND else f'{tool_name(tool)}({key}="{id}", {asked[0]})'
@@ -35,19 +38,18 @@ def next_calls(id: str, steps: Sequence[NextStep], offered: Collection[str]) -> 
 
 def _spell_exactly(step: NextStep) -> str:
     match step.way:
+        case "ask":
+            return f'mode="extract", query="{step.value}"'
         case "grep":
             return f'mode="grep", pattern="{step.value}"'
         case "query":
             return f'mode="query", query="{step.value}"'
         case "lines":
             return f'mode="slice", slice={{"lines": "{step.value}"}}'
-        case "chars":
-            return f'mode="slice", slice={{"start": 0, "length": {step.value}}}'
 
 
 def _spell_for_shell(step: NextStep) -> str:
-    way, value = ("bytes", f"0-{int(step.value) - 1}") if step.way == "chars" else (step.way, step.value)
-    return f"--{way} {shlex.quote(value)}"  # the value may be a name that the output chose
+    return f"--{step.way} {shlex.quote(step.value)}"  # the value may be a name that the output chose
 
 
 def _spell_for_artifact(step: NextStep) -> str:
@@ -55,7 +57,7 @@ def _spell_for_artifact(step: NextStep) -> str:
 
 
 def _spell_in_words(step: NextStep) -> str:
-    return f'extract="{step.words}"'
+    return f'extract="{step.value}"' if step.way == "ask" else ""
 
 
 def _spell_nothing(step: NextStep) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
+from overspill.gate.cards.sample import OutputSample
 from overspill.text import encoding
 from overspill.text.humanize import ELLIPSIS, escape_invisible, shorten
 from overspill.wording.cards import NextStep
@@ -35,28 +36,28 @@ class Section(Struct, frozen=True):
     """How many there are, so that the title says how many are shown; 0 if that is not known."""
     first: int = 1
     """How many items come before further items of any section."""
-    rank: int = 0
-    """Sections are filled in this order, and shown in the order of the card."""
     fit: Callable[[int, Count], list[str]] | None = None
     """Makes items for a number of tokens, where what to show depends on the room."""
 
 
 class Card(Struct, frozen=True):
     sections: Sequence[Section]
-    steps: Sequence[NextStep] = ()
+    """The most important first."""
+    read: OutputSample
+    """What it describes."""
     kind: str = ""
     """What the output is, where its maker knows better than the engine."""
+    steps: Sequence[NextStep] = ()
 
     def write(self, limit: int, count: Count) -> str:
-        """At most `limit` tokens: the most important first. Empty if not even the first statement fits."""
-        ranked = sorted(enumerate(self.sections), key=lambda pair: pair[1].rank)
+        """At most `limit` tokens. Empty if not even the first statement fits."""
         filling = _Filling(limit, count)
-        for number, section in ranked:
+        for number, section in enumerate(self.sections):
             if section.fit is not None:
                 filling.add(number, section.title, section.fit(filling.left, count))
             else:
                 filling.add(number, section.title, section.items[: section.first] if section.items else ("",))
-        for number, section in ranked:
+        for number, section in enumerate(self.sections):
             if len(filling.shown.get(number, ())) == section.first:
                 filling.add(number, section.title, section.items[section.first :])
         while count(text := self._join(filling.shown)) > limit and filling.shown:

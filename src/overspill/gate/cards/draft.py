@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from overspill.gate.cards.card import Card
 from overspill.settings import Settings
 from overspill.text import encoding, tokens
 from overspill.text.tokens import CHARS_PER_TOKEN
@@ -15,6 +14,7 @@ from overspill.types import Size
 from overspill.wording import cards, replies
 
 if TYPE_CHECKING:
+    from overspill.gate.cards.card import Card
     from overspill.gate.cards.sample import Read
 
 DEFAULT_TOKENS = 400

@@ -1,17 +1,20 @@
-"""The card of JSON: a table if most of it is one, otherwise an outline."""
+"""The card of JSON: a table if most of it is one, otherwise its shape."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice, takewhile
 
 from msgspec import Raw
 
 from overspill.errors import BadRequest
-from overspill.gate.cards.card import Card, Section, indent
-from overspill.gate.cards.outline import make_json_outline_card
-from overspill.gate.cards.sample import OutputSample, Read
+from overspill.gate.cards.card import Card, Count, Section, indent, make_visible
+from overspill.gate.cards.sample import OutputSample, Read, Window
 from overspill.gate.cards.table import make_table_card, read_json_tables
 from overspill.lexical.kinds.kind import Layout
 from overspill.lexical.records.tree import json_tree
 from overspill.reading.query.document import open_raw
+from overspill.reading.query.outline import DETAIL_LEVELS, outline_levels
 from overspill.tables.json_rows import UNREADABLE
 from overspill.tables.json_text import HeldJson, hold_json
 from overspill.tables.literals import is_literal, mask_literal
@@ -21,33 +24,50 @@ from overspill.text.lines import count_line_ends
 _MAX_PARSED_BYTES = 4 << 20
 """JSON up to this size is read whole: parsing it takes no longer than the engine takes for a sample."""
 _SHOWN_AROUND_LINES = 8
+_MAX_CHARS_PER_TOKEN = 16
+"""A longer text has too many tokens for certain, near enough, and is not counted."""
 
 
-def make_json_card(read: Read, sample: OutputSample, layout: Layout) -> tuple[Card, OutputSample, bool] | None:
-    """None if the text is not JSON, or only begins like it. Also returns what was read, and whether that is everything."""
-    if layout not in ("document", "documents"):
-        return None
+def make_json_card(read: Read, sample: OutputSample, layout: Layout) -> Card | None:
+    """None if the text is not JSON, or only begins like it."""
     size = sample.size
     if size.bytes <= _MAX_PARSED_BYTES:
-        card = _describe(read(0, size.bytes), is_whole=True)
-        return None if card is None else (card, sample, True)
-    beginning = OutputSample(sample.windows[:1], size)
-    card = _describe(beginning.data if layout == "documents" else _mend(beginning.data), is_whole=False)
-    return None if card is None else (card, beginning, False)
-
-
-def _describe(data: bytes, *, is_whole: bool) -> Card | None:
+        part = sample if sample.is_whole else OutputSample((Window(0, read(0, size.bytes)),), size)
+        data = part.data
+    else:
+        part = OutputSample(sample.windows[:1], size)
+        data = part.data if layout == "documents" else _mend(part.data)
     try:
         held = hold_json(data)
-        if tables := read_json_tables(held, len(data)):
-            card = make_table_card(tables, is_whole=is_whole)
-        else:
-            found = [Raw(document) for document in held.documents]
-            # Opened once, not by everyone who looks into it.
-            card = make_json_outline_card([open_raw(found[0])] if len(found) == 1 else found, is_whole=is_whole)
+        card = make_table_card(read_json_tables(held, len(data)), part) or _outline(held, part)
     except (BadRequest, *UNREADABLE):
         return None
-    return Card([*card.sections, *_show_around(data, held)], card.steps) if card else None
+    return Card([*card.sections, *_show_around(data, held)], part, steps=card.steps) if card else None
+
+
+def _outline(held: HeldJson, part: OutputSample) -> Card | None:
+    """None if it has no structure."""
+    found = [Raw(document) for document in held.documents]
+    # Opened once, not by everyone who looks into it.
+    levels = outline_levels([open_raw(found[0])] if len(found) == 1 else found, DETAIL_LEVELS[::-1])
+    shapes = [_indent(shape) for shape in islice(levels, 1)]
+
+    def draft() -> Iterator[str]:
+        """The shapes that were drafted for another room, and then the next ones."""
+        yield from shapes
+        for shape in map(_indent, levels):
+            shapes.append(shape)
+            yield shape
+
+    def fit(room: int, count: Count) -> list[str]:
+        fitting = takewhile(lambda shape: len(shape) <= _MAX_CHARS_PER_TOKEN * room and count(shape) <= room, draft())
+        return list(fitting)[-1:]
+
+    return Card([Section("shape" if part.is_whole else "shape of what was read", fit=fit)], part) if shapes else None
+
+
+def _indent(shape: str) -> str:
+    return "\n".join(f" {make_visible(line)}" for line in shape.split("\n"))
 
 
 def _show_around(data: bytes, held: HeldJson) -> list[Section]:
@@ -55,7 +75,7 @@ def _show_around(data: bytes, held: HeldJson) -> list[Section]:
     place = count_line_ends(data[: data.rfind(held.after[:99])]) + 1 if held.after else 0
     said = ((held.before, "Something else is above it"), (held.after, f"Something else follows it from line {place:,} on"))
     return [
-        Section(title, indent("\n".join(decode(text[:4000]).split("\n")[:_SHOWN_AROUND_LINES])).split("\n"), first=2, rank=1)
+        Section(title, indent("\n".join(decode(text[:4000]).split("\n")[:_SHOWN_AROUND_LINES])).split("\n"), first=2)
         for text, title in said
         if text
     ]

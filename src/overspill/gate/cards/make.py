@@ -1,6 +1,8 @@
-"""Makes the card of a stored output: the engine says what kind of text it is, and one of three makers describes it."""
+"""Makes the card of a stored output: the engine says what kind of text it is, and one of four makers describes it."""
 
 from __future__ import annotations
+
+from msgspec.structs import replace
 
 from overspill.gate.cards.card import Card, Section
 from overspill.gate.cards.json_card import make_json_card
@@ -25,31 +27,43 @@ _TITLES: dict[Layout, str] = {
 """Those that are not called by their kind."""
 _MAX_LINE_BYTES = 1_000
 """The average length of lines up to which text is described line by line."""
-_QUOTE = b'"'
-_MAX_RECOGNISED_LINES = 80
-"""At the beginning and in the middle."""
-_TABLE_LAYOUTS: tuple[Layout, ...] = ("rows", "aligned", "paragraphs")
-"""Those that may be tables with a row on each line."""
+_MAX_RECOGNISED_LINES = 50
+_HEAD_BYTES, _MIDDLE_BYTES, _TAIL_BYTES = 4_000, 2_000, 1_000
+"""Of a text, from which its kind is recognised."""
 
 
 def make_card(read: Read, size: Size) -> Card:
     """`read` gives the stored bytes from one position to another. At most a few MB of them are read."""
     sample = take_sample(read, size)
-    kind = recognise(sample.data, most_lines=_MAX_RECOGNISED_LINES)
-    layout = kind.traits.layout
-    if (found := make_json_card(read, sample, layout)) is not None:
-        card, sample, is_whole = found
-        return _put_title(card, sample, kind, is_whole=is_whole)
-    if layout == "rows" and not sample.is_whole and _QUOTE in sample.data:
-        # A later window may begin inside a cell of several lines.
-        sample = OutputSample(sample.windows[:1], size)
-    if layout in _TABLE_LAYOUTS and (tables := read_line_tables(sample, kind)):
-        return _put_title(make_table_card(tables, is_whole=sample.is_whole), sample, kind, is_whole=sample.is_whole)
-    has_lines = size.bytes <= _MAX_LINE_BYTES * size.lines
-    if layout == "events" and has_lines:
-        return _put_title(make_log_card(sample, kind), sample, kind, is_whole=sample.is_whole)
-    card, sample = make_outline_card(sample, kind)
-    return _put_title(card, sample, kind, is_whole=sample.is_whole)
+    kind = recognise(_excerpt(sample.data), most_lines=_MAX_RECOGNISED_LINES)
+    card = _describe(read, sample, kind)
+    named = card.kind or _TITLES.get(kind.traits.layout, kind.name)
+    title = f"{named}, {count_noun(size.lines, 'line')}, {format_size(size.bytes)}"
+    if not card.read.is_whole:
+        title += f". Sampled: everything below is of {format_size(len(card.read.data))} {_say_where(card.read)}"
+    return replace(card, sections=[Section(title), *card.sections])
+
+
+def _describe(read: Read, sample: OutputSample, kind: Kind) -> Card:
+    layout, size = kind.traits.layout, sample.size
+    if layout in ("document", "documents") and (card := make_json_card(read, sample, layout)):
+        return card
+    if layout in ("rows", "aligned", "paragraphs") and (card := make_table_card(*read_line_tables(sample, kind))):
+        return card
+    if layout == "events" and size.bytes <= _MAX_LINE_BYTES * size.lines:
+        return make_log_card(sample if sample.is_whole else take_sample(read, size, seeks_failure=True))
+    return make_outline_card(sample, kind)
+
+
+def _excerpt(data: bytes) -> bytes:
+    """Whole lines from the beginning, the middle and the end."""
+    if len(data) <= _HEAD_BYTES + _MIDDLE_BYTES + _TAIL_BYTES:
+        return data
+    middle = data[len(data) // 2 :][:_MIDDLE_BYTES]
+    tail = data[-_TAIL_BYTES:]
+    head = data[:_HEAD_BYTES]
+    lines = head[: head.rfind(b"\n") + 1] or head, middle[middle.find(b"\n") + 1 : middle.rfind(b"\n") + 1]
+    return b"".join((*lines, tail[tail.find(b"\n") + 1 :]))
 
 
 def _say_where(sample: OutputSample) -> str:
@@ -57,12 +71,3 @@ def _say_where(sample: OutputSample) -> str:
         return "at the beginning"
     places = f"in {len(sample.windows)} places"
     return f"{places} from beginning to end" if sample.has_end else f"{places}. The last line is too long to be among them"
-
-
-def _put_title(card: Card, sample: OutputSample, kind: Kind, *, is_whole: bool) -> Card:
-    size = sample.size
-    named = card.kind or _TITLES.get(kind.traits.layout, kind.name)
-    title = f"{named}, {count_noun(size.lines, 'line')}, {format_size(size.bytes)}"
-    if not is_whole:
-        title += f". Sampled: everything below is of {format_size(len(sample.data))} {_say_where(sample)}"
-    return Card([Section(title), *card.sections], card.steps)

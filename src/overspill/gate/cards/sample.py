@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 from random import Random
 
 from msgspec import Struct
@@ -23,15 +24,9 @@ _MIDDLE_BYTES = 8 << 10
 _BEFORE_END_BYTES, _AFTER_END_BYTES = 32 << 10, 8 << 10
 _SCANNED_BYTES = 1 << 20
 """At each end, searched for where a program gave up."""
-_MAX_CUT_BYTES = 12 << 10
-"""Of what the engine has to cut into records, which takes it a hundred times as long as a search."""
-_CUT_HEAD_BYTES, _CUT_MIDDLE_BYTES, _CUT_TAIL_BYTES = 6 << 10, 1 << 10, 2 << 10
-_MAX_LINE_BYTES = 2_000
-"""What is inside a longer line is not read apart from it."""
 _MAX_NUMBERED_LINE_BYTES = 5_000
 """With longer lines on average, line numbers no longer help to find anything."""
-_STRUCTURE_STARTS = (b"{", b"[", b"<")
-"""What begins so is not the output of a program that gave up."""
+_OVERLAP_BYTES = 1 << 10
 _GAP = b"\n"
 _LINE_ENDS = (b"\n", b"\r")
 _SEED = 0
@@ -52,13 +47,27 @@ class Window(Struct, frozen=True):
     def end(self) -> int:
         return self.start + len(self.data)
 
+    def holds(self, start: int, end: int) -> bool:
+        return self.start <= start and end <= self.end
+
+    def cut(self, start: int, end: int, total: int) -> Window:
+        """Whole lines, except at the ends of the output. Nothing of a line that is longer, unless it is the first."""
+        data = self.data[start - self.start : end - self.start]
+        first = data.find(b"\n") + 1 if start else 0
+        last = len(data) if end == total else data.rfind(b"\n") + 1
+        kept = data[first:last] if first or not start else b""
+        before = self.lines_before
+        if before is not None:
+            before += count_line_ends(self.data[: start + first - self.start])
+        return Window(start + first, kept if start or kept else data, before)
+
 
 class OutputSample:
     """Windows of an output, joined to one text that the engine can read, with a blank line where something is left out."""
 
     def __init__(self, windows: Sequence[Window], size: Size) -> None:
         self.size = size
-        self.windows = windows
+        self.windows = windows or (Window(0, b""),)
         self._counted = (-1, 0, 0)
         """The window and the position in it up to which lines were counted last, and how many there are."""
 
@@ -92,43 +101,11 @@ class OutputSample:
         self._counted = number, inside, lines + count_line_ends(window.data[reached:inside])
         return f"L{self._counted[2] + 1}"
 
-    def are_adjacent(self, one: int, other: int) -> bool:
-        """Whether nothing is left out between two positions in `data`."""
-        return bisect_right(self._joints, one) == bisect_right(self._joints, other)
-
-    def find(self, position: int, part: OutputSample) -> int:
-        """Where a position in `data` is in the data of a part; -1 if it is not in it."""
-        number = bisect_right(self._joints, position) - 1
-        place = self.windows[number].start + position - self._joints[number]
-        among = zip(part.windows, part._joints, strict=True)  # of another of these
-        return next((joint + place - window.start for window, joint in among if window.start <= place < window.end), -1)
-
-    def narrow(self, spans: Iterable[Span]) -> OutputSample:
-        """Only the lines in some spans of `data`."""
-        chosen = _join_spans([span for each in spans if (span := self._widen(*each))])
-        windows: list[Window] = []
-        for start, end in chosen:
-            for window, joint in zip(self.windows, self._joints, strict=True):
-                first, last = max(start, joint), min(end, joint + len(window.data))
-                if first < last:
-                    inside = first - joint
-                    before = None if window.lines_before is None else window.lines_before + count_line_ends(window.data[:inside])
-                    windows.append(Window(window.start + inside, self.data[first:last], before))
-        return OutputSample(windows or [Window(0, b"")], self.size)
-
-    def narrow_for_engine(self) -> OutputSample:
-        """As much as the engine can cut into records in time: the beginning, the end, and a place between them."""
-        total = len(self.data)
-        if total <= _MAX_CUT_BYTES:
-            return self
-        middle = total // 2
-        return self.narrow(((0, _CUT_HEAD_BYTES), (middle, middle + _CUT_MIDDLE_BYTES), (max(0, total - _CUT_TAIL_BYTES), total)))
-
-    def _widen(self, start: int, end: int) -> Span | None:
-        """To whole lines. None if it begins in a line that is too long."""
-        first = self.data.rfind(b"\n", max(0, start - _MAX_LINE_BYTES), max(0, start)) + 1
-        last = self.data.find(b"\n", max(0, end - 1), end + _MAX_LINE_BYTES) + 1
-        return (first, last or min(end, len(self.data))) if first or start <= _MAX_LINE_BYTES else None
+    def begin(self, most_bytes: int) -> OutputSample:
+        """Only its first lines, or some of the first."""
+        data = self.windows[0].data
+        part = data if len(data) <= most_bytes else data[: data.rfind(b"\n", 0, most_bytes) + 1] or data[:most_bytes]
+        return OutputSample((Window(0, part),), self.size)
 
     @cached_property
     def _joints(self) -> list[int]:
@@ -149,36 +126,33 @@ def draw(first: int, last: int, most: int) -> Sequence[int]:
     return [start + int(drawn() * min(step, last - start)) for start in range(first, last, step)]
 
 
-def take_sample(read: Read, size: Size) -> OutputSample:
+def take_sample(read: Read, size: Size, *, seeks_failure: bool = False) -> OutputSample:
+    """`seeks_failure`: with the lines where a program first says that it gave up."""
     total = size.bytes
     if total <= MAX_WHOLE_BYTES:
         return OutputSample((Window(0, read(0, total)),), size)
-    ends = (Window(0, read(0, min(total, _SCANNED_BYTES))), _read_end(read, size))
-    windows: list[Window] = []
-    for start, end in _choose_spans(total, ends):
-        known = next((window for window in ends if window.start <= start and end <= window.end), None)
-        data = known.data[start - known.start : end - known.start] if known else read(start, end)
-        window = _keep_whole_lines(start, data, total)
-        if window.data:
-            windows.append(Window(window.start, window.data, _count_lines_before(window.start, known)))
-    return OutputSample(windows or (Window(0, b""),), size)
+    most = min(total // 2 + _OVERLAP_BYTES, _SCANNED_BYTES)
+    ends = [_read_window(read, size, *span) for span in ((0, most), (total - most, total)) if seeks_failure]
+    windows = [
+        (next((end for end in ends if end.holds(*span)), None) or _read_window(read, size, *span)).cut(*span, total)
+        for span in _choose_spans(total, ends)
+    ]
+    return OutputSample([window for window in windows if window.data], size)
 
 
-def _read_end(read: Read, size: Size) -> Window:
-    start = max(0, size.bytes - _SCANNED_BYTES)
-    data = read(start, size.bytes)
+def _read_window(read: Read, size: Size, start: int, end: int) -> Window:
+    data = read(start, end)
+    if end < size.bytes or not start:
+        return Window(start, data, None if start else 0)
     return Window(start, data, size.lines - count_line_ends(data) - (not data.endswith(_LINE_ENDS)))
 
 
-def _choose_spans(total: int, ends: tuple[Window, Window]) -> Iterator[Span]:
+def _choose_spans(total: int, searched: Sequence[Window]) -> Iterator[Span]:
     """Beginning, end, places drawn between them, and where a program first says that it gave up."""
     starts = draw(_HEAD_BYTES, total - _TAIL_BYTES - _MIDDLE_BYTES, _MIDDLES)
     spans = [(0, _HEAD_BYTES), (total - _TAIL_BYTES, total), *((start, start + _MIDDLE_BYTES) for start in starts)]
-    for window in ends if ends[0].data[:1] not in _STRUCTURE_STARTS else ():
-        if (found := find_giving_up(window.data)) >= 0:
-            place = window.start + found
-            spans.append((max(0, place - _BEFORE_END_BYTES), min(total, place + _AFTER_END_BYTES)))
-            break
+    found = (window.start + place for window in searched if (place := find_giving_up(window.data)) >= 0)
+    spans += [(max(0, place - _BEFORE_END_BYTES), min(total, place + _AFTER_END_BYTES)) for place in islice(found, 1)]
     return _join_spans(spans)
 
 
@@ -190,18 +164,3 @@ def _join_spans(spans: list[Span]) -> Iterator[Span]:
             start = each_start
         end = max(end, each_end)
     yield start, end
-
-
-def _keep_whole_lines(start: int, data: bytes, total: int) -> Window:
-    """Except at the ends of the output. Nothing of a line that is longer than a window, unless it is the first."""
-    first = 0 if start == 0 else data.find(b"\n") + 1
-    last = len(data) if start + len(data) == total else data.rfind(b"\n") + 1
-    if start == 0:
-        return Window(0, data[:last] or data)
-    return Window(start + first, data[first:last] if first else b"")
-
-
-def _count_lines_before(start: int, known: Window | None) -> int | None:
-    if known is None or known.lines_before is None:
-        return None
-    return known.lines_before + count_line_ends(known.data[: start - known.start])

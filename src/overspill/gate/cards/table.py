@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from types import NoneType
 from typing import Any
@@ -14,33 +14,39 @@ from msgspec import Struct
 from overspill.gate.cards.card import Card, Section, indent, name
 from overspill.gate.cards.columns import MAX_DISTINCT_SHARE, MAX_VALUES, describe_column
 from overspill.gate.cards.sample import OutputSample, draw
-from overspill.lexical.cells import read_columns, read_rows
+from overspill.lexical.cells import read_columns
 from overspill.lexical.index import Index, build
 from overspill.lexical.kinds.kind import Kind
 from overspill.lexical.outline import Table
 from overspill.lexical.render import render
+from overspill.tables.bars import Barred
 from overspill.tables.delimited import Delimited, is_total
 from overspill.tables.json_rows import read_cells, write_cell
 from overspill.tables.json_tables import MIN_ROWS, JsonRow, JsonTable, find_json_tables
 from overspill.tables.json_text import HeldJson
 from overspill.tables.table import JsonRows, Omission
+from overspill.text.encoding import decode
 from overspill.text.humanize import count_noun
 from overspill.wording.cards import NextStep
 
 _MAX_CELLS = 1_200
 """Cells that are read. Of a larger table, rows are drawn."""
 _MAX_JSON_CELLS = 6_000
-"""Of JSON, which is faster to read, all are read up to this."""
+"""Up to which all of JSON are read, which is faster."""
 _MIN_READ_ROWS = 10
 _MAX_COLUMNS = 200
 """Columns that are described."""
 _MAX_COLUMNS_ON_LINE = 10
+_FIRST_COLUMNS = 20
+"""Described before the first rows are shown."""
 _MAX_EXAMPLES = 12
-_LAST_ROWS = 5
 _MAX_TABLES = 12
 """More tables are described by what contains them."""
 _MIN_TABLE_SHARE = 0.5
 """Of the output, for it to be described as tables."""
+_FIRST_LINES, _DRAWN_LINES, _LAST_LINES = 16, 32, 2
+"""Of lines that all seem to be rows: from these, the engine finds out where rows begin and how they are split."""
+_DRAWN = b" \t\r+=-|:"
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w{0,29}", re.ASCII)
 _PLAIN_VALUE = re.compile(r"[A-Za-z0-9][\w-]{0,29}", re.ASCII)
 _PLAIN_POINTER = re.compile(r"(?:/[A-Za-z_]\w{0,29}){0,3}", re.ASCII)
@@ -70,11 +76,43 @@ class ReadTable(Struct, frozen=True):
     """The last row, if it sums up others."""
 
 
-def read_line_tables(sample: OutputSample, kind: Kind) -> list[ReadTable]:
-    """The tables that the output is, if most of it is rows on lines."""
+def read_line_tables(sample: OutputSample, kind: Kind) -> tuple[list[ReadTable], OutputSample]:
+    """The tables that the output is, if most of it is rows on lines; and what was read."""
     if kind.traits.layout == "paragraphs" and sample.data.count(b"|") < sample.data.count(b"\n"):
-        return []  # which takes the engine long to cut
-    return read_engine_tables(build(sample.data, kind=kind))
+        return [], sample  # which takes the engine long to cut
+    if found := _read_rows_on_lines(sample, kind):
+        return found, sample
+    if kind.traits.layout == "rows" and b'"' in sample.data:
+        sample = OutputSample(sample.windows[:1], sample.size)  # a later window may begin inside a cell of several lines
+    return read_engine_tables(build(sample.data, kind=kind)), sample
+
+
+def _read_rows_on_lines(sample: OutputSample, kind: Kind) -> list[ReadTable]:
+    """The table of a text whose lines are all rows, below a header. Empty unless that is certain."""
+    data = sample.data
+    lines = [line for window in sample.windows for line in window.data.removesuffix(b"\n").split(b"\n")]
+    is_plain = b"\x1b" not in data and data.count(b"\r") == data.count(b"\r\n") and all(line.strip(_DRAWN) for line in lines)
+    if len(lines) < 2 * _FIRST_LINES or not is_plain or (b'"' in data and any(line.count(b'"') % 2 for line in lines)):
+        return []
+    drawn = [*range(_FIRST_LINES), *draw(_FIRST_LINES, len(lines) - _LAST_LINES, _DRAWN_LINES), *range(-_LAST_LINES, 0)]
+    index = build(b"\n".join(lines[number] for number in drawn), kind=kind)
+    table, outline = index.outline.tables[0] if len(index.outline.tables) == 1 else None, index.outline
+    if table is None or isinstance(table.rows, Barred):
+        return []
+    first = index.source.count(b"\n", 0, outline.starts[table.first])
+    below = index.source.count(b"\n", outline.ends[table.last - 1])
+    rows = lines[first : len(lines) - below]
+    if first >= _FIRST_LINES or len(drawn) - first - below != table.last - table.first or _repeats_header(index, table, rows):
+        return []
+    read = _read_table(index, table, len(rows), lambda number: decode(rows[number]).rstrip("\r"))
+    return [] if read.uneven and not isinstance(table.rows, Delimited) else [read]
+
+
+def _repeats_header(index: Index, table: Table, rows: Sequence[bytes]) -> bool:
+    """Whether a row begins like the header, and may be another one."""
+    start = index.outline.label_starts[table.header] if table.header >= 0 else -1
+    words = index.source[start:].split(None, 1)[:1] if start >= 0 and not isinstance(table.rows, Delimited) else []
+    return any(row.lstrip().startswith(words[0]) for row in rows) if words else False
 
 
 def read_engine_tables(index: Index) -> list[ReadTable]:
@@ -84,39 +122,35 @@ def read_engine_tables(index: Index) -> list[ReadTable]:
     inside = sum(outline.ends[table.last - 1] - outline.starts[table.first] for table in tables)
     if inside <= _MIN_TABLE_SHARE * index.total_bytes or len(tables) > _MAX_TABLES:
         return []
-    return [_read_table(index, table) for table in tables]
+    return [
+        _read_table(index, table, table.last - table.first, lambda number, first=table.first: _read_record(index, first + number))
+        for table in tables
+    ]
 
 
-def _read_table(index: Index, table: Table) -> ReadTable:
+def _read_record(index: Index, record: int) -> str:
+    return render(index, index.outline.starts[record], index.outline.ends[record])
+
+
+def _read_table(index: Index, table: Table, count: int, read: Callable[[int], str]) -> ReadTable:
+    """`read` gives one of its rows by number."""
     names = read_columns(index, table)
-    records = _draw_rows(table.first, table.last, len(names))
-    columns: list[list[object]] = [[] for _ in names[:_MAX_COLUMNS]]
-    uneven = 0
-    for _, row in read_rows(index, table, records):
-        uneven += len(row) != len(names)
-        for number, column in enumerate(columns):
-            column.append(row[number] if number < len(row) else None)
-    examples = _read_lines(index, range(table.first, min(table.last, table.first + _MAX_EXAMPLES)))
+    rows = [table.rows.split(read(number)) for number in _draw_rows(count, len(names))]
+    columns = [[row[number] if number < len(row) else None for row in rows] for number in range(min(len(names), _MAX_COLUMNS))]
     has_title = isinstance(table.rows, Delimited) and index.outline.tables[0] == table
-    above = _read_lines(index, range(table.first)) if has_title else []
-    _, last = next(read_rows(index, table, [table.last - 1]))
+    last = read(count - 1)
     return ReadTable(
         "",
-        table.last - table.first,
+        count,
         names,
         columns,
-        examples,
-        len(records),
-        uneven,
+        [" ".join(read(number).split("\n")) for number in range(min(count, _MAX_EXAMPLES))],
+        len(rows),
+        sum(len(row) != len(names) for row in rows),
         omissions=table.omissions,
-        above=above,
-        total="".join(_read_lines(index, range(table.last - 1, table.last))) if is_total(last) else "",
+        above=[_read_record(index, record) for record in range(table.first)] if has_title else [],
+        total=last if is_total(table.rows.split(last)) else "",
     )
-
-
-def _read_lines(index: Index, records: range) -> list[str]:
-    starts, ends = index.outline.starts, index.outline.ends
-    return [" ".join(render(index, starts[record], ends[record]).split("\n")) for record in records]
 
 
 def read_json_tables(held: HeldJson, total: int) -> list[ReadTable]:
@@ -131,8 +165,7 @@ def read_json_tables(held: HeldJson, total: int) -> list[ReadTable]:
 
 def _read_json_table(table: JsonTable, found: Sequence[JsonRow], *, is_plain: bool) -> ReadTable:
     first = [read_cells(row.raw, row.key) for row in found[:_MAX_EXAMPLES]]
-    is_small = len(found) * len(first[0]) <= _MAX_JSON_CELLS
-    drawn = range(len(found)) if is_small else _draw_rows(0, len(found), len(first[0]))
+    drawn = _draw_rows(len(found), len(first[0]), _MAX_JSON_CELLS)
     rows = [read_cells(found[number].raw, found[number].key) for number in drawn]
     names = list(dict.fromkeys(key for row in (*first, *rows) for key in row))
     columns = [[row.get(key) for row in rows] for key in names[:_MAX_COLUMNS]]
@@ -143,22 +176,22 @@ def _read_json_table(table: JsonTable, found: Sequence[JsonRow], *, is_plain: bo
     return ReadTable(table.pointer, len(found), names, columns, examples, len(rows), is_json=True, can_query=can_query)
 
 
-def _draw_rows(first: int, last: int, columns: int) -> Sequence[int]:
-    return draw(first, last, max(_MIN_READ_ROWS, _MAX_CELLS // max(1, columns)))
+def _draw_rows(count: int, columns: int, most_cells: int = _MAX_CELLS) -> Sequence[int]:
+    return range(count) if count * columns <= most_cells else draw(0, count, max(_MIN_READ_ROWS, _MAX_CELLS // max(1, columns)))
 
 
-def make_table_card(tables: Sequence[ReadTable], *, is_whole: bool) -> Card:
-    """All tables in the order of the output; the largest are first in line for room."""
-    by_size = sorted(range(len(tables)), key=lambda number: -tables[number].rows)
-    sections = [
-        section
-        for number, table in enumerate(tables)
-        for section in _describe_table(table, 2 * by_size.index(number), is_only=len(tables) == 1, is_whole=is_whole)
-    ]
-    return Card(sections, _suggest(tables[by_size[0]]))
+def make_table_card(tables: Sequence[ReadTable], read: OutputSample) -> Card | None:
+    """The largest table first. None if there are none."""
+    if not tables:
+        return None
+    by_size = sorted(tables, key=lambda table: -table.rows)
+    describe = _describe_only if len(tables) == 1 else _describe_one_of_several
+    sections = [section for table in by_size for section in describe(table, is_whole=read.is_whole)]
+    return Card(sections, read, steps=_suggest(by_size[0]))
 
 
-def _describe_table(table: ReadTable, rank: int, *, is_only: bool, is_whole: bool) -> list[Section]:
+def _write_title(table: ReadTable, *, is_whole: bool) -> tuple[str, list[str]]:
+    """What is said of a table, and of each of its columns."""
     is_all = is_whole and table.read == table.rows
     least, least_columns = "" if is_whole else "at least ", "at least " if table.is_json and not is_all else ""
     title = f"{least}{count_noun(table.rows, 'row')}, {least_columns}{count_noun(len(table.names), 'column')}"
@@ -173,42 +206,41 @@ def _describe_table(table: ReadTable, rank: int, *, is_only: bool, is_whole: boo
     if table.total:
         title += f"; the last row sums up others: {name(table.total)}"
     title += "".join(f"; without {omission.count:,} {omission.what}" for omission in table.omissions)
-    described = [
-        describe_column(column, cells, is_all=is_all, is_json=table.is_json)
-        for column, cells in zip(table.names, table.columns, strict=False)
+    described = zip(table.names, table.columns, strict=False)
+    return title, [describe_column(column, cells, is_all=is_all, is_json=table.is_json) for column, cells in described]
+
+
+def _describe_only(table: ReadTable, *, is_whole: bool) -> list[Section]:
+    title, columns = _write_title(table, is_whole=is_whole)
+    sections = [
+        Section("above its header", [indent(line) for line in table.above], len(table.above), 2),
+        Section(title, [f"- {each}" for each in columns], len(table.names), _FIRST_COLUMNS),
+        Section("rows from the first on", [indent(row) for row in table.examples], table.rows if is_whole else 0, 2),
     ]
-    rows = [indent(row) for row in table.examples]
-    if is_only:
-        columns = Section(title, [f"- {each}" for each in described], len(table.names), len(described), rank=rank + 2)
-        above = Section("above its header", [indent(line) for line in table.above], len(table.above), 2, rank=rank + 3)
-        rest = [columns, Section("rows from the first on", rows, table.rows if is_whole else 0, 2, rank=rank + 1)]
-        return [above, *rest] if table.above else rest
-    more = len(table.names) - _MAX_COLUMNS_ON_LINE
-    line = "; ".join([*described[:_MAX_COLUMNS_ON_LINE], *([f"{more:,} more"] if more > 0 else ())])
-    return [Section(f"{title}: {line}. Its rows", rows, table.rows if is_whole else 0, 3, rank=rank + 1)]
+    return sections if table.above else sections[1:]
+
+
+def _describe_one_of_several(table: ReadTable, *, is_whole: bool) -> list[Section]:
+    title, columns = _write_title(table, is_whole=is_whole)
+    more = [f"{len(table.names) - _MAX_COLUMNS_ON_LINE:,} more"] if len(table.names) > _MAX_COLUMNS_ON_LINE else []
+    line = "; ".join([*columns[:_MAX_COLUMNS_ON_LINE], *more])
+    return [Section(f"{title}: {line}. Its rows", [indent(row) for row in table.examples], table.rows if is_whole else 0, 3)]
 
 
 def _suggest(table: ReadTable) -> list[NextStep]:
     """Filter by a value of a column that has few. Only plain names go into a call: they are from the output."""
     path = table.label.lstrip("/").replace("/", ".")
-    is_plain = _PLAIN_POINTER.fullmatch(table.label) is not None
     for column, cells in zip(table.names, table.columns, strict=False):
-        if not {*map(type, cells)} <= {str, int, NoneType}:
-            continue
-        counts = Counter(cells)
+        counts = Counter(cells) if {*map(type, cells)} <= {str, int, NoneType} else Counter[Any]()
         del counts[None], counts[""]
-        if not 1 < len(counts) <= MAX_DISTINCT_SHARE * len(cells):
+        if not 1 < len(counts) <= MAX_DISTINCT_SHARE * len(cells) or not _IDENTIFIER.fullmatch(column):
             continue
         value = counts.most_common(MAX_VALUES)[-1][0]
-        spelt = f"'{value}'" if isinstance(value, str) else f"`{value}`"
-        if not _IDENTIFIER.fullmatch(column) or not _PLAIN_VALUE.fullmatch(str(value)):
+        if not _PLAIN_VALUE.fullmatch(str(value)):
             continue
-        if table.can_query and is_plain:
-            return [NextStep("query", f"{path}[?{column}=={spelt}]", f"the rows whose {column} is {value}")]
+        if table.can_query and _PLAIN_POINTER.fullmatch(table.label):
+            spelt = f"'{value}'" if isinstance(value, str) else f"`{value}`"
+            return [NextStep("query", f"{path}[?{column}=={spelt}]")]
         if not table.can_query and isinstance(value, str) and not value[0].isdigit():
-            return [NextStep("grep", value, f"the rows whose {column} is {value}")]
-    if table.can_query and is_plain:
-        return [NextStep("query", f"{path}[-{_LAST_ROWS}:]", f"the last {_LAST_ROWS} rows")]
-    if table.can_query:
-        return [NextStep("query", "@", "the whole document")]
-    return [NextStep("lines", "1-50", "the first 50 rows")]
+            return [NextStep("grep", value)]
+    return []

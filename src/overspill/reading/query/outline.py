@@ -11,7 +11,8 @@ from overspill.reading.query.document import Value, documents, is_array, is_obje
 from overspill.text.humanize import count_noun
 
 _MAX_PARSED_CHARS = 16 * 1024 * 1024
-_DETAIL_LEVELS = ((4, 12), (3, 12), (3, 6), (2, 12), (2, 6), (1, 12), (1, 6), (1, 3), (0, 0))  # depth and keys
+DETAIL_LEVELS = ((4, 12), (3, 12), (3, 6), (2, 12), (2, 6), (1, 12), (1, 6), (1, 3), (0, 0))
+"""Depth and keys, from the most detailed to the least."""
 _MAX_SCALAR = Bound(240, 60)
 
 
@@ -25,14 +26,14 @@ def outline(text: str, limit: int) -> str | None:
         return None
 
 
-def outline_levels(found: Sequence[Value]) -> Iterator[str]:
-    """Outlines of the JSON documents in the output, from the most detailed to the least; none if they have no structure."""
+def outline_levels(found: Sequence[Value], levels: Sequence[tuple[int, int]] = DETAIL_LEVELS) -> Iterator[str]:
+    """Outlines of the JSON documents in the output, one for each level; none if they have no structure."""
     first, *others = found
     only = open_raw(first)
     if not others and isinstance(only, str) and parse_embedded(only) is only:
         return
     label = f"{len(others) + 1:,} JSON documents, the first: " if others else ""
-    yield from _levels(first, label)
+    yield from _levels(first, label, levels)
 
 
 def outline_within(value: Value, bound: Bound) -> str | None:
@@ -40,9 +41,9 @@ def outline_within(value: Value, bound: Bound) -> str | None:
     return next(filter(bound.holds, _levels(value)), None)
 
 
-def _levels(value: Value, label: str = "") -> Iterator[str]:
+def _levels(value: Value, label: str = "", levels: Sequence[tuple[int, int]] = DETAIL_LEVELS) -> Iterator[str]:
     sketch = _Sketch()
-    for depth, keys in _DETAIL_LEVELS:
+    for depth, keys in levels:
         yield label + "\n".join(sketch.lines(value, depth, keys))
 
 
