@@ -7,23 +7,12 @@ from msgspec import Struct
 from overspill import reading
 from overspill.errors import BadRequest, NotText
 from overspill.reading import Bound, Range
-from overspill.retrieval.definitions import parse_range
+from overspill.retrieval.definitions import GetToolOutput, parse_range
+from overspill.retrieval.modes.grep import grep_page
 from overspill.retrieval.modes.query import query_page
+from overspill.retrieval.modes.slice import decoded_page
 from overspill.retrieval.output import StoredOutput
-from overspill.retrieval.pages import (
-    FOOTER_BYTES,
-    Page,
-    add_note,
-    base64_page,
-    binary_page,
-    describe_place,
-    finished_page,
-    make_page,
-    passage_page,
-    shrink,
-)
-from overspill.text import encoding
-from overspill.wording import retrieval as wording
+from overspill.retrieval.pages import Page, add_note, base64_page, binary_page, finished_page, passage_page
 from overspill.wording.shell import COMMAND, EMPTY, spell_get
 
 _NOTHING = ("null", "[]")
@@ -86,49 +75,23 @@ def _read(stored: StoredOutput, wanted: Wanted, bound: Bound) -> Page:
         return passage_page(
             stored, bound, lambda bound: reading.bytes_range(stored.reader, stored.view, first, last + 1, bound), _spell_range
         )
+    first, last = _parse_lines(wanted)
     if is_binary:
-        return _read_decoded(stored, wanted, bound)
-    first, last = _parse_lines(wanted)
+        try:
+            return decoded_page(stored, first, last, bound, _spell_decoded)
+        except NotText:
+            return binary_page(stored, (COMMAND,))
     return passage_page(stored, bound, lambda bound: reading.lines(stored.reader, stored.view, first, last, bound), _spell_range)
-
-
-def _read_decoded(stored: StoredOutput, wanted: Wanted, bound: Bound) -> Page:
-    try:
-        text = stored.decoded()
-    except NotText:
-        return binary_page(stored, (COMMAND,))
-    notes = wording.decoding_notes(text.decoding)
-    first, last = _parse_lines(wanted)
-    passage = reading.lines(text.reader, text.positions, first, last, shrink(bound, FOOTER_BYTES + len("\n".join(notes))))
-    if passage.next is not None:
-        # A range of bytes would be one of stored bytes.
-        unit = passage.next.unit
-        way = _spell_range(stored, passage.next) if unit == "lines" else _spell(stored, "--grep", ".", at=passage.next.start)
-        notes = [describe_place(passage, [way]), *notes]
-    return make_page(stored, passage.text, notes)
 
 
 def _grep(stored: StoredOutput, wanted: Wanted, bound: Bound) -> tuple[Page, bool]:
     pattern = wanted.grep
     if not pattern:
         raise BadRequest("--grep needs a pattern.")
-    text = stored.decoded()
-    notes = wording.decoding_notes(text.decoding)
-    found = reading.grep(
-        text.reader,
-        text.positions,
-        pattern,
-        shrink(bound, FOOTER_BYTES + len(encoding.encode(pattern)) + len("\n".join(notes))),
-        context=wanted.context,
-        ignore_case=wanted.ignore_case,
-        start_byte=wanted.start,
-    )
-    place = wording.grep_place(found.hits, found.total, found.exact, (found.searched_from, found.searched_to), text.reader.size)
-    if found.next is not None:
-        options = ["--context", str(wanted.context)] if wanted.context else []
-        options += ["--ignore-case"] if wanted.ignore_case else []
-        place += f" Next: {_spell(stored, '--grep', pattern, *options, at=found.next)}"
-    return make_page(stored, found.text, [f"[{place}]", *notes]), bool(found.total)
+    options = ["--context", str(wanted.context)] if wanted.context else []
+    options += ["--ignore-case"] if wanted.ignore_case else []
+    asked = GetToolOutput("", "grep", pattern=pattern, context=wanted.context, ignore_case=wanted.ignore_case, from_=wanted.start)
+    return grep_page(stored, asked, bound, lambda at: _spell(stored, "--grep", pattern, *options, at=at))
 
 
 def _parse_lines(wanted: Wanted) -> tuple[int, int | None]:
@@ -140,6 +103,11 @@ def _spell_range(stored: StoredOutput, range: Range) -> str:
         return _spell(stored, "--lines", f"{range.start}-{range.end}")
     start, end = stored.view.char_span(range.start, range.end) if range.unit == "chars" else (range.start, range.end)
     return _spell(stored, "--bytes", f"{start}-{end - 1}")
+
+
+def _spell_decoded(stored: StoredOutput, range: Range) -> str:
+    """A range of bytes would be one of stored bytes."""
+    return _spell_range(stored, range) if range.unit == "lines" else _spell(stored, "--grep", ".", at=range.start)
 
 
 def _spell(stored: StoredOutput, *options: str, at: int = 0) -> str:

@@ -14,6 +14,7 @@ from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.pages import (
     FOOTER_BYTES,
     Page,
+    SpellCall,
     base64_page,
     binary_page,
     describe_place,
@@ -51,13 +52,13 @@ def _read(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
     return _read_bytes(stored, part, bound) if stored.kept.media == "binary" else _read_text(stored, part, bound)
 
 
-def _read_decoded(stored: StoredOutput, lines: str, bound: Bound) -> Page:
+def decoded_page(stored: StoredOutput, first: int, last: int | None, bound: Bound, spell: SpellCall) -> Page:
+    """Lines of the text in an output that is not plain text."""
     text = stored.decoded()
     notes = wording.decoding_notes(text.decoding)
-    first, last = parse_range("lines", lines)
     passage = reading.lines(text.reader, text.positions, first, last, shrink(bound, FOOTER_BYTES + len("\n".join(notes))))
     if passage.next is not None:
-        notes = [describe_place(passage, [_spell_decoded(stored, passage.next)]), *notes]
+        notes = [describe_place(passage, [spell(stored, passage.next)]), *notes]
     return make_page(stored, passage.text, notes)
 
 
@@ -71,7 +72,7 @@ def _spell_decoded(stored: StoredOutput, range: Range) -> str:
 
 def _read_bytes(stored: StoredOutput, part: Slice, bound: Bound) -> Page:
     if part.lines is not None:
-        return _read_decoded(stored, part.lines, bound)
+        return decoded_page(stored, *parse_range("lines", part.lines), bound, _spell_decoded)
     if part.start is None:
         return binary_page(stored, ("get_tool_output",))
     end = stored.reader.size if part.length is None else part.start + part.length
