@@ -12,7 +12,7 @@ from overspill.retrieval.modes.grep import grep_page
 from overspill.retrieval.modes.query import query_page
 from overspill.retrieval.modes.slice import decoded_page
 from overspill.retrieval.output import StoredOutput
-from overspill.retrieval.pages import Page, add_note, base64_page, binary_page, finished_page, passage_page
+from overspill.retrieval.pages import Page, base64_page, binary_page, finished_page, passage_page
 from overspill.wording.shell import COMMAND, EMPTY, spell_get
 
 _NOTHING = ("null", "[]")
@@ -40,11 +40,10 @@ class Part(Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def read_part(stored: StoredOutput, wanted: Wanted, bound: Bound, note: str = "") -> Part:
-    """`note` goes below it. Blocks."""
+def read_part(stored: StoredOutput, wanted: Wanted, bound: Bound) -> Part:
+    """Blocks."""
     if not stored.reader.size:
-        said = note or EMPTY
-        return Part(said, is_found=wanted.grep is None and wanted.query is None, notes=(said,))
+        return Part(EMPTY, is_found=wanted.grep is None and wanted.query is None, notes=(EMPTY,))
     found = True
 
     def read(bound: Bound) -> Page:
@@ -56,10 +55,7 @@ def read_part(stored: StoredOutput, wanted: Wanted, bound: Bound, note: str = ""
         found = wanted.query is None or page.data not in _NOTHING
         return page
 
-    def finish(bound: Bound) -> Page:
-        return finished_page(stored, bound, read)
-
-    page = add_note(note, bound, finish) if note else finish(bound)
+    page = finished_page(stored, bound, read)
     return Part(page.text, found, page.text if page.data is None else page.data, page.notes)
 
 

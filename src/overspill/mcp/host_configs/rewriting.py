@@ -34,10 +34,6 @@ class ConfiguredServer(Struct, frozen=True):
     """In the usual spelling: its own text where that is what the client reads too."""
     written: WrittenEntry
 
-    @property
-    def is_in_place(self) -> bool:
-        return self.entry is self.written.node
-
 
 EntryChange: TypeAlias = Sequence[Edit] | ConfiguredServer | str
 """The edits of an entry in the usual spelling; or the server that it was before; or why it does not change."""
@@ -125,7 +121,7 @@ class ConfigFile:
             self._edits += [jsonc.replace(here, there.raw)] if here and there else put(written, made.written.value)
             return made.entry.raw
         after = entries.edit_entry(server.entry, made)
-        if server.is_in_place and (self._dialect.is_usual or self._is_usual(jsonc.scan(after, self._name).value)):
+        if server.entry is written.node and (self._dialect.is_usual or self._is_usual(jsonc.scan(after, self._name).value)):
             self._edits += made
             return after
         before, changed = self._translate(server.entry.raw), self._translate(after)
