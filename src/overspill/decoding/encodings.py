@@ -16,7 +16,7 @@ from overspill.decoding.formats import HEAD_BYTES, UnicodeFormat
 from overspill.decoding.limits import Allowance, Sink
 from overspill.store.protocols import Reader
 from overspill.store.readers import BytesReader
-from overspill.text.encoding import complete_length
+from overspill.text import encoding
 
 _BLOCK_BYTES = 1 << 20
 _SAMPLE_BYTES = 32 * 1024  # enough for the library, which takes milliseconds for it
@@ -88,8 +88,8 @@ def is_utf8(reader: Reader, *, has_nul: bool = True) -> bool:
         if not rest and block.isascii():
             continue
         block = rest + block
-        whole = complete_length(block)
-        if not _is_utf8(block[:whole]):
+        whole = encoding.complete_length(block)
+        if not encoding.is_utf8(block[:whole]):
             return False
         has_others = has_others or not block[:whole].isascii()
         rest = block[whole:]
@@ -206,14 +206,6 @@ def reencode(reader: Reader, name: str, allowance: Allowance) -> Reencoded:
             replaced += text.count("\ufffd")
             sink.add(text.encode("utf-8", "replace"))
         return Reencoded(sink.reader(), "", replaced)
-
-
-def _is_utf8(data: bytes) -> bool:
-    try:
-        data.decode("utf-8", "surrogatepass")
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _blocks(reader: Reader) -> Iterator[bytes]:

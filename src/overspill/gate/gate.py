@@ -28,7 +28,7 @@ from overspill.gate.decide import (
 )
 from overspill.gate.images import SealedKept, blob_size, decode_blob
 from overspill.gate.intent import find_intent
-from overspill.gate.kept import CallArguments, KnownOutputs, LateOutput, describe_kept
+from overspill.gate.kept import MAX_ARGUMENT_CHARS, BoundedCache, KnownOutputs, LateOutput, describe_kept
 from overspill.gate.off_loop import MAX_BYTES_ON_LOOP, run_off_loop
 from overspill.gate.passages import IntentAnswers, Seeker
 from overspill.gate.repeats import ShownOutputs
@@ -53,7 +53,8 @@ class Gate:
     ) -> None:
         self.settings = settings
         self.kept, self.checkpoints, self.held, self.names = known.kept, known.checkpoints, known.held, known.names
-        self.arguments = CallArguments()
+        self.arguments: BoundedCache[str] = BoundedCache(MAX_ARGUMENT_CHARS, len)
+        """By stored output, the arguments of its call as JSON: for a prompt, in memory only."""
         self._count_tokens: Callable[[str], int] = lambda shown: tokens.count(shown, settings.model).tokens
         self.intents = IntentAnswers(self._count_tokens, search)
         self._shown = ShownOutputs(shelf)

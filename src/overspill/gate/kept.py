@@ -161,25 +161,12 @@ class BoundedCache(OrderedDict[str, T], Generic[T]):
             self._total -= self._measure(self.popitem(last=False)[1])
 
 
-class Checkpoints(BoundedCache[list[tuple[int, int, int]]]):
-    """By stored output, places from which to count lines and characters. Where they are missing, counting starts at zero."""
-
-    def __init__(self) -> None:
-        super().__init__(MAX_CHECKPOINTS, len)
-
-
-class CallArguments(BoundedCache[str]):
-    """By stored output, the arguments of its call as JSON: for a prompt, in memory only."""
-
-    def __init__(self) -> None:
-        super().__init__(MAX_ARGUMENT_CHARS, len)
-
-
 class KnownOutputs:
     """What a session's gate fills and those who read its outputs look up. `list_taken` is as in `OutputNames`."""
 
     def __init__(self, ledger: Ledger, list_taken: Callable[[], Iterable[str] | None] = tuple) -> None:
         self.kept = KeptOutputs(ledger)
-        self.checkpoints = Checkpoints()
+        self.checkpoints: BoundedCache[list[tuple[int, int, int]]] = BoundedCache(MAX_CHECKPOINTS, len)
+        """By stored output, places from which to count lines and characters. Where they are missing, counting starts at zero."""
         self.held = HeldOutputs()
         self.names = OutputNames(list_taken)

@@ -66,9 +66,9 @@ class OutputText:
             tail = encoding.decode(self._tail(limit * 4))[-limit:]
         return truncate_ends(head, tail, self.size.chars, self.size.lines, limit, strategy, shape)
 
-    def truncate_to_bytes(self, limit: int, settings: Settings, chars: int | None = None) -> Cut:
-        """Shorten it to `limit` bytes of UTF-8, and to `chars` characters if given."""
-        chars = limit if chars is None else min(chars, limit)
+    def truncate_to_bytes(self, limit: int, settings: Settings) -> Cut:
+        """Shorten it to `limit` bytes of UTF-8."""
+        chars = limit
         while (over := len(encoding.encode((cut := self.truncate_to_chars(max(chars, 1), settings)).text))) > limit and chars > 1:
             chars = min(chars - 1, chars * limit // over)
         return cut

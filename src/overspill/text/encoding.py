@@ -75,8 +75,10 @@ def byte_offset(data: bytes, chars: int) -> int:
 
 def is_text(data: bytes) -> bool:
     """Whether a model can read it: UTF-8, lone surrogates included, without NUL."""
-    if b"\0" in data:
-        return False
+    return b"\0" not in data and is_utf8(data)
+
+
+def is_utf8(data: bytes) -> bool:
     try:
         data.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:

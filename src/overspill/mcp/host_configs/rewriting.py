@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal, TypeAlias
@@ -32,10 +33,6 @@ class ConfiguredServer(Struct, frozen=True):
     entry: Node
     """In the usual spelling: its own text where that is what the client reads too."""
     written: WrittenEntry
-
-    @property
-    def is_in_place(self) -> bool:
-        return self.entry is self.written.node
 
 
 EntryChange: TypeAlias = Sequence[Edit] | ConfiguredServer | str
@@ -68,6 +65,9 @@ class ConfigFile:
         self._document = open_document(text, name, dialect, is_written=is_written)
         self._edits: list[Edit] = []
         self.servers = [ConfiguredServer(each.name, each.project, self._find_node(each), each) for each in self._document.entries]
+        self._by_name = defaultdict[tuple[str, str], list[ConfiguredServer]](list)
+        for server in self.servers:
+            self._by_name[server.name, server.project].append(server)
 
     def rewrite(self, only: Sequence[str], verb: Change, change: Callable[[ConfiguredServer], EntryChange]) -> Rewriting:
         outcomes: list[RewriteOutcome] = []
@@ -91,8 +91,8 @@ class ConfigFile:
         if not found:
             return NOT_WRAPPED
         for file in earlier:
-            for old in file.servers:
-                if (old.name, old.project) == (server.name, server.project) and file._wraps_into(old, server, found.launch):
+            for old in file._by_name[server.name, server.project]:
+                if file._wraps_into(old, server, found.launch):
                     return old
         edits = entries.unwrap_entry(server.entry, found)
         return NO_ORIGINAL if edits is None else edits
@@ -121,7 +121,7 @@ class ConfigFile:
             self._edits += [jsonc.replace(here, there.raw)] if here and there else put(written, made.written.value)
             return made.entry.raw
         after = entries.edit_entry(server.entry, made)
-        if server.is_in_place and (self._dialect.is_usual or self._is_usual(jsonc.scan(after, self._name).value)):
+        if server.entry is written.node and (self._dialect.is_usual or self._is_usual(jsonc.scan(after, self._name).value)):
             self._edits += made
             return after
         before, changed = self._translate(server.entry.raw), self._translate(after)

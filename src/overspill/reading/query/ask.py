@@ -71,10 +71,10 @@ def query(
         raise BadRequest(_TOO_DEEP) from None
 
 
-def lookup(reader: Reader, pointer: str, *, largest: int = _MAX_PARSED_BYTES) -> Value:
+def lookup(reader: Reader, pointer: str) -> Value:
     """The value that a JSON pointer refers to."""
     try:
-        return _evaluate(reader, pointer, largest)[0]
+        return _evaluate(reader, pointer, _MAX_PARSED_BYTES)[0]
     except RecursionError:
         raise BadRequest(_TOO_DEEP) from None
 
