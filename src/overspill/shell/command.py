@@ -12,7 +12,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -146,7 +145,14 @@ def _start(
     command: Sequence[str], guard: CommandGuard, stdin: int | None, stdout: int, stderr: int | None, *, is_apart: bool
 ) -> subprocess.Popen[bytes]:
     try:
-        return guard.watch(command, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=is_apart)
+        return subprocess.Popen(  # noqa: S603
+            command,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            start_new_session=is_apart,
+            preexec_fn=guard.watch_this_process,
+        )
     except FileNotFoundError as error:
         if error.filename not in (None, command[0]):  # the working directory is gone
             raise
@@ -170,13 +176,9 @@ class CommandGuard:
             )
         return self
 
-    def watch(self, command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
-        """Start it. Its process says its id itself before it becomes the command, which then never runs without a guard."""
-        try:
-            return subprocess.Popen(command, preexec_fn=lambda: self._tell(b"%d\n" % os.getpid()), **options)  # noqa: S603
-        except BaseException:
-            self.release()
-            raise
+    def watch_this_process(self) -> None:
+        """Called where the command starts, before it is the command: it never runs without a guard."""
+        self._tell(b"%d\n" % os.getpid())
 
     def release(self) -> None:
         """The command has ended, so its id may soon be that of another process."""
@@ -184,6 +186,7 @@ class CommandGuard:
 
     def __exit__(self, *_: object) -> None:
         if self._guard is not None:
+            self.release()  # if the command could not be started
             self._guard.communicate()
 
     def _tell(self, line: bytes) -> None:
