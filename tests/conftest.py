@@ -40,8 +40,7 @@ MAX_NAMED_CHARACTERS = 200
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if not config.getoption("--hypothesis-profile"):
-        settings.load_profile("quick" if "not slow" in config.option.markexpr else "all")
+    settings.load_profile("quick" if "not slow" in config.option.markexpr else "all")
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
