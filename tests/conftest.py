@@ -1,6 +1,7 @@
 """What every test shares: how Hypothesis runs, that Ctrl-C is heard, and that the terminal and the network of whoever runs the
 tests change nothing. Fixtures stand here when more than one folder needs them."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -20,7 +21,7 @@ from overspill.confined import worker
 settings.register_profile(
     "all", max_examples=100, deadline=None, derandomize="CI" in os.environ, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.register_profile("quick", settings.get_profile("all"), max_examples=25)
+settings.register_profile("quick", settings.get_profile("all"), max_examples=15)
 
 # A shell that starts something in the background lets it ignore Ctrl-C, and whatever tests start would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -46,6 +47,11 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """Bytes may hold a time stamp, as those of gzip and ZIP do, and all workers have to collect the same names. They send them to
     each other several times, so a name does not hold a long text."""
     return argname if isinstance(val, bytes) or (isinstance(val, str) and len(val) > MAX_NAMED_CHARACTERS) else None
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays, so looking for garbage in it again and again finds none."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

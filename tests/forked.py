@@ -52,7 +52,7 @@ _OF_FEW = tuple(
     for room in ("integrations", "models.clients", "record.otel", "sql", "store.objects", "store.postgres", "testing")
 )
 """What even fewer tests need."""
-_SERVING = ("proxy", "run", "serve", "view", "worker")
+_SERVING = ("doctor", "proxy", "run", "serve", "view", "worker")
 """The commands that are forked from a process which has imported what they need as well."""
 _WORKERS = {
     "overspill.sql.load_worker": ("overspill.sql.loading", "decimal", "pytz", "uuid"),

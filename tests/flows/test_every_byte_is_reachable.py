@@ -12,7 +12,7 @@ from frames import parted
 
 from overspill import ContextBudget, Session, Settings
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
 
 MEGABYTE = 1 << 20
 

@@ -11,7 +11,7 @@ from overspill import Session, handles
 from overspill.errors import UnknownHandle
 from overspill.store.protocols import Shelf, Store
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.no_cover]
 BIG = "line of text\n" * 2000
 
 

@@ -57,6 +57,7 @@ anyio.run(main)
 
 
 @pytest.mark.slow
+@pytest.mark.no_cover
 @pytest.mark.promise("cache-safe")
 async def test_a_session_offers_the_same_tools_and_takes_nothing_back_for_two_hundred_turns(tmp_path: Path) -> None:
     async with Session(Settings(storeDir=str(tmp_path), **ONLY_SLOW)) as session:
@@ -93,6 +94,7 @@ async def test_a_session_offers_the_same_tools_and_takes_nothing_back_for_two_hu
 
 
 @pytest.mark.slow
+@pytest.mark.no_cover
 @pytest.mark.promise("cache-safe")
 @pytest.mark.parametrize("modern", [False, True], ids=["legacy", "modern"])
 def test_the_proxy_lists_the_same_tools_for_two_hundred_turns(tmp_path: Path, modern: bool) -> None:

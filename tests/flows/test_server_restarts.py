@@ -10,6 +10,7 @@ from upstream import is_alive, said, script, up
 from waiting import until
 
 from overspill.errors import ServerError
+from overspill.mcp.client import server as server_module
 from overspill.mcp.client.connection import ClientIdentity, ServerConnection
 from overspill.mcp.client.server import Server, SilentPeer
 
@@ -128,7 +129,6 @@ async def test_a_server_that_ends_at_once_is_tried_with_growing_pauses_and_nobod
     assert third - second > 0.5
 
 
-@pytest.mark.slow
 async def test_when_the_next_start_is_far_calls_fail_at_once_and_say_when():
     server = Server(script("raw", "exit"), dict(os.environ))
     with anyio.fail_after(60):
@@ -169,13 +169,13 @@ async def test_a_server_that_never_answers_its_greeting_is_not_waited_for_longer
         )
 
 
-@pytest.mark.slow
-async def test_a_server_that_never_answers_its_greeting_is_given_up_and_started_again():
-    async with up(script("raw", "mute"), within=100) as server:
+async def test_a_server_that_never_answers_its_greeting_is_given_up_and_started_again(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(server_module, "_START_SECONDS", 2.0)
+    async with up(script("raw", "mute")) as server:
         with pytest.raises(ServerError) as caught:
-            await server.wait_until_connected(90)
+            await server.wait_until_connected(50)
         assert str(caught.value) == (
-            "The server raw did not answer within 60 s. Overspill keeps trying to start it; try again in a moment."
+            "The server raw did not answer within 2 s. Overspill keeps trying to start it; try again in a moment."
         )
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from overspill import Session, Settings
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.both_loops]
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.both_loops, pytest.mark.no_cover]
 
 MIB = 1 << 20
 

@@ -18,6 +18,11 @@ def load_driver(framework: str) -> Driver:
     return import_module(f"tests.integrations.drivers.{framework}").DRIVER
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The suites of the frameworks take longest, so they start first: nobody waits for the last of them alone."""
+    items.sort(key=lambda item: not item.name.startswith("test_the_suite_passes["))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """A framework that could not be installed was not tested, and whoever reads a green run has to know."""
     skipped = [report for report in terminalreporter.stats.get("skipped", ()) if "tests/integrations/test_" in report.nodeid]

@@ -116,8 +116,7 @@ async def run_command(command: Sequence[str], *, stdin: int | None, reads_stderr
     with SignalForwarder() as signals, CommandGuard() as guard, ExitStack() as pipes:
         with ExitStack() as entrances:  # ours; the command has its own
             stdout, stderr = OutputPipe(pipes, entrances), OutputPipe(pipes, entrances) if reads_stderr else None
-            process = _start(command, stdin, stdout.entrance, stderr and stderr.entrance, is_apart=is_apart)
-            guard.watch(process.pid)  # immediately, because the command is already running
+            process = _start(command, guard, stdin, stdout.entrance, stderr and stderr.entrance, is_apart=is_apart)
         running = RunningCommand(process, stdout, stderr, is_apart=is_apart)
         signals.forward_to(running.send, shares_terminal=not is_apart)
 
@@ -143,10 +142,17 @@ async def run_command(command: Sequence[str], *, stdin: int | None, reads_stderr
 
 
 def _start(
-    command: Sequence[str], stdin: int | None, stdout: int, stderr: int | None, *, is_apart: bool
+    command: Sequence[str], guard: CommandGuard, stdin: int | None, stdout: int, stderr: int | None, *, is_apart: bool
 ) -> subprocess.Popen[bytes]:
     try:
-        return subprocess.Popen(command, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=is_apart)  # noqa: S603
+        return subprocess.Popen(  # noqa: S603
+            command,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            start_new_session=is_apart,
+            preexec_fn=guard.watch_this_process,
+        )
     except FileNotFoundError as error:
         if error.filename not in (None, command[0]):  # the working directory is gone
             raise
@@ -170,8 +176,9 @@ class CommandGuard:
             )
         return self
 
-    def watch(self, pid: int) -> None:
-        self._tell(b"%d\n" % pid)
+    def watch_this_process(self) -> None:
+        """Called where the command starts, before it is the command: it never runs without a guard."""
+        self._tell(b"%d\n" % os.getpid())
 
     def release(self) -> None:
         """The command has ended, so its id may soon be that of another process."""
@@ -179,13 +186,13 @@ class CommandGuard:
 
     def __exit__(self, *_: object) -> None:
         if self._guard is not None:
+            self.release()  # if the command could not be started
             self._guard.communicate()
 
     def _tell(self, line: bytes) -> None:
         if self._guard is not None and self._guard.stdin is not None:
             with suppress(BrokenPipeError):
-                self._guard.stdin.write(line)
-                self._guard.stdin.flush()
+                os.write(self._guard.stdin.fileno(), line)
 
 
 class SignalForwarder:

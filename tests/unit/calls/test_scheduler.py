@@ -111,17 +111,6 @@ async def test_two_simultaneous_first_calls_both_run(jobs: JobScheduler):
     assert (first.result, second.result) == (1, 2)
 
 
-async def test_a_slow_tool_keeps_running_in_the_background(jobs: JobScheduler, changes: Changes):
-    slow, tool = job("slow"), Held()
-    await jobs.run(slow, tool, 0.01)
-    assert (slow.state, slow.background) == ("running", True)
-    assert jobs.pending() == [slow]
-    tool.release.set()
-    assert await jobs.wait(SOON) == [slow]
-    assert (slow.state, slow.result, tool.concluded) == ("ready", "late", 1)
-    assert changes == [("slow", "running"), ("slow", "ready")]
-
-
 async def test_each_completed_job_is_announced_once(jobs: JobScheduler):
     first, second = job(), job()
     jobs.start(first, returning(1))
@@ -238,17 +227,6 @@ async def test_a_tool_runs_no_longer_than_its_time_limit(jobs: JobScheduler):
     tool, slow = Held(), job(may_take=0.02)
     await jobs.run(slow, tool, SOON)
     assert (slow.timed_out, tool.cancelled, slow.state) == (True, True, "failed")
-
-
-async def test_a_tool_that_resists_cancellation_is_given_up(jobs: JobScheduler, changes: Changes):
-    tool, slow = Deaf(), job("deaf", may_take=0.02)
-    jobs.start(slow, tool)
-    assert await jobs.wait(SOON) == [slow]
-    assert (tool.concluded, slow.is_pending) == (1, True)
-    tool.release.set()
-    await anyio.wait_all_tasks_blocked()
-    assert (tool.concluded, slow.is_pending) == (1, False)
-    assert changes[-1] == ("deaf", "ready")  # its body said nothing of an error
 
 
 async def test_a_call_that_blocks_its_caller_takes_no_slot(changes: Changes):
@@ -374,27 +352,6 @@ async def test_abort_names_what_keeps_running(jobs: JobScheduler):
     tool.release.set()
     await anyio.wait_all_tasks_blocked()
     assert await jobs.abort() == []
-
-
-@pytest.mark.parametrize("max_running", [1, 2])
-async def test_a_tool_that_calls_tools_gives_them_its_slot(changes: Changes, max_running: int):
-    jobs = await opened(changes, max_running)
-    inner = [job(f"inner {n}") for n in range(3)]
-
-    async def run(outer: Job) -> None:
-        for each in inner:
-            each.caller = outer
-        async with anyio.create_task_group() as group:
-            for each in inner:
-                group.start_soon(jobs.run, each, returning(each.tool), SOON)
-        outer.result = [each.result for each in inner]
-
-    outer = job("outer")
-    with anyio.fail_after(SOON):
-        await jobs.run(outer, Doing(run), SOON)
-    assert outer.result == ["inner 0", "inner 1", "inner 2"]
-    assert not any(each.background for each in inner)
-    await jobs.abort()
 
 
 async def test_a_tool_that_waits_or_stops_does_not_wait_for_itself(jobs: JobScheduler):

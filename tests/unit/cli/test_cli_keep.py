@@ -354,6 +354,31 @@ def test_killing_keep_leaves_nothing_of_the_command_running(shell: Shell, option
     process.communicate(timeout=60)
 
 
+KILLED_EARLY = """
+import os, signal, subprocess
+from overspill.cli import main
+
+class Started(subprocess.Popen):
+    def __init__(self, command, **options):
+        super().__init__(command, **options)
+        if command[0] == "sleep":
+            os.write(1, b"%d" % self.pid)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+subprocess.Popen = Started
+main()
+"""
+
+
+def test_killing_keep_in_the_moment_that_it_starts_the_command_leaves_nothing_of_it_running(shell: Shell):
+    line = [sys.executable, "-c", KILLED_EARLY, "keep", "--", "sleep", "100"]
+    ended = subprocess.run(
+        line, env=shell.env, cwd=shell.root, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False
+    )
+    assert ended.returncode == -signal.SIGKILL
+    wait_until(lambda: not is_alive(int(ended.stdout)))
+
+
 def test_killing_keep_on_a_terminal_leaves_nothing_of_the_command_running(shell: Shell):
     controller, terminal = os.openpty()
     with open(controller, "rb"), open(terminal, "rb") as mine:

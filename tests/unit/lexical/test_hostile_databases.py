@@ -11,7 +11,7 @@ from linear import is_linear
 from overspill.lexical.index import build
 from overspill.lexical.select import select
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
 
 
 def refer_by_many_columns(columns: int) -> bytes:

@@ -29,11 +29,11 @@ from overspill.settings.files import parse_yaml
 from overspill.text import jsonc, lenient_json, names
 from overspill.truncate import truncate
 
-pytestmark = pytest.mark.slow  # a minute of processor time
+pytestmark = [pytest.mark.slow, pytest.mark.no_cover]  # a minute of processor time, and three with coverage
 
 SIZE = 20_000
 QUICK = 2.0
-"""Processor seconds for four times SIZE characters, measured with coverage on. The quadratic cases took ten and more."""
+"""Processor seconds for four times SIZE characters. The quadratic cases took ten and more."""
 HOPELESS = 15.0
 QUESTIONS = ("why did alpha fail?", "which alpha has the largest size and is not failed?", "list all with the same name as beta")
 ROOMY = Bound(12_288)

@@ -215,21 +215,21 @@ def test_neighbours_across_the_edge_of_a_part_are_neighbours() -> None:
 
 
 HOSTILE = {
-    "unclosed string": b'{"a": "' + b"\\\\" * 300_000,
-    "open arrays": b"[" * 600_000,
-    "open objects": b'{"a":' * 120_000,
-    "open comments": b"<p>" * 40 + b"<!--" * 150_000,
-    "open scripts": b"<p>" * 40 + b"<script " * 80_000,
-    "quotation marks": b'"' * 600_000,
-    "half colours": b"\x1b[" * 300_000,
-    "one word": b"a" * 600_000,
-    "no spaces": "漢".encode() * 200_000,
-    "all bytes": bytes(range(256)) * 2_400,
-    "line ends": b"\n" * 600_000,
-    "open cells": b'a,"b\n' * 120_000,
-    "open paragraphs": b"<p>" * 200_000,
-    "half entities": b"<p>" * 40 + b"&#x" * 200_000,
-    "escaped letters": b'{"a": "' + b"\\u00e4" * 100_000,
+    "unclosed string": b'{"a": "' + b"\\\\" * 150_000,
+    "open arrays": b"[" * 300_000,
+    "open objects": b'{"a":' * 60_000,
+    "open comments": b"<p>" * 40 + b"<!--" * 75_000,
+    "open scripts": b"<p>" * 40 + b"<script " * 40_000,
+    "quotation marks": b'"' * 300_000,
+    "half colours": b"\x1b[" * 150_000,
+    "one word": b"a" * 300_000,
+    "no spaces": "漢".encode() * 100_000,
+    "all bytes": bytes(range(256)) * 1_200,
+    "line ends": b"\n" * 300_000,
+    "open cells": b'a,"b\n' * 60_000,
+    "open paragraphs": b"<p>" * 100_000,
+    "half entities": b"<p>" * 40 + b"&#x" * 100_000,
+    "escaped letters": b'{"a": "' + b"\\u00e4" * 50_000,
 }
 
 

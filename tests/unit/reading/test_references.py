@@ -227,7 +227,7 @@ def test_filled_arguments_are_checked_against_the_tool() -> None:
 
 def test_arguments_nested_too_deeply_are_refused() -> None:
     nested: Any = "x"
-    for _ in range(100_000):
+    for _ in range(20_000):
         nested = [nested]
     assert refusal(nested) == "The argument / cannot be filled in: it is nested too deeply. The tool write was not called."
 

@@ -78,6 +78,7 @@ async def test_jobs_that_left_memory_still_answer():
 
 
 @pytest.mark.slow
+@pytest.mark.no_cover
 async def test_a_finished_job_leaves_less_than_a_kilobyte_in_memory(tmp_path: Path):
     async def draw() -> list[dict[str, str]]:
         return json.loads('[{"type": "text", "text": "a picture"}, {"type": "image", "data": "aGVsbG8="}]')

@@ -18,7 +18,7 @@ from overspill.sql.library import Source, SqlLibrary
 from overspill.sql.protocol import LoadedTables
 from overspill.store.readers import BytesReader
 
-pytestmark = [needs("duckdb", "sql"), pytest.mark.usefixtures("forked_workers"), pytest.mark.slow]
+pytestmark = [needs("duckdb", "sql"), pytest.mark.usefixtures("forked_workers"), pytest.mark.slow, pytest.mark.no_cover]
 
 _TABLES = 20
 """Of each kind."""

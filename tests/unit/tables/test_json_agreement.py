@@ -94,7 +94,7 @@ def test_the_engine_has_the_rows_that_python_reads(name: str):
 
 @needs("duckdb", "sql")
 @pytest.mark.parametrize("name", FIXTURES)
-def test_sql_has_the_rows_that_python_reads(name: str):
+def test_sql_has_the_rows_that_python_reads_and_says_where_each_is(name: str):
     text, rows = FIXTURES[name]
     answer = query_text("SELECT * FROM output", BytesReader(text.encode()), 60)
     assert answer.columns[0] == "_row"
@@ -102,14 +102,9 @@ def test_sql_has_the_rows_that_python_reads(name: str):
     assert set(names) == {key for row in rows for key in row}
     wanted = [[row.get(name) for name in names] for row in rows]
     assert [list(row[1:]) for row in answer.rows] == wanted
-
-
-@needs("duckdb", "sql")
-@pytest.mark.parametrize("name", [name for name in FIXTURES if name not in ("a tool's text", "a string", "long numbers")])
-def test_every_row_says_where_it_is(name: str):
-    text, rows = FIXTURES[name]
-    answer = query_text("SELECT _row FROM output", BytesReader(text.encode()), 60)
-    for (where,), row in list(zip(answer.rows, rows, strict=True))[::13]:
+    if name in ("a tool's text", "a string", "long numbers"):  # whose rows are not in the text as they are
+        return
+    for (where, *_), row in list(zip(answer.rows, rows, strict=True))[::13]:
         found = read_row(BytesReader(text.encode()), where)
         own = {key: value for key, value in row.items() if key != "_key"}
         assert (eval(found.text) if name == "Python" else json.loads(found.text)) == own  # noqa: S307

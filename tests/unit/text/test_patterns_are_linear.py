@@ -28,6 +28,8 @@ from overspill.tables.delimited import compile_cell, compile_row
 from overspill.tables.types import READINGS, compile_reading
 from overspill.text.lines import FILLERS
 
+pytestmark = pytest.mark.no_cover
+
 SIZE = 2_000
 SLOW = 0.002
 """Seconds for SIZE characters from which a pattern is suspect; a linear one takes a tenth of that, a quadratic one ten times."""
