@@ -1,19 +1,49 @@
-"""What every kind of store does with what it keeps: whose it is, which session a name means, and what the limits remove.
+"""What every kind of store does with what it keeps: how a session begins, whose it is, which a name means, and what goes.
 
 Each kind says in its own way what it keeps (`KeptContent`). What follows from that is decided here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
+import msgspec
 from msgspec import Struct
 
 from overspill.store import rules
-from overspill.store.protocols import Expired, KeepLimits, ShelfLabel
+from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel, Store
+from overspill.text import lenient_json
 
 DAY = 86_400
+
+
+class Opening(Struct, frozen=True, tag_field="event", tag="session"):
+    """The first line, which never changes. A shelf without a complete one was never used; a shelf whose first line cannot be
+    parsed is kept."""
+
+    session: str
+    name: str = ""
+    retention: Retention = "session"
+    t: int = 0
+
+    @classmethod
+    def now(cls, session: str, name: str, retention: Retention) -> Opening:
+        return cls(session, name, retention, time.time_ns() // 1_000_000)
+
+    @classmethod
+    def parse(cls, session: str, line: bytes) -> Opening:
+        """Keep what is damaged or belongs to another session, because it may still be needed."""
+        found = lenient_json.parse(line, cls)
+        return found if found is not None and found.session == session else cls(session, retention="keep")
+
+    def label(self, *, live: bool) -> ShelfLabel:
+        return ShelfLabel(self.session, live=live, name=self.name, retention=self.retention)
+
+    @property
+    def line(self) -> bytes:
+        return msgspec.json.encode(self) + b"\n"
 
 
 class KeptItem(Struct, frozen=True):
@@ -98,3 +128,21 @@ def expired_items(
             doomed.append(item)
             excess[item.family] = excess.get(item.family, 0) - item.bytes
     return doomed
+
+
+PAGE_SHELVES = 1_000
+
+
+def list_families(name: str) -> list[str]:
+    """The families that list a session of this name: its own name, and what comes before the last slash."""
+    return [family for family in (name, name.rpartition("/")[0]) if family]
+
+
+def list_shelves(store: Store, family: str = "", *, after: str = "") -> Iterator[ShelfLabel]:
+    """Oldest first, fetched in pages."""
+    while True:
+        page = store.shelves(family=family, after=after, most=PAGE_SHELVES)
+        yield from page
+        if len(page) < PAGE_SHELVES:
+            return
+        after = page[-1].session

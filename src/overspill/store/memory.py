@@ -11,9 +11,7 @@ from msgspec import Struct
 from overspill import handles
 from overspill.errors import UnknownHandle
 from overspill.store import keep, rules
-from overspill.store.files.journal import Opening
-from overspill.store.keep import KeptItem
-from overspill.store.listing import list_families
+from overspill.store.keep import KeptItem, Opening, list_families
 from overspill.store.protocols import Expired, KeepLimits, Retention, Shelf, ShelfLabel
 from overspill.store.quota import GIB, HOUR, KeepGuard, OutputQuota, Quota
 from overspill.store.shelf import BaseShelf

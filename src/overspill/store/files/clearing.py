@@ -14,7 +14,7 @@ from contextlib import suppress
 from overspill import handles
 from overspill.errors import StoreError
 from overspill.store import keep
-from overspill.store.files import clearing, index, layout, lock
+from overspill.store.files import index, layout, lock
 from overspill.store.files.journal import read_opening
 from overspill.store.files.layout import PART, Directory, Place
 from overspill.store.files.survey import FoundSession, ShelfIndex
@@ -127,8 +127,8 @@ class KeptFiles:
             ]
         else:
             if any(name.endswith(PART) for name in files):
-                size -= clearing.remove_unfinished(root, place)
-            self.items.append(KeptItem(place.session, "", clearing.last_used(files), size, family))
+                size -= remove_unfinished(root, place)
+            self.items.append(KeptItem(place.session, "", last_used(files), size, family))
         self.bytes[family] = self.bytes.get(family, 0) + size
 
 

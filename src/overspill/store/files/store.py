@@ -15,13 +15,13 @@ from overspill.store import keep, rules
 from overspill.store.files import clearing, index, layout, lock
 from overspill.store.files.clearing import KeptFiles
 from overspill.store.files.failures import explain_failures
-from overspill.store.files.journal import Opening, read_opening
+from overspill.store.files.journal import read_opening
 from overspill.store.files.layout import Directory, Place, Root
 from overspill.store.files.naming import NamedOpening
 from overspill.store.files.run import StoreRun
 from overspill.store.files.shelf import FileShelf, LiveFileShelf
 from overspill.store.files.survey import ShelfIndex, has_many, unknown_session_error
-from overspill.store.keep import Measurement
+from overspill.store.keep import Measurement, Opening
 from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
 from overspill.store.quota import GIB, HOUR, KeepGuard, Quota
 
@@ -178,8 +178,7 @@ class FileStore:
         if has_many(root, MAX_MEASURED_FIRST):
             self._begin_in_large_store(root, guard, limits)
         else:
-            guard.apply(limits) if limits else self._remove_unfinished(root)
-            self._clear_dead_runs(root)
+            guard.apply(limits) if limits else self._clear(root)
         self._run = StoreRun(self.place, run_bytes=self._run_bytes, mutex=self._mutex, guard=guard)
         return self._run
 
@@ -213,18 +212,18 @@ class FileStore:
 
     def _clear_soon(self) -> None:
         with suppress(OSError, StoreError), self.place.open() as root:  # the next process tries again
-            self._remove_unfinished(root)
-            self._clear_dead_runs(root)
+            self._clear(root)
+
+    def _clear(self, root: Directory) -> None:
+        """Remove what processes were writing when they died, as the keep limits do, and what they did not mean to keep."""
+        for found, directory in self._index.visit(root):
+            if any(name.endswith(layout.PART) for name in directory.names()):
+                clearing.remove_unfinished(root, found.place)
+        self._clear_dead_runs(root)
 
     def _clear_dead_runs(self, root: Directory) -> None:
         for name in self._index.list_clearable_runs(root):
             clearing.clear_dead_run(root, name)
-
-    def _remove_unfinished(self, root: Directory) -> None:
-        """As the keep limits do, of what processes were writing when they died."""
-        for found, directory in self._index.visit(root):
-            if any(name.endswith(layout.PART) for name in directory.names()):
-                clearing.remove_unfinished(root, found.place)
 
     def _expire(self, root: Directory, limits: KeepLimits, family: str | None) -> Expired:
         content = KeptFiles(root, self._index)

@@ -11,8 +11,7 @@ import msgspec
 from overspill import handles
 from overspill.errors import StoreError, UnknownHandle
 from overspill.store import keep, rules
-from overspill.store.files.journal import Opening
-from overspill.store.keep import Measurement
+from overspill.store.keep import Measurement, Opening
 from overspill.store.objects import removal
 from overspill.store.objects.bucket import Bucket
 from overspill.store.objects.names import NameEntry, Names, family_id, family_keys, list_family, read_opening
