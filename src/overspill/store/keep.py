@@ -1,13 +1,12 @@
 """What every kind of store does with what it keeps: how a session begins, whose it is, which a name means, and what goes.
 
-Each kind says in its own way what it keeps (`KeptContent`). What follows from that is decided here.
+Each kind says in its own way what it keeps (`KeptItem`). What follows from that is decided here.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -59,20 +58,6 @@ class KeptItem(Struct, frozen=True):
     """Whose limit it counts towards."""
 
 
-class KeptContent(Protocol):
-    """Everything that a store keeps, measured without stopping anybody who writes there meanwhile."""
-
-    now: float
-    """By the clock that `used` is from."""
-    items: list[KeptItem]
-    bytes: dict[str, int]
-    """The size of everything that a family keeps, including what cannot be removed."""
-
-    def remove(self, item: KeptItem, /) -> bool:
-        """False if it has been used since it was measured, or if another process was faster."""
-        ...
-
-
 class Measurement(Struct, frozen=True):
     """What each family kept after these limits were applied, noted for other processes."""
 
@@ -99,10 +84,20 @@ def choose_named(name: str, found: Iterable[ShelfLabel]) -> str | None:
     return next((label.session for label in labels if label.retention == "keep"), None)
 
 
-def expire(content: KeptContent, limits: KeepLimits, family: str | None = None) -> Expired:
-    doomed = expired_items(content.items, content.bytes, limits, now=content.now, family=family)
-    removed = [item for item in doomed if content.remove(item)]
-    left = dict(content.bytes)
+def expire(
+    items: Sequence[KeptItem],
+    kept_bytes: Mapping[str, int],
+    remove: Callable[[KeptItem], bool],
+    limits: KeepLimits,
+    *,
+    now: float,
+    family: str | None = None,
+) -> Expired:
+    """`items` and the rest were measured without stopping anybody who writes there meanwhile. `remove` returns False for what has
+    been used since, and if another process was faster."""
+    doomed = expired_items(items, kept_bytes, limits, now=now, family=family)
+    removed = [item for item in doomed if remove(item)]
+    left = dict(kept_bytes)
     for item in removed:
         left[item.family] = left.get(item.family, 0) - item.bytes
     return Expired(
@@ -117,8 +112,8 @@ def expired_items(
     items: Sequence[KeptItem], kept_bytes: Mapping[str, int], limits: KeepLimits, *, now: float, family: str | None = None
 ) -> list[KeptItem]:
     """Items to remove: those unused for too long, then the longest unused of each family until `kept_bytes`, the size of all that
-    it keeps, is within the limit. Size alone never removes what was used in the last 24 hours, nor, if a family is given, what
-    belongs to another."""
+    it keeps, including what cannot be removed, is within the limit. `now` is by the clock that `used` is from. Size alone never
+    removes what was used in the last 24 hours, nor, if a family is given, what belongs to another."""
     excess = {each: kept - limits.bytes for each, kept in kept_bytes.items()}
     doomed: list[KeptItem] = []
     for item in sorted(items, key=lambda item: (item.used, item.session, item.id)):

@@ -227,7 +227,7 @@ class FileStore:
 
     def _expire(self, root: Directory, limits: KeepLimits, family: str | None) -> Expired:
         content = KeptFiles(root, self._index)
-        expired = keep.expire(content, limits, family)
+        expired = keep.expire(content.items, content.bytes, content.remove, limits, now=content.now, family=family)
         quota = self._run.quota if self._run else Quota(0)
         # Including what another process has removed, which would otherwise be freed only in that process's quota.
         for session in quota.sessions():

@@ -117,7 +117,7 @@ class ObjectStore:
         run = self._open.run
         content = KeptObjects(self._bucket, self._names, run)
         content.remove_unfinished()
-        expired = keep.expire(content, limits, family)
+        expired = keep.expire(content.items, content.bytes, content.remove, limits, now=content.now, family=family)
         if family is None:
             self._bucket.put(_MEASURED, msgspec.json.encode(Measurement(limits, expired.families, run.now())))
         removal.empty_trash(self._bucket, run.now())

@@ -144,7 +144,7 @@ class PostgresStore:
 
     def expire(self, limits: KeepLimits, *, family: str | None = None) -> Expired:
         content = KeptRows(self._database, self._key(), limits)
-        expired = keep.expire(content, limits, family)
+        expired = keep.expire(content.items, content.bytes, content.remove, limits, now=content.now, family=family)
         self._emptied |= content.emptied
         self._open.release_gone(self._find_stored)
         return expired
