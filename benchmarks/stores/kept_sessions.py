@@ -31,8 +31,8 @@ import psycopg
 from store_servers import S3_BUCKET, S3_KEYS, run_postgres, run_s3
 
 from overspill import Session, Settings, handles
-from overspill.store.files.journal import Opening
 from overspill.store.files.store import FileStore
+from overspill.store.keep import Opening
 from overspill.store.memory import MemoryStore
 from overspill.store.objects.names import family_keys
 from overspill.store.objects.store import ObjectStore

@@ -16,7 +16,7 @@ from overspill.errors import HandleError, StoreError
 from overspill.record import events
 from overspill.record.events import Entry, JobChanged, OutputRetrieved, OutputStored
 from overspill.store import rules
-from overspill.store.listing import list_shelves
+from overspill.store.keep import list_shelves
 from overspill.store.protocols import Shelf, ShelfLabel, Store
 from overspill.types import Kept
 

@@ -16,7 +16,7 @@ from overspill.record.events import CommandEnded, JobChanged, now_ms
 from overspill.retrieval.archive import Archive
 from overspill.retrieval.output import RunningReader, StoredOutput
 from overspill.shell.keeping import FAMILY
-from overspill.store.listing import list_shelves
+from overspill.store.keep import list_shelves
 from overspill.store.protocols import Shelf, ShelfLabel, Store
 from overspill.store.readers import BytesReader
 from overspill.types import Kept, Size

@@ -1,19 +1,48 @@
-"""What every kind of store does with what it keeps: whose it is, which session a name means, and what the limits remove.
+"""What every kind of store does with what it keeps: how a session begins, whose it is, which a name means, and what goes.
 
-Each kind says in its own way what it keeps (`KeptContent`). What follows from that is decided here.
+Each kind says in its own way what it keeps (`KeptItem`). What follows from that is decided here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+import msgspec
 from msgspec import Struct
 
 from overspill.store import rules
-from overspill.store.protocols import Expired, KeepLimits, ShelfLabel
+from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel, Store
+from overspill.text import lenient_json
 
 DAY = 86_400
+
+
+class Opening(Struct, frozen=True, tag_field="event", tag="session"):
+    """The first line, which never changes. A shelf without a complete one was never used; a shelf whose first line cannot be
+    parsed is kept."""
+
+    session: str
+    name: str = ""
+    retention: Retention = "session"
+    t: int = 0
+
+    @classmethod
+    def now(cls, session: str, name: str, retention: Retention) -> Opening:
+        return cls(session, name, retention, time.time_ns() // 1_000_000)
+
+    @classmethod
+    def parse(cls, session: str, line: bytes) -> Opening:
+        """Keep what is damaged or belongs to another session, because it may still be needed."""
+        found = lenient_json.parse(line, cls)
+        return found if found is not None and found.session == session else cls(session, retention="keep")
+
+    def label(self, *, live: bool) -> ShelfLabel:
+        return ShelfLabel(self.session, live=live, name=self.name, retention=self.retention)
+
+    @property
+    def line(self) -> bytes:
+        return msgspec.json.encode(self) + b"\n"
 
 
 class KeptItem(Struct, frozen=True):
@@ -27,20 +56,6 @@ class KeptItem(Struct, frozen=True):
     bytes: int
     family: str = ""
     """Whose limit it counts towards."""
-
-
-class KeptContent(Protocol):
-    """Everything that a store keeps, measured without stopping anybody who writes there meanwhile."""
-
-    now: float
-    """By the clock that `used` is from."""
-    items: list[KeptItem]
-    bytes: dict[str, int]
-    """The size of everything that a family keeps, including what cannot be removed."""
-
-    def remove(self, item: KeptItem, /) -> bool:
-        """False if it has been used since it was measured, or if another process was faster."""
-        ...
 
 
 class Measurement(Struct, frozen=True):
@@ -69,10 +84,20 @@ def choose_named(name: str, found: Iterable[ShelfLabel]) -> str | None:
     return next((label.session for label in labels if label.retention == "keep"), None)
 
 
-def expire(content: KeptContent, limits: KeepLimits, family: str | None = None) -> Expired:
-    doomed = expired_items(content.items, content.bytes, limits, now=content.now, family=family)
-    removed = [item for item in doomed if content.remove(item)]
-    left = dict(content.bytes)
+def expire(
+    items: Sequence[KeptItem],
+    kept_bytes: Mapping[str, int],
+    remove: Callable[[KeptItem], bool],
+    limits: KeepLimits,
+    *,
+    now: float,
+    family: str | None = None,
+) -> Expired:
+    """`items` and the rest were measured without stopping anybody who writes there meanwhile. `remove` returns False for what has
+    been used since, and if another process was faster."""
+    doomed = expired_items(items, kept_bytes, limits, now=now, family=family)
+    removed = [item for item in doomed if remove(item)]
+    left = dict(kept_bytes)
     for item in removed:
         left[item.family] = left.get(item.family, 0) - item.bytes
     return Expired(
@@ -87,8 +112,8 @@ def expired_items(
     items: Sequence[KeptItem], kept_bytes: Mapping[str, int], limits: KeepLimits, *, now: float, family: str | None = None
 ) -> list[KeptItem]:
     """Items to remove: those unused for too long, then the longest unused of each family until `kept_bytes`, the size of all that
-    it keeps, is within the limit. Size alone never removes what was used in the last 24 hours, nor, if a family is given, what
-    belongs to another."""
+    it keeps, including what cannot be removed, is within the limit. `now` is by the clock that `used` is from. Size alone never
+    removes what was used in the last 24 hours, nor, if a family is given, what belongs to another."""
     excess = {each: kept - limits.bytes for each, kept in kept_bytes.items()}
     doomed: list[KeptItem] = []
     for item in sorted(items, key=lambda item: (item.used, item.session, item.id)):
@@ -98,3 +123,21 @@ def expired_items(
             doomed.append(item)
             excess[item.family] = excess.get(item.family, 0) - item.bytes
     return doomed
+
+
+PAGE_SHELVES = 1_000
+
+
+def list_families(name: str) -> list[str]:
+    """The families that list a session of this name: its own name, and what comes before the last slash."""
+    return [family for family in (name, name.rpartition("/")[0]) if family]
+
+
+def list_shelves(store: Store, family: str = "", *, after: str = "") -> Iterator[ShelfLabel]:
+    """Oldest first, fetched in pages."""
+    while True:
+        page = store.shelves(family=family, after=after, most=PAGE_SHELVES)
+        yield from page
+        if len(page) < PAGE_SHELVES:
+            return
+        after = page[-1].session

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from threading import RLock
-
-from msgspec import Struct
 
 from overspill import handles
 from overspill.errors import UnknownHandle
 from overspill.store import keep, rules
-from overspill.store.files.journal import Opening
-from overspill.store.keep import KeptItem
-from overspill.store.listing import list_families
+from overspill.store.keep import KeptItem, Opening, list_families
 from overspill.store.protocols import Expired, KeepLimits, Retention, Shelf, ShelfLabel
 from overspill.store.quota import GIB, HOUR, KeepGuard, OutputQuota, Quota
 from overspill.store.shelf import BaseShelf
@@ -73,15 +69,6 @@ class HeldSession:
         return [KeptItem(self.session, id, output.used, len(output.data), self.family) for id, output in complete]
 
 
-class HeldContent(Struct):
-    """What the keep limits look at."""
-
-    now: float
-    items: list[KeptItem]
-    bytes: dict[str, int]
-    remove: Callable[[KeptItem], bool]
-
-
 class MemoryReader:
     def __init__(self, output: HeldOutput) -> None:
         self._output: HeldOutput | None = output
@@ -126,7 +113,7 @@ class MemoryStore:
 
     def open_shelf(
         self, session: str, *, name: str = "", retention: Retention = "session", limits: KeepLimits | None = None
-    ) -> LiveMemoryShelf:
+    ) -> MemoryShelf:
         rules.check_id(session)
         rules.check_name(name)
         with self._mutex:
@@ -140,11 +127,11 @@ class MemoryStore:
                 self._names[name] = session
             held.used = time.time()
             quota = self._guard.make_quota(self._quota, held.session, held.family, held.retention, limits)
-            held.holder = shelf = LiveMemoryShelf(held, quota, self)
+            held.holder = shelf = MemoryShelf(held, quota, self)
             return shelf
 
     def read_shelf(self, session: str) -> MemoryShelf:
-        return MemoryShelf(self._get_session(session))
+        return MemoryShelf(self._get_session(session), None, self)
 
     def label(self, session: str) -> ShelfLabel:
         return self._get_session(session).label
@@ -179,7 +166,7 @@ class MemoryStore:
             sizes = {found.family: 0 for found in kept}
             for found in kept:
                 sizes[found.family] += found.size
-            return keep.expire(HeldContent(time.time(), items, sizes, self._remove_item), limits, family)
+            return keep.expire(items, sizes, self._remove_item, limits, now=time.time(), family=family)
 
     def free(self) -> int:
         return self._quota.left
@@ -236,9 +223,10 @@ class MemoryStore:
 
 
 class MemoryShelf(BaseShelf):
-    def __init__(self, held: HeldSession, quota: OutputQuota | None = None) -> None:
+    def __init__(self, held: HeldSession, quota: OutputQuota | None, store: MemoryStore) -> None:
         super().__init__(held.session, quota)
         self._held = held
+        self._store = store
 
     def open(self, id: str) -> MemoryReader:
         rules.check_id(id)
@@ -260,12 +248,6 @@ class MemoryShelf(BaseShelf):
         lines = self._held.lines[position:]
         return lines, position + len(lines)
 
-
-class LiveMemoryShelf(MemoryShelf):
-    def __init__(self, held: HeldSession, quota: OutputQuota, store: MemoryStore) -> None:
-        super().__init__(held, quota)
-        self._store = store
-
     def _make_parts(self, id: str) -> HeldOutput:
         if id in self._held.outputs:
             raise rules.already_exists_error(handles.handle(self.session, id))
@@ -279,4 +261,5 @@ class LiveMemoryShelf(MemoryShelf):
         return self._store.remove_outputs(self._held, [id for id in self._held.outputs if id not in stays])
 
     def _leave(self) -> None:
-        self._store.end_session(self._held)
+        if self._quota is not None:
+            self._store.end_session(self._held)

@@ -160,12 +160,7 @@ class KeepGuard:
         """What a session may write. If it is kept, the limits are held for it too, until it leaves."""
         if limits is None or retention != "keep":
             return run
-        self.join(session, limits)
-        return KeepQuota(run, self, limits, family)
-
-    def join(self, session: str, limits: KeepLimits) -> None:
-        """Hold the limits for this session too, until it leaves. If they are due, they are applied soon, in a thread: whoever
-        opens a session need not wait until everything that is kept has been looked at."""
+        # If they are due, they are applied soon: whoever opens a session need not wait until all that is kept was looked at.
         with self._membership:
             if not self._live:
                 self._wake, self._stop = Event(), Event()
@@ -174,6 +169,7 @@ class KeepGuard:
             self._live[session] = limits
             if self.is_due(limits):
                 self._wake.set()
+        return KeepQuota(run, self, limits, family)
 
     def leave(self, session: str) -> None:
         with self._membership:

@@ -54,7 +54,7 @@ class WatchedStore(MemoryStore):
                 store.journals.append(session)
                 return shelf.journal()
 
-        return WatchedShelf(self._get_session(session))
+        return WatchedShelf(self._get_session(session), None, self)
 
 
 async def test_looking_for_one_output_opens_no_other():

@@ -12,11 +12,11 @@ from waiting import wait_until
 from overspill import handles
 from overspill.errors import StoreAway, StoreError
 from overspill.store.away import WaitingShelf, WaitingStore
-from overspill.store.memory import LiveMemoryShelf, MemoryStore
+from overspill.store.memory import MemoryShelf, MemoryStore
 from overspill.store.protocols import Shelf, Writer
 
 
-class ShelfThatIsAway(LiveMemoryShelf):
+class ShelfThatIsAway(MemoryShelf):
     """Of a store that a test can take away, and that refuses one output for good."""
 
     is_away = True
@@ -122,7 +122,7 @@ class StoreThatIsAway(MemoryStore):
     url = "postgresql://localhost/outputs"
     is_away = True
 
-    def open_shelf(self, *args: Any, **kwargs: Any) -> LiveMemoryShelf:
+    def open_shelf(self, *args: Any, **kwargs: Any) -> MemoryShelf:
         if self.is_away:
             raise StoreAway("it does not answer.")
         return super().open_shelf(*args, **kwargs)

@@ -20,9 +20,8 @@ from waiting import until
 from overspill import handles
 from overspill.errors import StoreFull
 from overspill.store.files import index, layout
-from overspill.store.files.journal import Opening
 from overspill.store.files.store import MAX_MEASURED_FIRST, FileStore
-from overspill.store.keep import Measurement
+from overspill.store.keep import Measurement, Opening
 from overspill.store.protocols import KeepLimits
 from tests.looks import count_looks
 

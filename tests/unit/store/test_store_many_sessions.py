@@ -17,8 +17,10 @@ from overspill import handles
 from overspill.errors import StoreError
 from overspill.retrieval.archive import Archive
 from overspill.store.files import layout
+from overspill.store.files.clearing import KeptFiles
 from overspill.store.files.layout import Directory
 from overspill.store.files.store import FileStore
+from overspill.store.keep import KeptItem
 from overspill.store.memory import MemoryStore
 from overspill.store.protocols import Expired, KeepLimits
 from overspill.store.quota import KeepGuard
@@ -150,15 +152,16 @@ def test_processes_that_begin_clear_up_and_end_together_do_not_get_in_each_other
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_session_that_is_used_after_it_was_found_expired_stays(tmp_path: Path):
-    class UsedMeanwhile(FileStore):
-        def _remove_item(self, root, place, item):
-            for directory in (used, live):
-                age(directory, 0)
-            return super()._remove_item(root, place, item)
+def test_a_session_that_is_used_after_it_was_found_expired_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def use_first(self: KeptFiles, item: KeptItem) -> bool:
+        for directory in (used, live):
+            age(directory, 0)
+        return remove(self, item)
 
+    remove = KeptFiles.remove
+    monkeypatch.setattr(KeptFiles, "remove", use_first)
     used = keep(tmp_path, days_ago=9)
-    store = UsedMeanwhile(tmp_path)
+    store = FileStore(tmp_path)
     shelf = store.open_shelf(handles.new(), retention="keep")
     live = shelf.directory.path
     age(live, 9)

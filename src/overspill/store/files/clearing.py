@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import errno
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 
 from overspill import handles
 from overspill.errors import StoreError
 from overspill.store import keep
-from overspill.store.files import clearing, index, layout, lock
+from overspill.store.files import index, layout, lock
 from overspill.store.files.journal import read_opening
 from overspill.store.files.layout import PART, Directory, Place
 from overspill.store.files.survey import FoundSession, ShelfIndex
@@ -40,6 +40,15 @@ def remove_free_session(root: Directory, run: Directory, session: str, *, unused
         if not is_held or (unused_since is not None and last_used(layout.measure_files(directory)) > unused_since):
             return False
         remove_session(root, run, session, directory)
+    return True
+
+
+def remove_place(root: Directory, place: Place, *, unused_since: float | None = None) -> bool:
+    """As `remove_free_session`, with the run if it is dead and nothing else is in it."""
+    with suppress(FileNotFoundError), root.open_directory(place.run) as run:  # or another process was faster
+        if not remove_free_session(root, run, place.session, unused_since=unused_since):
+            return False
+    clear_dead_run(root, place.run)
     return True
 
 
@@ -89,22 +98,23 @@ def _is_kept(run: Directory, session: str) -> bool:
 
 
 class KeptFiles:
-    """`remove` removes an item from its place. What processes were writing when they died goes as it is found."""
+    """What processes were writing when they died goes as it is found."""
 
-    def __init__(self, root: Directory, index: ShelfIndex, remove: Callable[[Place, KeptItem], bool]) -> None:
+    def __init__(self, root: Directory, index: ShelfIndex) -> None:
         self.now = time.time()
         self.items: list[KeptItem] = []
         self.bytes: dict[str, int] = {}
         self.places: dict[str, Place] = {}
-        self.outputs: dict[str, set[str]] = {}
-        """The outputs of each live session, including those that are still being written."""
-        self._remove = remove
+        self._root = root
         for found, directory in index.visit(root):
             if found.opening.retention == "keep":
                 self._add(root, found, directory)
 
     def remove(self, item: KeptItem) -> bool:
-        return self._remove(self.places[item.session], item)
+        place = self.places[item.session]
+        if item.id:
+            return remove_output(self._root, place, item)
+        return remove_place(self._root, place, unused_since=item.used)
 
     def _add(self, root: Directory, found: FoundSession, directory: Directory) -> None:
         place, files = found.place, layout.measure_files(directory)
@@ -112,14 +122,13 @@ class KeptFiles:
         family = keep.family_of(found.opening.name)
         self.places[place.session] = place
         if lock.is_held(directory):
-            self.outputs[place.session] = {name.removesuffix(PART) for name in files}
             self.items += [
                 KeptItem(place.session, name, used, size, family) for name, (size, used) in files.items() if handles.is_uuid(name)
             ]
         else:
             if any(name.endswith(PART) for name in files):
-                size -= clearing.remove_unfinished(root, place)
-            self.items.append(KeptItem(place.session, "", clearing.last_used(files), size, family))
+                size -= remove_unfinished(root, place)
+            self.items.append(KeptItem(place.session, "", last_used(files), size, family))
         self.bytes[family] = self.bytes.get(family, 0) + size
 
 
@@ -132,8 +141,8 @@ def remove_output(root: Directory, place: Place, item: KeptItem) -> bool:
     return True
 
 
-def is_gone(root: Directory, place: Place, id: str) -> bool:
-    """Whether an output was removed. A list of files alone does not tell: one that is renamed meanwhile may be missing in it."""
+def list_gone(root: Directory, place: Place, ids: Collection[str]) -> Collection[str]:
+    """Those of these outputs that were removed. A list of files does not tell: one that is renamed meanwhile may be missing."""
     with suppress(FileNotFoundError), place.open(root) as directory:
-        return not layout.has_output(directory, id)
-    return True
+        return [id for id in ids if not layout.has_output(directory, id)]
+    return ids

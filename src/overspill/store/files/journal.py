@@ -4,51 +4,19 @@ from __future__ import annotations
 
 import os
 import stat
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from threading import Lock
-
-import msgspec
-from msgspec import Struct
 
 from overspill.errors import StoreError, StoreFull
 from overspill.store import rules
 from overspill.store.files import layout
 from overspill.store.files.failures import explain_failures, to_store_error
 from overspill.store.files.layout import Directory
-from overspill.store.protocols import Retention, ShelfLabel
-from overspill.text import lenient_json
+from overspill.store.keep import Opening
 
 _MAX_FIRST_LINE_BYTES = 4096  # several times what the longest name needs
 _BLOCK = 1 << 16
-
-
-class Opening(Struct, frozen=True, tag_field="event", tag="session"):
-    """The first line, which never changes. A shelf without a complete one was never used; a shelf whose first line cannot be
-    parsed is kept."""
-
-    session: str
-    name: str = ""
-    retention: Retention = "session"
-    t: int = 0
-
-    @classmethod
-    def now(cls, session: str, name: str, retention: Retention) -> Opening:
-        return cls(session, name, retention, time.time_ns() // 1_000_000)
-
-    @classmethod
-    def parse(cls, session: str, line: bytes) -> Opening:
-        """Keep what is damaged or belongs to another session, because it may still be needed."""
-        found = lenient_json.parse(line, cls)
-        return found if found is not None and found.session == session else cls(session, retention="keep")
-
-    def label(self, *, live: bool) -> ShelfLabel:
-        return ShelfLabel(self.session, live=live, name=self.name, retention=self.retention)
-
-    @property
-    def line(self) -> bytes:
-        return msgspec.json.encode(self) + b"\n"
 
 
 _MODE, _MODE_IF_LINES_ARE_MISSING = 0o600, 0o700

@@ -60,11 +60,12 @@ def make_held(above: Directory, new_name: Callable[[], str]) -> tuple[Directory,
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(above.path))
 
 
-def take(directory: Directory) -> Lock | None:
-    """Lock an existing directory. Returns None while another process holds it. Raises FileNotFoundError if it was removed."""
+def take(directory: Directory, *, until: float = 0.0) -> Lock | None:
+    """Lock an existing directory. Returns None while another process holds it, and until then. Raises FileNotFoundError if it was
+    removed."""
     while True:
         fd = directory.open_file(LOCK, os.O_RDWR | os.O_CREAT)
-        if not _lock_unless_held(fd):
+        if not _lock_unless_held(fd) and not _try_lock_until(fd, until):
             os.close(fd)
             return None
         if is_there(directory, fd):
@@ -109,38 +110,29 @@ def hold_alone(root: Directory, *, within: float) -> Generator[None]:
     while True:
         with ExitStack() as locks:
             names = layout.list_lock_directories(root)
-            if not names:
-                # Another process may find it, use it and remove it before we have opened it.
-                with suppress(FileNotFoundError):
-                    root.make_directory(layout.new_lock_directory()).close()
-                continue
-            # All processes use the same order, so that no two wait for each other.
-            found = [locks.enter_context(_wait_for(root, name, deadline)) for name in names]
-            if None not in found and layout.list_lock_directories(root) == names:
+            found = _take_all(root, names, deadline, locks)
+            if found and layout.list_lock_directories(root) == names:
                 try:
                     yield
                 finally:
                     for directory in found:
-                        if directory is not None:
-                            layout.remove_lock_directory(root, directory)
+                        layout.remove_lock_directory(root, directory)
                 return
 
 
-@contextmanager
-def _wait_for(root: Directory, name: str, deadline: float) -> Generator[Directory | None]:
-    """None if the process before us removed it while we waited."""
-    with ExitStack() as opened:
-        try:
-            directory = opened.enter_context(root.open_directory(name))
-            fd = directory.open_file(LOCK, os.O_RDWR | os.O_CREAT)
-        except FileNotFoundError:
-            yield None
-            return
-        opened.callback(os.close, fd)
-        if not try_lock_within(fd, deadline - time.monotonic()):  # its holder may be stopped
-            raise too_long_error(root)
-        opened.callback(fcntl.flock, fd, fcntl.LOCK_UN)
-        yield directory if is_there(directory, fd) else None
+def _take_all(root: Directory, names: list[str], deadline: float, locks: ExitStack) -> list[Directory]:
+    """None of them if there is none yet, and one is made, or if the process before us removed one while we waited."""
+    found: list[Directory] = []
+    with suppress(FileNotFoundError):
+        if not names:
+            root.make_directory(layout.new_lock_directory()).close()
+        for name in names:  # all processes use the same order, so that no two wait for each other
+            found.append(locks.enter_context(root.open_directory(name)))
+            if (hold := take(found[-1], until=deadline)) is None:  # its holder may be stopped
+                raise too_long_error(root)
+            locks.callback(hold.release)
+        return found
+    return []
 
 
 def too_long_error(root: Directory) -> StoreError:
@@ -150,8 +142,8 @@ def too_long_error(root: Directory) -> StoreError:
     )
 
 
-def try_lock_within(fd: int, seconds: float) -> bool:
-    deadline, pause = time.monotonic() + seconds, 0.001
+def _try_lock_until(fd: int, deadline: float) -> bool:
+    pause = 0.001
     while not try_lock(fd):
         if time.monotonic() >= deadline:
             return False

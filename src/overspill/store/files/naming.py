@@ -9,11 +9,12 @@ from overspill.errors import StoreError
 from overspill.store import rules
 from overspill.store.files import index, lock
 from overspill.store.files.index import Index, IndexAway, IndexDamaged
-from overspill.store.files.journal import Opening, read_opening
+from overspill.store.files.journal import read_opening
 from overspill.store.files.layout import Directory, Place
 from overspill.store.files.run import StoreRun
 from overspill.store.files.shelf import LiveFileShelf
 from overspill.store.files.survey import ShelfIndex
+from overspill.store.keep import Opening
 from overspill.store.protocols import KeepLimits
 
 _PAUSE_SECONDS = 0.01  # between two looks at a session that another process makes
@@ -65,13 +66,13 @@ class NamedOpening:
     def _open_by_listing(self) -> LiveFileShelf | None:
         """Where something else has the place of the index. None if not any more."""
         if self._is_unique:
-            return self._create_unnoted()
+            return self._run.create_shelf(self._wanted, self._limits)
         self._sessions.survey(self._root)  # before others have to wait for us
         with self._hold_alone(), index.open_index(self._root) as names:
             if names is not None:
                 return None
             found = self._find()
-            return (self._reopen(found) if found else None) or self._create_unnoted()
+            return (self._reopen(found) if found else None) or self._run.create_shelf(self._wanted, self._limits)
 
     def _fill(self, names: Index) -> None:
         """Give every name its session. Alone, because where there is no index, names are assigned by listing."""
@@ -88,12 +89,9 @@ class NamedOpening:
     def _hold_alone(self) -> AbstractContextManager[None]:
         return lock.hold_alone(self._root, within=self._deadline - time.monotonic())
 
-    def _create_unnoted(self) -> LiveFileShelf:
-        return self._run.create_shelf(self._wanted, self._limits)
-
     def _create(self, names: Index, place: Place) -> LiveFileShelf:
         try:
-            shelf = self._create_unnoted()
+            shelf = self._run.create_shelf(self._wanted, self._limits)
         except BaseException:
             with suppress(StoreError):
                 names.remove(self._name, place)

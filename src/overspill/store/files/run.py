@@ -15,9 +15,10 @@ from threading import RLock
 from overspill.errors import StoreError
 from overspill.store import keep, rules
 from overspill.store.files import clearing, index, layout, lock
-from overspill.store.files.journal import Journal, Opening
+from overspill.store.files.journal import Journal
 from overspill.store.files.layout import Directory, Root
 from overspill.store.files.shelf import HeldDirectory, LiveFileShelf
+from overspill.store.keep import Opening
 from overspill.store.protocols import KeepLimits
 from overspill.store.quota import KeepGuard, Quota
 

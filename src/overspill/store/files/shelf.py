@@ -14,10 +14,11 @@ from overspill.errors import StoreError, UnknownHandle
 from overspill.store import rules
 from overspill.store.files import layout
 from overspill.store.files.failures import explain_failures
-from overspill.store.files.journal import Journal, Opening, whole_lines
+from overspill.store.files.journal import Journal, whole_lines
 from overspill.store.files.layout import PART, Directory
 from overspill.store.files.lock import Lock
 from overspill.store.files.output import FileParts, FileReader
+from overspill.store.keep import Opening
 from overspill.store.protocols import Retention
 from overspill.store.quota import OutputQuota
 from overspill.store.shelf import BaseShelf

@@ -7,24 +7,23 @@ import tempfile
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from threading import RLock, Thread
 
 from overspill.errors import StoreError
 from overspill.store import keep, rules
 from overspill.store.files import clearing, index, layout, lock
-from overspill.store.files.clearing import KeptFiles, is_gone, remove_output
+from overspill.store.files.clearing import KeptFiles
 from overspill.store.files.failures import explain_failures
-from overspill.store.files.journal import Opening, read_opening
+from overspill.store.files.journal import read_opening
 from overspill.store.files.layout import Directory, Place, Root
 from overspill.store.files.naming import NamedOpening
 from overspill.store.files.run import StoreRun
 from overspill.store.files.shelf import FileShelf, LiveFileShelf
 from overspill.store.files.survey import ShelfIndex, has_many, unknown_session_error
-from overspill.store.keep import KeptItem, Measurement
+from overspill.store.keep import Measurement, Opening
 from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
-from overspill.store.quota import GIB, HOUR, KeepGuard
+from overspill.store.quota import GIB, HOUR, KeepGuard, Quota
 
 MAX_MEASURED_FIRST = 200
 """Runs and sessions in a store that a session waits for when it opens. Larger stores are measured in the background."""
@@ -95,8 +94,10 @@ class FileStore:
 
     def remove_shelf(self, session: str) -> None:
         with self._open_root("remove", session) as root:
-            if not self._remove_place(root, self._find(root, session)):
+            if not clearing.remove_place(root, self._find(root, session)):
                 raise rules.still_live_error(session)
+        if self._run:
+            self._run.quota.release(session)
 
     def empty_shelf(self, session: str) -> int:
         with self._open_root("empty", session) as root, self._open_session(root, session) as directory:
@@ -177,8 +178,7 @@ class FileStore:
         if has_many(root, MAX_MEASURED_FIRST):
             self._begin_in_large_store(root, guard, limits)
         else:
-            guard.apply(limits) if limits else self._remove_unfinished(root)
-            self._clear_dead_runs(root)
+            guard.apply(limits) if limits else self._clear(root)
         self._run = StoreRun(self.place, run_bytes=self._run_bytes, mutex=self._mutex, guard=guard)
         return self._run
 
@@ -212,44 +212,26 @@ class FileStore:
 
     def _clear_soon(self) -> None:
         with suppress(OSError, StoreError), self.place.open() as root:  # the next process tries again
-            self._remove_unfinished(root)
-            self._clear_dead_runs(root)
+            self._clear(root)
+
+    def _clear(self, root: Directory) -> None:
+        """Remove what processes were writing when they died, as the keep limits do, and what they did not mean to keep."""
+        for found, directory in self._index.visit(root):
+            if any(name.endswith(layout.PART) for name in directory.names()):
+                clearing.remove_unfinished(root, found.place)
+        self._clear_dead_runs(root)
 
     def _clear_dead_runs(self, root: Directory) -> None:
         for name in self._index.list_clearable_runs(root):
             clearing.clear_dead_run(root, name)
 
-    def _remove_unfinished(self, root: Directory) -> None:
-        """As the keep limits do, of what processes were writing when they died."""
-        for found, directory in self._index.visit(root):
-            if any(name.endswith(layout.PART) for name in directory.names()):
-                clearing.remove_unfinished(root, found.place)
-
     def _expire(self, root: Directory, limits: KeepLimits, family: str | None) -> Expired:
-        run = self._run
-        held = {session: run.quota.outputs(session) for session in run.quota.sessions()} if run else {}
-        content = KeptFiles(root, self._index, partial(self._remove_item, root))
-        expired = keep.expire(content, limits, family)
-        gone = set(expired.outputs)
-        for session, outputs in content.outputs.items():
-            # Including what another process has removed, which would otherwise be freed only in that process's quota.
-            for id in held.get(session, set()) - (outputs - gone):
-                if run and is_gone(root, content.places[session], id):
-                    run.quota.release(session, id)
+        content = KeptFiles(root, self._index)
+        expired = keep.expire(content.items, content.bytes, content.remove, limits, now=content.now, family=family)
+        quota = self._run.quota if self._run else Quota(0)
+        # Including what another process has removed, which would otherwise be freed only in that process's quota.
+        for session in quota.sessions():
+            if place := content.places.get(session):
+                for id in clearing.list_gone(root, place, quota.outputs(session)):
+                    quota.release(session, id)
         return expired
-
-    def _remove_item(self, root: Directory, place: Place, item: KeptItem) -> bool:
-        """False if it has been used since it was measured."""
-        return remove_output(root, place, item) if item.id else self._remove_place(root, place, unused_since=item.used)
-
-    def _remove_place(self, root: Directory, place: Place, *, unused_since: float | None = None) -> bool:
-        try:
-            with root.open_directory(place.run) as run:
-                if not clearing.remove_free_session(root, run, place.session, unused_since=unused_since):
-                    return False
-        except FileNotFoundError:  # another process was faster
-            pass
-        if self._run:
-            self._run.quota.release(place.session)
-        clearing.clear_dead_run(root, place.run)
-        return True

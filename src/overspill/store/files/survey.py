@@ -14,9 +14,9 @@ from msgspec import Struct
 from overspill.errors import StoreError, UnknownHandle
 from overspill.store.files import layout, lock
 from overspill.store.files.failures import to_store_error
-from overspill.store.files.journal import Opening, read_opening
+from overspill.store.files.journal import read_opening
 from overspill.store.files.layout import Directory, Place
-from overspill.store.listing import list_families
+from overspill.store.keep import Opening, list_families
 from overspill.store.protocols import ShelfLabel
 
 _SECOND_NS = 1_000_000_000

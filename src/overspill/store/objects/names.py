@@ -13,8 +13,7 @@ from msgspec import Struct
 
 from overspill.errors import StoreError
 from overspill.store import keep, rules
-from overspill.store.files.journal import Opening
-from overspill.store.listing import list_families
+from overspill.store.keep import Opening, list_families
 from overspill.store.objects.bucket import Bucket
 from overspill.store.objects.run import Run
 from overspill.text import lenient_json

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from itertools import chain, groupby
 
 from overspill.store.keep import KeptItem
-from overspill.store.objects import removal
 from overspill.store.objects.bucket import Bucket, Item
 from overspill.store.objects.names import Names, family_keys, map_families, read_opening
 from overspill.store.objects.output import REMOVED, USED, Parts, folder, read_parts, recorded_key
@@ -122,7 +121,7 @@ class KeptObjects:
         openings = list(bucket.list("openings/"))
         kept = {_session_of(item) for item in openings} - {_session_of(item) for item in bucket.list("temporary/")}
         self._families = map_families(bucket)
-        self._live = removal.list_live_sessions(bucket, run)
+        self._live = list_live_sessions(bucket, run)
         self._unfinished: list[tuple[str, str]] = []
         self.items: list[KeptItem] = []
         sizes: defaultdict[str, int] = defaultdict(int)
@@ -145,7 +144,7 @@ class KeptObjects:
     def remove_unfinished(self) -> None:
         """Outputs that nobody writes any more."""
         for session, id in self._unfinished:
-            removal.delete_unfinished(self._bucket, self._run, session, id)
+            delete_unfinished(self._bucket, self._run, session, id)
 
     def remove(self, item: KeptItem) -> bool:
         bucket, opening = self._bucket, read_opening(self._bucket, item.session)
@@ -155,8 +154,8 @@ class KeptObjects:
             used = bucket.find(folder(item.session, item.id) + USED)
             if used is not None and used.modified > item.used:
                 return False
-            return removal.mark_removed(bucket, item.session, item.id)
-        return removal.remove_closed(bucket, self._names, self._run, item.session, opening.name)
+            return mark_removed(bucket, item.session, item.id)
+        return remove_closed(bucket, self._names, self._run, item.session, opening.name)
 
     def _family_of(self, session: str) -> str:
         return self._families.get(session, "")

@@ -11,8 +11,7 @@ import msgspec
 from overspill import handles
 from overspill.errors import StoreError, UnknownHandle
 from overspill.store import keep, rules
-from overspill.store.files.journal import Opening
-from overspill.store.keep import Measurement
+from overspill.store.keep import Measurement, Opening
 from overspill.store.objects import removal
 from overspill.store.objects.bucket import Bucket
 from overspill.store.objects.names import NameEntry, Names, family_id, family_keys, list_family, read_opening
@@ -118,7 +117,7 @@ class ObjectStore:
         run = self._open.run
         content = KeptObjects(self._bucket, self._names, run)
         content.remove_unfinished()
-        expired = keep.expire(content, limits, family)
+        expired = keep.expire(content.items, content.bytes, content.remove, limits, now=content.now, family=family)
         if family is None:
             self._bucket.put(_MEASURED, msgspec.json.encode(Measurement(limits, expired.families, run.now())))
         removal.empty_trash(self._bucket, run.now())

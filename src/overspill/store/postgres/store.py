@@ -8,10 +8,9 @@ from typing import Any
 
 from overspill.errors import BadRequest, UnknownHandle
 from overspill.store import keep, rules
-from overspill.store.files.journal import Opening
+from overspill.store.keep import DAY, KeptItem, Opening
 from overspill.store.postgres import sql
 from overspill.store.postgres.database import ANSWER_SECONDS, Database, Fetch
-from overspill.store.postgres.expiry import KeptRows
 from overspill.store.postgres.run import Run
 from overspill.store.postgres.shelf import PostgresShelf
 from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
@@ -19,6 +18,39 @@ from overspill.store.quota import GIB, HOUR, KeepGuard
 from overspill.store.shared.lease import LEASE_SECONDS, REMOVE_AFTER_SECONDS
 from overspill.store.shared.open_sessions import OpenSessions
 from overspill.text import encoding
+
+_MOST_AT_ONCE = 10_000
+"""Sessions and outputs that one call removes of each. The next one continues."""
+
+
+class KeptRows:
+    """Only what is older than one of the limits can be removed, so that the rest is not looked at."""
+
+    def __init__(self, database: Database, key: Mapping[str, object], limits: KeepLimits) -> None:
+        self._database = database
+        self._doing = f"apply the keep limits in {database.url}"
+        database.rows(self._doing, sql.REMOVE_UNFINISHED, key)
+        measured = database.rows(self._doing, sql.KEPT_BYTES, key)
+        self.now: float = measured[0][0] if measured else 0.0
+        self.bytes: dict[str, int] = {family: size for _, family, size in measured}
+        is_too_much = max(self.bytes.values(), default=0) > limits.bytes
+        self._values = {**key, "unused": min(limits.days, 1 if is_too_much else limits.days) * DAY, "most": _MOST_AT_ONCE}
+        sessions, outputs = (
+            database.rows(self._doing, statement, self._values) if measured else []
+            for statement in (sql.OLD_SESSIONS, sql.OLD_OUTPUTS)
+        )
+        self.items = [KeptItem(str(session), "", *rest) for session, *rest in sessions]
+        self.items += [KeptItem(str(session), str(id), *rest) for session, id, *rest in outputs]
+        self.emptied: set[str] = set()
+        """Live sessions that have lost outputs."""
+
+    def remove(self, item: KeptItem) -> bool:
+        statement = sql.EXPIRE_OUTPUT if item.id else sql.EXPIRE_SESSION
+        is_removed = bool(self._database.rows(self._doing, statement, {**self._values, "session": item.session, "id": item.id}))
+        if is_removed and item.id:
+            self.emptied.add(item.session)
+        return is_removed
+
 
 _SECONDS_BETWEEN_MEASUREMENTS = 60.0  # of all that is kept, which takes longer the more there is
 
@@ -112,7 +144,7 @@ class PostgresStore:
 
     def expire(self, limits: KeepLimits, *, family: str | None = None) -> Expired:
         content = KeptRows(self._database, self._key(), limits)
-        expired = keep.expire(content, limits, family)
+        expired = keep.expire(content.items, content.bytes, content.remove, limits, now=content.now, family=family)
         self._emptied |= content.emptied
         self._open.release_gone(self._find_stored)
         return expired

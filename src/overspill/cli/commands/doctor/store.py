@@ -12,7 +12,7 @@ from overspill.retrieval.archive import Archive
 from overspill.settings import Settings
 from overspill.store.files.store import FileStore
 from overspill.store.files.survey import ShelfIndex
-from overspill.store.listing import list_shelves
+from overspill.store.keep import list_shelves
 from overspill.store.open import open_store
 from overspill.store.protocols import Store
 from overspill.text import humanize
