@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from overspill.lexical.kinds.code import CODE, DESCRIPTION
 from overspill.lexical.kinds.columns import ACCESS_LOG, COLUMNS, LISTING
 from overspill.lexical.kinds.delimited import CSV
@@ -44,7 +46,9 @@ KINDS: tuple[Kind, ...] = (
 )
 """In the order in which they are tried: kinds that a beginning shows, then those that lines show, the surest first."""
 LINES = LOG
-"""What is recognised as nothing else, defines nothing and has few plain words is read line by line."""
+"""What is recognised as nothing else, defines nothing and has few sentences is read line by line."""
+_CLAUSE_END = re.compile(r"[a-z)\"'][.,;:]\s*+$")
+_MIN_CLAUSES_SHARE = 0.2
 
 
 def recognise(data: Text, start: int = 0, end: int | None = None, *, most_lines: int = MAX_LINES) -> Kind:
@@ -57,4 +61,4 @@ def _guess(sample: Sample) -> Kind:
     """Of code that has more comments and tables than statements, and of documents with short lines."""
     if defines(sample):
         return CODE
-    return PROSE if sample.is_wordy else LINES
+    return PROSE if sample.is_wordy and sample.share(_CLAUSE_END.search) > _MIN_CLAUSES_SHARE else LINES
