@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from heapq import nsmallest
 from itertools import islice
 from typing import Protocol
@@ -32,6 +33,9 @@ _MAX_VERDICT_PLACES, _MAX_WORD_PLACES = 8, 16
 _MAX_SCANNED_WORDS = 5_000
 """Failure words that are compared to find the rarest of them in a large output."""
 _NAME_GOES_ON = (b".", b"-", b"_", b"/")
+"""After a word that is part of a longer name, as in error.log."""
+_RED = b"\x1b"
+"""Stands for red text, the program's own mark for what matters."""
 
 _NONE = (
     rb"\b(?:no|without|any|ignor\w+) (?:\w+ )?(?:errors?|failures?|failed|failing|exceptions?|problems?)\b"
@@ -184,11 +188,9 @@ def list_backwards(last: int) -> list[int]:
 
 
 def _score_causes(index: Read, own: dict[int, float], gave_up: list[int]) -> dict[int, float]:
+    """What says so counts more, the nearer it is before a sign of giving up."""
     near = _score_nearness(index, gave_up)
-    scores = {
-        record: own.get(record, 0.0) * (WEIGHTS.away_from_end + near.get(record, 0.0)) + near.get(record, 0.0)
-        for record in {*own, *near}
-    }
+    scores = {record: (1 + own.get(record, 0.0)) * near.get(record, WEIGHTS.away_from_end) for record in {*own, *near}}
     scores = _spread_to_neighbours(scores, len(index.outline))
     top = max(scores.values(), default=1.0)
     return {record: score / top for record, score in scores.items()}
@@ -201,33 +203,25 @@ def _score_wording(index: Read) -> tuple[dict[int, float], set[int]]:
     """
     outline, text = index.outline, index.text
     found: dict[int, dict[bytes, float]] = {}
-    weights: dict[bytes, float] = {}
     for start, end in islice(_search(index, _words), _MAX_FAILURE_WORDS):
         word = bytes(text[start:end]).lower()
-        if word not in weights:
-            weights[word] = _weigh_word(word)
-        if weights[word] and (record := outline.record_at(start)) >= 0:
-            part_of_name = text[end : end + 1] in _NAME_GOES_ON
-            found.setdefault(record, {})[word] = weights[word] * (WEIGHTS.word_in_name if part_of_name else 1.0)
-    spread = Counter(word for words in found.values() for word in words)
-    own = {
-        record: min(WEIGHTS.most_words, sum(weight / (1 + math.log10(1 + spread[word] / 10)) for word, weight in words.items()))
-        for record, words in found.items()
-    }
-    strongest = {record: max(words.values()) for record, words in found.items()}
-    sure = _list_at_least(strongest, WEIGHTS.strong_word)
+        is_part = text[end : end + 1] in _NAME_GOES_ON and text[end + 1 : end + 2].isalnum()
+        if (weight := _weigh_word(word)) and not is_part and (record := outline.record_at(start)) >= 0:
+            found.setdefault(record, {})[word] = weight
     red = (position for span in index.spans for position in find_red(index.source, *span))
     for position in islice(red, _MAX_FAILURE_WORDS):
         if (record := outline.record_at(position)) >= 0:
-            own[record] = max(own.get(record, 0.0) + WEIGHTS.red / 2, WEIGHTS.red)
-            sure.add(record)
-    return own, sure or _list_at_least(strongest, WEIGHTS.weak_word)
+            found.setdefault(record, {})[_RED] = WEIGHTS.strong_word
+    spread = Counter(word for words in found.values() for word in words)
+    own = {
+        record: sum(weight / (1 + math.log10(1 + spread[word] / 10)) for word, weight in words.items())
+        for record, words in found.items()
+    }
+    sure = {record for record, words in found.items() if max(words.values()) >= WEIGHTS.strong_word}
+    return own, sure or set(found)
 
 
-def _list_at_least(strongest: dict[int, float], least: float) -> set[int]:
-    return {record for record, weight in strongest.items() if weight >= least}
-
-
+@lru_cache
 def _weigh_word(word: bytes) -> float:
     if _is_none.fullmatch(word):
         return 0.0
@@ -235,18 +229,15 @@ def _weigh_word(word: bytes) -> float:
 
 
 def _score_nearness(index: Read, signs: list[int]) -> dict[int, float]:
-    """How close each record precedes a sign of giving up. The first sign counts most; the end of the text is one too."""
-    outline = index.outline
-    weights = {position: 1.0 if number == 0 else WEIGHTS.later_sign for number, position in enumerate(signs[:50])}
-    weights.setdefault(index.total_bytes, WEIGHTS.end_of_text if signs else 1.0)
+    """How close each record precedes the first sign of giving up, or the end of the text."""
+    outline, position = index.outline, signs[0] if signs else index.total_bytes
+    record = outline.record_at(position - 1)
+    if record < 0:
+        record = len(outline) - 1
     near: dict[int, float] = {}
-    for position, weight in weights.items():
-        record = outline.record_at(position - 1)
-        if record < 0:
-            record = len(outline) - 1
-        while record >= 0 and (distance := position - outline.ends[record]) < _CAUSE_REACH_BYTES:
-            near[record] = max(near.get(record, 0.0), weight * math.exp(-max(0, distance) / WEIGHTS.cause_fade_bytes))
-            record -= 1
+    while record >= 0 and (distance := position - outline.ends[record]) < _CAUSE_REACH_BYTES:
+        near[record] = math.exp(-max(0, distance) / WEIGHTS.cause_fade_bytes)
+        record -= 1
     return near
 
 

@@ -37,7 +37,7 @@ class Plan(Struct, frozen=True):
 
 
 def plan(index: Index, query: Query, ranking: Ranking, signals: Sequence[Signal]) -> Plan:
-    if query.listing and index.traits.has_topics and index.traits.is_running_text:
+    if query.listing and index.traits.has_replies:
         query = replace(query, listing=False)  # what is said in a thread is no list, and replies need not match
     ranking = replace(ranking, scores=flow(index, query, ranking))
     boosts: list[Boost] = []

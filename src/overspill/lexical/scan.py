@@ -251,7 +251,7 @@ class TermSamples:
 
         Also returns whether even the rarest occurs everywhere.
         """
-        if len(self._text) <= 8 * _SAMPLES * _SAMPLE_BYTES or not terms:
+        if len(self._text) <= 2 * _SAMPLES * _SAMPLE_BYTES or not terms:
             return terms, False
         known = self._counts if len(self._counts) <= _MAX_REMEMBERED_TERMS else {}
         known = self._counts = known | self._count(tuple(term for term in terms if term not in known))

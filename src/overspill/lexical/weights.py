@@ -107,20 +107,10 @@ class Weights(Struct, frozen=True):
     """fatal, panic, error: programs say this when they fail."""
     weak_word: float = 1.0
     """missing, invalid, denied: often a cause, but also said in passing."""
-    red: float = 1.5
-    """Red text: the program's own mark for what matters."""
-    word_in_name: float = 0.4
-    """Such a word in a longer name, as in error.log."""
-    most_words: float = 3.0
-    """All such words of a record together, so that a list of them is not the cause."""
     away_from_end: float = 0.4
     """Such words far from any sign of giving up, compared with those right before one."""
     cause_fade_bytes: float = 1_500.0
     """The distance before a sign of giving up at which a record counts a third."""
-    later_sign: float = 0.5
-    """Signs of giving up after the first: mostly consequences."""
-    end_of_text: float = 0.6
-    """The end of the output, if there is another sign of giving up."""
     beside_cause: float = 0.6
     """A record beside one that looks like the cause: messages take several lines."""
 

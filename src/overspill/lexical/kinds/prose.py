@@ -58,6 +58,6 @@ PROSE = Kind(
     "prose",
     _is_prose,
     _cut,
-    Traits(is_running_text=True, has_context=True, memory_per_byte=2, layout="paragraphs"),
+    Traits(is_running_text=True, has_context=True, has_topics=True, memory_per_byte=2, layout="paragraphs"),
     find_start=find_first(re.compile(rb"\n\s*\n"), re.compile(rb"\n")),
 )

@@ -48,8 +48,8 @@ _DEFINITION = re.compile(
 )
 """A line that only source code has: it defines or imports something, and is no sentence."""
 _MIN_SURE_SHARE, _MIN_SURE_SHARE_AMONG_WORDS = 0.45, 0.65
-_MANY_DEFINITIONS, _MIN_SURE_SHARE_WITH_MANY, _MIN_LIKELY_SHARE_WITH_MANY = 0.05, 0.3, 0.4
-_FEW_DEFINITIONS, _MIN_LIKELY_SHARE_WITH_FEW = 0.015, 0.55
+_MANY_DEFINITIONS, _MIN_LIKELY_SHARE_WITH_MANY = 0.05, 0.4
+_FEW_DEFINITIONS = 0.015
 
 
 def is_source(sample: Sample) -> bool:
@@ -67,9 +67,7 @@ def is_source(sample: Sample) -> bool:
     total = max(1, len(lines))
     if sum(sure) > (_MIN_SURE_SHARE_AMONG_WORDS if sample.is_wordy else _MIN_SURE_SHARE) * total:
         return True
-    if defining > _MANY_DEFINITIONS * total:
-        return sum(sure) > _MIN_SURE_SHARE_WITH_MANY * total or likely > _MIN_LIKELY_SHARE_WITH_MANY * total
-    return defining > _FEW_DEFINITIONS * total and likely > _MIN_LIKELY_SHARE_WITH_FEW * total
+    return defining > _MANY_DEFINITIONS * total and likely > _MIN_LIKELY_SHARE_WITH_MANY * total
 
 
 def _are_source_files(lines: list[str]) -> bool:
@@ -85,3 +83,8 @@ def _names_source(banner: str) -> bool:
 
 def has_definitions(sample: Sample) -> bool:
     return sample.share(_DEFINITION.match, sample.unfenced) > _MANY_DEFINITIONS
+
+
+def defines(sample: Sample) -> bool:
+    """Whether source code has some of its lines, whatever the others are."""
+    return sample.share(_DEFINITION.match, sample.unfenced) > _FEW_DEFINITIONS
