@@ -85,7 +85,8 @@ class _Connector:
         found = index.remember(read_references)
         self._index, self._ranking, self._relations = index, ranking, found.relations
         self._question, self._other = Question(query, ranking), split_words(query.other)
-        self._alike = {other for word in self._question.words for other in read_related().get(stem(word), ())}
+        self._stems = set(map(stem, self._question.words))
+        self._alike = {other for word in self._stems for other in read_related().get(word, ())}
         self._numbers = {relation.table.first: number for number, relation in enumerate(found.relations)}
         self._named = {number for number, each in enumerate(found.relations) if self._names(" ".join(each.name))}
         self._sure = {(step.source, step.target) for step in found.steps if step.confidence >= SURE}
@@ -105,11 +106,12 @@ class _Connector:
         relation = self._relations[there.source]
         if step.confidence >= SURE:
             return True
-        if self._is_named(step):
+        if there.source == there.target or (there.source, there.target) in self._sure:
             is_number = all(map(str.isdigit, relation.values[there.column]))
-            is_alone = (there.source, there.target) not in self._sure and there.source != there.target
-            return is_alone or not is_number or there.column in relation.keyed or there.column in relation.gaps
-        return step.confidence >= POSSIBLE and there.target in self._named and there.source != there.target
+            is_key = not is_number or there.column in relation.keyed or there.column in relation.gaps
+            return is_key and self._is_named(there)
+        is_asked = self._stems.issuperset(relation.words[there.column])
+        return is_asked or (step.confidence >= POSSIBLE and there.target in self._named)
 
     def _is_named(self, step: Step) -> bool:
         """Whether the question has the name of the column that refers, or words that mean nearly the same."""
@@ -238,10 +240,13 @@ class _Connector:
             yield from (row for row in order if row not in known)
             passed += self._refer(rows, 1)
         yield from sorted(centers, key=lambda row: row not in used)[:_MAX_SHOWN]
+        if are_meeting:
+            yield from () if ways else self._refer(centers, 1)
+            return
         yield from passed
-        yield from self._refer(centers, 1 if ways or are_meeting else _FAR)
-        if not ways and not are_meeting:
-            yield from self._list_referring(groups)
+        yield from self._refer(centers, 1 if ways else _FAR)
+        own = [step for step in self._steps if step.source == step.target and not step.is_reference]
+        yield from self._list_referring(groups, own if ways else self._steps)
 
     def _refer(self, rows: Iterable[int], depth: int) -> Iterator[int]:
         """What rows refer to, and so on. Lists are followed from these rows alone: they lead to many."""
@@ -255,11 +260,11 @@ class _Connector:
             yield from found
             groups = self._group(found)
 
-    def _list_referring(self, groups: dict[int, list[int]]) -> Iterator[int]:
+    def _list_referring(self, groups: dict[int, list[int]], steps: list[Step]) -> Iterator[int]:
         """Some of the rows of each table that refer to these, and what else they refer to: the question may call them by other
         names."""
         found: list[int] = []
-        for step in self._steps:
+        for step in steps:
             if step.source in groups and not step.is_reference:
                 rows = [record for _, record in follow(self._index, self._relations, step, groups[step.source])]
                 found += nlargest(_MAX_BESIDE, rows, key=lambda record: self._ranking.scores.get(record, 0.0))
