@@ -171,7 +171,10 @@ class _Connector:
         direction = {record: self._measure_direction(record) for record in rows}
         kept = [record for record in rows if direction[record][0] >= 0] or rows
         near = {record: self._question.measure(self._near.get(record, frozenset())) for record in kept}
-        return sorted(kept, key=lambda record: (-direction[record][0], -near[record], -direction[record][1], record))
+        scores = self._ranking.scores
+        return sorted(
+            kept, key=lambda row: (-direction[row][0], -near[row], -direction[row][1], -scores.get(row, 0.0), row)
+        )
 
     def _measure_direction(self, record: int) -> tuple[int, int]:
         """How many references of a row have the end that the question says, less those that have the other; and how many pairs of
@@ -229,6 +232,7 @@ class _Connector:
         ways = [(start, way) for start in groups for way in list_ways(start, said)]
         ways.sort(key=lambda pair: (-pair[1].worth, len(pair[1].steps)))
         passed: list[int] = []
+        rest: list[int] = []
         used: set[int] = set()
         for start, way in ways:
             rows: dict[int, int] = {row: row for row in groups[start]}
@@ -237,8 +241,11 @@ class _Connector:
                 passed += rows
             used.update(rows.values())
             order = rows if are_meeting else sorted(rows, key=lambda row: -self._ranking.scores.get(row, 0.0))
-            yield from (row for row in order if row not in known)
+            asked = [row for row in order if row not in known]
+            yield from asked[:_MAX_SHOWN]
+            rest += asked[_MAX_SHOWN:]
             passed += self._refer(rows, 1)
+        yield from rest
         yield from sorted(centers, key=lambda row: row not in used)[:_MAX_SHOWN]
         if are_meeting:
             yield from () if ways else self._refer(centers, 1)
@@ -330,12 +337,13 @@ class _Connector:
         relation, last = self._relations[steps[-1].target], steps[-1]
         stems = set(map(stem, foreign))
         is_named = find_column([" ".join(relation.name)], foreign) is not None
+        is_whole = bool(relation.name) and stems.issuperset(relation.name)
         alike = {other for each in stems for other in read_related().get(each, ())}
         is_meant = bool(relation.name) and alike.issuperset(relation.name)
         columns = sum(not _ANY.issuperset(parts) and stems.issuperset(parts) for parts in map(set, relation.cores) if parts)
         is_referred = last.is_reference and find_column([self._relations[last.source].columns[last.column]], words) is not None
         columns = columns or find_column(relation.columns, foreign) is not None
-        return max(_NAMED * (is_named or is_meant) + min(columns, _MEANT), _NAMED * is_referred)
+        return max(_NAMED * (is_named or is_meant) + is_whole + min(columns, _MEANT), _NAMED * is_referred)
 
     def _group(self, rows: Iterable[int]) -> dict[int, list[int]]:
         groups: dict[int, list[int]] = {}
