@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from heapq import nlargest
 from itertools import combinations, islice
@@ -226,7 +226,7 @@ class _Connector:
         """
         reached = [self._reached[row] for row in centers if row in self._reached]
         said = frozenset[int]().union(*(reach.words for reach in reached))
-        known = {target for reach in reached for _, target in reach.by if self._is_only(target)}
+        known = {*centers, *(target for reach in reached for _, target in reach.by if self._is_only(target))}
         groups = self._group(centers)
         list_ways = self._list_ways_on if are_meeting else self._list_ways
         ways = [(start, way) for start in groups for way in list_ways(start, said)]
@@ -248,19 +248,20 @@ class _Connector:
         yield from rest
         yield from sorted(centers, key=lambda row: row not in used)[:_MAX_SHOWN]
         if are_meeting:
-            yield from () if ways else self._refer(centers, 1)
+            others = [step for step in self._crosslinks if step.source != step.target]
+            yield from () if ways else (row for row in self._refer(centers, 1, others) if row not in known)
             return
         yield from passed
         yield from self._refer(centers, 1 if ways else _FAR)
         own = [step for step in self._steps if step.source == step.target and not step.is_reference]
         yield from self._list_referring(groups, own if ways else self._steps)
 
-    def _refer(self, rows: Iterable[int], depth: int) -> Iterator[int]:
+    def _refer(self, rows: Iterable[int], depth: int, steps: Sequence[Step] = ()) -> Iterator[int]:
         """What rows refer to, and so on. Lists are followed from these rows alone: they lead to many."""
         groups = self._group(rows)
         for number in range(depth):
             found: list[int] = []
-            for step in self._steps:
+            for step in steps or self._steps:
                 relation = self._relations[step.source]
                 if step.is_reference and step.source in groups and (number == 0 or step.column not in relation.lists):
                     found += (record for _, record in follow(self._index, self._relations, step, groups[step.source]))
