@@ -246,8 +246,8 @@ class _Connector:
             rest += asked[_MAX_SHOWN:]
             passed += self._refer(rows, 1)
         yield from rest
-        yield from sorted(centers, key=lambda row: row not in used)[:_MAX_SHOWN]
         if are_meeting:
+            yield from sorted(centers, key=lambda row: row not in used)[:_MAX_SHOWN]
             others = [step for step in self._crosslinks if step.source != step.target]
             yield from () if ways else (row for row in self._refer(centers, 1, others) if row not in known)
             return
