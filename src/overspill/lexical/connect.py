@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from heapq import nlargest
 from itertools import combinations, islice
@@ -85,7 +85,8 @@ class _Connector:
         found = index.remember(read_references)
         self._index, self._ranking, self._relations = index, ranking, found.relations
         self._question, self._other = Question(query, ranking), split_words(query.other)
-        self._alike = {other for word in self._question.words for other in read_related().get(stem(word), ())}
+        self._stems = set(map(stem, self._question.words))
+        self._alike = {other for word in self._stems for other in read_related().get(word, ())}
         self._numbers = {relation.table.first: number for number, relation in enumerate(found.relations)}
         self._named = {number for number, each in enumerate(found.relations) if self._names(" ".join(each.name))}
         self._sure = {(step.source, step.target) for step in found.steps if step.confidence >= SURE}
@@ -105,11 +106,12 @@ class _Connector:
         relation = self._relations[there.source]
         if step.confidence >= SURE:
             return True
-        if self._is_named(step):
+        if there.source == there.target or (there.source, there.target) in self._sure:
             is_number = all(map(str.isdigit, relation.values[there.column]))
-            is_alone = (there.source, there.target) not in self._sure and there.source != there.target
-            return is_alone or not is_number or there.column in relation.keyed or there.column in relation.gaps
-        return step.confidence >= POSSIBLE and there.target in self._named and there.source != there.target
+            is_key = not is_number or there.column in relation.keyed or there.column in relation.gaps
+            return is_key and self._is_named(there)
+        is_asked = self._stems.issuperset(relation.words[there.column])
+        return is_asked or (step.confidence >= POSSIBLE and there.target in self._named)
 
     def _is_named(self, step: Step) -> bool:
         """Whether the question has the name of the column that refers, or words that mean nearly the same."""
@@ -169,7 +171,10 @@ class _Connector:
         direction = {record: self._measure_direction(record) for record in rows}
         kept = [record for record in rows if direction[record][0] >= 0] or rows
         near = {record: self._question.measure(self._near.get(record, frozenset())) for record in kept}
-        return sorted(kept, key=lambda record: (-direction[record][0], -near[record], -direction[record][1], record))
+        scores = self._ranking.scores
+        return sorted(
+            kept, key=lambda row: (-direction[row][0], -near[row], -direction[row][1], -scores.get(row, 0.0), row)
+        )
 
     def _measure_direction(self, record: int) -> tuple[int, int]:
         """How many references of a row have the end that the question says, less those that have the other; and how many pairs of
@@ -221,12 +226,13 @@ class _Connector:
         """
         reached = [self._reached[row] for row in centers if row in self._reached]
         said = frozenset[int]().union(*(reach.words for reach in reached))
-        known = {target for reach in reached for _, target in reach.by if self._is_only(target)}
+        known = {*centers, *(target for reach in reached for _, target in reach.by if self._is_only(target))}
         groups = self._group(centers)
         list_ways = self._list_ways_on if are_meeting else self._list_ways
         ways = [(start, way) for start in groups for way in list_ways(start, said)]
         ways.sort(key=lambda pair: (-pair[1].worth, len(pair[1].steps)))
         passed: list[int] = []
+        rest: list[int] = []
         used: set[int] = set()
         for start, way in ways:
             rows: dict[int, int] = {row: row for row in groups[start]}
@@ -235,31 +241,38 @@ class _Connector:
                 passed += rows
             used.update(rows.values())
             order = rows if are_meeting else sorted(rows, key=lambda row: -self._ranking.scores.get(row, 0.0))
-            yield from (row for row in order if row not in known)
+            asked = [row for row in order if row not in known]
+            yield from asked[:_MAX_SHOWN]
+            rest += asked[_MAX_SHOWN:]
             passed += self._refer(rows, 1)
-        yield from sorted(centers, key=lambda row: row not in used)[:_MAX_SHOWN]
+        yield from rest
+        if are_meeting:
+            yield from sorted(centers, key=lambda row: row not in used)[:_MAX_SHOWN]
+            others = [step for step in self._crosslinks if step.source != step.target]
+            yield from () if ways else (row for row in self._refer(centers, 1, others) if row not in known)
+            return
         yield from passed
-        yield from self._refer(centers, 1 if ways or are_meeting else _FAR)
-        if not ways and not are_meeting:
-            yield from self._list_referring(groups)
+        yield from self._refer(centers, 1 if ways else _FAR)
+        own = [step for step in self._steps if step.source == step.target and not step.is_reference]
+        yield from self._list_referring(groups, own if ways else self._steps)
 
-    def _refer(self, rows: Iterable[int], depth: int) -> Iterator[int]:
+    def _refer(self, rows: Iterable[int], depth: int, steps: Sequence[Step] = ()) -> Iterator[int]:
         """What rows refer to, and so on. Lists are followed from these rows alone: they lead to many."""
         groups = self._group(rows)
         for number in range(depth):
             found: list[int] = []
-            for step in self._steps:
+            for step in steps or self._steps:
                 relation = self._relations[step.source]
                 if step.is_reference and step.source in groups and (number == 0 or step.column not in relation.lists):
                     found += (record for _, record in follow(self._index, self._relations, step, groups[step.source]))
             yield from found
             groups = self._group(found)
 
-    def _list_referring(self, groups: dict[int, list[int]]) -> Iterator[int]:
+    def _list_referring(self, groups: dict[int, list[int]], steps: list[Step]) -> Iterator[int]:
         """Some of the rows of each table that refer to these, and what else they refer to: the question may call them by other
         names."""
         found: list[int] = []
-        for step in self._steps:
+        for step in steps:
             if step.source in groups and not step.is_reference:
                 rows = [record for _, record in follow(self._index, self._relations, step, groups[step.source])]
                 found += nlargest(_MAX_BESIDE, rows, key=lambda record: self._ranking.scores.get(record, 0.0))
@@ -325,12 +338,13 @@ class _Connector:
         relation, last = self._relations[steps[-1].target], steps[-1]
         stems = set(map(stem, foreign))
         is_named = find_column([" ".join(relation.name)], foreign) is not None
+        is_whole = bool(relation.name) and stems.issuperset(relation.name)
         alike = {other for each in stems for other in read_related().get(each, ())}
         is_meant = bool(relation.name) and alike.issuperset(relation.name)
         columns = sum(not _ANY.issuperset(parts) and stems.issuperset(parts) for parts in map(set, relation.cores) if parts)
         is_referred = last.is_reference and find_column([self._relations[last.source].columns[last.column]], words) is not None
         columns = columns or find_column(relation.columns, foreign) is not None
-        return max(_NAMED * (is_named or is_meant) + min(columns, _MEANT), _NAMED * is_referred)
+        return max(_NAMED * (is_named or is_meant) + is_whole + min(columns, _MEANT), _NAMED * is_referred)
 
     def _group(self, rows: Iterable[int]) -> dict[int, list[int]]:
         groups: dict[int, list[int]] = {}

@@ -87,11 +87,15 @@ def find_ordered_rows(index: Index, query: Query, ranking: Ranking, among: Seque
     asked = _parse_question(query.text)
     if asked.most < 0 and asked.place < 0:
         return Rows()
+    by_table: dict[Table, list[int]] = {}
+    for record in among:
+        if table := index.outline.table_of(record):
+            by_table.setdefault(table, []).append(record)
+    for table, records in by_table.items():
+        if rows := _order_by_value(index, table, asked, ranking, records):
+            return Rows(rows, WEIGHTS.evidence_of_value)
     if among:
-        table = index.outline.table_of(among[0])
-        same = [record for record in among if table and table.first <= record < table.last]
-        rows = _order_by_value(index, table, asked, ranking, same) if table else []
-        return Rows(rows, WEIGHTS.evidence_of_value if rows else 0.0)
+        return Rows()
     tables = _find_likeliest_tables(index, ranking)
     for table in tables:
         if rows := _order_by_value(index, table, asked, ranking, range(table.first, table.last)):
