@@ -9,11 +9,11 @@ from overspill.extraction.document import ExtractionFailed, name_strategy
 from overspill.extraction.inquiry import Inquiry, run_in_thread
 from overspill.extraction.provenance import Located, ModelQuote, locate
 from overspill.extraction.report import ModelReport
-from overspill.extraction.support import Claims, locate_claims
+from overspill.extraction.support import locate_claims
 from overspill.text import tokens
 from overspill.text.humanize import shorten
 from overspill.truncate import truncate_until
-from overspill.types import Extraction, Support
+from overspill.types import Excerpt, Extraction, Support
 
 NOT_FOUND = "No content matching query found in tool output."
 NOT_FOUND_YET = "No content matching query found in the part of the tool output that was searched."
@@ -115,10 +115,6 @@ def cut_to_tokens(text: str, max_tokens: int, model: str | None = None) -> str:
     return truncate_until(text, lambda shown: tokens.count(shown, model).tokens <= max_tokens)
 
 
-_MIN_VERBATIM_CHARS = 12
-_MAX_VERBATIM_LINES = 100
-
-
 async def conclude_alone(
     inquiry: Inquiry, report: ModelReport, scope: Span | None, seen: Sequence[Span], where: str
 ) -> Extraction:
@@ -147,22 +143,14 @@ async def conclude(
     support: Support = "cited" if located.excerpts else ""
     if not located.excerpts and inquiry.policy.contract == "plain" and report.found and report.answer:
         places = await run_in_thread(lambda: _locate_answer(inquiry, report.answer, seen))
-        if places.excerpts:
-            located, support = Located(places.excerpts, located.quotes, located.missing), "located"
+        if places:
+            located, support = Located(places, located.quotes, located.missing), "located"
     extraction = build_extraction(inquiry, report, located, warnings, searched_where, searched, total, support)
     if is_complete:
         inquiry.cache.results[inquiry.key] = extraction
     return extraction
 
 
-def _locate_answer(inquiry: Inquiry, answer: str, seen: Sequence[Span]) -> Located:
-    """Its lines word for word; without any that is there, its values and words."""
+def _locate_answer(inquiry: Inquiry, answer: str, seen: Sequence[Span]) -> tuple[Excerpt, ...]:
     reader = inquiry.document.reader
-    if not Claims(answer, inquiry.query).terms:  # it says nothing but what the question says
-        return Located()
-    lines = dict.fromkeys(line.strip(" \t*-•`\"'") for line in answer.splitlines()[:_MAX_VERBATIM_LINES])
-    whole = [ModelQuote(line) for line in lines if len(line) >= _MIN_VERBATIM_CHARS]
-    found = locate(reader, whole)
-    if found.excerpts:
-        return found
-    return locate(reader, (), cited=locate_claims(reader, answer, inquiry.query, seen))
+    return locate(reader, (), cited=locate_claims(reader, answer, inquiry.query, seen)).excerpts
