@@ -125,9 +125,7 @@ class _Draft:
         return wording.citations(found.excerpts[:count], quoted=quoted, omitted=omitted, support=support, is_shown=is_shown)
 
     def _is_shown(self, excerpt: Excerpt) -> bool:
-        """Whether the passages below hold it."""
-        passages = self._found.passages.excerpts if self._found.passages else ()
-        return any(each.start_byte <= excerpt.start_byte and excerpt.end_byte <= each.end_byte for each in passages)
+        return self._found.passages is not None and self._found.passages.quotes(excerpt)
 
     def _show_passages(self) -> str:
         if not self._passages:

@@ -66,7 +66,7 @@ CODE = b"".join(b"def step_%d(valve):\n    return valve.turn(%d)\n\n\n" % (numbe
     ("text", "question"),
     [
         (PAGE, "how heavy is it, compared with other machines of the pump industry?"),
-        (CODE, "rotating the tap crashes under load"),
+        (CODE, "turning the lever of a broken heater crashes under load"),
     ],
 )
 def test_that_code_and_pages_lack_the_words_of_a_question_does_not_mean_that_nothing_answers_it(
