@@ -12,9 +12,8 @@ from msgspec.structs import replace
 
 from overspill.lexical.boost import Signal
 from overspill.lexical.confidence import estimate_confidence
-from overspill.lexical.costs import Costs
 from overspill.lexical.drafts import Draft, Drafts, Found
-from overspill.lexical.fill import BudgetFill
+from overspill.lexical.fill import BudgetFill, Costs
 from overspill.lexical.index import Index
 from overspill.lexical.plan import plan
 from overspill.lexical.query import parse
