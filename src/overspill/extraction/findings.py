@@ -42,49 +42,6 @@ def describe_coverage(searched: int, total: int, failures: Mapping[int, str], wa
     yield " ".join(parts)
 
 
-def build_extraction(
-    inquiry: Inquiry,
-    report: ModelReport,
-    located: Located,
-    warnings: Sequence[str],
-    searched_where: str,
-    searched: int,
-    total: int,
-    support: Support,
-) -> Extraction:
-    """Raises ExtractionFailed where there is neither an answer in words nor a passage that is really in the document."""
-    document = inquiry.document
-    is_plain = inquiry.policy.contract == "plain"
-    quotes, missing = located.quotes + report.omitted_quotes, located.missing + report.omitted_quotes
-    all_warnings = list(warnings)
-    if not report.found:
-        text = _describe_nothing_found(report, searched_where, is_complete=searched == total)
-    else:
-        text = _choose_answer(inquiry, report, located)
-        if missing:
-            all_warnings.append((UNSUPPORTING if is_plain else UNCHECKED).format(missing=missing, total=quotes))
-        elif not quotes and not is_plain:
-            all_warnings.append(NO_QUOTES)
-    most = inquiry.max_answer_tokens
-    shown = cut_to_tokens(text, most, inquiry.model.name)
-    if shown != text:
-        all_warnings.append(SHORTENED.format(tokens=inquiry.count_tokens(text), most=most))
-    return Extraction(
-        text=shown,
-        excerpts=located.excerpts if report.found else (),
-        confidence=_rate_confidence(report, quotes, missing if support == "cited" else quotes) * searched / total,
-        strategy=name_strategy(inquiry.mode),
-        source_hash=document.sha256,
-        source_size_bytes=document.size.bytes,
-        chunks_searched=searched,
-        chunks_total=total,
-        model=report.model or inquiry.model.name,
-        found=report.found,
-        warnings=tuple(all_warnings),
-        support=support if report.found and located.excerpts else "",
-    )
-
-
 def _choose_answer(inquiry: Inquiry, report: ModelReport, located: Located) -> str:
     if report.answer and inquiry.mode != "snippets":
         return report.answer
@@ -103,8 +60,8 @@ def _rate_confidence(report: ModelReport, quotes: int, missing: int) -> float:
     return stated * (1 - missing / quotes if quotes else _CONFIDENCE_WITHOUT_QUOTES)
 
 
-def _describe_nothing_found(report: ModelReport, searched_where: str, *, is_complete: bool) -> str:
-    lines = [NOT_FOUND if is_complete else NOT_FOUND_YET, searched_where]
+def _describe_nothing_found(report: ModelReport, where: str, is_complete: bool) -> str:
+    lines = [NOT_FOUND if is_complete else NOT_FOUND_YET, where]
     if described := " ".join(report.answer.split()):
         lines.append(CONTENT_DESCRIBED.format(described=shorten(described, _MAX_DESCRIPTION_CHARS)))
     return "\n".join(lines)
@@ -129,7 +86,7 @@ async def conclude(
     report: ModelReport,
     located: Located,
     seen: Sequence[Span],
-    searched_where: str,
+    where: str,
     *,
     warnings: Sequence[str] = (),
     searched: int = 1,
@@ -138,14 +95,39 @@ async def conclude(
 ) -> Extraction:
     """With citations that were checked, or the places where the answer's own words are. `seen` is what the model has read.
 
-    A result that `is_complete` is remembered.
+    A result that `is_complete` is remembered. Raises ExtractionFailed where there is neither an answer in words nor a passage
+    that is really in the document.
     """
     support: Support = "cited" if located.excerpts else ""
-    if not located.excerpts and inquiry.policy.contract == "plain" and report.found and report.answer:
+    document, is_plain = inquiry.document, inquiry.policy.contract == "plain"
+    if not located.excerpts and is_plain and report.found and report.answer:
         places = await run_in_thread(lambda: _locate_answer(inquiry, report.answer, seen))
         if places:
             located, support = Located(places, located.quotes, located.missing), "located"
-    extraction = build_extraction(inquiry, report, located, warnings, searched_where, searched, total, support)
+    quotes, missing = located.quotes + report.omitted_quotes, located.missing + report.omitted_quotes
+    doubts: list[str] = []
+    if report.found and missing:
+        doubts.append((UNSUPPORTING if is_plain else UNCHECKED).format(missing=missing, total=quotes))
+    elif report.found and not quotes and not is_plain:
+        doubts.append(NO_QUOTES)
+    text = _choose_answer(inquiry, report, located) if report.found else _describe_nothing_found(report, where, searched == total)
+    most = inquiry.max_answer_tokens
+    if (shown := cut_to_tokens(text, most, inquiry.model.name)) != text:
+        doubts.append(SHORTENED.format(tokens=inquiry.count_tokens(text), most=most))
+    extraction = Extraction(
+        text=shown,
+        excerpts=located.excerpts if report.found else (),
+        confidence=_rate_confidence(report, quotes, missing if support == "cited" else quotes) * searched / total,
+        strategy=name_strategy(inquiry.mode),
+        source_hash=document.sha256,
+        source_size_bytes=document.size.bytes,
+        chunks_searched=searched,
+        chunks_total=total,
+        model=report.model or inquiry.model.name,
+        found=report.found,
+        warnings=(*warnings, *doubts),
+        support=support if report.found and located.excerpts else "",
+    )
     if is_complete:
         inquiry.cache.results[inquiry.key] = extraction
     return extraction
