@@ -88,12 +88,13 @@ ROOMS: dict[str, Room] = {
         late="trio is there only when the program runs on it",
     ),
     "extraction": Room(
-        "what a model needs from a stored output, every quote checked", "errors models reading settings store text truncate types"
+        "what a model needs from a stored output, every quote checked",
+        "errors models reading schema settings store text truncate types",
     ),
     "retrieval": Room(
         "the tools that read kept outputs back",
-        "calls decoding errors extraction gate handles lexical models reading record settings sql store text truncate types "
-        "wording",
+        "calls decoding errors extraction gate handles lexical models reading record schema settings sql store text truncate "
+        "types wording",
         late="the engine takes long to import, and most sessions ask nothing",
     ),
     "task_queue": Room(

@@ -286,3 +286,7 @@ class Extraction(Struct, frozen=True):
     """What the built-in engine shows for the same question, to go below a model's answer."""
     unsupported: str = ""
     """What a model answered although nothing in the output supports it. The engine answers instead; show this last, marked."""
+
+    def quotes(self, excerpt: Excerpt) -> bool:
+        """Whether one of its excerpts holds all of this one."""
+        return any(each.start_byte <= excerpt.start_byte and excerpt.end_byte <= each.end_byte for each in self.excerpts)

@@ -14,7 +14,7 @@ from overspill.gate.looking_for import NAME
 
 ARGUMENT = {
     "type": "string",
-    "description": "What you need from the result, as a question, then in parentheses other words for it; used only if the result is too large.",
+    "description": "What you need from the result, then in parentheses other words for it; used only if the result is too large.",
 }
 WANTED = "line 777: the quick brown fox"
 

@@ -7,14 +7,14 @@ from typing import Literal
 from msgspec.structs import replace
 
 from overspill.extraction.document import ExtractionFailed, ModelMode, name_strategy
-from overspill.extraction.fallback import BY_ENGINE, STRATEGY_FAILED, ask_engine, fall_back
+from overspill.extraction.fallback import BY_ENGINE, ask_engine, fall_back
 from overspill.extraction.findings import cut_to_tokens
 from overspill.extraction.full_chunked import compute_chunk_tokens
 from overspill.extraction.inquiry import Inquiry
 from overspill.extraction.strategies import CONFIDENT, choose_plain_mode, extract_by_mode, needs_whole
 from overspill.text import tokens
 from overspill.text.encoding import encode
-from overspill.types import Excerpt, Extraction
+from overspill.types import Extraction
 
 DENIED = "{model} found nothing, but the built-in engine is confident that it did."
 UNSUPPORTED = "Nothing was found in the stored output that supports the answer of {model}."
@@ -35,15 +35,10 @@ _BYTES_PER_TOKEN = 5
 async def extract_beside_engine(inquiry: Inquiry, mode: Literal["auto"] | ModelMode) -> Extraction:
     passages = await _ask_engine(inquiry, inquiry.policy.max_tokens)
     room = _find_room(inquiry, passages.text if passages else "")
-    try:
-        if mode == "auto":
-            inquiry = replace(inquiry, mode=_choose_mode(inquiry, passages))
-        inquiry = replace(inquiry, max_answer_tokens=max(limit_answer(inquiry), room))
-        found = await extract_by_mode(inquiry)
-    except ExtractionFailed as error:
-        strategy = name_strategy(inquiry.mode)
-        reason = STRATEGY_FAILED.format(strategy=strategy, reason=error)
-        return await fall_back(inquiry.document, inquiry.query, strategy, inquiry.policy, inquiry.engine, reason)
+    if mode == "auto":
+        inquiry = replace(inquiry, mode=_choose_mode(inquiry, passages))
+    inquiry = replace(inquiry, max_answer_tokens=max(limit_answer(inquiry), room))
+    found = await extract_by_mode(inquiry)
     if fault := find_fault(found, passages):
         return await _answer_instead(inquiry, found, passages, fault)
     return await _put_together(inquiry, found, passages) if passages and passages.found else found
@@ -109,7 +104,7 @@ def _shorten(inquiry: Inquiry, said: str) -> str:
 
 
 async def _put_together(inquiry: Inquiry, found: Extraction, passages: Extraction) -> Extraction:
-    quoted = "\n".join(excerpt.text for excerpt in found.excerpts if not _is_shown(excerpt, passages))
+    quoted = "\n".join(excerpt.text for excerpt in found.excerpts if not passages.quotes(excerpt))
     if _count_tokens(f"{found.text}\n{quoted}") > limit_answer(inquiry):
         quoted = ""  # their places are enough
     fitted = await _fit_passages(inquiry, passages, f"{found.text}\n{quoted}")
@@ -120,10 +115,6 @@ async def _fit_passages(inquiry: Inquiry, passages: Extraction, words: str) -> E
     """Passages that leave room for the words. Whoever puts both into a reply fits them to its bytes."""
     most = max(inquiry.policy.max_tokens - _count_tokens(words), _MIN_PASSAGE_TOKENS)
     return passages if _count_tokens(passages.text) <= most else await _ask_engine(inquiry, most) or passages
-
-
-def _is_shown(excerpt: Excerpt, passages: Extraction) -> bool:
-    return any(each.start_byte <= excerpt.start_byte and excerpt.end_byte <= each.end_byte for each in passages.excerpts)
 
 
 def _count_tokens(text: str) -> int:

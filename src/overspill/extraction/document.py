@@ -47,7 +47,7 @@ class ExtractionFailed(OverspillError):
     """A strategy could not be carried out. Finding nothing is not a failure."""
 
     strategy: Strategy | None = None
-    """Set where no fallback answered."""
+    """Which one, once it was chosen."""
 
 
 class Document(Struct, frozen=True):

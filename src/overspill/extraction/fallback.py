@@ -26,7 +26,8 @@ BY_WHOLE = "What follows is not an extraction: it is the whole output."
 NO_ANSWER = "No fallback is configured. The mode truncate shows the beginning and the end."
 PART_SEARCHED = "Only the first {searched:,} of {total:,} bytes were searched."
 MIN_FITTING_CONFIDENCE = 0.08
-"""Below this, 14 in 15 of the engine's answers to the questions that it was calibrated on do not hold the answer."""
+"""Below this, nine in ten of the engine's answers to the development questions, each asked of its own document and of another
+of its kind, do not hold the answer."""
 _MAX_CHARACTER_BYTES = 4
 
 

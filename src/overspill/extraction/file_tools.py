@@ -18,7 +18,7 @@ from overspill.extraction.chunks import Span
 from overspill.extraction.document import Inspection
 from overspill.extraction.inquiry import Inquiry, run_in_thread
 from overspill.extraction.numbered import NumberedLine, align_lines
-from overspill.extraction.prompting import EMPTY_ANSWER, frame_data
+from overspill.extraction.prompting import EMPTY_ANSWER, FILE_TOOLS, frame_data
 from overspill.models.protocol import Message, Request, Response
 from overspill.models.written import find_written_calls
 from overspill.reading import Bound
@@ -125,7 +125,7 @@ class FileTools:
         return await self._inquiry.model.ask(request, lambda response: self._describe_mistake(request, response))
 
     def _describe_mistake(self, request: Request, response: Response) -> str:
-        if request.tool_choice != "none" and find_written_calls(response, list(_TOOLS)).calls:
+        if request.tool_choice != "none" and find_written_calls(response, FILE_TOOLS).calls:
             return ""
         if self._has_looked:
             return self._inquiry.describe_missing_report(response, self._nonce)

@@ -9,11 +9,11 @@ from overspill.extraction.document import ExtractionFailed, name_strategy
 from overspill.extraction.inquiry import Inquiry, run_in_thread
 from overspill.extraction.provenance import Located, ModelQuote, locate
 from overspill.extraction.report import ModelReport
-from overspill.extraction.support import Claims, locate_claims
+from overspill.extraction.support import locate_claims
 from overspill.text import tokens
 from overspill.text.humanize import shorten
 from overspill.truncate import truncate_until
-from overspill.types import Extraction, Support
+from overspill.types import Excerpt, Extraction, Support
 
 NOT_FOUND = "No content matching query found in tool output."
 NOT_FOUND_YET = "No content matching query found in the part of the tool output that was searched."
@@ -42,49 +42,6 @@ def describe_coverage(searched: int, total: int, failures: Mapping[int, str], wa
     yield " ".join(parts)
 
 
-def build_extraction(
-    inquiry: Inquiry,
-    report: ModelReport,
-    located: Located,
-    warnings: Sequence[str],
-    searched_where: str,
-    searched: int,
-    total: int,
-    support: Support,
-) -> Extraction:
-    """Raises ExtractionFailed where there is neither an answer in words nor a passage that is really in the document."""
-    document = inquiry.document
-    is_plain = inquiry.policy.contract == "plain"
-    quotes, missing = located.quotes + report.omitted_quotes, located.missing + report.omitted_quotes
-    all_warnings = list(warnings)
-    if not report.found:
-        text = _describe_nothing_found(report, searched_where, is_complete=searched == total)
-    else:
-        text = _choose_answer(inquiry, report, located)
-        if missing:
-            all_warnings.append((UNSUPPORTING if is_plain else UNCHECKED).format(missing=missing, total=quotes))
-        elif not quotes and not is_plain:
-            all_warnings.append(NO_QUOTES)
-    most = inquiry.max_answer_tokens
-    shown = cut_to_tokens(text, most, inquiry.model.name)
-    if shown != text:
-        all_warnings.append(SHORTENED.format(tokens=inquiry.count_tokens(text), most=most))
-    return Extraction(
-        text=shown,
-        excerpts=located.excerpts if report.found else (),
-        confidence=_rate_confidence(report, quotes, missing if support == "cited" else quotes) * searched / total,
-        strategy=name_strategy(inquiry.mode),
-        source_hash=document.sha256,
-        source_size_bytes=document.size.bytes,
-        chunks_searched=searched,
-        chunks_total=total,
-        model=report.model or inquiry.model.name,
-        found=report.found,
-        warnings=tuple(all_warnings),
-        support=support if report.found and located.excerpts else "",
-    )
-
-
 def _choose_answer(inquiry: Inquiry, report: ModelReport, located: Located) -> str:
     if report.answer and inquiry.mode != "snippets":
         return report.answer
@@ -103,8 +60,8 @@ def _rate_confidence(report: ModelReport, quotes: int, missing: int) -> float:
     return stated * (1 - missing / quotes if quotes else _CONFIDENCE_WITHOUT_QUOTES)
 
 
-def _describe_nothing_found(report: ModelReport, searched_where: str, *, is_complete: bool) -> str:
-    lines = [NOT_FOUND if is_complete else NOT_FOUND_YET, searched_where]
+def _describe_nothing_found(report: ModelReport, where: str, is_complete: bool) -> str:
+    lines = [NOT_FOUND if is_complete else NOT_FOUND_YET, where]
     if described := " ".join(report.answer.split()):
         lines.append(CONTENT_DESCRIBED.format(described=shorten(described, _MAX_DESCRIPTION_CHARS)))
     return "\n".join(lines)
@@ -113,10 +70,6 @@ def _describe_nothing_found(report: ModelReport, searched_where: str, *, is_comp
 def cut_to_tokens(text: str, max_tokens: int, model: str | None = None) -> str:
     """As much of its beginning as has no more tokens, as `model` counts them."""
     return truncate_until(text, lambda shown: tokens.count(shown, model).tokens <= max_tokens)
-
-
-_MIN_VERBATIM_CHARS = 12
-_MAX_VERBATIM_LINES = 100
 
 
 async def conclude_alone(
@@ -133,7 +86,7 @@ async def conclude(
     report: ModelReport,
     located: Located,
     seen: Sequence[Span],
-    searched_where: str,
+    where: str,
     *,
     warnings: Sequence[str] = (),
     searched: int = 1,
@@ -142,27 +95,44 @@ async def conclude(
 ) -> Extraction:
     """With citations that were checked, or the places where the answer's own words are. `seen` is what the model has read.
 
-    A result that `is_complete` is remembered.
+    A result that `is_complete` is remembered. Raises ExtractionFailed where there is neither an answer in words nor a passage
+    that is really in the document.
     """
     support: Support = "cited" if located.excerpts else ""
-    if not located.excerpts and inquiry.policy.contract == "plain" and report.found and report.answer:
+    document, is_plain = inquiry.document, inquiry.policy.contract == "plain"
+    if not located.excerpts and is_plain and report.found and report.answer:
         places = await run_in_thread(lambda: _locate_answer(inquiry, report.answer, seen))
-        if places.excerpts:
-            located, support = Located(places.excerpts, located.quotes, located.missing), "located"
-    extraction = build_extraction(inquiry, report, located, warnings, searched_where, searched, total, support)
+        if places:
+            located, support = Located(places, located.quotes, located.missing), "located"
+    quotes, missing = located.quotes + report.omitted_quotes, located.missing + report.omitted_quotes
+    doubts: list[str] = []
+    if report.found and missing:
+        doubts.append((UNSUPPORTING if is_plain else UNCHECKED).format(missing=missing, total=quotes))
+    elif report.found and not quotes and not is_plain:
+        doubts.append(NO_QUOTES)
+    text = _choose_answer(inquiry, report, located) if report.found else _describe_nothing_found(report, where, searched == total)
+    most = inquiry.max_answer_tokens
+    if (shown := cut_to_tokens(text, most, inquiry.model.name)) != text:
+        doubts.append(SHORTENED.format(tokens=inquiry.count_tokens(text), most=most))
+    extraction = Extraction(
+        text=shown,
+        excerpts=located.excerpts if report.found else (),
+        confidence=_rate_confidence(report, quotes, missing if support == "cited" else quotes) * searched / total,
+        strategy=name_strategy(inquiry.mode),
+        source_hash=document.sha256,
+        source_size_bytes=document.size.bytes,
+        chunks_searched=searched,
+        chunks_total=total,
+        model=report.model or inquiry.model.name,
+        found=report.found,
+        warnings=(*warnings, *doubts),
+        support=support if report.found and located.excerpts else "",
+    )
     if is_complete:
         inquiry.cache.results[inquiry.key] = extraction
     return extraction
 
 
-def _locate_answer(inquiry: Inquiry, answer: str, seen: Sequence[Span]) -> Located:
-    """Its lines word for word; without any that is there, its values and words."""
+def _locate_answer(inquiry: Inquiry, answer: str, seen: Sequence[Span]) -> tuple[Excerpt, ...]:
     reader = inquiry.document.reader
-    if not Claims(answer, inquiry.query).terms:  # it says nothing but what the question says
-        return Located()
-    lines = dict.fromkeys(line.strip(" \t*-•`\"'") for line in answer.splitlines()[:_MAX_VERBATIM_LINES])
-    whole = [ModelQuote(line) for line in lines if len(line) >= _MIN_VERBATIM_CHARS]
-    found = locate(reader, whole)
-    if found.excerpts:
-        return found
-    return locate(reader, (), cited=locate_claims(reader, answer, inquiry.query, seen))
+    return locate(reader, (), cited=locate_claims(reader, answer, inquiry.query, seen)).excerpts

@@ -16,12 +16,15 @@ from overspill.extraction.document import Document, ModelMode, Policy
 from overspill.extraction.numbered import CitableLines
 from overspill.extraction.report import NOTHING, ModelReport
 from overspill.models.protocol import Message, Request, Response
+from overspill.models.written import find_written_calls
 from overspill.text.encoding import clean
 
 _FIELD = re.compile(r"\{\{([a-z_]+)\}\}")
 _FOLDER = Path(__file__).parent / "prompts"
 _MAX_ARGS_CHARS = 4000
 
+FILE_TOOLS = ("Read", "Grep")
+"""The tools of a sub-agent. A call that it wrote as text is no answer."""
 NO_REPORT = "gave no final report."
 EMPTY_ANSWER = "answered nothing."
 TOOL_CALL = "called a tool instead of giving its final report."
@@ -174,9 +177,9 @@ class PlainPrompts:
         )
 
     def describe_missing_report(self, response: Response, nonce: str) -> str:
-        if wrapper.strip(response.text, nonce):
-            return ""
-        return TOOL_CALL if response.calls else EMPTY_ANSWER
+        if find_written_calls(response, FILE_TOOLS).calls:
+            return TOOL_CALL
+        return "" if wrapper.strip(response.text, nonce) else EMPTY_ANSWER
 
     def _build(self, text: str, origin: str, task: str, nonce: str) -> Request:
         asked = fill("plain/ask", data=frame_data(text, nonce), origin=origin, query=self._query, task=task)

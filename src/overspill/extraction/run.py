@@ -82,20 +82,19 @@ async def extract(
         on_inspection=on_inspection,
         max_answer_tokens=policy.max_tokens,
     )
-    return await (extract_beside_engine(inquiry, mode) if is_plain else _extract_alone(inquiry, mode))
+    try:
+        return await (extract_beside_engine(inquiry, mode) if is_plain else _extract_alone(inquiry, mode))
+    except ExtractionFailed as error:
+        strategy = error.strategy or name_strategy(first_mode)
+        return await fall_back(measured, query, strategy, policy, engine, STRATEGY_FAILED.format(strategy=strategy, reason=error))
 
 
 async def _extract_alone(inquiry: Inquiry, mode: Literal["auto"] | ModelMode) -> Extraction:
-    """The documents' way: the model's answer, or a fallback where it failed."""
-    document, policy = inquiry.document, inquiry.policy
-    try:
-        if mode == "auto":
-            inquiry = replace(inquiry, mode=choose_mode(document.size, policy, compute_chunk_tokens(inquiry)))
-        return await extract_by_mode(inquiry)
-    except ExtractionFailed as error:
-        strategy = name_strategy(inquiry.mode)
-        reason = STRATEGY_FAILED.format(strategy=strategy, reason=error)
-        return await fall_back(document, inquiry.query, strategy, policy, inquiry.engine, reason)
+    """The documents' way: the model's answer."""
+    if mode == "auto":
+        chosen = choose_mode(inquiry.document.size, inquiry.policy, compute_chunk_tokens(inquiry))
+        inquiry = replace(inquiry, mode=chosen)
+    return await extract_by_mode(inquiry)
 
 
 async def _without_model(

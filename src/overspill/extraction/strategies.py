@@ -10,7 +10,7 @@ from typing import assert_never
 
 from overspill.extraction import chunks, wrapper
 from overspill.extraction.chunks import Span
-from overspill.extraction.document import ExtractionFailed, ModelMode, Policy
+from overspill.extraction.document import ExtractionFailed, ModelMode, Policy, name_strategy
 from overspill.extraction.findings import conclude_alone
 from overspill.extraction.full_chunked import extract_full_chunked
 from overspill.extraction.inquiry import Inquiry, run_in_thread
@@ -100,12 +100,16 @@ async def extract_by_mode(inquiry: Inquiry) -> Extraction:
     """What is known from an earlier question, or what the strategy of the mode finds."""
     if known := inquiry.cache.results.get(inquiry.key):
         return known
-    match inquiry.mode:
-        case "focused":
-            return await extract_focused(inquiry)
-        case "full-chunked" | "snippets":
-            return await extract_full_chunked(inquiry)
-        case "read-grep":
-            return await extract_read_grep(inquiry)
-        case _:
-            assert_never(inquiry.mode)
+    try:
+        match inquiry.mode:
+            case "focused":
+                return await extract_focused(inquiry)
+            case "full-chunked" | "snippets":
+                return await extract_full_chunked(inquiry)
+            case "read-grep":
+                return await extract_read_grep(inquiry)
+            case _:
+                assert_never(inquiry.mode)
+    except ExtractionFailed as error:
+        error.strategy = name_strategy(inquiry.mode)
+        raise

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from itertools import islice
 
 from overspill.extraction import spelling
@@ -17,7 +16,6 @@ _TOKEN = re.compile(r"\w+(?:[.:/@#%+'&-]+\w+)*%?")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})")
 _NUMBERS_OF_LINES = re.compile(r"[\[(](?:lines?\s?)?\d{1,9}(?:\s?[-–,]\s?\d{1,9})*[\])]", re.IGNORECASE)
 _MIN_WORD_CHARS = 4
-_MIN_TELLING_DIGITS = 3
 _MAX_ANSWER_CHARS = 20_000
 _MAX_TERMS = 64
 _MAX_MATCHES = 200_000
@@ -54,18 +52,15 @@ class Claims:
     def terms(self) -> tuple[str, ...]:
         return self.values or self.words
 
-    @cached_property
-    def are_telling(self) -> bool:
-        """Whether finding them means something without a word of the question beside them."""
-        return any(len(value) >= _MIN_TELLING_DIGITS for value in self.values) or len(self.words) > 1
+    def are_enough(self, held: int) -> bool:
+        """Half of the values or, if there are none, half of the words."""
+        return held * 2 >= len(self.terms) and held >= (1 if self.values else min(2, len(self.words)))
 
     def are_in(self, text: str) -> bool:
-        """Whether the text holds half of the values or, if there are none, half of the words."""
         folded = _fold_text(text)
         if not self.terms:
             return bool(self.repeats) and all(_holds(folded, term) for term in self.repeats)
-        held = sum(_holds(folded, term) for term in self.terms)
-        return held * 2 >= len(self.terms) and held >= (1 if self.values else min(2, len(self.words)))
+        return self.are_enough(sum(_holds(folded, term) for term in self.terms))
 
     def any_in(self, text: str) -> bool:
         folded = _fold_text(text)
@@ -80,7 +75,8 @@ def choose_supporting(lines: Sequence[NumberedLine], answer: str, question: str)
 
 
 def locate_claims(reader: Reader, answer: str, question: str, spans: Sequence[Span]) -> list[Span]:
-    """Where the stored bytes say what the answer says, the best places first; none if they do not. Blocks."""
+    """Where the stored bytes say what the answer says beside words of the question, the best places first; none if they do
+    not: the words of an answer alone may be anywhere. Blocks."""
     claims = Claims(answer, question)
     if not claims.terms:
         return []
@@ -89,14 +85,12 @@ def locate_claims(reader: Reader, answer: str, question: str, spans: Sequence[Sp
     missing = set(range(len(claims.terms)))
     while missing and len(found) < _MAX_PLACES and windows:
         best = max(windows, key=lambda window: (len(window.terms & missing), len(window.asked), -window.start))
-        if not best.terms & missing or not (best.asked or claims.are_telling):
+        if not best.terms & missing or not best.asked:
             break
         missing -= best.terms
         found.append(_widen(reader, best))
         windows.remove(best)
-    held = len(claims.terms) - len(missing)
-    enough = held * 2 >= len(claims.terms) and held >= (1 if claims.values else min(2, len(claims.words)))
-    return found if found and enough else []
+    return found if found and claims.are_enough(len(claims.terms) - len(missing)) else []
 
 
 class _Window:

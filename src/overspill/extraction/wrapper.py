@@ -12,6 +12,8 @@ _THINKING = re.compile(r"\s*+<(think|thinking|reasoning|thought)>.*?</\1>", re.D
 _UNFINISHED_THINKING = re.compile(r"\s*+<(?:think|thinking|reasoning|thought)>", re.IGNORECASE)
 _FENCE = re.compile(r"```[\w-]*[ \t]*\n(.*)\n[ \t]*```", re.DOTALL)
 _NOISE = re.compile("[\u200b\u2060\ufeff\x00]")
+_TEMPLATE = re.compile(r"<\|(?:im_start|start_header_id)\|>[ \t]*+\w{0,20}+|<\|[\w-]{1,40}+\|>|</?s>|\[/?INST\]")
+"""What separates the turns of a chat. A model that writes it has gone past the end of its answer."""
 _PLACEHOLDER = re.compile(r"[\s.…]*|your answer in your own words\b.*|QUOTES:\s*> a line that matches, copied\b.*", re.DOTALL)
 _MAX_WRAPPERS_READ = 20
 """Of many wrappers nested in each other, each is as long as all of them together, so reading them all would take too long."""
@@ -59,8 +61,8 @@ def find_text_after(text: str, nonce: str) -> str:
 
 
 def strip(text: str, nonce: str) -> str:
-    """An answer that needs no wrapper: without thinking and, if the model wrapped it all the same, without the tags."""
-    text = _NOISE.sub("", text)
+    """An answer that needs no wrapper: without thinking, marks of a chat and, if the model wrapped it all the same, the tags."""
+    text = _TEMPLATE.sub("\n", _NOISE.sub("", text))
     if thought := _THINKING.match(text):
         text = text[thought.end() :]
     elif _UNFINISHED_THINKING.match(text):

@@ -9,9 +9,7 @@ from overspill.lexical.words import word_set
 from overspill.settings import Settings
 
 NAME = "looking_for"
-_DESCRIPTION = (
-    "What you need from the result, as a question, then in parentheses other words for it; used only if the result is too large."
-)
+_DESCRIPTION = "What you need from the result, then in parentheses other words for it; used only if the result is too large."
 _PLAIN_KEYWORDS = word_set(
     """$schema $id $defs $comment additionalProperties default definitions deprecated description examples properties readOnly
     required title type writeOnly"""

@@ -19,6 +19,7 @@ from overspill.gate.intent import Intent
 from overspill.gate.kept import BoundedCache
 from overspill.gate.replies import ReplyDraft
 from overspill.lexical.work import QUICK, Work
+from overspill.record.events import Quote
 from overspill.settings import Settings
 from overspill.text import encoding
 from overspill.truncate import Cut
@@ -52,8 +53,8 @@ class Passages(Struct, frozen=True):
     searched_bytes: int
     left_bytes: int = 0
     """Of the output, after those that were searched."""
-    quotes: tuple[tuple[int, int, str], ...] = ()
-    """The stored bytes behind the text: from where to where, and their SHA-256."""
+    quotes: tuple[Quote, ...] = ()
+    """The stored bytes behind the text."""
     decoded: tuple[str, ...] = ()
     """How the text was decoded, if it had to be. The quotes are then passages of that text."""
 

@@ -16,6 +16,9 @@ from overspill.lexical.words import read_lexicon, stem
 
 _ARBITRARY_CONFIDENCE = 0.1
 """The confidence of an answer whose records are only the first of many alike."""
+_LEAST_CONFIDENCE_IN_OTHER_WORDS = 0.1
+"""The least confidence in code and pages, which say what is asked in words of their own. That they lack the words of a question
+does not mean that nothing answers it: eight of ten answers that lacked them were right."""
 
 
 class Features(Struct, frozen=True):
@@ -43,37 +46,36 @@ CONFIDENCE_WEIGHTS = ConfidenceWeights()
 
 
 def measure_features(index: Index, query: Query, ranking: Ranking, evidence: float) -> Features:
-    best = ranking.best(1)
-    held = _list_terms(index, ranking, best[0]) if best else set[int]()
     present = {term for spots in ranking.hits.values() for _, _, term in spots}.union(*ranking.labels.values())
     # That something failed, and that it ran, is told by the structure; the words for it are the question's own.
     phrasing = list_failure_words(query.text) | set(map(stem, read_lexicon("runs"))) if query.failure and evidence else set[str]()
     asked = [number for number, term in enumerate(ranking.terms) if term.telling and term.key not in phrasing]
-    worth = sum(ranking.worth[number] for number in asked)
     weight = sum(ranking.terms[number].weight for number in asked)
     missing = sum(ranking.terms[number].weight for number in asked if number not in present) / weight if weight else 0.0
     return Features(
-        share=sum(ranking.worth[number] for number in asked if number in held) / worth if worth else float(not asked),
+        share=_measure_share(index, ranking, asked),
         missing=missing,
         structure=evidence * (1 - missing),
-        literal=float(any(ranking.terms[number].literal for number in held)),
+        literal=float(any(ranking.terms[number].literal for number in _list_best_terms(index, ranking))),
     )
 
 
 def measure_best_share(index: Index, ranking: Ranking) -> float:
     """How much of what is asked the best record has."""
-    asked = [number for number, term in enumerate(ranking.terms) if term.telling]
-    best = ranking.best(1)
-    held = _list_terms(index, ranking, best[0]) if best else set[int]()
-    worth = sum(ranking.worth[number] for number in asked)
+    return _measure_share(index, ranking, [number for number, term in enumerate(ranking.terms) if term.telling])
+
+
+def _measure_share(index: Index, ranking: Ranking, asked: list[int]) -> float:
+    held, worth = _list_best_terms(index, ranking), sum(ranking.worth[number] for number in asked)
     return sum(ranking.worth[number] for number in asked if number in held) / worth if worth else float(not asked)
 
 
-def estimate_confidence(query: Query, ranking: Ranking, features: Features) -> float:
+def estimate_confidence(index: Index, query: Query, ranking: Ranking, evidence: float) -> float:
     """0…1. Of answers at 0.5 or more, at least four in five should be right."""
     if ranking.everywhere or query.vague:
         return _ARBITRARY_CONFIDENCE
-    return round(weigh(features, CONFIDENCE_WEIGHTS), 3)
+    least = _LEAST_CONFIDENCE_IN_OTHER_WORDS if index.traits.is_code or index.traits.is_markup else 0.0
+    return max(least, round(weigh(measure_features(index, query, ranking, evidence), CONFIDENCE_WEIGHTS), 3))
 
 
 def weigh(features: Features, weights: ConfidenceWeights) -> float:
@@ -87,7 +89,9 @@ def weigh(features: Features, weights: ConfidenceWeights) -> float:
     return 1 / (1 + math.exp(-odds))
 
 
-def _list_terms(index: Index, ranking: Ranking, record: int) -> set[int]:
-    """The terms in a record and in the labels above it."""
-    own = {term for _, _, term in ranking.hits.get(record, ())}
-    return own.union(*(ranking.labels.get(label, ()) for label in index.outline.lineage(record)))
+def _list_best_terms(index: Index, ranking: Ranking) -> set[int]:
+    """The terms in the best record and in the labels above it."""
+    for record in ranking.best(1):
+        own = {term for _, _, term in ranking.hits.get(record, ())}
+        return own.union(*(ranking.labels.get(label, ()) for label in index.outline.lineage(record)))
+    return set()

@@ -90,7 +90,7 @@ class Drafts:
             return found
         index, start, end = self._index, piece.start, piece.end
         line = index.line_at(start)
-        place = make_locator(index, piece.record, start, line)
+        place = make_locator(index, piece.record, start)
         text = decode(bytes(index.source[start:end]))
         last, score, shown = index.line_at(end - 1), round(piece.score, 3), render(index, start, end)
         found = self._excerpts[piece] = Found(text, start, end, line, last, place, score, piece.trimmed, shown)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
 from overspill.lexical.boost import Order, Step
 from overspill.lexical.cells import find_header
-from overspill.lexical.costs import Costs
 from overspill.lexical.index import Index
 from overspill.lexical.outline import join_spans
 from overspill.lexical.rank import Ranking
@@ -28,6 +27,45 @@ _MAX_HEADER_CHARS = 400
 _FIRST_RUNG_TOKENS = 12.0
 _RUNG_RATIO = 1.25
 """With smaller steps, answers between two rungs are better and take more time."""
+
+
+_SAMPLED_RECORDS = 8
+_MAX_SAMPLE_BYTES = 2_000
+_TEXT_RATIO = 0.25
+"""Tokens for each byte, where there is no record to count."""
+_ROUNDING = 0.5
+_ELLIPSIS_TOKENS = 2
+"""What the mark between two pieces of a record costs."""
+
+
+class Costs:
+    """Counts the tokens of a few of the best records, and estimates others by their length."""
+
+    def __init__(self, index: Index, ranking: Ranking, count: Callable[[str], int]) -> None:
+        self._index = index
+        starts, ends = index.outline.starts, index.outline.ends
+        records = ranking.best(_SAMPLED_RECORDS) or range(min(_SAMPLED_RECORDS, len(index.outline)))
+        spans = [(starts[record], min(ends[record], starts[record] + _MAX_SAMPLE_BYTES)) for record in records]
+        size = sum(self._measure(*span) for span in spans)
+        self._counted: dict[Span, float] = {}
+        self._per_byte = count("\n".join(render(index, *span) for span in spans)) / size if size else _TEXT_RATIO
+
+    def cost_span(self, span: Span) -> float:
+        if span not in self._counted:
+            self._counted[span] = self._per_byte * self._measure(*span) + _ROUNDING
+        return self._counted[span]
+
+    def cost_spans(self, spans: list[Span]) -> float:
+        """With the marks between them."""
+        return sum(map(self.cost_span, spans)) + _ELLIPSIS_TOKENS * (len(spans) - 1)
+
+    def cost_text(self, text: str) -> float:
+        return self._per_byte * len(text.encode("utf-8", "replace")) + _ROUNDING
+
+    def _measure(self, start: int, end: int) -> int:
+        """The bytes that a reader sees."""
+        part, fill = self._index.text[start:end], self._index.fill
+        return len(part) - (part.count(fill) if fill else 0)
 
 
 class Piece(Struct, frozen=True, order=True):
@@ -191,8 +229,7 @@ class BudgetFill:
 
     def _cost_locator(self, record: int) -> float:
         if record not in self._locators:
-            start = self.index.outline.starts[record]
-            locator = make_locator(self.index, record, start, self.index.line_at(start))
+            locator = make_locator(self.index, record, self.index.outline.starts[record])
             self._locators[record] = self._estimate.cost_text(f"[{locator}]") + 1
         return self._locators[record]
 

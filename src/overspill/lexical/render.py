@@ -36,11 +36,11 @@ def render(index: Index, start: int, end: int) -> str:
     return (_CARRIAGE.sub("", text) if "\r" in text else text).strip("\r\n")
 
 
-def make_locator(index: Index, record: int, start: int, line: int) -> str:
+def make_locator(index: Index, record: int, start: int) -> str:
     """A JSON pointer in JSON; otherwise a line, or a byte position if lines are too long, and the heading above."""
     if index.traits.locator == "pointer" and not index.is_partial:
         return _on_one_line(make_pointer(index, record), _MAX_POINTER_CHARS) or "/"
-    place = f"@{start}" if index.total_bytes > _MAX_NUMBERED_LINE_BYTES * index.lines else f"L{line}"
+    place = f"@{start}" if index.total_bytes > _MAX_NUMBERED_LINE_BYTES * index.lines else f"L{index.line_at(start)}"
     outline = index.outline
     above = outline.under[record] if record >= 0 else -1
     if above < 0 or index.traits.locator != "heading" or outline.label_ends[above] > start:

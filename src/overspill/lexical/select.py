@@ -11,10 +11,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from overspill.lexical.boost import Signal
-from overspill.lexical.confidence import estimate_confidence, measure_features
-from overspill.lexical.costs import Costs
+from overspill.lexical.confidence import estimate_confidence
 from overspill.lexical.drafts import Draft, Drafts, Found
-from overspill.lexical.fill import BudgetFill
+from overspill.lexical.fill import BudgetFill, Costs
 from overspill.lexical.index import Index
 from overspill.lexical.plan import plan
 from overspill.lexical.query import parse
@@ -75,7 +74,7 @@ def select(
         messages = describe_none_fits(found, max_tokens) if way.matches else describe_nothing_found(index, query, cut=ranking.cut)
         text = next((line for line in messages if count(line) <= max_tokens), "")
         is_complete = not way.matches and not way.evidence and text == messages[0]
-    trust = estimate_confidence(asked, found, measure_features(index, asked, found, way.evidence)) if excerpts else 0.0
+    trust = estimate_confidence(index, asked, found, way.evidence) if excerpts else 0.0
     return Selection(excerpts, text, trust, len(way.matches), index.kind, index.total_bytes, index.total_bytes, is_complete)
 
 

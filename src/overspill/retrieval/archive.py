@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import chain, islice
 
 from msgspec import Struct
@@ -173,14 +173,11 @@ class Archive:
         with self._reading(kept.session) as shelf:
             if kept.session not in quotes:
                 quotes[kept.session] = read_quotes(shelf)
-            reader = shelf.open(kept.id)
-            try:
+            with closing(shelf.open(kept.id)) as reader:
                 digest = hashlib.sha256()
                 for start in range(0, reader.size, _BLOCK):
                     digest.update(reader.read(start, start + _BLOCK))
                 size, misquoted = reader.size, describe_misquotes(quotes[kept.session].get(kept.id, {}), reader)
-            finally:
-                reader.close()
         if size != kept.size.bytes:
             return f"has {size:,} bytes; {kept.size.bytes:,} were stored"
         if digest.hexdigest() != kept.sha256:
@@ -202,15 +199,13 @@ class Archive:
                 except StoreError as error:
                     self._report(f"Session {label.session} is skipped. {error}")
                     continue
-                try:
+                with closing(shelf):
                     entries = self._events(store, label, shelf, about)
                     first = next(entries, None)
                     if first is not None or not _needs_record(label):
                         yield label, shelf, entries if first is None else chain([first], entries)
                     elif not _has_ended(store, label):
                         self._report(_DAMAGED.format(session=label.session))
-                finally:
-                    shelf.close()
 
     def _report(self, text: str) -> None:
         """Each warning once."""
@@ -219,11 +214,8 @@ class Archive:
             self._warn(text)
 
     def _is_damaged(self, store: Store, label: ShelfLabel) -> bool:
-        shelf = store.read_shelf(label.session)
-        try:
+        with closing(store.read_shelf(label.session)) as shelf:
             return _needs_record(label) and next(events.decode_events(shelf.journal()), None) is None
-        finally:
-            shelf.close()
 
     def _events(self, store: Store, label: ShelfLabel, shelf: Shelf, about: str) -> Iterator[Entry]:
         written = about.encode()
@@ -251,10 +243,8 @@ class Archive:
                 shelf = store.read_shelf(session)
             except UnknownHandle:
                 continue
-            try:
+            with closing(shelf):
                 yield shelf
-            finally:
-                shelf.close()
             return
         raise UnknownHandle(f"session-{session}")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from overspill.extraction import BUILTIN, NOT_FOUND
+from overspill.extraction.strategies import CONFIDENT
 from overspill.reading import Bound
 from overspill.retrieval.pages import Page
 from overspill.text import encoding
@@ -107,10 +108,12 @@ class _Draft:
     def render(self, citations: int, *, quoted: bool = False) -> str:
         # The answer goes into a block if there are words of ours around it. Alone, it is everything below the first line.
         answer = self._answer
-        ours = "\n\n".join(filter(None, (self._closing, self._cite(citations, quoted), *self._add())))
-        is_framed = bool(answer) and (bool(self._before or ours) or framing.imitates(answer))
+        passages = self._show_passages()
+        before, after = ([passages], []) if self._puts_passages_first else ([], [passages])
+        ours = "\n\n".join(filter(None, (self._closing, self._cite(citations, quoted), *after, self._show_unsupported())))
+        is_framed = bool(answer) and (bool(self._before or before or ours) or framing.imitates(answer))
         shown = framing.block(framing.OPENING, answer) if is_framed else answer
-        body = "\n\n".join([*self._before, "\n".join(filter(None, (shown, ours)))])
+        body = "\n\n".join([*self._before, *before, "\n".join(filter(None, (shown, ours)))])
         return encoding.clean(wording.abstract(self._tool, self._handle, self._strategy, body))
 
     def _cite(self, count: int, quoted: bool) -> str:
@@ -122,16 +125,23 @@ class _Draft:
         return wording.citations(found.excerpts[:count], quoted=quoted, omitted=omitted, support=support, is_shown=is_shown)
 
     def _is_shown(self, excerpt: Excerpt) -> bool:
-        """Whether the passages below hold it."""
-        passages = self._found.passages.excerpts if self._found.passages else ()
-        return any(each.start_byte <= excerpt.start_byte and excerpt.end_byte <= each.end_byte for each in passages)
+        return self._found.passages is not None and self._found.passages.quotes(excerpt)
 
-    def _add(self) -> Iterator[str]:
-        if self._passages:
-            block = framing.block(framing.OPENING, self._passages)
-            yield "\n".join(filter(None, (wording.PASSAGES, block, self._passages_closing)))
-        if self._found.unsupported:
-            yield f"{wording.UNSUPPORTED}\n{framing.block(framing.OPENING, self._found.unsupported)}"
+    def _show_passages(self) -> str:
+        if not self._passages:
+            return ""
+        block = framing.block(framing.OPENING, self._passages)
+        return "\n".join(filter(None, (wording.PASSAGES, block, self._passages_closing)))
+
+    @property
+    def _puts_passages_first(self) -> bool:
+        """Where the engine is not sure, a model rarely is right either: what is really there comes first."""
+        passages = self._found.passages
+        return passages is not None and bool(self._passages) and passages.confidence < CONFIDENT
+
+    def _show_unsupported(self) -> str:
+        said = self._found.unsupported
+        return f"{wording.UNSUPPORTED}\n{framing.block(framing.OPENING, said)}" if said else ""
 
 
 def _split_closing(found: Extraction) -> tuple[str, str]:

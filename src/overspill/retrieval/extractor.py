@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -22,11 +21,12 @@ from overspill.models.facts import convert_limits
 from overspill.models.opening import open_model
 from overspill.models.protocol import Model, ModelError, Request, Response
 from overspill.models.targets import Targets
-from overspill.record.events import Fallback, OutputExtracted, OutputInspected, Quote, name_type, now_ms
+from overspill.record.events import Fallback, OutputExtracted, OutputInspected, name_type, now_ms
 from overspill.record.ledger import Ledger
 from overspill.record.logs import log_extraction
 from overspill.retrieval.indexes import EngineIndexes
 from overspill.retrieval.output import StoredOutput
+from overspill.retrieval.quotes import quote_spans
 from overspill.retrieval.views import TextView
 from overspill.settings import Settings
 from overspill.sql.library import is_installed
@@ -213,7 +213,7 @@ class Extractor:
         if isinstance(found, BaseException):
             event = replace(event, error_type=name_type(found))
         else:
-            spans = [(each.start_byte, each.end_byte) for each in found.excerpts]
+            spans = ((each.start_byte, each.end_byte) for each in found.excerpts)
             event = replace(
                 event,
                 status="ok",
@@ -224,13 +224,16 @@ class Extractor:
                 chunks_searched=found.chunks_searched,
                 chunks_total=found.chunks_total,
                 fallback=self._fallback(request, found),
-                quotes=tuple(Quote(*span, hashlib.sha256(text.reader.read(*span)).hexdigest()) for span in spans),
+                quotes=quote_spans(spans, text.reader),
                 support=found.support,
                 decoded=text.decoding.formats if text.decoding else (),
                 warnings=len(found.warnings),
             )
+        self.record(event, stored.kept)
+
+    def record(self, event: OutputExtracted, kept: Kept) -> None:
         self._ledger.record(event)
-        log_extraction(event, stored.kept.handle)
+        log_extraction(event, kept.handle)
 
 
 def _leave_room(max_bytes: int | None) -> int | None:

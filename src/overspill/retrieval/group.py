@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, suppress
 
 import msgspec
@@ -205,7 +205,7 @@ class SessionGroup:
 
     def has_outputs(self) -> bool:
         """Looks at one session after the other, so that the first that has any is the last that is listed."""
-        for shelf, _ in self._open(self._iterate_labels(), is_wanted=self._may_read):
+        for shelf, _ in self._open(filter(self._may_read, self._iterate_labels())):
             with suppress(StoreError), ExitStack() as undo:
                 undo.callback(shelf.close)
                 if next(_stored_outputs(shelf), None):
@@ -218,21 +218,17 @@ class SessionGroup:
         If a `file` is looked for, first the part of the job with this id, and no part of another job: there may be many.
         """
         if session is None and file:
-            yield from self._open(self._find_label(file), is_wanted=self._may_read)
-            yield from self._open(self._list_labels(with_parts=False), is_wanted=self._may_read)
-        else:
-            labels = self._list_labels() if session is None else self._find_label(session)
-            yield from self._open(labels, is_wanted=self._may_read)
+            yield from self._open(filter(self._may_read, self._find_label(file)))
+        labels = self._list_labels(with_parts=not file) if session is None else self._find_label(session)
+        yield from self._open(filter(self._may_read, labels))
 
     def _may_read(self, label: ShelfLabel) -> bool:
         return not label.live or self.is_shared
 
-    def _open(
-        self, labels: Iterable[ShelfLabel], *, is_wanted: Callable[[ShelfLabel], bool] = lambda _: True
-    ) -> Iterator[tuple[Shelf, bool]]:
+    def _open(self, labels: Iterable[ShelfLabel]) -> Iterator[tuple[Shelf, bool]]:
         """Open for reading, and whether they are live. A session that is removed meanwhile is left out."""
         for label in labels:
-            if self._has(label) and is_wanted(label):
+            if self._has(label):
                 with suppress(HandleError, StoreError):
                     yield self._store.read_shelf(label.session), label.live
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from functools import partial
 
 import anyio.to_thread
@@ -12,12 +11,11 @@ from overspill.extraction import BUILTIN
 from overspill.gate.passages import Passages
 from overspill.lexical.work import Work
 from overspill.reading import Bound
-from overspill.record.events import OutputExtracted, Quote, now_ms
-from overspill.record.ledger import Ledger
-from overspill.record.logs import log_extraction
+from overspill.record.events import OutputExtracted, now_ms
 from overspill.retrieval.extracted import format_abstract
 from overspill.retrieval.extractor import ExtractionRequest, Extractor, read_document
 from overspill.retrieval.outputs import StoredOutputs
+from overspill.retrieval.quotes import quote_spans
 from overspill.types import Kept
 
 _TOOL = "intent"
@@ -27,10 +25,9 @@ _TOOL = "intent"
 class PassageSearch:
     """Shares the engine's indexes with the retrieval tools: what one builds, the other uses."""
 
-    def __init__(self, outputs: StoredOutputs, extractor: Extractor, ledger: Ledger) -> None:
+    def __init__(self, outputs: StoredOutputs, extractor: Extractor) -> None:
         self._outputs = outputs
         self._extractor = extractor
-        self._ledger = ledger
 
     def find(self, kept: Kept, question: str, max_tokens: int, work: Work | None) -> Passages:
         text = self._outputs.recent(kept.handle).decoded()
@@ -39,10 +36,7 @@ class PassageSearch:
         passages, closing = "", ""
         if found.excerpts:
             passages, _, closing = found.text.rpartition("\n")
-        quotes = tuple(
-            (each.start_byte, each.end_byte, hashlib.sha256(text.reader.read(each.start_byte, each.end_byte)).hexdigest())
-            for each in found.excerpts
-        )
+        quotes = quote_spans(((each.start_byte, each.end_byte) for each in found.excerpts), text.reader)
         formats = text.decoding.formats if text.decoding else ()
         searched, left = found.searched_bytes, max(0, text.size.bytes - found.searched_bytes)
         return Passages(passages, closing, found.confidence, found.matched, found.kind, searched, left, quotes, formats)
@@ -72,8 +66,7 @@ class PassageSearch:
             chunks_searched=1,
             chunks_total=1,
             latency=milliseconds,
-            quotes=tuple(Quote(*quote) for quote in found.quotes),
+            quotes=found.quotes,
             decoded=found.decoded,
         )
-        self._ledger.record(event)
-        log_extraction(event, kept.handle)
+        self._extractor.record(event, kept)

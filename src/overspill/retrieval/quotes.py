@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from overspill.decoding import redecode
@@ -47,6 +47,10 @@ def describe_misquotes(quotes: Mapping[Formats, Sequence[Quote]], reader: Reader
 def _count_misquotes(quotes: Sequence[Quote], reader: Reader) -> int:
     """Recorded quotes that are not there."""
     return sum(not is_quoted(quote, reader) for quote in quotes)
+
+
+def quote_spans(spans: Iterable[tuple[int, int]], reader: Reader) -> tuple[Quote, ...]:
+    return tuple(Quote(*span, hashlib.sha256(reader.read(*span)).hexdigest()) for span in spans)
 
 
 def is_quoted(quote: Quote, reader: Reader) -> bool:

@@ -66,7 +66,7 @@ class SessionParts:
         self.outputs = outputs = StoredOutputs(
             shelf, known.kept, known.checkpoints, known.held, family, known.names, jobs, settings.wording
         )
-        self.gate = gate = Gate(settings, shelf, ledger, budget, known, PassageSearch(outputs, extractor, ledger))
+        self.gate = gate = Gate(settings, shelf, ledger, budget, known, PassageSearch(outputs, extractor))
         self._elsewhere = elsewhere = JobsElsewhere(family) if family is not None and family.is_shared else None
         attend = None if elsewhere is None else elsewhere.cancel_if_aborted
         stand_ins = StandIns(gate, outputs)

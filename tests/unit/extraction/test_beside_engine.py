@@ -54,6 +54,9 @@ BAD = {
     "times that are in it.\nThen write QUOTES: and the numbers of the lines that say so.",
     "an error page": "<html><body>502 Bad Gateway</body></html>",
     "silence": "",
+    "marks of a chat": "<|im_start|>assistant\n<|im_end|><|endoftext|>",
+    "a call written as text": '{"name": "Grep", "arguments": {"pattern": "4711"}}',
+    "values from elsewhere": "It was 04:41:37Z.",
 }
 
 
@@ -133,6 +136,23 @@ async def test_an_answer_that_cites_nothing_is_located(mode: str):
     assert found
     assert (found.support, [CAUSE in each.text for each in found.excerpts]) == ("located", [True])
     assert "FOUND AT (the model cited nothing; these passages hold the words of its answer):\n[1] line 901, bytes " in reply
+
+
+async def test_marks_of_a_chat_are_no_part_of_an_answer():
+    said = "It was 4711, with abc-777.<|im_end|>\n<|im_start|>assistant"
+    _, found = await ask(ScriptedModel(lambda _: said), "focused")
+    assert found
+    assert (found.text, found.support) == ("It was 4711, with abc-777.", "located")
+
+
+async def test_passages_come_first_where_the_engine_is_not_sure():
+    text = "\n".join(f"{number}: the harbour of town {number} is {number * 7} m deep" for number in range(400))
+    model = ScriptedModel(lambda _: "The harbour of town 11 is 77 m deep.")
+    async with Session(Settings(answerMaxBytes=4000), store=MemoryStore(), models={model.name: model}) as session:
+        kept = await session.keep(text, "get_towns")
+        question = "Who is the keeper of the lighthouse above the harbour, and since when?"
+        reply = await session.invoke("tool_output", {"handle": kept.handle, "extract": question, "mode": "focused"})
+    assert reply.text.index("PASSAGES (") < reply.text.index("\nThe harbour of town 11 is 77 m deep.\n[end")
 
 
 async def test_a_number_that_proves_nothing_is_left_out():

@@ -24,7 +24,8 @@ def test_it_is_added_last_and_every_call_that_was_valid_still_is(more: dict[str,
     assert list(asking["properties"]) == ["q", NAME]
     assert asking["properties"][NAME] == {
         "type": "string",
-        "description": "What you need from the result, as a question, then in parentheses other words for it; used only if the result is too large.",
+        "description": "What you need from the result, then in parentheses other words for it; "
+        "used only if the result is too large.",
     }
     assert {**asking, "properties": schema["properties"]} == schema
     assert list(schema["properties"]) == ["q"]

@@ -1,5 +1,6 @@
 import pytest
 
+from overspill.extraction.fallback import MIN_FITTING_CONFIDENCE
 from overspill.lexical.index import build
 from overspill.lexical.select import select
 
@@ -51,3 +52,26 @@ def test_tokens_are_counted_a_few_times_whatever_the_budget(tokens: int) -> None
 def test_a_budget_is_used_up_even_if_tokens_are_much_longer_than_usual() -> None:
     selection = select(build(NOTES), "what did the crew do each day", max_tokens=60, count_tokens=lambda text: len(text) // 40)
     assert selection.text.count("painted the deck") > 25
+
+
+PAGE = (
+    b"<html><body><h1>Pump 7</h1><dl>"
+    + b"".join(b"<dt>Part %d</dt><dd>Steel, %d mm</dd>" % (n, n) for n in range(20))
+    + (b"<dt>Mass</dt><dd>41 kg</dd></dl></body></html>")
+)
+CODE = b"".join(b"def step_%d(valve):\n    return valve.turn(%d)\n\n\n" % (number, number) for number in range(40))
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        (PAGE, "how heavy is it, compared with other machines of the pump industry?"),
+        (CODE, "turning the lever of a broken heater crashes under load"),
+    ],
+)
+def test_that_code_and_pages_lack_the_words_of_a_question_does_not_mean_that_nothing_answers_it(
+    text: bytes, question: str
+) -> None:
+    found = select(build(text), question)
+    assert found.excerpts
+    assert found.confidence >= MIN_FITTING_CONFIDENCE
