@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import mmap
 import signal
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -33,7 +33,6 @@ from overspill.text.humanize import quote_line
 _MANY_COLUMNS = 200
 _MOST_CHECKED_COLUMNS = 40
 _SAMPLED_ROWS = 1_000
-_UNTYPED = "rows as they were read"
 _TEMPORARY = "temp.rows"
 _OVERHEAD_BYTES = 2 << 30  # of address space: libraries, stacks, and what DuckDB does not count
 
@@ -123,73 +122,54 @@ def _write(request: LoadRequest, found: list[Found]) -> tuple[TableInfo, ...]:
 def _write_table(connection: Any, found: Found, name: str) -> TableInfo:
     """In one go if all rows are like the first ones; else what its columns mean is found out from all of them."""
     rows, notes, target = None, list[str](), quote_name(name)
-    if found.is_typed:
-        return _write_typed(connection, found, name)
     with suppress(duckdb.Error):
         connection.execute(f"CREATE OR REPLACE TEMP TABLE rows AS FROM {found.reader} LIMIT {_SAMPLED_ROWS}")
-        rows, notes = _fill_table(connection, found, target, _TEMPORARY, found.reader)
+        rows, notes = _fill_table(connection, found, target, found.reader)
     if rows is None or (found.rows is not None and found.rows != rows):
         connection.execute(f"DROP TABLE IF EXISTS {target}")
         found, _ = read_rows(connection, found)
-        rows, notes = _fill_table(connection, found, target, _TEMPORARY, _TEMPORARY)
+        rows, notes = _fill_table(connection, found, target, _TEMPORARY)
     connection.execute(f"DROP TABLE {_TEMPORARY}")
-    return TableInfo(name, rows, _describe(connection, target), found.title, found.bad_rows, join_notes(found.note, *notes))
-
-
-def _write_typed(connection: Any, found: Found, name: str) -> TableInfo:
-    """As it was read, if that is as it should be: a query that asks for `_row` counts the rows."""
-    target, untyped = quote_name(name), quote_name(_UNTYPED)
-    found, rows = read_rows(connection, found, target)
-    columns = _describe(connection, target)
-    typed = read_types(connection, target, _list_columns(columns, found), is_typed=True)
-    if not found.hidden and typed.columns == [(quote_name(column.name), column.name) for column in columns]:
-        place = SqlColumn(ROW, "BIGINT" if found.row.startswith("rowid") else "VARCHAR")
-        return TableInfo(name, rows, (place, *columns), found.title, found.bad_rows, found.note, found.row)
-    connection.execute(f"ALTER TABLE {target} RENAME TO {untyped}")
-    _, notes = _fill_table(connection, found, target, untyped, untyped)
-    connection.execute(f"DROP TABLE {untyped}")
-    return TableInfo(name, rows, _describe(connection, target), found.title, found.bad_rows, join_notes(found.note, *notes))
+    columns, place = _describe(connection, target), "" if found.hidden else found.row
+    if place:  # which a query computes
+        columns = (SqlColumn(ROW, "BIGINT" if place.startswith("rowid") else "VARCHAR"), *columns)
+    return TableInfo(name, rows, columns, found.title, found.bad_rows, join_notes(found.note, *notes), place)
 
 
 def _describe(connection: Any, table: str) -> tuple[SqlColumn, ...]:
     return tuple(SqlColumn(column, kind) for column, kind, *_ in connection.execute(f"DESCRIBE {table}").fetchall())
 
 
-def _list_columns(columns: Iterable[SqlColumn], found: Found) -> list[tuple[str, str]]:
-    return [(column.name, column.type) for column in columns if column.name not in found.hidden]
-
-
-def _fill_table(connection: Any, found: Found, target: str, read: str, source: str) -> tuple[int, list[str]]:
-    """How many rows it has, and what to say of its columns, which `read` tells: all rows of the source, or the first ones. Raises
-    an error if those do not tell what all are like."""
-    is_checked = read != source
-    columns = _list_columns(_describe(connection, read), found)
-    if is_checked and len(columns) > _MOST_CHECKED_COLUMNS:  # whose patterns do not fit in memory together
-        raise duckdb.InvalidInputException("There are too many columns.")
-    typed = read_types(connection, read, columns, is_typed=found.is_typed, is_checked=is_checked)
-    if is_checked and typed.notes:  # which count values of all rows
-        raise duckdb.InvalidInputException("Some of the first rows are unlike the others.")
+def _fill_table(connection: Any, found: Found, target: str, source: str) -> tuple[int, list[str]]:
+    """How many rows it has, and what to say of its columns, which the temporary table shows: it has all rows of the source, or
+    the first ones. Raises an error if those do not show what all are like."""
+    is_checked = source != _TEMPORARY
+    columns = [(each.name, each.type) for each in _describe(connection, _TEMPORARY) if each.name not in found.hidden]
+    typed = read_types(connection, _TEMPORARY, columns, is_typed=found.is_typed, is_checked=is_checked)
+    checked = sum("regexp" in expression for expression, _ in typed.columns)
+    if is_checked and (typed.notes or checked > _MOST_CHECKED_COLUMNS):  # which count values of all rows, or need too much memory
+        raise duckdb.InvalidInputException("The first rows do not show enough.")
     if len(typed.columns) > _MANY_COLUMNS:
         connection.execute("SET disabled_optimizers = 'compressed_materialization'")  # its time grows with their square
-    selected = ", ".join(f"{expression} AS {quote_name(column)}" for expression, column in [(found.row, ROW), *typed.columns])
+    places = [(found.row, ROW)] if found.hidden else []
+    selected = ", ".join(f"{expression} AS {quote_name(column)}" for expression, column in [*places, *typed.columns])
     connection.execute("SET threads = 1")  # two would write everything twice, to keep the order of rows
     (rows,) = connection.execute(f"CREATE TABLE {target} AS SELECT {selected} FROM {source}").fetchone()
     return rows, typed.notes
 
 
-def read_rows(connection: Any, found: Found, table: str = _TEMPORARY) -> tuple[Found, int]:
+def read_rows(connection: Any, found: Found) -> tuple[Found, int]:
     """In the other way, if there is one, where DuckDB refuses rows or loses some. Those that stay lost are counted."""
     connection.execute("SET threads = 2")
     try:
-        into = f"TABLE {table}" if table != _TEMPORARY else "TEMP TABLE rows"
-        (rows,) = connection.execute(f"CREATE OR REPLACE {into} AS FROM {found.reader}").fetchone()
+        (rows,) = connection.execute(f"CREATE OR REPLACE TEMP TABLE rows AS FROM {found.reader}").fetchone()
     except duckdb.Error:
         if found.otherwise is None:
             raise
-        return read_rows(connection, found.otherwise(), table)
+        return read_rows(connection, found.otherwise())
     lost = 0 if found.rows is None else found.rows - rows
     if lost and found.otherwise is not None:
-        return read_rows(connection, found.otherwise(), table)
+        return read_rows(connection, found.otherwise())
     return replace(found, bad_rows=found.bad_rows + max(0, lost)), rows
 
 

@@ -30,7 +30,7 @@ _MIN_TITLED_CELLS = 3
 """A line above rows of two cells is as likely to be a sentence above others that have a comma."""
 _MIN_ALIKE = 0.8
 """Of the cells of a column, how many must be numbers for a word above them to be a name."""
-NUMBER = re.compile(r"\A\s*+[-+]?[\d.,]*\d\s*+%?$")
+NUMBER = re.compile(r"\A\s*+[-+]?[\d.,]*\d\s*+(?:%|[KMGTP]i?B?)?$")
 _PERIOD = re.compile(r"\A\s*+(?:(?:1[89]|2[01])\d\d(?:-\d\d){0,2}|\d\d?/\d\d?/(?:\d\d){1,2})\s*+$")
 """A year or a date: a value, or the name of a column of values of that time."""
 _NO_VALUE = re.compile(r"\W*+(?:n/?a|nan|nil|none|null|unknown)?\W*+$", re.IGNORECASE)
@@ -212,8 +212,17 @@ def _find_header(rows: list[list[str]], mark: str, min_rows: int) -> _Header | N
         return None
     count = _count_header_rows(table, width)
     upper = [_spread(row) for row in table[: count - 1]] if count > 1 else []
-    names = [*upper, table[count - 1]] if count else []
-    return _Header(above, above + count, make_unique(name_column(names, column) for column in range(width)))
+    rows = [*upper, table[count - 1]] if count else []
+    names = [name_column(rows, column) for column in range(width)]
+    if count > 1 and _names_index(table[count]):
+        names, count = [index.strip() or name for index, name in zip(table[count], names, strict=True)], count + 1
+    return _Header(above, above + count, make_unique(names))
+
+
+def _names_index(row: list[str]) -> bool:
+    """Whether it has only the names of the columns that name rows, as pandas writes them below those of the others."""
+    filled = [bool(cell.strip()) for cell in row]
+    return any(filled) and not all(filled) and filled == sorted(filled, reverse=True)
 
 
 def _is_surely_header(row: list[str]) -> bool:

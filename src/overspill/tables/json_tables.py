@@ -21,6 +21,8 @@ from overspill.tables.names import make_unique
 
 MIN_ROWS = 3
 """Members of an object that are rows, at least. Fewer rows of a list are a table too, but say no more than their text."""
+_NAMES, _CELLS = ("columns", "fields", "header", "headers"), ("data", "rows", "values")
+"""What members are called that have the names of columns, and lists of cells."""
 _MAX_DEPTH = 8
 _MAX_COMPARED = 20
 _MIN_SHARED_KEYS = 0.5
@@ -34,7 +36,7 @@ BEFORE_VALUE = re.compile(rb"[\s,{]*+\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"\s*+:\s*+", 
 Members = msgspec.json.Decoder(dict[str, Raw])
 Elements = msgspec.json.Decoder(list[Raw])
 Json: TypeAlias = Raw | bytes | memoryview
-Shape: TypeAlias = Literal["list", "members", "lists", "documents", "value"]
+Shape: TypeAlias = Literal["list", "members", "lists", "documents", "value", "apart"]
 
 
 class _FewElements(Struct, array_like=True, forbid_unknown_fields=True):
@@ -65,7 +67,17 @@ class JsonTable(Struct, frozen=True):
             return (JsonRow(f"{self.pointer}/{number}", row) for number, row in enumerate(rows))
         if self.shape == "value":
             return iter([JsonRow(self.pointer, self.raw)])
+        if self.shape == "apart":
+            return self._read_apart()
         return self._read_keyed()
+
+    def _read_apart(self) -> Iterator[JsonRow]:
+        members = Members.decode(self.raw)
+        (_, names), (cells, rows) = (_find_member(members, among) for among in (_NAMES, _CELLS))
+        for number, row in enumerate(Elements.decode(rows)):
+            fields = zip(Elements.decode(names), Elements.decode(row), strict=False)
+            spelt = b"{%b}" % b",".join(b"%b:%b" % (bytes(name), bytes(value)) for name, value in fields)
+            yield JsonRow(f"{self.pointer}/{cells}/{number}", spelt)
 
     def _read_keyed(self) -> Iterator[JsonRow]:
         for name, member in Members.decode(self.raw).items():
@@ -97,11 +109,28 @@ def _find(raw: memoryview, pointer: str, title: str, depth: int) -> Iterator[Jso
         if shape := find_shape(members.values()):
             yield JsonTable(raw, pointer, title, shape)
             return
+        if _are_apart(members):
+            yield JsonTable(raw, pointer, title, "apart")
+            return
         for name, member in members.items():
             if _may_hold_tables(bytes(member)):
                 yield from _find(memoryview(member), f"{pointer}/{_escape(name)}", name, depth + 1)
     elif opening == b'"' and raw.nbytes > 1 and re.match(rb"\"(?:\\[nrt]|\s)*+(?:[\[{]|[^\n\"]{0,400}?(?:\\n|```))", raw[:999]):
         yield from _find_in_string(raw, pointer, title, depth)
+
+
+def _find_member(members: dict[str, Raw], among: tuple[str, ...]) -> tuple[str, Raw]:
+    return next(((name, members[name]) for name in among if name in members), ("", Raw(b"")))
+
+
+def _are_apart(members: dict[str, Raw]) -> bool:
+    """Whether one member has the names of columns, and another as many cells in each of its lists."""
+    try:
+        names = msgspec.json.decode(_find_member(members, _NAMES)[1], type=list[str])
+        rows = msgspec.json.decode(_find_member(members, _CELLS)[1], type=list[list[Raw]])
+    except UNREADABLE:
+        return False
+    return len(set(names)) == len(names) > 1 and len(rows) > 0 and all(len(row) == len(names) for row in rows)
 
 
 def _may_hold_tables(raw: bytes) -> bool:

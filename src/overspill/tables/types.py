@@ -110,10 +110,12 @@ def compile_reading(pattern: str) -> re.Pattern[str]:
 
 READINGS: tuple[Reading, ...] = (
     Reading("cores", "cores", "[0-9]+m|[0-9]+([.][0-9]+)?", _read_cores, is_cpu=True),
-    Reading("integer", "number", "-?(0|[1-9][0-9]{0,17})", float, replaces=True),
+    Reading("integer", "number", " *-?(0|[1-9][0-9]{0,17})", float, replaces=True),
     Reading("float", "number", _FLOAT, float, replaces=True),
     Reading("flag", "boolean", "[tT]rue|[fF]alse|TRUE|FALSE", lambda text: float(text.lower() == "true"), replaces=True),
+    Reading("letter", "boolean", "[tf]", lambda text: float(text == "t")),
     Reading("date", "date", "[0-9]{4}-[0-9]{2}-[0-9]{2}", _read_day, replaces=True),
+    Reading("day first", "date", "[0-9]{2}[.][0-9]{2}[.][0-9]{4}", lambda text: _read_day("-".join(text.split(".")[::-1]))),
     Reading("time", "time", f"{_ISO}{_UTC}?", _read_time, replaces=True),
     Reading("offset time", "time", f"{_ISO}{_OFFSET}?", _read_time),
     Reading("access time", "time", _ACCESS_TIME, lambda text: datetime.strptime(text, "%d/%b/%Y:%H:%M:%S %z").timestamp()),

@@ -24,7 +24,7 @@ def read_at_once(text: mmap.mmap, source: Path, otherwise: Callable[[], Found]) 
     has_quotes = text.find(b'"') >= 0
     # Without a word, DuckDB finds other rows where lines end with CR alone, and other cells where blanks are before quotes.
     is_quoted_late = has_quotes and any(text.find(before + b' "') >= 0 for before in (mark.encode(), b"\n"))
-    if len(names) > MAX_COLUMNS or is_quoted_late or has_lone_returns(text, 0, len(text)):
+    if len(names) > MAX_COLUMNS or "rowid" in map(str.lower, names) or is_quoted_late or has_lone_returns(text, 0, len(text)):
         return None
     columns = ", ".join(f"{quote(name)}: 'VARCHAR'" for name in names)
     reader = (
@@ -36,7 +36,7 @@ def read_at_once(text: mmap.mmap, source: Path, otherwise: Callable[[], Found]) 
     total = find_total(text, heading)
     notes = [f"{omission.count:,} {omission.what}." for omission in heading.describe(text).omissions]
     notes += [f"The last row sums up others: {quote_line(total)}."] if total else []
-    return Found(reader, "row_number() OVER ()", rows=rows, note=" ".join(notes), otherwise=otherwise)
+    return Found(reader, "rowid + 1", rows=rows, note=" ".join(notes), otherwise=otherwise)
 
 
 def _count_rows(text: mmap.mmap, heading: Heading, *, has_quotes: bool) -> int | None:

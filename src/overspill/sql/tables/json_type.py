@@ -52,30 +52,32 @@ class JsonType:
             inside.add(member, depth + 1)
             self.count += inside.count - before
 
+    @property
+    def kind(self) -> str:
+        """Of all values; "none" if there are none, and "mixed" if none suits all of them."""
+        if self.kinds == {"BIGINT", "DOUBLE"} and not self._has_long:
+            return "DOUBLE"
+        return next(iter(self.kinds), "none") if len(self.kinds) < 2 else "mixed"
+
     def spell(self, *, is_flat: bool = False) -> str:
-        """The type in SQL. It is JSON, which is read as text, where values differ; if `is_flat`, also of all that has parts."""
-        if self.kinds == {"BIGINT", "DOUBLE"}:
-            return "JSON" if self._has_long else "DOUBLE"
-        if len(self.kinds) != 1:
-            return "JSON" if self.kinds else "VARCHAR"
-        (kind,) = self.kinds
-        if kind not in ("STRUCT", "LIST"):
-            return kind
-        if is_flat or (kind == "STRUCT" and not self.inside):
-            return "JSON"
-        if kind == "LIST":
-            return f"{self.inside[''].spell() if self.inside else 'VARCHAR'}[]"
-        return f"STRUCT({', '.join(f'{quote_name(name)} {inner.spell()}' for name, inner in self.inside.items())})"
+        """The type in SQL. Where values differ, it is text; if `is_flat`, also that of all that has parts."""
+        match self.kind:
+            case "LIST" if not is_flat:
+                return f"{self.inside[''].spell() if self.inside else 'VARCHAR'}[]"
+            case "STRUCT" if self.inside and not is_flat:
+                return f"STRUCT({', '.join(f'{quote_name(name)} {inner.spell()}' for name, inner in self.inside.items())})"
+            case kind:
+                return kind if kind in _CHECKS else "VARCHAR"
 
     def check(self) -> Any:
         """The type for msgspec that accepts only such values, with no other members. Raises KeyError if they differ."""
-        if not self.kinds:
+        if self.kind == "none":
             return None
-        if self.kinds == {"LIST"}:
+        if self.kind == "LIST":
             element = self.inside[""].check() if self.inside else None
             return list[Optional[element]]  # noqa: UP045
-        if self.kinds != {"STRUCT"}:
-            return _CHECKS[self.spell()]
+        if self.kind != "STRUCT":
+            return _CHECKS[self.kind]
         if len({name.lower() for name in self.inside}) < len(self.inside) or "" in self.inside:
             raise KeyError("names that SQL cannot tell apart")
         fields = [(f"f{number}", Optional[inner.check()], None) for number, inner in enumerate(self.inside.values())]  # noqa: UP045

@@ -96,8 +96,6 @@ def _read_at_once(file: Path, text: Text, layout: Layout, table: JsonTable, othe
     columns = ", ".join(f"{quote(name)}: {quote(kind)}" for name, kind in kinds.items())
     if "rowid" in map(str.lower, kinds) or types.count > count_room(rows, len(text)):  # rowid is how rows are numbered
         return None
-    if "DOUBLE" in columns and _has_long_fraction(text):
-        return None
     where = "rowid + 1" if layout == "newline_delimited" else f"{quote(table.pointer + '/')} || rowid"
     reader = f"read_json({quote(str(file))}, format={quote(layout)}, records=true, columns={{{columns}}})"
     return Found(reader, where, table.title, is_typed=True, rows=rows, otherwise=otherwise)
@@ -121,11 +119,14 @@ def _learn_types(text: Text, layout: Layout) -> tuple[JsonType, int]:
     types, learnt, rows, start = JsonType(), 0, 0, begin
     while start < end:
         for stop in _find_row_ends(text, begin, start, end, _CHECKED_BYTES if learnt else _BLOCK_BYTES, is_lines=is_lines):
+            part = text[start:stop]
+            if _LONG_FRACTION in part.translate(_TO_ZEROS):
+                raise KeyError("numbers that would be rounded")
             try:
-                rows, start = rows + len(read(text[start:stop], "checked")), stop + 1
+                rows, start = rows + len(read(part, "checked")), stop + 1
             except msgspec.ValidationError:
                 try:
-                    values = read(text[start:stop], "any")
+                    values = read(part, "any")
                 except msgspec.DecodeError:
                     continue
                 if learnt == _MAX_LEARNT:
@@ -156,9 +157,3 @@ def _find_row_ends(text: Text, begin: int, start: int, end: int, size: int, *, i
         near += 1
     if near < 0:
         yield end
-
-
-def _has_long_fraction(text: Text) -> bool:
-    """Whether there may be numbers that DuckDB would round."""
-    blocks = (text[start : start + _BLOCK_BYTES + len(_LONG_FRACTION)] for start in range(0, len(text), _BLOCK_BYTES))
-    return any(_LONG_FRACTION in block.translate(_TO_ZEROS) for block in blocks)
