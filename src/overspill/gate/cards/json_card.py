@@ -9,7 +9,7 @@ from msgspec import Raw
 
 from overspill.errors import BadRequest
 from overspill.gate.cards.card import Card, Count, Section, indent, make_visible
-from overspill.gate.cards.sample import OutputSample, Read, Window
+from overspill.gate.cards.sample import MAX_WHOLE_BYTES, OutputSample, Read, Window
 from overspill.gate.cards.table import make_table_card, read_json_tables
 from overspill.lexical.kinds.kind import Layout
 from overspill.lexical.records.tree import json_tree
@@ -32,7 +32,7 @@ def make_json_card(read: Read, sample: OutputSample, layout: Layout) -> Card | N
     """None if the text is not JSON, or only begins like it."""
     size = sample.size
     if size.bytes <= _MAX_PARSED_BYTES:
-        part = sample if sample.is_whole else OutputSample((Window(0, read(0, size.bytes)),), size)
+        part = OutputSample((Window(0, read(0, size.bytes)),), size) if size.bytes > MAX_WHOLE_BYTES else sample
         data = part.data
     else:
         part = OutputSample(sample.windows[:1], size)
