@@ -33,7 +33,7 @@ _HEADING_BYTES = 100
 _MIN_SHARE = 0.5
 """Of the events that have a time, or a level: with fewer, it is not that kind of log."""
 _DIGITS = b"0123456789"
-_VARIABLE = re.compile(r"\S*\d\S*+(?: \S*\d\S*+)*+")
+_VARIABLE = re.compile(r"(?<!\S)[^\s\d]*+\d\S*+(?: [^\s\d]*+\d\S*+)*+")
 """Words with digits, which are others in each message."""
 _MAX_KINDS = 200
 """Lines that differ in more than digits and are looked at one by one. If there are more, some are drawn."""

@@ -102,18 +102,12 @@ def _read_rows_on_lines(sample: OutputSample, kind: Kind) -> list[ReadTable]:
     first = index.source.count(b"\n", 0, outline.starts[table.first])
     below = index.source.count(b"\n", outline.ends[table.last - 1])
     rows = lines[first : len(lines) - below]
-    if first >= _FIRST_LINES or len(drawn) - first - below != table.last - table.first or _repeats_header(index, table, data):
+    header = index.source[outline.label_starts[table.header] :].split(None, 1) if table.header >= 0 else []
+    is_repeated = header and data.count(header[0]) > 1 and not isinstance(table.rows, Delimited)
+    if is_repeated or first >= _FIRST_LINES or len(drawn) - first - below != table.last - table.first:
         return []
     read = _read_table(index, table, len(rows), lambda number: decode(rows[number]).rstrip("\r"))
     return [] if read.uneven and not isinstance(table.rows, Delimited) else [read]
-
-
-def _repeats_header(index: Index, table: Table, data: bytes) -> bool:
-    """Whether a row begins like the header, and may be another one."""
-    if table.header < 0 or isinstance(table.rows, Delimited):
-        return False
-    word = index.source[index.outline.label_starts[table.header] :].split(None, 1)[0]
-    return len(re.findall(rb"\n[ \t]*+%b" % re.escape(word), b"\n" + data)) > 1
 
 
 def read_engine_tables(index: Index) -> list[ReadTable]:
