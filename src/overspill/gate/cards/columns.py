@@ -33,7 +33,8 @@ def describe_column(column: str, cells: Sequence[Any], *, is_all: bool, is_json:
     if missing == len(cells):
         return f"{name(column)} empty" if is_all else f"{name(column)} empty wherever seen"
     if kind in ("array", "object"):
-        described = f"{kind} of {_write_span([*map(len, others)])}"
+        least, most = min(map(len, others)), max(map(len, others))
+        described = f"{kind} of {least:,}" + (f" to {most:,}" if least < most else "")
     elif kind == "number" and min(others) < max(others):
         described = f"{kind} {write_cell(min(others))} to {write_cell(max(others))}"
     elif reading and reading.meaning != "boolean" and len(counts) > 1:
@@ -47,10 +48,6 @@ def describe_column(column: str, cells: Sequence[Any], *, is_all: bool, is_json:
 
 def _name_meaning(reading: Reading) -> str:
     return "duration" if reading.meaning == "seconds" else reading.meaning
-
-
-def _write_span(sizes: Sequence[int]) -> str:
-    return f"{min(sizes):,}" + (f" to {max(sizes):,}" if min(sizes) < max(sizes) else "")
 
 
 def _percent(part: int, whole: int) -> str:

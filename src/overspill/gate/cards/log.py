@@ -53,7 +53,7 @@ class _Log:
         self._fill = find_filler(sample.data) if COLOUR_START in sample.data else b""
         self.text = bytes(strip_colours(sample.data, len(sample.data), self._fill)) if self._fill else sample.data
         self.lines = self.text.split(b"\n")
-        self._keys = [line.translate(None, _DIGITS + self._fill) for line in self.lines]
+        self._keys = self.text.translate(None, _DIGITS + self._fill).split(b"\n")
 
     def read(self, number: int) -> str:
         return decode(self.lines[number].translate(None, self._fill)).strip("\r")
@@ -119,7 +119,8 @@ class _Log:
         """What led to giving up, in a run that did; in other logs the first error."""
         reports = [self._find(place) for place in islice(find_reports(self.text), _MAX_REPORTS)]
         severe = [self._find(found.start()) for found in islice(_SEVERE.finditer(self.text), 1)] if self.levels else []
-        gave_up = find_giving_up(self.text) if reports else -1
+        begin = self._starts[reports[0]] if reports else len(self.text)
+        gave_up = find_giving_up(self.text[begin:])
         if not severe and not reports:
             return
         first, title = (severe or reports)[0], f"first error{self.sample.where}"
@@ -128,7 +129,7 @@ class _Log:
             (first - 1, first, *islice(after, 1), *takewhile(lambda number: continues_event(self.lines[number]), after))
         )
         if gave_up >= 0 or not self.levels:
-            last, title = self._find(gave_up) if gave_up >= 0 else first, "what seems to have failed"
+            last, title = self._find(begin + gave_up) if gave_up >= 0 else first, "what seems to have failed"
             self.shown.update({self._keys[number]: number for number in reversed(reports)}.values())
             self.shown.update((first - 2, *after), range(last - _LINES_BEFORE, last + 1))
         self.shown = {number for number in self.shown if number >= 0 and self.lines[number].strip()}

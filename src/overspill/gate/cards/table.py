@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from heapq import nlargest
 from itertools import islice
 from types import NoneType
 from typing import Any
@@ -22,7 +23,7 @@ from overspill.lexical.render import render
 from overspill.tables.bars import Barred
 from overspill.tables.delimited import Delimited, is_total
 from overspill.tables.json_rows import read_cells, write_cell
-from overspill.tables.json_tables import MIN_ROWS, JsonRow, JsonTable, find_json_tables
+from overspill.tables.json_tables import MIN_ROWS, JsonRow, JsonTable, Members, find_json_tables, find_shape
 from overspill.tables.json_text import HeldJson
 from overspill.tables.table import JsonRows, Omission
 from overspill.text.encoding import decode
@@ -150,12 +151,21 @@ def _read_table(index: Index, table: Table, count: int, read: Callable[[int], st
 
 def read_json_tables(held: HeldJson, total: int) -> list[ReadTable]:
     """The tables of a text of this size, if they are most of it."""
-    found = list(islice(find_json_tables(held.documents), _MAX_TABLES + 1))
+    found = list(islice(find_json_tables(held.documents), _MAX_TABLES + 1)) if _may_be_tables(held, total) else []
     tables = [(table, rows) for table in found if len(rows := list(table.rows())) >= MIN_ROWS]
     inside = sum(sum(map(len, table.documents)) if table.documents else len(table.raw) for table, _ in tables)
     if len(found) > _MAX_TABLES or inside <= _MIN_TABLE_SHARE * total:
         return []
     return [_read_json_table(table, rows, is_plain=not held.around and not held.is_converted) for table, rows in tables]
+
+
+def _may_be_tables(held: HeldJson, total: int) -> bool:
+    """Not if it is an object whose members differ, and too many of them are most of it."""
+    if len(held.documents) > 1 or bytes(held.documents[0][:1]) != b"{":
+        return True
+    members = Members.decode(held.documents[0]).values()
+    largest = nlargest(_MAX_TABLES, map(len, map(memoryview, members)))
+    return sum(largest) > _MIN_TABLE_SHARE * total or find_shape(members) is not None
 
 
 def _read_json_table(table: JsonTable, found: Sequence[JsonRow], *, is_plain: bool) -> ReadTable:
