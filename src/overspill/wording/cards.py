@@ -26,8 +26,8 @@ _ASK, _FIRST_LINES = NextStep("ask", QUESTION), NextStep("lines", "1-100")
 
 
 def next_calls(id: str, steps: Sequence[NextStep], offered: Collection[str]) -> str:
-    """`Next: get_tool_output(…)`, with the model's own question and then these steps, or an empty string if no offered tool can do
-    any of it. `id`: as the reply shows it."""
+    """`Next: get_tool_output(…)`, with a question that the model fills in and then these steps, or an empty string if no offered
+    tool can do any of it. `id`: as the reply shows it."""
     tool, key, spell = next((way for way in _TOOLS if way[0] in offered), ("", "", _spell_nothing))
     asked = list(filter(None, map(spell, (_ASK, *steps)))) or list(filter(None, [spell(_FIRST_LINES)]))
     if not asked:

@@ -24,15 +24,14 @@ def test_the_message_names_commands():
 
 def test_every_next_step_is_one_command_whatever_the_output_chose():
     steps = [
-        NextStep("grep", "it's|$(id)", ""),
-        NextStep("query", "/a;b", ""),
-        NextStep("lines", "1-9", ""),
-        NextStep("chars", "50", ""),
+        NextStep("grep", "it's|$(id)"),
+        NextStep("query", "/a;b"),
+        NextStep("lines", "1-9"),
     ]
     said = cards.next_calls(NAME, steps, AT_A_SHELL)
     first, *more = said.removeprefix("Next: ").split(", or with ")
-    assert shlex.split(first) == ["overspill", "get", NAME, "--grep", "it's|$(id)"]
-    assert [shlex.split(each) for each in more] == [["--query", "/a;b"], ["--lines", "1-9"], ["--bytes", "0-49"]]
+    assert shlex.split(first) == ["overspill", "get", NAME, "--ask", "<your question> (<other words for it>)"]
+    assert [shlex.split(each) for each in more] == [["--grep", "it's|$(id)"], ["--query", "/a;b"], ["--lines", "1-9"]]
 
 
 def test_other_messages_name_commands_too():

@@ -31,7 +31,7 @@ class Section(Struct, frozen=True):
     """A statement and the lines under it, in the order in which they are shown."""
 
     title: str
-    items: Sequence[str] = ()
+    items: Sequence[str] = ("",)
     total: int = 0
     """How many there are, so that the title says how many are shown; 0 if that is not known."""
     first: int = 1
@@ -51,54 +51,32 @@ class Card(Struct, frozen=True):
 
     def write(self, limit: int, count: Count) -> str:
         """At most `limit` tokens. Empty if not even the first statement fits."""
-        filling = _Filling(limit, count)
-        for number, section in enumerate(self.sections):
-            if section.fit is not None:
-                filling.add(number, section.title, section.fit(filling.left, count))
-            else:
-                filling.add(number, section.title, section.items[: section.first] if section.items else ("",))
-        for number, section in enumerate(self.sections):
-            if len(filling.shown.get(number, ())) == section.first:
-                filling.add(number, section.title, section.items[section.first :])
-        while count(text := self._join(filling.shown)) > limit and filling.shown:
-            filling.drop_latest()
-        return text
+        shown: dict[int, list[str]] = {}
+        order, left, text = list[int](), limit, ""
+        for is_first in (True, False):
+            for number, section in enumerate(self.sections):
+                if is_first:
+                    items = section.fit(left, count) if section.fit else section.items[: section.first]
+                else:
+                    items = section.items[section.first :] if len(shown.get(number, ())) == section.first else ()
+                for item in items:
+                    cost = count(item) + 1 + (0 if number in shown else count(section.title) + 1)
+                    if cost > left:
+                        break
+                    left -= cost
+                    shown.setdefault(number, []).append(item)
+                    order.append(number)
+        while order and count(text := self._join(shown)) > limit:
+            shown[order.pop()].pop()
+        return text if order else ""
 
     def _join(self, shown: dict[int, list[str]]) -> str:
         lines: list[str] = []
         for number, section in enumerate(self.sections):
-            if number not in shown:
-                continue
-            items = [item for item in shown[number] if item]
+            items = list(filter(None, shown.get(number, ())))
             some = f" ({len(items):,} of {section.total:,} shown)" if items and len(items) < section.total else ""
-            lines += [f"{section.title}{some}:" if items else section.title, *items]
+            lines += [f"{section.title}{some}:", *items] if items else [section.title] if shown.get(number) else []
         return "\n".join(lines)
-
-
-class _Filling:
-    """The items of each section that are shown so far."""
-
-    def __init__(self, limit: int, count: Count) -> None:
-        self.left = limit
-        self.shown: dict[int, list[str]] = {}
-        self._count = count
-        self._latest: list[int] = []
-
-    def add(self, number: int, title: str, items: Sequence[str]) -> None:
-        """As many as there is room for."""
-        for item in items:
-            cost = self._count(item) + 1 + (0 if number in self.shown else self._count(title) + 1)
-            if cost > self.left:
-                return
-            self.left -= cost
-            self.shown.setdefault(number, []).append(item)
-            self._latest.append(number)
-
-    def drop_latest(self) -> None:
-        number = self._latest.pop()
-        self.shown[number].pop()
-        if not self.shown[number]:
-            del self.shown[number]
 
 
 def indent(text: str, max_chars: int = MAX_LINE_CHARS) -> str:
@@ -113,14 +91,9 @@ def indent(text: str, max_chars: int = MAX_LINE_CHARS) -> str:
             lines.append("(the same once more)" if times == 1 else f"(the same {times:,} more times)")
         before, times = line, 0
         if line:
-            lines.append(_INDENT + cut_line(line, max_chars))
+            flat = make_visible(line.rstrip()[: max_chars + 1])
+            lines.append(_INDENT + (flat[:max_chars] + ELLIPSIS if len(flat) > max_chars else flat))
     return "\n".join(lines)
-
-
-def cut_line(line: str, max_chars: int = MAX_LINE_CHARS) -> str:
-    """A line of the output, in one line, and shortened if it is long."""
-    flat = make_visible(line.rstrip()[: max_chars + 1]).replace("\n", " ")
-    return flat[:max_chars] + ELLIPSIS if len(flat) > max_chars else flat
 
 
 def name(text: str) -> str:

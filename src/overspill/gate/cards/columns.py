@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence, Sized
-from types import NoneType
+from collections.abc import Sequence
 from typing import Any
 
 from overspill.gate.cards.card import name
@@ -16,41 +15,39 @@ MAX_VALUES = 4
 """Values that are named for one column."""
 MAX_DISTINCT_SHARE = 0.5
 """With more different values, the most frequent ones say little."""
-_MEANINGS = {"seconds": "duration"}
-_TYPES: dict[type, str] = {bool: "boolean", list: "array", dict: "object"}
+_TYPES: dict[type, str] = {bool: "boolean", int: "number", float: "number", list: "array", dict: "object"}
 
 
 def describe_column(column: str, cells: Sequence[Any], *, is_all: bool, is_json: bool = False) -> str:
     """`status text, ok 1,200, failed 30, 2 others; 3% missing`, or, if there are more cells, `status text, ok 96%, failed 2%,
     2 others seen; 3% missing`."""
-    seen = 0 if is_all else len(cells)
-    kinds = {*map(type, cells)} - {NoneType}
-    filled = [cell for cell in cells if cell is not None] if NoneType in map(type, cells) else cells
-    counts = (
-        Counter(map(str.strip, filled)) if kinds == {str} else Counter(each.strip() for each in filled if isinstance(each, str))
-    )
+    counts = Counter(cell.strip() for cell in cells if isinstance(cell, str))
     del counts[""]
-    others = [] if kinds == {str} else [cell for cell in filled if not isinstance(cell, str)]
-    kind, reading = "text", None
-    if others:
-        kind = "mixed" if counts else _find_type(kinds)
-    elif (reading := find_reading(counts, column)) and reading.meaning != "boolean":
-        for text in [text for text in counts if not is_value(text)]:
-            del counts[text]
+    others = [cell for cell in cells if cell is not None and not isinstance(cell, str)]
+    reading = None if others else find_reading(counts, column)
+    if reading and reading.meaning != "boolean":
+        counts = Counter({text: times for text, times in counts.items() if is_value(text)})
     missing = len(cells) - counts.total() - len(others)
+    kinds = {_TYPES[type(cell)] for cell in others} | ({"text"} if counts or not others else set())
+    kind = kinds.pop() if len(kinds) == 1 else "mixed"
     if missing == len(cells):
         return f"{name(column)} empty" if is_all else f"{name(column)} empty wherever seen"
     if kind in ("array", "object"):
-        sizes = [len(cell) for cell in others if isinstance(cell, Sized)]
-        described = f"{kind} of {min(sizes):,}" + (f" to {max(sizes):,}" if min(sizes) < max(sizes) else "")
-    elif reading:
-        described = _describe_read(counts, reading, seen, is_json=is_json)
+        least, most = min(map(len, others)), max(map(len, others))
+        described = f"{kind} of {least:,}" + (f" to {most:,}" if least < most else "")
+    elif kind == "number" and min(others) < max(others):
+        described = f"{kind} {write_cell(min(others))} to {write_cell(max(others))}"
+    elif reading and reading.meaning != "boolean" and len(counts) > 1:
+        described = _describe_read(counts, reading, is_json=is_json)
     else:
-        # Of numbers, only the least and the greatest are named.
-        counts.update(map(write_cell, (min(others), max(others)) if kind == "number" else others))
-        described = _describe_values(counts, seen, kind)
+        meaning = _name_meaning(reading) if reading and not is_json else kind
+        described = _describe_values(counts + Counter(map(write_cell, others)), 0 if is_all else len(cells), meaning)
     words = f"{name(column)} {described}" + ("" if is_all else " seen")
     return f"{words}; {_percent(missing, len(cells))} missing" if missing else words
+
+
+def _name_meaning(reading: Reading) -> str:
+    return "duration" if reading.meaning == "seconds" else reading.meaning
 
 
 def _percent(part: int, whole: int) -> str:
@@ -58,36 +55,24 @@ def _percent(part: int, whole: int) -> str:
     return f"{share:.0f}%" if 1 <= share <= 99 else "under 1%" if share < 1 else "over 99%"
 
 
-def _describe_read(counts: Counter[str], reading: Reading, seen: int, *, is_json: bool) -> str:
+def _describe_read(counts: Counter[str], reading: Reading, *, is_json: bool) -> str:
     """`number 1 to 900, but "Total" once`."""
-    meaning = _MEANINGS.get(reading.meaning, reading.meaning)
-    if reading.meaning == "boolean" or len(counts) == 1:
-        return _describe_values(counts, seen, "text" if is_json else meaning)
     fitting = [text for text in counts if reading.fits(text)]
-    kind = f"text, {meaning}s" if is_json and meaning == "number" else meaning
+    kind = "text, numbers" if is_json and reading.meaning == "number" else _name_meaning(reading)
     words = f"{kind} {name(min(fitting, key=reading.measure))} to {name(max(fitting, key=reading.measure))}"
-    if len(fitting) == len(counts):
-        return words
-    (text, times), *rest = (counts - Counter({text: counts[text] for text in fitting})).most_common()
-    more = f" and {count_noun(sum(each for _, each in rest), 'other')}" if rest else ""
-    return f"{words}, but {name(text)} {'once' if times == 1 else f'{times:,} times'}{more}"
+    misfits = Counter({text: counts[text] for text in counts.keys() - {*fitting}})
+    for text, times in misfits.most_common(1):
+        words += f", but {name(text)} {'once' if times == 1 else f'{times:,} times'}"
+        words += f" and {count_noun(misfits.total() - times, 'other')}" if misfits.total() > times else ""
+    return words
 
 
 def _describe_values(counts: Counter[str], seen: int, kind: str) -> str:
     """`seen`: of how many rows the cells are; 0 if of all that there are."""
     if len(counts) == 1:
         return f"{kind}, {'only' if seen else 'always'} {name(next(iter(counts)))}"
-    if kind == "number":
-        return f"{kind} {name(min(counts, key=float))} to {name(max(counts, key=float))}"
     if len(counts) > MAX_DISTINCT_SHARE * counts.total():
         return f"{kind}, all different" if not seen and len(counts) == counts.total() else f"{kind}, {len(counts):,} different"
-    most = counts.most_common(MAX_VALUES)
-    named = [f"{name(value)} {_percent(times, seen) if seen else f'{times:,}'}" for value, times in most]
+    named = [f"{name(value)} {_percent(n, seen) if seen else f'{n:,}'}" for value, n in counts.most_common(MAX_VALUES)]
     others = len(counts) - len(named)
     return f"{kind}, {', '.join(named)}" + (f", {count_noun(others, 'other')}" if others else "")
-
-
-def _find_type(kinds: set[type]) -> str:
-    if kinds <= {int, float}:
-        return "number"
-    return _TYPES[next(iter(kinds))] if len(kinds) == 1 else "mixed"

@@ -86,7 +86,7 @@ def draft_cards(read: Read, size: Size, id: str, offered: Collection[str], room:
 
 
 def _spell_steps(card: Card, id: str, offered: Collection[str], limit: int, room: CardRoom) -> str:
-    for count in range(len(card.steps), 0, -1):
+    for count in range(len(card.steps), -1, -1):
         steps = cards.next_calls(id, card.steps[:count], offered)
         if room.count(steps) <= _MAX_STEPS_SHARE * limit:
             return steps

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import islice, takewhile
 
@@ -9,20 +10,19 @@ from msgspec import Raw
 
 from overspill.errors import BadRequest
 from overspill.gate.cards.card import Card, Count, Section, indent, make_visible
-from overspill.gate.cards.sample import OutputSample, Read, Window
+from overspill.gate.cards.sample import MAX_WHOLE_BYTES, OutputSample, Read, Window
 from overspill.gate.cards.table import make_table_card, read_json_tables
 from overspill.lexical.kinds.kind import Layout
-from overspill.lexical.records.tree import json_tree
 from overspill.reading.query.document import open_raw
 from overspill.reading.query.outline import DETAIL_LEVELS, outline_levels
 from overspill.tables.json_rows import UNREADABLE
 from overspill.tables.json_text import HeldJson, hold_json
-from overspill.tables.literals import is_literal, mask_literal
 from overspill.text.encoding import decode
 from overspill.text.lines import count_line_ends
 
 _MAX_PARSED_BYTES = 4 << 20
 """JSON up to this size is read whole: parsing it takes no longer than the engine takes for a sample."""
+_STRING_OR_BRACKET = re.compile(rb"\"(?:[^\"\\]++|\\.)*+\"?|'(?:[^'\\]++|\\.)*+'?|[\[\]{}]", re.DOTALL)
 _SHOWN_AROUND_LINES = 8
 _MAX_CHARS_PER_TOKEN = 16
 """A longer text has too many tokens for certain, near enough, and is not counted."""
@@ -32,7 +32,7 @@ def make_json_card(read: Read, sample: OutputSample, layout: Layout) -> Card | N
     """None if the text is not JSON, or only begins like it."""
     size = sample.size
     if size.bytes <= _MAX_PARSED_BYTES:
-        part = sample if sample.is_whole else OutputSample((Window(0, read(0, size.bytes)),), size)
+        part = OutputSample((Window(0, read(0, size.bytes)),), size) if size.bytes > MAX_WHOLE_BYTES else sample
         data = part.data
     else:
         part = OutputSample(sample.windows[:1], size)
@@ -83,14 +83,11 @@ def _show_around(data: bytes, held: HeldJson) -> list[Section]:
 
 def _mend(head: bytes) -> bytes:
     """The beginning of a JSON document, without what is cut off, and closed. Empty if nothing in it is whole."""
-    tree = json_tree(mask_literal(head) if is_literal(head) else head, 0, len(head))
-    whole = [node for node in range(len(tree.starts)) if tree.ends[node] < len(head)]
-    last = max(whole, key=lambda node: tree.ends[node], default=-1)
-    if last < 0:
-        return b""
-    closing = bytearray()
-    node = tree.parents[last]
-    while node >= 0:
-        closing += b"]" if node in tree.arrays else b"}"
-        node = tree.parents[node]
-    return head[: tree.ends[last]] + bytes(closing)
+    ends, end, depth = bytearray(), 0, 0
+    for token in _STRING_OR_BRACKET.finditer(head):
+        if token[0] in (b"[", b"{"):
+            ends += b"]" if token[0] == b"[" else b"}"
+        elif token[0] in (b"]", b"}") and ends:
+            ends.pop()
+            end, depth = token.end(), len(ends)
+    return head[:end] + bytes(ends[:depth][::-1])

@@ -8,7 +8,7 @@ from overspill.gate.cards.card import Card, Section
 from overspill.gate.cards.json_card import make_json_card
 from overspill.gate.cards.log import make_log_card
 from overspill.gate.cards.outline import make_outline_card
-from overspill.gate.cards.sample import OutputSample, Read, take_sample
+from overspill.gate.cards.sample import MAX_WHOLE_BYTES, OutputSample, Read, take_sample
 from overspill.gate.cards.table import make_table_card, read_line_tables
 from overspill.lexical.kinds import recognise
 from overspill.lexical.kinds.kind import Kind, Layout
@@ -30,6 +30,7 @@ _MAX_LINE_BYTES = 1_000
 _MAX_RECOGNISED_LINES = 50
 _HEAD_BYTES, _MIDDLE_BYTES, _TAIL_BYTES = 4_000, 2_000, 1_000
 """Of a text, from which its kind is recognised."""
+_MIN_LINES = 8
 
 
 def make_card(read: Read, size: Size) -> Card:
@@ -51,19 +52,17 @@ def _describe(read: Read, sample: OutputSample, kind: Kind) -> Card:
     if layout in ("rows", "aligned", "paragraphs") and (card := make_table_card(*read_line_tables(sample, kind))):
         return card
     if layout == "events" and size.bytes <= _MAX_LINE_BYTES * size.lines:
-        return make_log_card(sample if sample.is_whole else take_sample(read, size, seeks_failure=True))
+        return make_log_card(take_sample(read, size, seeks_failure=True) if size.bytes > MAX_WHOLE_BYTES else sample)
     return make_outline_card(sample, kind)
 
 
 def _excerpt(data: bytes) -> bytes:
-    """Whole lines from the beginning, the middle and the end."""
-    if len(data) <= _HEAD_BYTES + _MIDDLE_BYTES + _TAIL_BYTES:
+    """Whole lines from the beginning, the middle and the end. All of a text with long lines."""
+    if data.count(b"\n", 0, _HEAD_BYTES) < _MIN_LINES:
         return data
-    middle = data[len(data) // 2 :][:_MIDDLE_BYTES]
-    tail = data[-_TAIL_BYTES:]
-    head = data[:_HEAD_BYTES]
-    lines = head[: head.rfind(b"\n") + 1] or head, middle[middle.find(b"\n") + 1 : middle.rfind(b"\n") + 1]
-    return b"".join((*lines, tail[tail.find(b"\n") + 1 :]))
+    head, middle, tail = data[:_HEAD_BYTES], data[len(data) // 2 :][:_MIDDLE_BYTES], data[-_TAIL_BYTES:]
+    middle = middle[middle.find(b"\n") + 1 : middle.rfind(b"\n") + 1]
+    return head[: head.rfind(b"\n") + 1] + middle + tail[tail.find(b"\n") + 1 :]
 
 
 def _say_where(sample: OutputSample) -> str:

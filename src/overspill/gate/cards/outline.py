@@ -6,175 +6,153 @@ import html
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import islice, zip_longest
 
-from msgspec import Struct
-
-from overspill.gate.cards.card import Card, Section, cut_line, indent, make_visible, name
+from overspill.gate.cards.card import Card, Section, indent, make_visible
 from overspill.gate.cards.sample import OutputSample
 from overspill.gate.cards.table import make_table_card, read_engine_tables
+from overspill.lexical.cutting import COLOUR_START
 from overspill.lexical.index import Index, build
 from overspill.lexical.kinds.kind import Kind, Layout
 from overspill.lexical.render import render
-from overspill.tables.table import Span
 from overspill.text.encoding import decode
 from overspill.text.humanize import ELLIPSIS, count_noun, shorten
-from overspill.text.patterns import compile_pattern, find_spans
 
-_MAX_LISTED = 40
-_MAX_TITLE_CHARS = 80
+_MIN_LISTED, _MAX_LISTED = 8, 40
+_MAX_TITLE_CHARS, _MAX_PARAGRAPH_CHARS = 120, 800
 _MAX_CUT_BYTES = 12 << 10
 """Of what the engine has to cut into records, which takes it a hundred times as long as a search."""
 _OPENING_BYTES = 3_000
-_MAX_PARAGRAPH_CHARS = 800
-"""Shown of a line of the opening, which may be a paragraph."""
 _MAX_ROW_BYTES = 1_000
 """On average, in a page that may be a table."""
-_DEFINITION = compile_pattern(
-    rb"(?m)^[ \t]{0,8}"
-    rb"(?:(?:async|export|default|public|private|protected|static|final|abstract|pub(?:\(\w{1,20}\))?|unsafe|override) )*"
-    rb"(?:def|class|function|func|fn|struct|impl|enum|trait|interface|type|namespace|module|resource|variable)\s+[\"\w(]"
+_FENCE = rb"\n {0,3}(?:```|~~~)"
+_CAPITALS = rb"[ \t]*+[A-Z][A-Z0-9 ,&'/()-]{3,80}+:?[ \t\r]*+\n"
+_DIVISIONS = rb"Part|Book|Volume|Title|Chapter|Article|Section|Clause|Schedule|Appendix|Annex|Exhibit"
+_PARTS: dict[Layout, tuple[str, re.Pattern[bytes]]] = {
+    "paragraphs": (
+        "heading",
+        re.compile(
+            rb"%b[^\n]*+(?:(?!%b)\n[^\n]*+){0,400}+%b|\n {0,3}(?:> ){0,3}(#{1,6})[ \t]++[^\s#]" % (_FENCE, _FENCE, _FENCE)
+        ),
+    ),
+    "page": ("heading", re.compile(rb"<[hH]([1-6])(?:\s[^<>]{0,400}+)?>")),
+    "definitions": (
+        "definition",
+        re.compile(
+            rb"\n([ \t]{0,8}+)(?:(?:async|export|default|public|private|protected|static|final|abstract|unsafe|override"
+            rb"|pub(?:\(\w{1,20}\))?) )*+(?:def|class|function|func|fn|struct|impl|enum|trait|interface|type|namespace|module"
+            rb"|resource|variable)\s++[\"\w(]"
+        ),
+    ),
+    "hunks": ("changed file", re.compile(rb"\n()(?:diff --git |Index: )")),
+    "commits": ("commit", re.compile(rb"\n()commit [0-9a-f]{7,64}\b")),
+}
+"""What a kind of text consists of, and how it begins. The first group has the depth; without it, it is an example in a fence."""
+_UNMARKED_HEADING = re.compile(
+    rb"\n\r?\n()(?:(?=[^\s#][^\n]{0,118}+\n(?:={3,}|-{3,}|~{3,}|\^{3,})[ \t\r]*+\n)|(?=%b(?!%b))"
+    rb"|(?=[ \t]*+(?:(?i:%b)[ \t]++[\dIVXLC]++\b|\d++(?:\.\d++)*+\.?[ \t]++[A-Z])[^.\n]{0,80}+\.?[ \t\r]*+\n))"
+    % (_CAPITALS, _CAPITALS, _DIVISIONS)
 )
-_CHANGED_FILE = re.compile(rb"\n(?:diff --git |Index: )")
-_COMMIT = re.compile(rb"\ncommit [0-9a-f]{7,64}\b")
+"""Below a blank line: underlined, in capitals unless the next line is too, or numbered."""
+_COUNTED: dict[Layout, tuple[str, re.Pattern[bytes]]] = {
+    "results": ("matched file", re.compile(rb"\n((?:[A-Za-z]:)?+[^:\n]*+):\d++:")),
+    "elements": ("element name", re.compile(rb"<([A-Za-z][\w:.-]{0,60})")),
+}
 _SUBJECT = re.compile(rb"\n    (\S[^\n]*+)")
-_MATCH = re.compile(rb"\n((?:[A-Za-z]:)?+[^:\n]*+):\d++:")
-_TAG = re.compile(rb"<([A-Za-z][\w:.-]{0,60})")
-_MARKED_HEADING = re.compile(rb"\n {0,3}(?:> ){0,3}(?:(#{1,6})[ \t]++[^\s#]|(```|~~~))")
-"""Or the fence of an example, in which there are none."""
-_MAX_FENCED_BYTES = 16_384
-"""A fence that is not closed within this is none."""
-_OTHER_HEADING = re.compile(
-    rb"\n\r?\n(?:(?=[^\s#][^\n]{0,118}+\n(?:={3,}|-{3,}|~{3,}|\^{3,})[ \t\r]*+\n)"
-    rb"|(?=[ \t]*+(?:(?i:Part|Book|Volume|Title|Chapter|Article|Section|Clause|Schedule|Appendix|Annex|Exhibit)[ \t]++[\dIVXLC]++\b"
-    rb"|\d++(?:\.\d++)*+\.?[ \t]++[A-Z])[^.\n]{0,80}+\.?[ \t\r]*+\n)"
-    rb"|(?=[ \t]*+[A-Z][A-Z0-9 ,&'/()-]{3,80}+:?[ \t\r]*+\n(?![ \t]*+[A-Z][A-Z0-9 ,&'/()-]{3,80}+:?[ \t\r]*+\n)))"
-)
-"""Below a blank line: underlined, numbered, or in capitals, unless the next line is too."""
-_PAGE_HEADING = re.compile(rb"<[hH][1-6](?:\s[^<>]{0,400}+)?>")
 _MARKUP = re.compile(r"<[^<>]{0,400}>")
 _END_OF_HEADING = re.compile("</h[1-6]", re.IGNORECASE)
 
-
-class _Parts(Struct, frozen=True):
-    """What a kind of text consists of."""
-
-    noun: str
-    find: Callable[[bytes], Iterator[Span]]
-    """The depth and the position of each."""
-    show: Callable[[bytes, int, int], str]
-    """What is said of one, from its beginning and the next one's."""
+Part = tuple[bytes, int]
+"""What shows its depth, and where it is."""
 
 
 def make_outline_card(sample: OutputSample, kind: Kind) -> Card:
     layout, data = kind.traits.layout, sample.data
-    opening = build(sample.begin(_OPENING_BYTES).data, kind=kind)
-    begins = [Section("begins", _list_opening(opening, sample), first=3)]
+    begins = Section("begins", _list_opening(sample.begin(_OPENING_BYTES), kind), first=3)
     if layout in _COUNTED:
         noun, pattern = _COUNTED[layout]
         counts = Counter(pattern.findall(b"\n" + data))
-        items = [f"{times:,}× {name(decode(each))}" for each, times in counts.most_common(_MAX_LISTED)]
-        title = f"{count_noun(len(counts), noun)}{sample.where}, most first"
-        return Card([Section(title, items, len(counts), 10), *begins] if items else begins, sample)
-    parts = _PARTS.get(layout)
-    if parts is None or data.count(b"<tr") * _MAX_ROW_BYTES > len(data):
-        sample = sample.begin(_MAX_CUT_BYTES)
-        index = build(sample.data, kind=kind)
-        if card := make_table_card(read_engine_tables(index), sample):
+        items = [
+            f"{times:,}× {make_visible(shorten(decode(each), _MAX_TITLE_CHARS))}"
+            for each, times in counts.most_common(_MAX_LISTED)
+        ]
+        return Card(
+            [Section(f"{count_noun(len(counts), noun)}{sample.where}, most first", items, len(counts), 10), begins], sample
+        )
+    noun, pattern = _PARTS.get(layout, ("heading", None))
+    if pattern is None or data.count(b"<tr") * _MAX_ROW_BYTES > len(data):
+        beginning = sample.begin(_MAX_CUT_BYTES)
+        index = build(beginning.data, kind=kind)
+        if card := make_table_card(read_engine_tables(index), beginning):
             return card
-        parts = parts or _Parts("heading", lambda _: _find_labels(index), _show_line)
-    found = list(parts.find(sample.data))
-    items = _list_parts(sample, parts, found)
-    listed = Section(count_noun(len(found), parts.noun) + sample.where, items, len(found), 12)
-    return Card([listed, *begins] if items else begins, sample)
+        sample = sample if pattern else beginning
+    found = _find(pattern, data) if pattern else list(_find_labels(index))
+    if layout == "paragraphs" and not found:
+        found = _find(_UNMARKED_HEADING, data)
+    items = _list_parts(sample, layout, found)
+    listed = Section(count_noun(len(found), noun) + sample.where, items, len(found), 12)
+    return Card([listed, begins] if items else [begins], sample)
 
 
-def _list_opening(index: Index, sample: OutputSample) -> list[str]:
-    if not len(index.outline):
-        return []
-    text = render(index, index.outline.starts[0], index.total_bytes)
-    if index.total_bytes < sample.size.bytes:  # without what may be half a character
+def _list_opening(part: OutputSample, kind: Kind) -> list[str]:
+    text = decode(part.data)
+    if kind.read or COLOUR_START in part.data:
+        text = render(build(part.data, kind=kind), 0, len(part.data))
+    if not part.is_whole:  # without what may be half a character
         text = text[:-1] + ELLIPSIS
     return [line for line in indent(text, _MAX_PARAGRAPH_CHARS).split("\n") if line]
 
 
-def _list_parts(sample: OutputSample, parts: _Parts, found: list[Span]) -> list[str]:
-    """Of too many, only those of the upper levels."""
-    depths = Counter(depth for depth, _ in found)
-    levels = sorted(depths)
-    while len(levels) > 1 and sum(depths[level] for level in levels) > _MAX_LISTED:
-        levels.pop()
-    chosen = [(levels.index(depth), start) for depth, start in found if depth in levels]
-    ends = [*(start for _, start in chosen[1:]), len(sample.data)]
-    shown = [
-        (start, depth, parts.show(sample.data, start, end)) for (depth, start), end in islice(zip(chosen, ends), _MAX_LISTED)
-    ]
-    return [f"{sample.locate(start)}{' ' * (1 + depth)}{make_visible(text)}" for start, depth, text in shown if text]
+def _find(pattern: re.Pattern[bytes], data: bytes) -> list[Part]:
+    return [(found[1], found.start(1) - 2) for found in pattern.finditer(b"\n\n" + data) if found[1] is not None]
 
 
-def _find_labels(index: Index) -> Iterator[Span]:
-    outline, depths = index.outline, list[int]()
+def _find_labels(index: Index) -> Iterator[Part]:
+    outline, depths = index.outline, list[bytes]()
     for start, end, parent in zip(outline.label_starts, outline.label_ends, outline.label_parents, strict=True):
-        depths.append(depths[parent] + 1 if parent >= 0 else 0)
+        depths.append(depths[parent] + b" " if parent >= 0 else b"")
         if b"|" not in index.text[start:end]:
             yield depths[-1], start
 
 
-def _find_headings(data: bytes) -> Iterator[Span]:
-    found, fenced = list[Span](), 0
-    for mark in _MARKED_HEADING.finditer(b"\n" + data):
-        start = mark.start()
-        if mark[1] and start >= fenced:
-            found.append((len(mark[1]), start))
-        elif start >= fenced:
-            fenced = data.find(b"\n" + mark[2], mark.end(), mark.end() + _MAX_FENCED_BYTES) + 4
-    return iter(found or [(0, other.end() - 2) for other in _OTHER_HEADING.finditer(b"\n\n" + data)])
-
-
-def _find_page_headings(data: bytes) -> Iterator[Span]:
-    return ((data[found.start() + 2], found.start()) for found in _PAGE_HEADING.finditer(data))
-
-
-def _find_definitions(data: bytes) -> Iterator[Span]:
-    return ((0, start) for start, _ in find_spans(_DEFINITION, data, 0, len(data)))
+def _list_parts(sample: OutputSample, layout: Layout, found: list[Part]) -> list[str]:
+    """Of too many, only those of the upper levels."""
+    times = Counter([depth for depth, _ in found])
+    levels = sorted(times)
+    while len(found) > _MAX_LISTED and sum(times[level] for level in levels[:-1]) >= _MIN_LISTED:
+        levels.pop()
+    chosen = [part for part in found if part[0] in levels]
+    show, lines = _SHOWN.get(layout, _show_line), list[str]()
+    for (depth, start), following in islice(zip_longest(chosen, chosen[1:]), _MAX_LISTED):
+        if text := show(sample.data, start, following[1] if following else len(sample.data)):
+            text = make_visible(shorten(text.strip(), _MAX_TITLE_CHARS))
+            lines.append(f"{sample.locate(start)}{' ' * (1 + levels.index(depth))}{text}")
+    return lines
 
 
 def _show_line(data: bytes, start: int, end: int) -> str:
-    text = decode(data[start : start + 1_000]).split("\n", 1)[0]
-    return shorten(text.strip("#=> \r"), _MAX_TITLE_CHARS)
-
-
-def _show_definition(data: bytes, start: int, end: int) -> str:
-    return cut_line(decode(data[start : start + 1_000]).split("\n", 1)[0])
+    return decode(data[start : start + 1_000]).split("\n", 1)[0].strip("#=> \r")
 
 
 def _show_page_heading(data: bytes, start: int, end: int) -> str:
-    markup = _END_OF_HEADING.split(decode(data[start : start + _MAX_PARAGRAPH_CHARS]))[0]
-    return shorten(" ".join(html.unescape(_MARKUP.sub(" ", markup)).split()), _MAX_TITLE_CHARS)
+    markup = _END_OF_HEADING.split(decode(data[max(0, start - 2) : start + _MAX_PARAGRAPH_CHARS]))[0]
+    return " ".join(html.unescape(_MARKUP.sub(" ", markup)).split())
 
 
 def _show_commit(data: bytes, start: int, end: int) -> str:
     subject = _SUBJECT.search(data, start, end)
-    return cut_line(decode(data[start + 7 : start + 16] + b" " + (subject[1] if subject else b"")))
+    return decode(data[start + 7 : start + 16] + b" " + (subject[1] if subject else b""))
 
 
 def _show_changed_file(data: bytes, start: int, end: int) -> str:
     added, removed = (
         data.count(b"\n%b" % mark, start, end) - data.count(b"\n" + mark * 3 + b" ", start, end) for mark in (b"+", b"-")
     )
-    return f"+{added:,} -{removed:,} {_show_definition(data, start, end).removeprefix('diff --git ')}"
+    return f"+{added:,} -{removed:,} {_show_line(data, start, end).removeprefix('diff --git ')}"
 
 
-def _find_lines(pattern: re.Pattern[bytes]) -> Callable[[bytes], Iterator[Span]]:
-    """The lines that begin so; the pattern begins with a line end."""
-    return lambda data: ((0, found.start()) for found in pattern.finditer(b"\n" + data))
-
-
-_PARTS: dict[Layout, _Parts] = {
-    "paragraphs": _Parts("heading", _find_headings, _show_line),
-    "page": _Parts("heading", _find_page_headings, _show_page_heading),
-    "definitions": _Parts("definition", _find_definitions, _show_definition),
-    "hunks": _Parts("changed file", _find_lines(_CHANGED_FILE), _show_changed_file),
-    "commits": _Parts("commit", _find_lines(_COMMIT), _show_commit),
+_SHOWN: dict[Layout, Callable[[bytes, int, int], str]] = {
+    "page": _show_page_heading,
+    "commits": _show_commit,
+    "hunks": _show_changed_file,
 }
-_COUNTED: dict[Layout, tuple[str, re.Pattern[bytes]]] = {"results": ("matched file", _MATCH), "elements": ("element name", _TAG)}

@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
-from itertools import islice
+from collections.abc import Callable, Sequence
+from itertools import accumulate
 from random import Random
 
 from msgspec import Struct
 
 from overspill.lexical.failures import find_giving_up
-from overspill.tables.table import Span
 from overspill.text.lines import count_line_ends
 from overspill.types import Size
 
 MAX_WHOLE_BYTES = 256 << 10
 """A larger output is sampled, so that its card takes no longer."""
-_HEAD_BYTES = 80 << 10
-_TAIL_BYTES = 64 << 10
-_MIDDLES = 4
-_MIDDLE_BYTES = 8 << 10
-_BEFORE_END_BYTES, _AFTER_END_BYTES = 32 << 10, 8 << 10
+_HEAD_BYTES, _TAIL_BYTES = 80 << 10, 64 << 10
+_MIDDLES, _MIDDLE_BYTES = 4, 8 << 10
 _SCANNED_BYTES = 1 << 20
 """At each end, searched for where a program gave up."""
+_BEFORE_END_BYTES, _AFTER_END_BYTES = 32 << 10, 8 << 10
 _MAX_NUMBERED_LINE_BYTES = 5_000
 """With longer lines on average, line numbers no longer help to find anything."""
-_OVERLAP_BYTES = 1 << 10
 _GAP = b"\n"
-_LINE_ENDS = (b"\n", b"\r")
 _SEED = 0
 """So that the same output has the same card."""
 
@@ -43,24 +37,6 @@ class Window(Struct, frozen=True):
     lines_before: int | None = 0
     """None if the lines before it were not counted."""
 
-    @property
-    def end(self) -> int:
-        return self.start + len(self.data)
-
-    def holds(self, start: int, end: int) -> bool:
-        return self.start <= start and end <= self.end
-
-    def cut(self, start: int, end: int, total: int) -> Window:
-        """Whole lines, except at the ends of the output. Nothing of a line that is longer, unless it is the first."""
-        data = self.data[start - self.start : end - self.start]
-        first = data.find(b"\n") + 1 if start else 0
-        last = len(data) if end == total else data.rfind(b"\n") + 1
-        kept = data[first:last] if first or not start else b""
-        before = self.lines_before
-        if before is not None:
-            before += count_line_ends(self.data[: start + first - self.start])
-        return Window(start + first, kept if start or kept else data, before)
-
 
 class OutputSample:
     """Windows of an output, joined to one text that the engine can read, with a blank line where something is left out."""
@@ -68,26 +44,16 @@ class OutputSample:
     def __init__(self, windows: Sequence[Window], size: Size) -> None:
         self.size = size
         self.windows = windows or (Window(0, b""),)
+        self.data = _GAP.join(window.data for window in self.windows)
+        self.is_whole = len(self.data) == size.bytes
+        self.where = "" if self.is_whole else " in what was read"
+        """For statements that are true only of what was read."""
+        self.has_end = self.windows[-1].start + len(self.windows[-1].data) == size.bytes
+        """Not if the last line is longer than a window."""
+        self._joints = list(accumulate((len(window.data) + len(_GAP) for window in self.windows[:-1]), initial=0))
+        """Where each window begins in `data`."""
         self._counted = (-1, 0, 0)
         """The window and the position in it up to which lines were counted last, and how many there are."""
-
-    @cached_property
-    def data(self) -> bytes:
-        return self.windows[0].data if len(self.windows) == 1 else _GAP.join(window.data for window in self.windows)
-
-    @property
-    def is_whole(self) -> bool:
-        return len(self.data) == self.size.bytes
-
-    @property
-    def where(self) -> str:
-        """For statements that are true only of what was read."""
-        return "" if self.is_whole else " in what was read"
-
-    @property
-    def has_end(self) -> bool:
-        """Not if the last line is longer than a window."""
-        return self.windows[-1].end == self.size.bytes
 
     def locate(self, position: int) -> str:
         """Where a position in `data` is in the output: `L12`, or the byte `@4096` if lines are too long or were not counted."""
@@ -107,14 +73,6 @@ class OutputSample:
         part = data if len(data) <= most_bytes else data[: data.rfind(b"\n", 0, most_bytes) + 1] or data[:most_bytes]
         return OutputSample((Window(0, part),), self.size)
 
-    @cached_property
-    def _joints(self) -> list[int]:
-        """Where each window begins in `data`."""
-        joints = [0]
-        for window in self.windows[:-1]:
-            joints.append(joints[-1] + len(window.data) + len(_GAP))
-        return joints
-
 
 def draw(first: int, last: int, most: int) -> Sequence[int]:
     """All numbers from `first` to `last` - 1, or one drawn from each stretch of them. At equal distances, data that repeats would
@@ -131,36 +89,27 @@ def take_sample(read: Read, size: Size, *, seeks_failure: bool = False) -> Outpu
     total = size.bytes
     if total <= MAX_WHOLE_BYTES:
         return OutputSample((Window(0, read(0, total)),), size)
-    most = min(total // 2 + _OVERLAP_BYTES, _SCANNED_BYTES)
-    ends = [_read_window(read, size, *span) for span in ((0, most), (total - most, total)) if seeks_failure]
-    windows = [
-        (next((end for end in ends if end.holds(*span)), None) or _read_window(read, size, *span)).cut(*span, total)
-        for span in _choose_spans(total, ends)
-    ]
+    starts = draw(_HEAD_BYTES, total - _TAIL_BYTES - _MIDDLE_BYTES, _MIDDLES)
+    spans = [(0, _HEAD_BYTES), (total - _TAIL_BYTES, total), *((start, start + _MIDDLE_BYTES) for start in starts)]
+    searched = (0, total - _SCANNED_BYTES) if total > _SCANNED_BYTES else (0,)
+    for begin in searched if seeks_failure else ():
+        if (found := find_giving_up(read(begin, min(begin + _SCANNED_BYTES, total)))) >= 0:
+            spans.append((max(0, begin + found - _BEFORE_END_BYTES), min(total, begin + found + _AFTER_END_BYTES)))
+            break
+    joined: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        before = joined.pop() if joined and start <= joined[-1][1] else (start, end)
+        joined.append((before[0], max(before[1], end)))
+    windows = [_read_lines(read, size, *span) for span in joined]
     return OutputSample([window for window in windows if window.data], size)
 
 
-def _read_window(read: Read, size: Size, start: int, end: int) -> Window:
-    data = read(start, end)
-    if end < size.bytes or not start:
-        return Window(start, data, None if start else 0)
-    return Window(start, data, size.lines - count_line_ends(data) - (not data.endswith(_LINE_ENDS)))
-
-
-def _choose_spans(total: int, searched: Sequence[Window]) -> Iterator[Span]:
-    """Beginning, end, places drawn between them, and where a program first says that it gave up."""
-    starts = draw(_HEAD_BYTES, total - _TAIL_BYTES - _MIDDLE_BYTES, _MIDDLES)
-    spans = [(0, _HEAD_BYTES), (total - _TAIL_BYTES, total), *((start, start + _MIDDLE_BYTES) for start in starts)]
-    found = (window.start + place for window in searched if (place := find_giving_up(window.data)) >= 0)
-    spans += [(max(0, place - _BEFORE_END_BYTES), min(total, place + _AFTER_END_BYTES)) for place in islice(found, 1)]
-    return _join_spans(spans)
-
-
-def _join_spans(spans: list[Span]) -> Iterator[Span]:
-    start, end = 0, 0
-    for each_start, each_end in sorted(spans):
-        if each_start > end:
-            yield start, end
-            start = each_start
-        end = max(end, each_end)
-    yield start, end
+def _read_lines(read: Read, size: Size, start: int, end: int) -> Window:
+    """Whole lines, except at the ends of the output. Nothing of a line that is longer, unless it is the first."""
+    data, is_last = read(start, end), end == size.bytes
+    if not start:
+        return Window(0, data if is_last else data[: data.rfind(b"\n") + 1] or data)
+    first = data.find(b"\n") + 1 or len(data)
+    kept = data[first : len(data) if is_last else data.rfind(b"\n") + 1]
+    lines = size.lines - count_line_ends(kept) - (not kept.endswith((b"\n", b"\r")))
+    return Window(start + first, kept, lines if is_last else None)

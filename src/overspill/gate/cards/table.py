@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from heapq import nlargest
 from itertools import islice
 from types import NoneType
 from typing import Any
@@ -22,7 +23,7 @@ from overspill.lexical.render import render
 from overspill.tables.bars import Barred
 from overspill.tables.delimited import Delimited, is_total
 from overspill.tables.json_rows import read_cells, write_cell
-from overspill.tables.json_tables import MIN_ROWS, JsonRow, JsonTable, find_json_tables
+from overspill.tables.json_tables import MIN_ROWS, JsonRow, JsonTable, Members, find_json_tables, find_shape
 from overspill.tables.json_text import HeldJson
 from overspill.tables.table import JsonRows, Omission
 from overspill.text.encoding import decode
@@ -36,7 +37,6 @@ _MAX_JSON_CELLS = 6_000
 _MIN_READ_ROWS = 10
 _MAX_COLUMNS = 200
 """Columns that are described."""
-_MAX_COLUMNS_ON_LINE = 10
 _FIRST_COLUMNS = 20
 """Described before the first rows are shown."""
 _MAX_EXAMPLES = 12
@@ -46,7 +46,8 @@ _MIN_TABLE_SHARE = 0.5
 """Of the output, for it to be described as tables."""
 _FIRST_LINES, _DRAWN_LINES, _LAST_LINES = 16, 32, 2
 """Of lines that all seem to be rows: from these, the engine finds out where rows begin and how they are split."""
-_DRAWN = b" \t\r+=-|:"
+_NO_ROW = re.compile(rb"\n[ \t\r+=|:-]*+\n")
+"""A line that is blank, or drawn between rows."""
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w{0,29}", re.ASCII)
 _PLAIN_VALUE = re.compile(r"[A-Za-z0-9][\w-]{0,29}", re.ASCII)
 _PLAIN_POINTER = re.compile(r"(?:/[A-Za-z_]\w{0,29}){0,3}", re.ASCII)
@@ -91,28 +92,23 @@ def _read_rows_on_lines(sample: OutputSample, kind: Kind) -> list[ReadTable]:
     """The table of a text whose lines are all rows, below a header. Empty unless that is certain."""
     data = sample.data
     lines = [line for window in sample.windows for line in window.data.removesuffix(b"\n").split(b"\n")]
-    is_plain = b"\x1b" not in data and data.count(b"\r") == data.count(b"\r\n") and all(line.strip(_DRAWN) for line in lines)
+    is_plain = b"\x1b" not in data and data.count(b"\r") == data.count(b"\r\n") and not _NO_ROW.search(data)
     if len(lines) < 2 * _FIRST_LINES or not is_plain or (b'"' in data and any(line.count(b'"') % 2 for line in lines)):
         return []
     drawn = [*range(_FIRST_LINES), *draw(_FIRST_LINES, len(lines) - _LAST_LINES, _DRAWN_LINES), *range(-_LAST_LINES, 0)]
-    index = build(b"\n".join(lines[number] for number in drawn), kind=kind)
+    index = build(b"".join(lines[number] + b"\n" for number in drawn), kind=kind)
     table, outline = index.outline.tables[0] if len(index.outline.tables) == 1 else None, index.outline
     if table is None or isinstance(table.rows, Barred):
         return []
     first = index.source.count(b"\n", 0, outline.starts[table.first])
     below = index.source.count(b"\n", outline.ends[table.last - 1])
     rows = lines[first : len(lines) - below]
-    if first >= _FIRST_LINES or len(drawn) - first - below != table.last - table.first or _repeats_header(index, table, rows):
+    header = index.source[outline.label_starts[table.header] :].split(None, 1) if table.header >= 0 else []
+    is_repeated = header and data.count(header[0]) > 1 and not isinstance(table.rows, Delimited)
+    if is_repeated or first >= _FIRST_LINES or len(drawn) - first - below != table.last - table.first:
         return []
     read = _read_table(index, table, len(rows), lambda number: decode(rows[number]).rstrip("\r"))
     return [] if read.uneven and not isinstance(table.rows, Delimited) else [read]
-
-
-def _repeats_header(index: Index, table: Table, rows: Sequence[bytes]) -> bool:
-    """Whether a row begins like the header, and may be another one."""
-    start = index.outline.label_starts[table.header] if table.header >= 0 else -1
-    words = index.source[start:].split(None, 1)[:1] if start >= 0 and not isinstance(table.rows, Delimited) else []
-    return any(row.lstrip().startswith(words[0]) for row in rows) if words else False
 
 
 def read_engine_tables(index: Index) -> list[ReadTable]:
@@ -155,12 +151,21 @@ def _read_table(index: Index, table: Table, count: int, read: Callable[[int], st
 
 def read_json_tables(held: HeldJson, total: int) -> list[ReadTable]:
     """The tables of a text of this size, if they are most of it."""
-    found = list(islice(find_json_tables(held.documents), _MAX_TABLES + 1))
+    found = list(islice(find_json_tables(held.documents), _MAX_TABLES + 1)) if _may_be_tables(held, total) else []
     tables = [(table, rows) for table in found if len(rows := list(table.rows())) >= MIN_ROWS]
     inside = sum(sum(map(len, table.documents)) if table.documents else len(table.raw) for table, _ in tables)
     if len(found) > _MAX_TABLES or inside <= _MIN_TABLE_SHARE * total:
         return []
     return [_read_json_table(table, rows, is_plain=not held.around and not held.is_converted) for table, rows in tables]
+
+
+def _may_be_tables(held: HeldJson, total: int) -> bool:
+    """Not if it is an object whose members differ, and too many of them are most of it."""
+    if len(held.documents) > 1 or bytes(held.documents[0][:1]) != b"{":
+        return True
+    members = Members.decode(held.documents[0]).values()
+    largest = nlargest(_MAX_TABLES, map(len, map(memoryview, members)))
+    return sum(largest) > _MIN_TABLE_SHARE * total or find_shape(members) is not None
 
 
 def _read_json_table(table: JsonTable, found: Sequence[JsonRow], *, is_plain: bool) -> ReadTable:
@@ -182,21 +187,18 @@ def _draw_rows(count: int, columns: int, most_cells: int = _MAX_CELLS) -> Sequen
 
 def make_table_card(tables: Sequence[ReadTable], read: OutputSample) -> Card | None:
     """The largest table first. None if there are none."""
-    if not tables:
-        return None
     by_size = sorted(tables, key=lambda table: -table.rows)
-    describe = _describe_only if len(tables) == 1 else _describe_one_of_several
-    sections = [section for table in by_size for section in describe(table, is_whole=read.is_whole)]
-    return Card(sections, read, steps=_suggest(by_size[0]))
+    sections = [section for table in by_size for section in _describe_table(table, is_whole=read.is_whole)]
+    return Card(sections, read, steps=_suggest(by_size[0])) if tables else None
 
 
-def _write_title(table: ReadTable, *, is_whole: bool) -> tuple[str, list[str]]:
-    """What is said of a table, and of each of its columns."""
+def _describe_table(table: ReadTable, *, is_whole: bool) -> Iterator[Section]:
+    if table.above:
+        yield Section("above its header", [indent(line) for line in table.above], len(table.above), 2)
     is_all = is_whole and table.read == table.rows
     least, least_columns = "" if is_whole else "at least ", "at least " if table.is_json and not is_all else ""
-    title = f"{least}{count_noun(table.rows, 'row')}, {least_columns}{count_noun(len(table.names), 'column')}"
-    if table.label:
-        title = f"{name(table.label)}: {title}"
+    title = f"{name(table.label)}: " if table.label else ""
+    title += f"{least}{count_noun(table.rows, 'row')}, {least_columns}{count_noun(len(table.names), 'column')}"
     if not is_all:
         title += f", as seen in {table.read:,} of " + (f"the {table.rows:,} rows" if is_whole else "the rows")
     if table.read < table.rows:
@@ -206,25 +208,12 @@ def _write_title(table: ReadTable, *, is_whole: bool) -> tuple[str, list[str]]:
     if table.total:
         title += f"; the last row sums up others: {name(table.total)}"
     title += "".join(f"; without {omission.count:,} {omission.what}" for omission in table.omissions)
-    described = zip(table.names, table.columns, strict=False)
-    return title, [describe_column(column, cells, is_all=is_all, is_json=table.is_json) for column, cells in described]
-
-
-def _describe_only(table: ReadTable, *, is_whole: bool) -> list[Section]:
-    title, columns = _write_title(table, is_whole=is_whole)
-    sections = [
-        Section("above its header", [indent(line) for line in table.above], len(table.above), 2),
-        Section(title, [f"- {each}" for each in columns], len(table.names), _FIRST_COLUMNS),
-        Section("rows from the first on", [indent(row) for row in table.examples], table.rows if is_whole else 0, 2),
+    columns = [
+        f"- {describe_column(column, cells, is_all=is_all, is_json=table.is_json)}"
+        for column, cells in zip(table.names, table.columns, strict=False)
     ]
-    return sections if table.above else sections[1:]
-
-
-def _describe_one_of_several(table: ReadTable, *, is_whole: bool) -> list[Section]:
-    title, columns = _write_title(table, is_whole=is_whole)
-    more = [f"{len(table.names) - _MAX_COLUMNS_ON_LINE:,} more"] if len(table.names) > _MAX_COLUMNS_ON_LINE else []
-    line = "; ".join([*columns[:_MAX_COLUMNS_ON_LINE], *more])
-    return [Section(f"{title}: {line}. Its rows", [indent(row) for row in table.examples], table.rows if is_whole else 0, 3)]
+    yield Section(title, columns, len(table.names), _FIRST_COLUMNS)
+    yield Section("rows from the first on", [indent(row) for row in table.examples], table.rows if is_whole else 0, 2)
 
 
 def _suggest(table: ReadTable) -> list[NextStep]:

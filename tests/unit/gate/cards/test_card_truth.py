@@ -165,7 +165,6 @@ def test_the_card_of_a_log_that_repeats_says_nothing_false(count: int, period: i
     is_sampled = "Sampled: " in shown
     assert is_sampled == (count == 40_000)
     kinds = Counter((line.split()[2], line.partition("app.web ")[2]) for line in lines)
-    times_of = {message: {times for (_, other), times in kinds.items() if other == message} for _, message in kinds}
 
     levels = re.search(r"^levels[^:]*: (.*)$", shown, re.M)
     assert levels
@@ -180,11 +179,11 @@ def test_the_card_of_a_log_that_repeats_says_nothing_false(count: int, period: i
         said_of_what_was_read(title, is_sampled=is_sampled)
     often = re.findall(r"^([\d,]+)× (.*)$", shown, re.M)
     assert often
-    for times, words in often:
-        assert number(times) <= max(times_of[words]) if is_sampled else number(times) in times_of[words]
-    if not is_sampled:
-        rare = re.findall(r"^L\d+ (rarely .*|\w+ a \w+)$", shown.partition("occurring once or twice")[2], re.M)
-        assert all(min(times_of[words]) <= 2 for words in rare)
+    for times, line in often:
+        true_times = kinds[line.split()[2], line.partition("app.web ")[2]]
+        assert number(times) <= true_times if is_sampled else number(times) == true_times
+    for line in [] if is_sampled else re.findall(r"^L\d+ (.*)$", shown.partition("occurring once or twice")[2], re.M):
+        assert kinds[line.split()[2], line.partition("app.web ")[2]] <= 2
 
 
 OUTLINES: dict[str, tuple[Callable[[int], str], str]] = {
@@ -195,10 +194,10 @@ OUTLINES: dict[str, tuple[Callable[[int], str], str]] = {
     ),
     "diff": (
         lambda n: f"diff --git a/f{n}.py b/f{n}.py\n--- a/f{n}.py\n+++ b/f{n}.py\n@@ -1,2 +1,3 @@\n a\n-b\n+c\n+d\n",
-        r"changes in ([\d,]+) files",
+        r"([\d,]+) changed files",
     ),
-    "matches": (lambda n: f"src/a{n}.py:{n + 1}: found = {n}\n", r"matches in ([\d,]+) files"),
-    "headings": (lambda n: f"## Part {n}\n\n{'Words follow here. ' * 9}\n\n", r"headings[^\n]*\(\d+ of ([\d,]+) shown"),
+    "matches": (lambda n: f"src/a{n}.py:{n + 1}: found = {n}\n", r"([\d,]+) matched files"),
+    "headings": (lambda n: f"## Part {n}\n\n{'Words follow here. ' * 9}\n\n", r"([\d,]+) headings"),
 }
 
 
@@ -218,7 +217,7 @@ def test_an_outline_counts_everything_or_says_that_it_did_not(kind: str, count: 
 def test_the_elements_of_xml_are_counted_or_said_not_to_be():
     for count in (200, 30_000):
         shown = write_card("<all>\n" + "".join(f"<item{n % 4}>{n}</item{n % 4}>\n" for n in range(count)) + "</all>\n")
-        title = re.search(r"^(\d+) kinds of element.*$", shown, re.M)
+        title = re.search(r"^(\d+) element names.*$", shown, re.M)
         assert title
         is_sampled = said_of_what_was_read(title[0], is_sampled="Sampled: " in shown)
         times = dict(re.findall(r"^([\d,]+)× item(\d)$", shown, re.M))
@@ -235,7 +234,7 @@ def test_the_shape_of_json_that_was_cut_off_is_that_of_what_was_read():
 
 def test_a_last_line_that_is_cut_at_its_beginning_says_so():
     lines = [f"2026-01-02 03:04:05 INFO message {n} " + "with many words " * 25 + f"end {n}" for n in range(300)]
-    shown = write_card("\n".join(lines) + "\n").partition("last lines:\n")[2].split("\n")
+    shown = write_card("\n".join(lines) + "\n").partition("last lines:\n")[2].split("\n")[:3]
     assert all(line[1:].startswith(("2026-01-02", "…")) for line in shown)
 
 
@@ -268,10 +267,4 @@ def test_lines_that_differ_behind_what_is_shown_are_not_called_equal():
     event = "".join(f"  at {'x' * 250} {end}\n" for end in ("one", "two", "two"))
     card = write_card(f"{steps}2024-01-01 10:02:00 ERROR broke\n{event}{steps}")
     shown = f"   at {'x' * 235}…\n"
-    assert f"{shown}{shown}(the same once more)\n" in card
-
-
-def test_a_step_that_reads_a_whole_document_says_so():
-    text = json.dumps({"a b": [{"id": n} for n in range(30)]}).encode()
-    (step,) = make_card(lambda start, end: text[start:end], size_of(text.decode(), None)).steps
-    assert (step.value, step.words) == ("@", "the whole document")
+    assert f"{shown}{shown}(equal lines follow)\n" in card

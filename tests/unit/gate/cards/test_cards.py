@@ -58,8 +58,8 @@ def test_json_lines_are_a_table():
 def test_tables_inside_a_document_have_their_pointers():
     text = json.dumps({"page": 1, "data": {"jobs": ROWS, "users": [{"name": "Ada"}, {"name": "Bo"}, {"name": "Cy"}]}})
     shown = card(text)
-    assert '"/data/jobs": 280 rows, 4 columns: id number 0 to 279; state text, ok 252, failed 28;' in shown
-    assert '"/data/users": 3 rows, 1 column: name text, all different. Its rows:\n Ada\n Bo\n Cy' in shown
+    assert '"/data/jobs": 280 rows, 4 columns:\n- id number 0 to 279\n- state text, ok 252, failed 28\n' in shown
+    assert '"/data/users": 3 rows, 1 column:\n- name text, all different\nrows from the first on:\n Ada\n Bo\n Cy' in shown
     assert steps(text) == [("query", "data.jobs[?state=='failed']")]
 
 
@@ -110,19 +110,20 @@ def test_a_service_log_has_times_levels_and_messages():
         "levels: INFO 1,198, ERROR 1, WARN 1",
     ]
     assert f"first error:\nL700\n {lines[699]}\n {lines[700]}\n {lines[701]}\n" in shown
-    assert "1,198× request 0 served in 0 ms" in shown
-    assert "L901 web.pool reconnected after 3 tries" in shown
-    assert steps("\n".join(lines)) == [("lines", "671-711"), ("grep", "ERROR")]
+    assert f"1,198× {lines[0]}" in shown
+    assert f"L901 {lines[900]}" in shown
+    assert steps("\n".join(lines)) == []
 
 
-def test_a_search_for_failures_spells_the_level_as_the_log_does():
-    events = [f'ts=2026-03-01T08:00:{number % 60:02} level=info msg="request {number} served"' for number in range(300)]
-    events[200] = 'ts=2026-03-01T08:28:20 level=error msg="no space left"'
-    assert ("grep", "error") in steps("\n".join(events))
-    assert ("grep", "ERROR") in steps("\n".join(events).replace("level=error", "level=ERROR"))
+def test_the_first_error_is_shown_with_what_continues_it():
+    lines = [f"2026-01-02 03:{n // 60:02}:{n % 60:02} INFO web.server request {n} served" for n in range(600)]
+    lines[300:300] = ["2026-01-02 03:05:00 ERROR web.pool broke", "  at one", "  at two", "  at three"]
+    assert "\n".join([" 2026-01-02 03:05:00 ERROR web.pool broke", "   at one", "   at two", "   at three"]) in card(
+        "\n".join(lines)
+    )
 
 
-def test_a_build_log_has_its_verdict_first_then_what_failed():
+def test_a_build_log_has_what_failed_and_how_it_ends():
     made = [f"[{number}/900] Compiling module_{number}.c" for number in range(900)]
     text = "\n".join(
         [
@@ -133,7 +134,7 @@ def test_a_build_log_has_its_verdict_first_then_what_failed():
         ]
     )
     shown = card(text).splitlines()
-    assert shown[1:3] == ["sums up at the end:", " Done: build failed"]
+    assert " Done: build failed" in shown
     assert " part.c:12: error: unknown type name 'size'" in shown
     assert " make: *** [Makefile:7: all] Error 2" in shown
 
@@ -142,14 +143,15 @@ def test_a_test_run_names_the_tests_that_failed():
     passed = [f"tests/test_{number}.py::test_one PASSED" for number in range(400)]
     text = "\n".join([*passed, "FAILED tests/test_9.py::test_two - assert 1 == 2", "==== 1 failed, 400 passed in 2.00s ===="])
     shown = card(text).splitlines()
-    assert shown[1:3] == ["sums up at the end:", " ==== 1 failed, 400 passed in 2.00s ===="]
+    assert " ==== 1 failed, 400 passed in 2.00s ====" in shown
     assert " FAILED tests/test_9.py::test_two - assert 1 == 2" in shown
 
 
 def test_equal_lines_are_folded():
     text = "starting\n" + "retry failed: error: refused\n" * 900 + "command failed with exit code 1\n"
     shown = card(text)
-    assert shown.count("retry failed") == 1
+    assert shown.count("retry failed") == 3  # the first, before the end, and as a kind of line
+    assert "900× retry failed" in shown
     assert " retry failed: error: refused\n(equal lines follow)" in shown
 
 
@@ -157,7 +159,7 @@ def test_json_that_is_no_table_has_its_shape():
     text = json.dumps({"name": "x", "versions": {f"1.{number}": {f"size{number}": number} for number in range(900)}})
     shown = card(text)
     assert '\nshape:\n object with 2 keys\n - name: "x"\n - versions: object with 900 keys\n   - 1.0: object with 1 key' in shown
-    assert steps(text) == [("query", "/versions")]
+    assert steps(text) == []
 
 
 def test_objects_that_are_alike_and_lists_of_them_are_tables_with_their_keys():
@@ -181,8 +183,7 @@ def test_markdown_has_headings_with_lines():
     text = "# Guide\n\nHow to use it.\n\n" + "".join(f"## Part {n}\n\n{'Words follow here. ' * 20}\n\n" for n in range(30))
     shown = card(text)
     assert "\nL1 Guide\nL5  Part 0\nL9  Part 1\n" in shown
-    assert "headings (" in shown
-    assert " of 31 shown):" in shown
+    assert "31 headings" in shown
 
 
 def test_code_has_definitions_with_lines():
@@ -196,14 +197,14 @@ def test_a_diff_has_files_with_counts():
     hunk = "@@ -1,2 +1,3 @@\n a\n-b\n+c\n+d\n" * 3
     text = "".join(f"diff --git a/f{n}.py b/f{n}.py\n--- a/f{n}.py\n+++ b/f{n}.py\n{hunk}" for n in range(60))
     shown = card(text)
-    assert "changes in 60 files (" in shown
+    assert "60 changed files (" in shown
     assert "\nL1 +6 -3 a/f0.py b/f0.py\n" in shown
 
 
 def test_search_results_have_files_with_counts():
     text = "".join(f"src/a{n % 3}.py:{n + 1}: found = {n}\n" for n in range(600)) + "src/b.py:1: found = 0\n"
     shown = card(text)
-    assert "matches in 4 files, most first:\n200× src/a0.py\n200× src/a1.py\n200× src/a2.py\n1× src/b.py" in shown
+    assert "4 matched files, most first:\n200× src/a0.py\n200× src/a1.py\n200× src/a2.py\n1× src/b.py" in shown
 
 
 def test_a_history_has_its_commits():
