@@ -37,6 +37,7 @@ def connect_strangers(proxy: Listening, opened: ExitStack, count: int) -> list[s
     return found
 
 
+@pytest.mark.slow
 def test_strangers_use_up_no_descriptors_and_keep_nobody_out(listening: Listening):
     known = ByHand(listening.url)
     with ExitStack() as opened:

@@ -97,6 +97,7 @@ def test_a_long_query_is_refused_before_it_is_read() -> None:
     assert refusal([1], "/0" * 1_000_000).startswith("The query has 2,000,000 characters")
 
 
+@pytest.mark.slow
 def test_steps_grow_with_the_output() -> None:
     digits = list(range(10)) * 15_000
     assert ask(digits, "[?@ > `3` && @ < `5`] | length(@)") == "15000"

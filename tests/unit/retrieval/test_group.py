@@ -242,6 +242,7 @@ anyio.run(main)
 """
 
 
+@pytest.mark.slow
 def test_where_descriptors_are_few_idle_sessions_leave_most_of_them(tmp_path: Path):
     done = subprocess.run([sys.executable, "-c", FEW_DESCRIPTORS, str(tmp_path)], capture_output=True, text=True, check=False)
     assert done.stderr == ""

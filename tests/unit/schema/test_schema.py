@@ -81,6 +81,7 @@ def elsewhere(url: str) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Automatically retrieving")  # which would be an error, and hide what was fetched
 def test_no_schema_of_a_server_is_looked_for_on_the_web(web: Recorder) -> None:
     for schema in elsewhere(f"{web.url}/redirect"):

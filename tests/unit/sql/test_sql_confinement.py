@@ -98,6 +98,7 @@ def make_trap(file: Path, secret: Path, *, kind: str = "VIEW") -> bytes:
     return file.read_bytes()
 
 
+@pytest.mark.slow
 def test_a_query_cannot_replace_the_tables_of_later_queries(library: SqlLibrary, source: dict[str, Source], secret: Path):
     library.load(source["output"])
     (file,) = library.files()

@@ -451,6 +451,7 @@ def test_columns_that_there_is_no_room_for_are_left_out_and_counted(text: str, r
     assert re.match(rf"[\d,]+ columns after the first {columns:,} left out: SQL would take too long", table.note)
 
 
+@pytest.mark.slow
 def test_objects_with_too_many_different_keys_are_text() -> None:
     (table,) = load_all(json.dumps([{"id": n, "x": {f"k{n}": n}} for n in range(6_000)])).tables
     assert (table.rows, table.note) == (6_000, "Objects with too many different keys are text.")
