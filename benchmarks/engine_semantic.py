@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import wordllama
+from overspill.lexical.signals.context import boost_context
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
@@ -27,7 +28,6 @@ from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
 from overspill.lexical.render import render
 from overspill.lexical.signals import SIGNALS
-from overspill.lexical.signals.context import boost_context
 
 PACKAGE = Path(wordllama.__file__).parent
 WEIGHTS = next(iter(load_file(str(PACKAGE / "weights" / "l2_supercat_256.safetensors")).values()))

@@ -17,8 +17,8 @@ _MAX_BESIDE = 4
 """How many records on each side of a word gain by it."""
 _MAX_LEADING = 10
 """How many of the best records lead to others."""
-_MAX_BELOW_BYTES = 4_000
-"""What is further below a heading or a definition may be about something else."""
+_MAX_BODY_BYTES = 4_000
+"""A longer body, as of a class, does not belong to its definition as a whole."""
 _MAX_REPLIES = 3
 _MAX_REPLY_DISTANCE = 200
 """In records. Further on in a long thread, messages answer others."""
@@ -127,11 +127,12 @@ def _list_following(index: Index, query: Query, record: int) -> Iterator[tuple[i
     """The records that one leads to, and their share of its score."""
     outline = index.outline
     heading = outline.label_at(outline.starts[record])
-    for place, below in enumerate(range(record + 1, len(outline)), 1):
-        is_below = heading in outline.lineage(below) and outline.ends[below] - outline.starts[record] <= _MAX_BELOW_BYTES
-        if not is_below and not (query.after and place == 1):
+    for below in range(record + 1, len(outline)):
+        is_definition = index.traits.has_definitions and outline.ends[below] - outline.starts[record] <= _MAX_BODY_BYTES
+        is_below = heading in outline.lineage(below) and (is_definition or below == record + 1)
+        if not is_below and not (query.after and below == record + 1):
             break
-        yield below, FOLLOWING if index.traits.has_definitions else FOLLOWING**place
+        yield below, FOLLOWING
     if query.before and record:
         yield record - 1, FOLLOWING
     for place, reply in enumerate(_find_replies(outline, record) if index.traits.has_replies else (), 1):
