@@ -34,6 +34,8 @@ from overspill.lexical.select import select
 
 MB = 1_000_000
 PASSAGE_CHARS = 600
+SMALL_SIZES = (0.1, 1)
+"""In megabytes."""
 WORDS = (
     "alpha", "request", "server", "timeout", "user", "payment", "handler", "stream", "cache",
     "index", "worker", "queue", "token", "session", "retry", "limit", "order", "shard",
@@ -163,10 +165,10 @@ def _write_block(path: Path, kind: str) -> None:
     path.write_text("".join(parts)[: 10 * MB] if kind == "code" else "".join(parts), "utf-8")
 
 
-def _write(path: Path, block: Path, kind: str, size: int) -> None:
-    """The block as often as the size needs, and at nine tenths of it something that occurs nowhere else."""
-    head, tens = next(KINDS[kind](random.Random(7))), size // 10  # noqa: S311
-    text = block.read_text("utf-8")
+def _write(path: Path, block: Path, kind: str, size: float) -> None:
+    """The block, or its beginning, as often as the size needs, and at nine tenths of it something that occurs nowhere else."""
+    head, tens = next(KINDS[kind](random.Random(7))), max(1, int(size // 10))  # noqa: S311
+    text = block.read_text("utf-8")[: int(size * MB) if size < 10 else None]
     # What comes first, such as the header of a table, comes once.
     body = text if kind in ("log", "coloured log") else text[len(head) :]
     cut = body.rfind("\n", 0, len(body) * 9 // 10) + 1 or body.rfind("}, ", 0, len(body) * 9 // 10) + 3
@@ -291,11 +293,11 @@ def main() -> None:
             split = min(_timed(lambda text=text: text.lower().split()) for _ in range(3))
             full_text = min(_timed(lambda text=text: _build_full_text_index(text)) for _ in range(2))
             del text
-            for size in (10, 100, 1000) if given.large else (10,):
+            for size in (*SMALL_SIZES, 10, *((100, 1000) if given.large else ())):
                 _write(path, block, kind, size)
                 command = [sys.executable, __file__, "--measure", str(path), str(split), str(full_text)]
                 row = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
-                print(f"{kind:14s} {size:4d} {row.stdout.rstrip()}   split {split:.3f} s, FTS5 {full_text:.3f} s", flush=True)
+                print(f"{kind:14s} {size:4g} {row.stdout.rstrip()}   split {split:.3f} s, FTS5 {full_text:.3f} s", flush=True)
 
 
 if __name__ == "__main__":

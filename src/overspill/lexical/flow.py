@@ -15,10 +15,12 @@ from overspill.lexical.rank import Ranking
 
 _MAX_BESIDE = 4
 """How many records on each side of a word gain by it."""
+_FULL_BYTES = 300
+"""A longer record says by itself what it is about, so that what is beside it counts less."""
 _MAX_LEADING = 10
 """How many of the best records lead to others."""
-_MAX_BELOW_BYTES = 4_000
-"""What is further below a heading or a definition may be about something else."""
+_MAX_BODY_BYTES = 4_000
+"""A longer body, as of a class, does not belong to its definition as a whole."""
 _MAX_REPLIES = 3
 _MAX_REPLY_DISTANCE = 200
 """In records. Further on in a long thread, messages answer others."""
@@ -67,27 +69,27 @@ def _score_beside(index: Index, ranking: Ranking) -> Iterator[tuple[int, float]]
     """What the words near each record add that are not in it."""
     near: dict[int, dict[int, float]] = defaultdict(dict)
     for record, spots in ranking.hits.items():
-        terms = {term for _, _, term in spots}
-        for other, share in _list_beside(index, record):
-            known = near[other]
-            for term in terms:
-                if share > known.get(term, 0.0):
+        last = {term: end for _, end, term in spots}
+        first = {term: start for start, _, term in reversed(spots)}
+        for other, edge in _list_beside(index, record):
+            known, reach, places = near[other], *((BEFORE, last) if other > record else (AFTER, first))
+            for term, place in places.items():
+                if (share := reach.fade(abs(edge - place))) > known.get(term, 0.0):
                     known[term] = share
     for record, shares in near.items():
         own = {term for _, _, term in ranking.hits.get(record, ())}
-        yield record, sum(ranking.worth[term] * share for term, share in shares.items() if term not in own)
+        gain = sum(ranking.worth[term] * share for term, share in shares.items() if term not in own)
+        yield record, gain * min(1.0, _FULL_BYTES / (index.outline.ends[record] - index.outline.starts[record]))
 
 
-def _list_beside(index: Index, record: int) -> Iterator[tuple[int, float]]:
-    """The records beside one about the same thing, and how much its words count there. Other rows are about something else."""
-    outline = index.outline
-    places = index.remember(_list_places)
-    for step, reach in ((1, BEFORE), (-1, AFTER)):
+def _list_beside(index: Index, record: int) -> Iterator[tuple[int, int]]:
+    """The records beside one about the same thing, and the edge of each that is nearer. Other rows are about something else."""
+    outline, places = index.outline, index.remember(_list_places)
+    for step, edges in ((1, outline.starts), (-1, outline.ends)):
         for other in range(record + step, record + step * (_MAX_BESIDE + 1), step):
-            if not 0 <= other < len(outline) or places[other] != places[record] or (outline.tables and outline.table_of(other)):
+            if not 0 <= other < len(outline) or places[other] != places[record] or outline.table_of(other):
                 break
-            first, last = sorted((record, other))
-            yield other, reach.fade(outline.starts[last] - outline.ends[first])
+            yield other, edges[other]
 
 
 def _list_places(index: Index) -> Sequence[bytes | int]:
@@ -127,11 +129,12 @@ def _list_following(index: Index, query: Query, record: int) -> Iterator[tuple[i
     """The records that one leads to, and their share of its score."""
     outline = index.outline
     heading = outline.label_at(outline.starts[record])
-    for place, below in enumerate(range(record + 1, len(outline)), 1):
-        is_below = heading in outline.lineage(below) and outline.ends[below] - outline.starts[record] <= _MAX_BELOW_BYTES
-        if not is_below and not (query.after and place == 1):
+    for below in range(record + 1, len(outline)):
+        is_definition = index.traits.has_definitions and outline.ends[below] - outline.starts[record] <= _MAX_BODY_BYTES
+        is_below = heading in outline.lineage(below) and (is_definition or below == record + 1)
+        if not is_below and not (query.after and below == record + 1):
             break
-        yield below, FOLLOWING if index.traits.has_definitions else FOLLOWING**place
+        yield below, FOLLOWING
     if query.before and record:
         yield record - 1, FOLLOWING
     for place, reply in enumerate(_find_replies(outline, record) if index.traits.has_replies else (), 1):

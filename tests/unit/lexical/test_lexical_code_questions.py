@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from overspill.lexical.index import build
+from overspill.lexical.query import parse
 from overspill.lexical.select import select
 
 
@@ -81,3 +82,49 @@ def test_tags_in_comments_and_in_search_results_do_not_make_a_page() -> None:
     assert build(documented.encode()).kind == "code"
     found = "".join(f"web/{name}.js:{number}:  out += '<p><b>{name}</b></p>';\n" for number, name in enumerate(NAMES, 10))
     assert build(found.encode()).kind == "matches"
+
+
+REPORT = """### What happened
+
+<!-- Please search the tracker first, and name the store, the order and the label that you send. -->
+
+I send an order to the store and its label is empty, though the store has the order, and sending the order again sends it twice.
+It worked last week. `reload_stamp` seems to be what is wrong, but I do not know the store well enough to tell. The order has a
+price, a weight and a label, and the store is the one that came with the box.
+
+```python
+order = store.open(order)
+store.pack(order, label=None)
+store.ship(order)
+```
+
+Traceback (most recent call last):
+  File "ship.py", line 3, in ship
+    return store.weigh(order)
+  File "store.py", line 9, in weigh
+    raise ValueError(order)
+"""
+
+
+def test_a_name_that_is_defined_once_comes_first_however_long_the_question_is() -> None:
+    others = write_functions([f"{name}_{number}" for number in range(20) for name in NAMES], "order = store.{name}(order, label)")
+    said = "# it worked last week and seems wrong now: I know well enough to tell what happened, the box came empty, twice, again"
+    others += write_functions(["tell_price_and_weight_of_the_box_that_came_last_week"], said)
+    meant = "def reload_stamp(mark):\n    return mark or None\n\n\n"
+    assert "return mark or None" in show(others + meant + others.replace("def ", "def late_"), REPORT, 60)
+
+
+def test_the_last_part_of_a_dotted_name_is_looked_for_too() -> None:
+    others = write_functions(NAMES, "order = store.{name}(order)")
+    meant = "def reload_stamp(mark):\n    return mark or None\n\n\n"
+    assert "return mark or None" in show(others + meant + others, "store.ledger.reload_stamp() loses the order of the store", 40)
+
+
+def test_what_a_template_says_to_its_readers_is_not_asked() -> None:
+    assert {term.key for term in parse("The pump leaks. <!-- name your valve -->").terms if term.telling} == {"pump", "leak"}
+
+
+def test_code_that_a_question_quotes_counts_less_than_what_it_says() -> None:
+    terms = {term.key: term.weight for term in parse("The pump leaks.\n\n```\nopen valve\n```\n").terms}
+    assert terms["valv"] < terms["pump"]
+    assert {term.key for term in parse("```\nopen valve\n```\n").terms if term.weight >= 1.0} == {"open", "valv"}

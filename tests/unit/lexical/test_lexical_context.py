@@ -5,6 +5,7 @@ from __future__ import annotations
 from overspill.lexical.index import build
 from overspill.lexical.select import select
 
+
 def ask(text: str, question: str, max_tokens: int = 120) -> str:
     return select(build(text.encode()), question, max_tokens=max_tokens).text
 

@@ -6,6 +6,7 @@ import pytest
 
 from overspill.lexical.index import build
 from overspill.lexical.select import select
+
 USE = {
     "python": "def step_{0}(value):\n    total = {1}(value, {0}) + {1}({0})\n    return {1}(total)\n\n\n",
     "go": "func step{0}(value int) int {{\n\ttotal := {1}(value, {0}) + {1}({0})\n\treturn {1}(total)\n}}\n\n",

@@ -235,18 +235,6 @@ def test_a_tokeniser_of_the_caller_counts() -> None:
     assert selection.excerpts
 
 
-def test_prose_is_also_found_by_the_words_that_its_best_passages_share():
-    filler = [
-        f"The parties meet in month {number} and speak of deliveries, prices and the weather at sea." for number in range(60)
-    ]
-    audits = [f"Audit {number}: the buyer may inspect books, ledgers and premises of the seller." for number in range(5)]
-    other = "During business hours the seller opens its premises, ledgers and books to the buyer, who may inspect them."
-    passages = [*filler[:20], *audits, *filler[20:40], other, *filler[40:]]
-    found = select(build("\n\n".join(passages).encode()), "audit", max_tokens=250)
-    assert all(each in found.text for each in (*audits, other))
-    assert "(matched 5 records, all shown, with " in found.text
-
-
 def test_one_version_itself_outweighs_many_that_only_begin_with_it():
     times = {f"3.{minor}.0": f"2025-0{minor}-01" for minor in range(1, 9)}
     previews = {f"3.5.0-next-{number}": f"2024-01-{number:02}" for number in range(10, 99)}
