@@ -294,7 +294,7 @@ class _Connector:
         """The ways to what the question asks for, in its own words or else in others."""
         name = " ".join(self._relations[start].name)
         own = [*self._relations[start].columns, name]
-        words = self._question.list_others(said)
+        words = self._question.words
         found = list(self._list_ways_back(start, words, said))
         shortest = {number: steps for number, steps in _find_shortest(self._steps, start, _MAX_STEPS).items() if steps}
         for each in (words, self._other):
