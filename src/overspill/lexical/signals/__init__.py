@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from overspill.lexical.boost import Signal
 from overspill.lexical.index import Index
+from overspill.lexical.likeness import asks_for_likeness
 from overspill.lexical.listings import lists_sizes
+from overspill.lexical.ordering import asks_for_order
 from overspill.lexical.query import Query
 from overspill.lexical.signals.context import boost_context
 from overspill.lexical.signals.count import boost_counts
@@ -15,12 +17,9 @@ from overspill.lexical.signals.definition import boost_definitions
 from overspill.lexical.signals.expansion import boost_related_words
 from overspill.lexical.signals.facts import boost_facts
 from overspill.lexical.signals.failure import boost_failures
-from overspill.lexical.signals.filter import boost_filtered_rows
-from overspill.lexical.signals.join import boost_joined_rows
-from overspill.lexical.signals.link import asks_for_likeness, boost_linked_rows, boost_unlike_rows
 from overspill.lexical.signals.neighbours import boost_bodies, boost_neighbours
-from overspill.lexical.signals.order import asks_for_order, boost_ordered_rows
 from overspill.lexical.signals.replies import boost_replies
+from overspill.lexical.signals.rows import boost_rows
 from overspill.lexical.signals.scope import boost_scope
 from overspill.lexical.signals.section import boost_sections
 from overspill.lexical.signals.subsection import boost_subsections
@@ -54,9 +53,5 @@ SIGNALS: tuple[Signal, ...] = (
     boost_bodies,
     boost_subsections,
     boost_neighbours,
-    boost_unlike_rows,
-    boost_linked_rows,
-    boost_joined_rows,
-    boost_filtered_rows,
-    boost_ordered_rows,
+    boost_rows,
 )
