@@ -6,36 +6,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from heapq import nlargest
-from itertools import combinations, islice
+from itertools import islice
 
 from msgspec import Struct
 
-from overspill.lexical.cells import find_column, read_rows
+from overspill.lexical.cells import find_column
 from overspill.lexical.following import follow
 from overspill.lexical.index import Index
-from overspill.lexical.mentions import Question, Words, find_anchors, find_sayings
+from overspill.lexical.mentions import Question, Words, find_anchors
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
-from overspill.lexical.relations import Relation, Step, last_parts, list_tables, read_references
-from overspill.lexical.words import read_lexicon, read_related, split_words, stem
+from overspill.lexical.reaches import Reaches
+from overspill.lexical.relations import Step, list_tables, read_references
+from overspill.lexical.words import read_related, split_words, stem
 from overspill.tables.schema import POSSIBLE, SURE
 
-_SPREAD = 3
-"""How many references a row may be away from what the question names, to say it."""
 _MAX_STEPS = 4
 """How far what is asked for may be from there. A reference that is less than sure is as long as two."""
-_MAX_CENTERS, _MAX_SHOWN, _MAX_MEETING, _MAX_FOUND = 60, 8, 40, 60
+_MAX_SHOWN, _MAX_MEETING, _MAX_FOUND = 8, 40, 60
 _FAR = 3
 """How far to follow references if the question asks for nothing that is known."""
 _MAX_NAMED, _MAX_GROUPS = 6, 3
 """How many rows a name may mean, and how many things a question may name."""
 _MAX_BESIDE = 5
 """Rows of each way that the question does not ask for."""
-_NEARLY, _MORE = 0.99, 1.01
-_MIN_SHARE = 0.5
-"""Rows with less of what the best one says are not what others refer to."""
+_NEARLY = 0.99
+_MIN_WORTH = 0.4
+"""Of the rarest word: a name that is worth less is only mentioned."""
 _NAMED, _MEANT = 4, 3
 """What the name of a table or of a column that refers to it is worth, and the most that its other columns are."""
 _ANY = frozenset(map(stem, ("name", "title", "type", "number", "date")))
@@ -49,18 +47,6 @@ class Connection(Struct, frozen=True):
     around: list[int] = []
 
 
-class _Reach(Struct):
-    """What of the question a row says, itself and by the rows that it refers to."""
-
-    said: Words
-    by: dict[tuple[int, int], Words] = {}
-    """By column, and the row that it refers to."""
-
-    @property
-    def words(self) -> Words:
-        return self.said.union(*self.by.values())
-
-
 class _Way(Struct, frozen=True):
     steps: list[Step]
     worth: int
@@ -71,7 +57,7 @@ def connect(index: Index, query: Query, ranking: Ranking) -> Connection:
     if not list_tables(index):
         return Connection()
     connector = _Connector(index, query, ranking)
-    meeting = connector.find_meeting()
+    meeting = connector.reaches.find_meeting()
     rows = list(islice(dict.fromkeys(connector.walk(meeting, are_meeting=True)), _MAX_MEETING)) if meeting else []
     groups = list(connector.list_named()) or [find_anchors(index, ranking)]
     around = [row for group in groups for row in islice(dict.fromkeys(connector.walk(group)), _MAX_FOUND)]
@@ -87,14 +73,11 @@ class _Connector:
         self._question, self._other = Question(query, ranking), split_words(query.other)
         self._stems = set(map(stem, self._question.words))
         self._alike = {other for word in self._stems for other in read_related().get(word, ())}
-        self._numbers = {relation.table.first: number for number, relation in enumerate(found.relations)}
         self._named = {number for number, each in enumerate(found.relations) if self._names(" ".join(each.name))}
-        self._sure = {(step.source, step.target) for step in found.steps if step.confidence >= SURE}
+        self._sure = {(step.source, step.target) for step in found.steps if step.is_reference and step.confidence >= SURE}
         self._steps = [step for step in found.steps if self._is_usable(step)]
         self._crosslinks = [step for step in found.steps if step.confidence >= POSSIBLE or step in self._steps]
-        self._sayings = find_sayings(index, self._question, ranking, found.relations)
-        self._reached = {record: _Reach(saying.said) for record, saying in self._sayings.items()}
-        self._near: dict[int, Words] = {}
+        self.reaches = Reaches(index, self._question, ranking, found.relations, self._crosslinks)
 
     def _is_usable(self, step: Step) -> bool:
         """Whether a way may lead by a step: it is sure, or the question names the column that refers, or what it refers to.
@@ -123,111 +106,31 @@ class _Connector:
     def _names(self, name: str) -> bool:
         return find_column([name], self._question.words) is not None
 
-    # From the mentions to the rows in which they meet.
-
-    def find_meeting(self) -> list[int]:
-        """The rows that say most, more than any says alone."""
-        measure = self._question.measure
-        self._spread({record: saying.said for record, saying in self._sayings.items() if saying.is_naming})
-        self._near = {record: reach.words for record, reach in self._reached.items()}
-        for _ in range(1, _SPREAD):
-            self._spread(self._list_best())
-        worths = {record: measure(reach.words) for record, reach in self._reached.items() if reach.by}
-        most = max(worths.values(), default=0.0)
-        if most <= _MORE * max((measure(saying.said) for saying in self._sayings.values()), default=0.0):
-            return []
-        return self._order([record for record, worth in worths.items() if worth >= _NEARLY * most])[:_MAX_CENTERS]
-
-    def _list_best(self) -> dict[int, Words]:
-        """What the rows say that refer to others, of those that say most."""
-        words = {record: reach.words for record, reach in self._reached.items() if reach.by}
-        worths = {record: self._question.measure(said) for record, said in words.items()}
-        least = _MIN_SHARE * max(worths.values(), default=0.0)
-        best = (record for record in worths if worths[record] >= least)
-        return {record: words[record] for record in sorted(best, key=lambda record: (-worths[record], record))}
-
-    def _spread(self, sources: dict[int, Words]) -> None:
-        """Adds to each row what these say that it refers to."""
-        by_table = self._group(sources)
-        changed: set[int] = set()
-        for step in self._crosslinks:
-            if step.is_reference or step.source == step.target or step.source not in by_table:
-                continue
-            for target, record in follow(self._index, self._relations, step, by_table[step.source]):
-                by = self._reached.setdefault(record, _Reach(frozenset())).by
-                by[step.other_column, target] = sources[target] | by.get((step.other_column, target), frozenset())
-                changed.add(record)
-        for record in changed:
-            self._reached[record].said |= self._read_forms(record)
-
-    def _read_forms(self, record: int) -> Words:
-        """What a row says in other words than a name, which tells it from others that refer to the same."""
-        relation = self._relation_of(record)
-        cells = next(read_rows(self._index, relation.table, [record]))[1]
-        return frozenset[int]().union(*map(self._question.find_forms, relation.columns, cells))
-
-    def _order(self, rows: list[int]) -> list[int]:
-        """Those first whose references have the direction of the question, and say most of it without others between."""
-        direction = {record: self._measure_direction(record) for record in rows}
-        kept = [record for record in rows if direction[record][0] >= 0] or rows
-        near = {record: self._question.measure(self._near.get(record, frozenset())) for record in kept}
-        scores = self._ranking.scores
-        return sorted(
-            kept, key=lambda row: (-direction[row][0], -near[row], -direction[row][1], -scores.get(row, 0.0), row)
-        )
-
-    def _measure_direction(self, record: int) -> tuple[int, int]:
-        """How many references of a row have the end that the question says, less those that have the other; and how many pairs of
-        them are in its order."""
-        columns = self._relation_of(record).columns
-        by = self._reached[record].by.items()
-        signs = sum(self._measure_sign(columns[column], said) for (column, _), said in by)
-        ordered = sorted((column, min(said)) for (column, _), said in by if said)
-        pairs = combinations(ordered[:_MAX_SHOWN], 2)
-        return signs, sum(one[1] < two[1] for one, two in pairs if one[0] != two[0])
-
-    def _measure_sign(self, column: str, said: Words) -> int:
-        """1 if a column is for the end that the question has before these words, as in "to A"; -1 if it is for the other."""
-        before = stem(self._question.words[min(said) - 1]) if said and min(said) > 0 else ""
-        parts, (first, last) = set(last_parts(column)), _read_ends()
-        if before not in first and before not in last:
-            return 0
-        same, other = (first, last) if before in first else (last, first)
-        return bool(parts & same) - bool(parts & other)
-
-    # From there to what is asked for.
-
     def list_named(self) -> Iterator[list[int]]:
         """The rows of each thing that the question names, the most telling first."""
         taken: set[int] = set()
-        named = {record: saying.told for record, saying in self._sayings.items() if saying.told}
+        named = {record: saying.told for record, saying in self.reaches.sayings.items() if saying.told}
         for _ in range(_MAX_GROUPS):
             worths = {record: self._question.measure(words - taken) for record, words in named.items()}
             most = max(worths.values(), default=0.0)
             likely = [record for record, worth in worths.items() if worth >= _NEARLY * most]
-            if not likely or most <= 0.4 * max(self._question.worth):
+            if not likely or most <= _MIN_WORTH * max(self._question.worth):
                 return
             best = [record for record in likely if not named[record].isdisjoint(named[likely[0]])]
-            few = best if len(best) <= _MAX_NAMED else [record for record in best if self._sayings[record].is_only]
+            few = best if len(best) <= _MAX_NAMED else [record for record in best if self.reaches.sayings[record].is_only]
             if 0 < len(few) <= _MAX_NAMED:
                 yield few
             taken.update(*(named[record] for record in best))
-
-    def _is_only(self, record: int) -> bool:
-        """Whether the question says which row of its table it means. What several rows have describes what is asked for."""
-        table, saying = self._index.outline.table_of(record), self._sayings.get(record)
-        others = (other for other in self._sayings if other != record and table and table.first <= other < table.last)
-        return saying is not None and all(self._sayings[other].said != saying.said for other in others)
 
     def walk(self, centers: list[int], *, are_meeting: bool = False) -> Iterator[int]:
         """What the question asks for around these rows, themselves, and what is on the way.
 
         Rows in which mentions meet are not left against a reference: that would lead to others of which less is said.
         """
-        reached = [self._reached[row] for row in centers if row in self._reached]
+        reached = [self.reaches.reached[row] for row in centers if row in self.reaches.reached]
         said = frozenset[int]().union(*(reach.words for reach in reached))
-        known = {*centers, *(target for reach in reached for _, target in reach.by if self._is_only(target))}
-        groups = self._group(centers)
+        known = {*centers, *(target for reach in reached for _, target in reach.by if self.reaches.is_only(target))}
+        groups = self.reaches.group(centers)
         list_ways = self._list_ways_on if are_meeting else self._list_ways
         ways = [(start, way) for start in groups for way in list_ways(start, said)]
         ways.sort(key=lambda pair: (-pair[1].worth, len(pair[1].steps)))
@@ -246,8 +149,8 @@ class _Connector:
             rest += asked[_MAX_SHOWN:]
             passed += self._refer(rows, 1)
         yield from rest
+        yield from sorted(centers, key=lambda row: row not in used)[:_MAX_SHOWN]
         if are_meeting:
-            yield from sorted(centers, key=lambda row: row not in used)[:_MAX_SHOWN]
             others = [step for step in self._crosslinks if step.source != step.target]
             yield from () if ways else (row for row in self._refer(centers, 1, others) if row not in known)
             return
@@ -258,7 +161,7 @@ class _Connector:
 
     def _refer(self, rows: Iterable[int], depth: int, steps: Sequence[Step] = ()) -> Iterator[int]:
         """What rows refer to, and so on. Lists are followed from these rows alone: they lead to many."""
-        groups = self._group(rows)
+        groups = self.reaches.group(rows)
         for number in range(depth):
             found: list[int] = []
             for step in steps or self._steps:
@@ -266,7 +169,7 @@ class _Connector:
                 if step.is_reference and step.source in groups and (number == 0 or step.column not in relation.lists):
                     found += (record for _, record in follow(self._index, self._relations, step, groups[step.source]))
             yield from found
-            groups = self._group(found)
+            groups = self.reaches.group(found)
 
     def _list_referring(self, groups: dict[int, list[int]], steps: list[Step]) -> Iterator[int]:
         """Some of the rows of each table that refer to these, and what else they refer to: the question may call them by other
@@ -294,7 +197,7 @@ class _Connector:
         """The ways to what the question asks for, in its own words or else in others."""
         name = " ".join(self._relations[start].name)
         own = [*self._relations[start].columns, name]
-        words = self._question.list_others(said)
+        words = self._question.words
         found = list(self._list_ways_back(start, words, said))
         shortest = {number: steps for number, steps in _find_shortest(self._steps, start, _MAX_STEPS).items() if steps}
         for each in (words, self._other):
@@ -330,7 +233,7 @@ class _Connector:
                     and back.column != there.other_column
                 ):
                     columns = self._relations[back.source].columns
-                    if self._is_named(back) or (is_named and self._measure_sign(columns[there.other_column], said) > 0):
+                    if self._is_named(back) or (is_named and self.reaches.measure_sign(columns[there.other_column], said) > 0):
                         yield _Way([there, back], _NAMED)
 
     def _measure(self, steps: list[Step], words: list[str], foreign: list[str]) -> int:
@@ -346,19 +249,6 @@ class _Connector:
         columns = columns or find_column(relation.columns, foreign) is not None
         return max(_NAMED * (is_named or is_meant) + is_whole + min(columns, _MEANT), _NAMED * is_referred)
 
-    def _group(self, rows: Iterable[int]) -> dict[int, list[int]]:
-        groups: dict[int, list[int]] = {}
-        for row in rows:
-            table = self._index.outline.table_of(row)
-            if table and (number := self._numbers.get(table.first)) is not None:
-                groups.setdefault(number, []).append(row)
-        return groups
-
-    def _relation_of(self, record: int) -> Relation:
-        table = self._index.outline.table_of(record)
-        assert table
-        return self._relations[self._numbers[table.first]]
-
 
 def _find_shortest(steps: list[Step], start: int, most: int) -> dict[int, list[Step]]:
     """The shortest way to each relation that can be reached. One that is less than sure is as long as two."""
@@ -372,9 +262,3 @@ def _find_shortest(steps: list[Step], start: int, most: int) -> dict[int, list[S
                 paths[step.target], lengths[step.target] = [*paths[relation], step], length
                 reached.append(step.target)
     return paths
-
-
-@cache
-def _read_ends() -> tuple[frozenset[str], frozenset[str]]:
-    """The words for the end that something comes from, and for the one that it leads to."""
-    return frozenset(map(stem, read_lexicon("from"))), frozenset(map(stem, read_lexicon("to")))

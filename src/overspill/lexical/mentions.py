@@ -19,18 +19,18 @@ from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import read_lexicon, stem
 
 _WORD = re.compile(r"[^\W_]+")
-LIST_MEMBER = re.compile(r"'([^']*)'")
+_LIST_MEMBER = re.compile(r"'([^']*)'")
 _DAY = re.compile(r"(\d{4}-\d\d-\d\d)[T ]\d")
 _KEY = re.compile(rb"[^\"\\]{0,60}\"\s*:")
 _MAX_ANCHORS, _ANCHOR_SHARES = 6, (0.8, 0.95)
 """A question may start from the rows that contain about as much of it as the best one, unless there are too many."""
-_MAX_WORDS, MAX_NAME_WORDS = 200, 40
+_MAX_WORDS, _MAX_NAME_WORDS = 200, 40
 _MAX_CELL_CHARS = 200
 _MAX_CANDIDATES = 400
 """Rows of a table that are read, those with most words of the question."""
 _MAX_NAMED = 6
 """What more rows have is not a name, but a property: it tells nothing about what refers to them."""
-_UNKNOWN_WORTH, STOP_WORTH = 0.4, 0.01
+_UNKNOWN_WORTH, _STOP_WORTH = 0.4, 0.01
 _MIN_TELLING_DIGITS = 4
 """A longer number means one thing only, such as a year, whatever its column is called."""
 _MAX_FORM_CHARS, _MIN_FORM_CHARS = 40, 4
@@ -61,7 +61,8 @@ class Question:
         by_key = {term.key: ranking.worth[number] for number, term in enumerate(ranking.terms) if term.role != "wording"}
         most, stop = max(by_key.values(), default=0.0), read_lexicon("stop")
         self.worth = [
-            by_key.get(word, by_key.get(stem(word), STOP_WORTH if word in stop else _UNKNOWN_WORTH * most)) for word in self.words
+            by_key.get(word, by_key.get(stem(word), _STOP_WORTH if word in stop else _UNKNOWN_WORTH * most))
+            for word in self.words
         ]
         self._stems = list(map(stem, self.words))
         self._ordinals = find_ordinals(self.words)
@@ -71,7 +72,7 @@ class Question:
         self._forms: dict[str, Words] = {}
         self._places: dict[str, list[Place]] = {}
         for start in range(len(self.words)):
-            for end in range(start + 1, min(len(self.words), start + MAX_NAME_WORDS) + 1):
+            for end in range(start + 1, min(len(self.words), start + _MAX_NAME_WORDS) + 1):
                 self._places.setdefault(" ".join(self.words[start:end]), []).append((start, end))
 
     def find(self, cell: str) -> list[Place]:
@@ -79,7 +80,7 @@ class Question:
         if not 0 < len(cell) <= _MAX_CELL_CHARS:
             return []
         if cell[0] == "[":
-            return [place for member in LIST_MEMBER.findall(cell) for place in self._find_words(member)]
+            return [place for member in _LIST_MEMBER.findall(cell) for place in self._find_words(member)]
         return self._find_words(cell) or self._find_words(_turn(cell))
 
     def _find_words(self, text: str) -> list[Place]:

@@ -30,7 +30,7 @@ _MIN_RUN_CHARS = (3, 2)
 """How short the name of a table may be that a word begins with, and what is left of the word."""
 _MAX_RUN_CHARS = 40
 """A longer word is not split: each of its beginnings would have to be tried."""
-MIN_VALUES = 3
+_MIN_VALUES = 3
 """How many different values a column must have to refer to a table without being named after it."""
 _MIN_KEY_SHARE = 0.95
 """How many of the sampled rows must have something else in a column that is called a key. A row may be there twice."""
@@ -48,10 +48,6 @@ class Relation(Sketch, frozen=True):
     @property
     def has_few_rows(self) -> bool:
         return self.rows <= _MAX_KEYS
-
-    @property
-    def has_few_keys(self) -> bool:
-        return self.key >= 0 and self.has_few_rows
 
 
 class Step(Struct, frozen=True):
@@ -126,10 +122,10 @@ def _take_other_key(index: Index, relation: Relation, shared: Counter[tuple[str,
     key = next((number for number in naming if relation.words[number] == relation.name != ()), -1)
     if key < 0:
         key = next((number for number in naming if shared[relation.words[number]] > 1), -1)
-    worded = [number for number, values in enumerate(relation.values) if len(values) >= MIN_VALUES and _are_words(values)]
+    worded = [number for number, values in enumerate(relation.values) if len(values) >= _MIN_VALUES and _are_words(values)]
     tried = tuple(number for number in worded if number in relation.naming)[:_MAX_OWN_KEYS]
     if key < 0 and tried and len(worded) > 1 and relation.has_few_rows:
-        for number, keys in list_names(index, relation.table, tried).items():
+        for number, keys in _list_names(index, relation.table, tried).items():
             others = (relation.values[other] for other in worded if other != number)
             if any(len(values & keys) >= _MIN_OWN_SHARE * len(values) for values in others):
                 return replace(relation, key=number)
@@ -180,16 +176,7 @@ def is_named_as_key(column: str) -> bool:
     return bool(parts) and (parts[-1] in read_lexicon("keys") or column.lower().endswith("id"))
 
 
-def list_keys(index: Index, table: Table, column: int) -> frozenset[str]:
-    return frozenset(cells[column] for _, cells in read_rows(index, table))
-
-
-def has_gaps(index: Index, table: Table, column: int) -> bool:
-    """Whether some row has nothing there."""
-    return any(cells[column] in _NEVER_KEYS for _, cells in read_rows(index, table))
-
-
-def list_names(index: Index, table: Table, columns: tuple[int, ...]) -> dict[int, set[str]]:
+def _list_names(index: Index, table: Table, columns: tuple[int, ...]) -> dict[int, set[str]]:
     """What these columns have, in one reading."""
     names: dict[int, set[str]] = {column: set() for column in columns}
     for _, cells in read_rows(index, table):

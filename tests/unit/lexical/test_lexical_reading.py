@@ -7,10 +7,10 @@ import json
 import pytest
 
 from overspill.lexical.index import build
+from overspill.lexical.ordering import find_ordered_rows
 from overspill.lexical.query import parse
 from overspill.lexical.rank import rank
 from overspill.lexical.select import select
-from overspill.lexical.signals.order import find_ordered_rows
 
 WRITINGS = "".join(f"запись {number} готова\n" for number in range(50)) + (
     "«Ошибка» на диске\nСЧЁТ ЗАКРЫТ\nÄRGER MIT ÖL\nσφάλμα δίσκου\n"

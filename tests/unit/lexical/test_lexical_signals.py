@@ -11,7 +11,7 @@ from overspill.lexical import signals
 from overspill.lexical.index import build
 from overspill.lexical.select import select
 from overspill.lexical.signals import SIGNALS
-from overspill.lexical.signals.order import boost_ordered_rows
+from overspill.lexical.signals.rows import boost_rows
 
 
 @pytest.mark.parametrize("name", [name for _, name, _ in iter_modules(signals.__path__)])
@@ -27,5 +27,5 @@ def test_a_signal_that_is_left_out_adds_nothing():
     index, question = build(rows.encode()), "the largest size"
     largest = next(line for line in rows.splitlines() if line.endswith(",499"))
     assert largest in select(index, question, max_tokens=60).text
-    others = [signal for signal in SIGNALS if signal is not boost_ordered_rows]
+    others = [signal for signal in SIGNALS if signal is not boost_rows]
     assert largest not in select(index, question, max_tokens=60, signals=others).text

@@ -8,11 +8,11 @@ import pytest
 
 from overspill.lexical.connect import connect
 from overspill.lexical.index import Index, build
+from overspill.lexical.likeness import find_similar_rows
+from overspill.lexical.ordering import find_ordered_rows
 from overspill.lexical.query import parse
 from overspill.lexical.rank import rank
 from overspill.lexical.select import select
-from overspill.lexical.signals.link import find_linked_rows
-from overspill.lexical.signals.order import find_ordered_rows
 
 WORKS = """\
 Title,Finished,Place,Height
@@ -72,7 +72,7 @@ def rows_for(output: str, question: str) -> list[str]:
     """The rows that stand out by order or by a link, best first."""
     index, query = build(output.encode()), parse(question)
     ranking = rank(index, query)
-    linked = find_linked_rows(index, query, ranking) or connect(index, query, ranking).around
+    linked = find_similar_rows(index, query, ranking) or connect(index, query, ranking).around
     return [_text(index, record) for record in find_ordered_rows(index, query, ranking, linked).records or linked]
 
 

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from overspill.lexical.boost import Signal
 from overspill.lexical.index import Index
+from overspill.lexical.likeness import asks_for_likeness
 from overspill.lexical.listings import lists_sizes
+from overspill.lexical.ordering import asks_for_order
 from overspill.lexical.query import Query
 from overspill.lexical.signals.count import boost_counts
 from overspill.lexical.signals.facts import boost_facts
 from overspill.lexical.signals.failure import boost_failures
-from overspill.lexical.signals.filter import boost_filtered_rows
-from overspill.lexical.signals.join import boost_joined_rows
-from overspill.lexical.signals.link import asks_for_likeness, boost_linked_rows, boost_unlike_rows
-from overspill.lexical.signals.order import asks_for_order, boost_ordered_rows
+from overspill.lexical.signals.rows import boost_rows
 
 
 def compares_rows(index: Index, query: Query) -> bool:
@@ -29,9 +28,5 @@ SIGNALS: tuple[Signal, ...] = (
     boost_counts,
     boost_failures,
     boost_facts,
-    boost_unlike_rows,
-    boost_linked_rows,
-    boost_joined_rows,
-    boost_filtered_rows,
-    boost_ordered_rows,
+    boost_rows,
 )

@@ -8,14 +8,12 @@ from collections.abc import Iterator
 from heapq import nlargest
 from itertools import islice
 
-from overspill.lexical.boost import Boost
 from overspill.lexical.cells import MOST_ROWS, find_column, read_columns, read_rows
 from overspill.lexical.index import Index
 from overspill.lexical.mentions import find_anchors
 from overspill.lexical.outline import Table
 from overspill.lexical.query import Query, parse
 from overspill.lexical.rank import Ranking
-from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import stem
 
 _SAME = re.compile(r"\bsame (?P<what>[^.?!]{2,60}?) (?:as|with|of|like) (?P<whom>[^?!]+)", re.IGNORECASE)
@@ -27,34 +25,16 @@ _MIN_USUAL_SHARE = 0.1
 _MAX_COMPARED_TABLES = 2
 _SAMPLED_ROWS = 1_000
 _MAX_CELL_CHARS = 100
-_MAX_UNLIKE_ROWS = 24
 
 
 def asks_for_likeness(query: Query) -> bool:
     return _SAME.search(query.text) is not None or _NOT.search(query.text) is not None
 
 
-def boost_unlike_rows(index: Index, query: Query, ranking: Ranking) -> Boost | None:
-    rows = find_unlike_rows(index, query, ranking)
-    return Boost(leads=rows, rows=rows[:_MAX_UNLIKE_ROWS], evidence=WEIGHTS.evidence_of_value) if rows else None
-
-
-def boost_linked_rows(index: Index, query: Query, ranking: Ranking) -> Boost | None:
-    rows = [] if ranking.leads else find_linked_rows(index, query, ranking)
-    return Boost(leads=rows) if rows else None
-
-
-def find_linked_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
-    """Likeliest first; empty if the question does not lead from one row to another."""
-    if not index.outline.tables:
-        return []
-    return _find_similar_rows(index, query, ranking)
-
-
-def _find_similar_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
+def find_similar_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
     """ "The same year as X": finds the row of X, its cell, and the rows with the same cell."""
     asked = _SAME.search(query.text)
-    if not asked:
+    if not asked or not index.outline.tables:
         return []
     words = _WORD.findall(asked["what"].lower())[::-1]
     keys = {term.key for term in parse(asked["whom"]).terms}

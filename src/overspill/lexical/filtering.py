@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 
-from overspill.lexical.boost import Boost
-from overspill.lexical.cells import read_rows
+from overspill.lexical.cells import read_columns, read_rows
 from overspill.lexical.conditions import list_bounds, read_conditions
 from overspill.lexical.equalities import find_equal_rows
 from overspill.lexical.index import Index
-from overspill.lexical.named import count_said_cells
+from overspill.lexical.mentions import Question
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
 from overspill.lexical.siblings import find_list, find_longest_list
@@ -30,13 +29,14 @@ _NEGATIVE = re.compile(r"(?<![^\s(\"'=<>])[-\u2212](\d[\d.]*)")
 _KEY_AFTER = re.compile(rb"\"\s{0,4}:")
 
 
-def boost_filtered_rows(index: Index, query: Query, ranking: Ranking) -> Boost | None:
-    if not index.traits.has_members or ranking.leads:
-        return None
+def find_filtered_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
+    """Likeliest first; empty if the question asks for no list, or its conditions tell nothing."""
+    if not index.traits.has_members:
+        return []
     bounds = list_bounds(query.text)
     equal, conditions = _find_equal(index, query) if query.listing or _WHICH.search(query.text) else ([], 0)
     if not (query.listing or bounds or conditions >= _MIN_CONDITIONS):
-        return None
+        return []
     met: dict[int, float] = {}
     negative = frozenset(_NEGATIVE.findall(query.text))
     ignored = {number for number, term in enumerate(ranking.terms) if term.role == "wording" or term.key in bounds}
@@ -49,11 +49,27 @@ def boost_filtered_rows(index: Index, query: Query, ranking: Ranking) -> Boost |
     if equal := _list_best({record: met.get(record, 0.0) for record in equal}):
         rows = list(dict.fromkeys((*equal, *rows)))
     if not rows or not (only or equal or any(met.values())):
-        return None
-    said = count_said_cells(index, query, ranking, rows)
-    rows.sort(key=lambda record: (record not in equal, -said.get(record, 0), -met.get(record, 0.0), record))
-    # As leads too, so that an order ("the first", "the largest") is looked for among them and not among all rows.
-    return Boost(leads=rows, rows=rows, brief=frozenset(rows))
+        return []
+    said = _count_said_cells(index, query, ranking, rows)
+    return sorted(rows, key=lambda record: (record not in equal, -said.get(record, 0), -met.get(record, 0.0), record))
+
+
+def _count_said_cells(index: Index, query: Query, ranking: Ranking, records: list[int]) -> dict[int, int]:
+    """For each of these rows, how many values the question says that are all of one of its cells, or of a member of a list."""
+    question, rows = Question(query, ranking), find_list(index, records[0])
+    columns = read_columns(index, rows.table) if rows else []
+    counts: dict[int, int] = {}
+    for record, cells in read_rows(index, rows.table, rows.keep(records)) if rows else ():
+        told = (
+            (column, cell) for column, cell in zip(columns, cells, strict=True) if not cell.isdigit() or question.is_asked(column)
+        )
+        places = {place for _, cell in told for place in question.find(cell)}
+        taken: set[int] = set()
+        for start, end in sorted(places, key=lambda place: (place[0] - place[1], place)):
+            if taken.isdisjoint(range(start, end)):
+                taken.update(range(start, end))
+                counts[record] = counts.get(record, 0) + 1
+    return counts
 
 
 def _list_best(met: dict[int, float]) -> list[int]:

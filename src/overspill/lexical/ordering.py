@@ -8,11 +8,8 @@ from heapq import nlargest, nsmallest
 from itertools import islice
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from overspill.lexical.boost import Boost
 from overspill.lexical.cells import MOST_ROWS, find_column, read_columns, read_rows
-from overspill.lexical.conditions import blank_comparisons
 from overspill.lexical.index import Index
 from overspill.lexical.listings import find_listed_rows, find_newest_rows
 from overspill.lexical.measures import Scale, are_measures, find_scale, measure
@@ -68,13 +65,6 @@ class _OrderQuestion(Struct, frozen=True):
     def many(self) -> int:
         at = max(self.most, self.place)
         return next((int(word) for word in self.words[max(0, at - 1) : at + 2] if _COUNT.fullmatch(word)), 1)
-
-
-def boost_ordered_rows(index: Index, query: Query, ranking: Ranking) -> Boost | None:
-    if ranking.leads and index.traits.has_members:
-        query = replace(query, text=blank_comparisons(query.text))
-    rows = find_ordered_rows(index, query, ranking, ranking.leads)
-    return Boost(rows=rows.records, evidence=rows.evidence, is_compared=rows.compared) if rows.records else None
 
 
 def asks_for_order(query: Query) -> bool:

@@ -1,0 +1,41 @@
+"""Rows of tables that answer by what they have to do with others: unlike or like them, joined with them, filtered, ordered."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from overspill.lexical.boost import Boost
+from overspill.lexical.conditions import blank_comparisons
+from overspill.lexical.connect import connect
+from overspill.lexical.filtering import find_filtered_rows
+from overspill.lexical.index import Index
+from overspill.lexical.likeness import find_similar_rows, find_unlike_rows
+from overspill.lexical.ordering import find_ordered_rows
+from overspill.lexical.query import Query
+from overspill.lexical.rank import Ranking
+from overspill.lexical.weights import WEIGHTS
+
+_MAX_UNLIKE_ROWS = 24
+
+
+def boost_rows(index: Index, query: Query, ranking: Ranking) -> Boost | None:
+    """The rows that the question leads to and, if it asks for an order, those that are first among them, or among all."""
+    led = _find_rows(index, query, ranking)
+    if led.leads and index.traits.has_members:
+        query = replace(query, text=blank_comparisons(query.text))
+    ordered = find_ordered_rows(index, query, ranking, led.leads)
+    if ordered.records:
+        return Boost(leads=led.leads, rows=ordered.records, evidence=ordered.evidence, is_compared=ordered.compared)
+    return led if led.leads else None
+
+
+def _find_rows(index: Index, query: Query, ranking: Ranking) -> Boost:
+    if rows := find_unlike_rows(index, query, ranking):
+        return Boost(leads=rows, rows=rows[:_MAX_UNLIKE_ROWS], evidence=WEIGHTS.evidence_of_value)
+    if rows := find_similar_rows(index, query, ranking):
+        return Boost(leads=rows)
+    found = connect(index, query, ranking)
+    if found.around:
+        return Boost(leads=found.around, rows=found.meeting, brief=frozenset(found.meeting))
+    rows = find_filtered_rows(index, query, ranking)
+    return Boost(leads=rows, rows=rows, brief=frozenset(rows))
