@@ -104,7 +104,7 @@ def write_closing_line(index: Index, ranking: Ranking, matched: int, shown: Show
     notes = {
         "; ask more precisely for the rest": not whole,
         "; some shortened": shown.shortened,
-        "; lines that only repeat each other left out": shown.has_noise,
+        "; repeated lines left out": whole and shown.has_noise,
         "; common words not counted": ranking.uncounted,
         _QUESTION_CUT: ranking.cut,
         f"; only {'' if index.is_partial else 'the first '}{shown.compared:,} rows compared": shown.compared,

@@ -42,8 +42,12 @@ def test_records_shown_for_where_they_stand_are_counted_apart() -> None:
     assert ask(text, "list all errors").text == (
         "[L1]\nboot\nERROR disk full\nretry\nERROR disk full\nhalt\n(matched 2 records, all shown, with 3 others)"
     )
+    calm = "opened the valve\nstarted the pump\n"
+    assert ask(f"{calm}exited with code 3\n", "why did it crash", 30).text == (
+        f"[L1]\n{calm}exited with code 3\n(no record matched by its words, with 3 others)"
+    )
     assert ask(CALM + "exited with code 3\n", "why did it crash", 30).text == (
-        "[L299]\nstep 298 went well\nstep 299 went well\nexited with code 3\n(no record matched by its words, with 3 others)"
+        "[L301]\nexited with code 3\n(no record matched by its words, with 1 other; repeated lines left out)"
     )
 
 

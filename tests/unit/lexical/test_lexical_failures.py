@@ -89,7 +89,7 @@ def test_lines_that_a_program_writes_again_and_again_are_left_out_even_if_there_
     selection = select(build("\n".join(lines).encode()), "why did it fail", max_tokens=2_000)
     assert [line for line in selection.text.splitlines() if "INFO" in line] == []
     assert lines[12_345] in selection.text
-    assert "lines that only repeat each other left out" in selection.text.splitlines()[-1]
+    assert "repeated lines left out" in selection.text.splitlines()[-1]
 
 
 def test_lines_of_a_program_that_say_different_things_are_shown_around_a_failure() -> None:

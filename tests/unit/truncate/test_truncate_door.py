@@ -11,7 +11,7 @@ from overspill import truncate as room
 from overspill.errors import SettingsError
 from overspill.settings import Settings
 from overspill.settings.keys import Override, TruncationSettings
-from overspill.truncate import STRATEGIES, Cut, Shape, StrategyName, read_shape, truncate, truncate_ends
+from overspill.truncate import STRATEGIES, Cut, Shape, StrategyName, read_shape, truncate, truncate_ends, truncate_until
 
 NUMBERED = "".join(f"line {number:03}\n" for number in range(1000))
 
@@ -41,6 +41,7 @@ def test_the_door_is_short() -> None:
         "read_shape",
         "truncate",
         "truncate_ends",
+        "truncate_until",
     ]
 
 
@@ -126,3 +127,12 @@ def test_a_half_loaded_carriage_return_and_line_feed_is_not_shown() -> None:
     assert truncate_ends("abc\r", "\nxyz", 100, 3, 90).text == (
         "abc\n... [1 lines / 94 chars omitted; the lines above and below are cut] ...\nxyz"
     )
+
+
+def test_a_text_is_cut_until_it_fits_and_says_so() -> None:
+    text = "one two three four five six seven eight nine ten " * 20
+    shown = truncate_until(text, lambda shown: len(shown) <= 300, "\n(cut)")
+    assert shown.startswith("one two three")
+    assert shown.endswith("\n(cut)")
+    assert 200 < len(shown) <= 300
+    assert truncate_until(text, lambda shown: True, "\n(cut)") == text
