@@ -145,10 +145,12 @@ def _fill_table(connection: Any, found: Found, target: str, source: str) -> tupl
     the first ones. Raises an error if those do not show what all are like."""
     is_checked = source != _TEMPORARY
     columns = [(each.name, each.type) for each in _describe(connection, _TEMPORARY) if each.name not in found.hidden]
+    texts = sum(kind == "VARCHAR" for _, kind in columns)
+    if is_checked and texts > _MOST_CHECKED_COLUMNS:  # whose patterns do not fit in memory together
+        raise duckdb.InvalidInputException("There are too many columns.")
     typed = read_types(connection, _TEMPORARY, columns, is_typed=found.is_typed, is_checked=is_checked)
-    checked = sum("regexp" in expression for expression, _ in typed.columns)
-    if is_checked and (typed.notes or checked > _MOST_CHECKED_COLUMNS):  # which count values of all rows, or need too much memory
-        raise duckdb.InvalidInputException("The first rows do not show enough.")
+    if is_checked and typed.notes:  # which count values of all rows
+        raise duckdb.InvalidInputException("Some of the first rows are unlike the others.")
     if len(typed.columns) > _MANY_COLUMNS:
         connection.execute("SET disabled_optimizers = 'compressed_materialization'")  # its time grows with their square
     places = [(found.row, ROW)] if found.hidden else []

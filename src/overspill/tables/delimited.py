@@ -12,10 +12,9 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from overspill.tables.names import make_unique, name_column
-from overspill.tables.table import FoundTable, Omission, RowFormat, Span, Text, Unreadable
+from overspill.tables.table import RowFormat, Span, Text
 from overspill.text import pieces
 from overspill.text.encoding import decode
-from overspill.text.humanize import format_size, quote_line
 from overspill.text.lines import FILLERS, iterate_lines
 
 _MARKS = ",\t;|"
@@ -111,14 +110,6 @@ class Heading(Struct, frozen=True):
     """Rows above the header that name no columns, such as a title."""
     first: int = 0
 
-    def describe(self, text: Text) -> FoundTable:
-        """The table without its rows."""
-        said = quote_line(decode(bytes(text[self.above[0][0] : self.above[-1][1]])).strip()) if self.above else ""
-        above = f"row{'s' * (len(self.above) > 1)} above the header left out: {said}"
-        return FoundTable(
-            self.format, self.header, above=self.above, omissions=[Omission(len(self.above), above)] if said else []
-        )
-
     def count_skipped(self, text: Text) -> int:
         """Rows before the first of the table, blank ones too."""
         return sum(1 for _ in _find_rows(text, self.format.mark, 0, self.first))
@@ -150,14 +141,6 @@ def take_heading(text: Text, start: int = 0, end: int | None = None, omit: bytes
         return Heading(first=end)
     count = _count_header_rows([row.cells for row in rows[:1]], len(rows[0].cells))
     return _locate(rows, _Header(0, count, make_unique(rows[0].cells if count else [""] * len(rows[0].cells))), ",", start)
-
-
-def read_heading(text: Text) -> Heading:
-    """The same, if its header is not too long. Raises Unreadable."""
-    heading = take_heading(text)
-    if heading.first >= MAX_HEADING_BYTES < len(text):
-        raise Unreadable(f"the row that names its columns is longer than {format_size(MAX_HEADING_BYTES)}.")
-    return heading
 
 
 class _Row(NamedTuple):
@@ -212,8 +195,7 @@ def _find_header(rows: list[list[str]], mark: str, min_rows: int) -> _Header | N
         return None
     count = _count_header_rows(table, width)
     upper = [_spread(row) for row in table[: count - 1]] if count > 1 else []
-    rows = [*upper, table[count - 1]] if count else []
-    names = [name_column(rows, column) for column in range(width)]
+    names = [name_column([*upper, *table[count - 1 : count]], column) for column in range(width)]
     if count > 1 and _names_index(table[count]):
         names, count = [index.strip() or name for index, name in zip(table[count], names, strict=True)], count + 1
     return _Header(above, above + count, make_unique(names))

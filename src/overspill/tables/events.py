@@ -15,17 +15,17 @@ _MAX_EVENT_BYTES = 1 << 20
 _MAX_HEAD_CHARS = 400
 _COLUMNS = ("time", "level", "source", "message")
 _TIME = re.compile(
-    r"[\[(\s]*(\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:\s?(?:Z|UTC|[+-]\d\d:?\d\d))?"
+    r"\A[\[(\s]*+(\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:\s?(?:Z|UTC|[+-]\d\d:?\d\d))?"
     r"|\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}"
     r"|[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d(?:\.\d{1,6})?"
     r"|\d\d:\d\d:\d\d(?:[.,]\d{1,6})?"
     r"|\d{10}(?:\.\d{1,6}|\d{3})?(?=\s))[\])\s,:-]*"
 )
 _LEVEL = re.compile(
-    r"[\[(<\s]*\b(TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|ERR|FATAL|CRITICAL|CRIT|SEVERE|PANIC|ALERT|EMERG)\b[\])>\s:|-]*",
+    r"\A[\[(<\s]*+\b(TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|ERR|FATAL|CRITICAL|CRIT|SEVERE|PANIC|ALERT|EMERG)\b[\])>\s:|-]*",
     re.IGNORECASE,
 )
-_SOURCE = re.compile(r"\[?([A-Za-z_][\w.$/-]{1,80}(?:\[\d{1,10}\])?)\]?\s?(?::|- |\| )\s*")
+_SOURCE = re.compile(r"\A\[?([A-Za-z_][\w.$/-]{1,80}(?:\[\d{1,10}\])?)\]?\s?(?::|- |\| )\s*")
 _FIELD = re.compile(r'(?<![\w.])([A-Za-z_][\w.-]{0,60})=("(?:[^"\\]|\\.){0,10000}"|[^\s,;"]{1,10000})')
 
 

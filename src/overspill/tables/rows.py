@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from overspill.tables.commits import COMMIT, read_commits
-from overspill.tables.delimited import Heading, find_heading, iterate_rows, read_heading
+from overspill.tables.delimited import MAX_HEADING_BYTES, Heading, find_heading, iterate_rows, take_heading
 from overspill.tables.elements import read_elements
 from overspill.tables.events import read_events
 from overspill.tables.lines import find_tables, is_sure
 from overspill.tables.pages import read_page
-from overspill.tables.table import FoundTable, Row, Text, number_lines
+from overspill.tables.table import FoundTable, Omission, Row, Text, Unreadable, number_lines
+from overspill.text.humanize import format_size, quote_line
 
 TableRow: TypeAlias = tuple[FoundTable, Row]
 _MAX_SHORT_BYTES = 4_096
@@ -55,7 +56,23 @@ def _read_shown(text: Text, tables: Iterable[FoundTable]) -> Iterator[TableRow]:
             yield table, table.format.read(number(span[0]), span, text)
 
 
+def read_heading(text: Text) -> Heading:
+    """Of a text that is known to be delimited. Raises Unreadable if its header is too long."""
+    heading = take_heading(text)
+    if heading.first >= MAX_HEADING_BYTES < len(text):
+        raise Unreadable(f"the row that names its columns is longer than {format_size(MAX_HEADING_BYTES)}.")
+    return heading
+
+
+def list_omissions(text: Text, heading: Heading) -> tuple[Omission, ...]:
+    """The rows above the header."""
+    if not heading.above:
+        return ()
+    said = quote_line(bytes(text[heading.above[0][0] : heading.above[-1][1]]).decode("utf-8", "replace").strip())
+    return (Omission(len(heading.above), f"row{'s' * (len(heading.above) > 1)} above the header left out: {said}"),)
+
+
 def _read_delimited(text: Text, heading: Heading) -> Iterator[TableRow]:
-    table = heading.describe(text)
+    table = FoundTable(heading.format, heading.header, above=heading.above, omissions=list_omissions(text, heading))
     for number, span in enumerate(iterate_rows(text, heading.format.mark, heading.first, len(text)), 1):
         yield table, table.format.read(number, span, text)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from overspill.sql.tables.json_type import quote
 from overspill.sql.tables.table import MAX_COLUMNS, Found
-from overspill.tables.delimited import Heading, find_total, has_lone_returns, iterate_rows, read_heading
+from overspill.tables.delimited import Heading, find_total, has_lone_returns, iterate_rows
+from overspill.tables.rows import list_omissions, read_heading
 from overspill.text import pieces
 from overspill.text.humanize import quote_line
 from overspill.text.patterns import compile_pattern
@@ -34,7 +35,7 @@ def read_at_once(text: mmap.mmap, source: Path, otherwise: Callable[[], Found]) 
     rows = _count_rows(text, heading, has_quotes=has_quotes)
     # It refuses rows with more or fewer cells than the header.
     total = find_total(text, heading)
-    notes = [f"{omission.count:,} {omission.what}." for omission in heading.describe(text).omissions]
+    notes = [f"{omission.count:,} {omission.what}." for omission in list_omissions(text, heading)]
     notes += [f"The last row sums up others: {quote_line(total)}."] if total else []
     return Found(reader, "rowid + 1", rows=rows, note=" ".join(notes), otherwise=otherwise)
 
