@@ -101,13 +101,11 @@ class _Log:
         return f"levels{where}: {said}" if levels.total() > _MIN_SHARE * sum(groups.values()) else ""
 
     def describe(self) -> Iterator[str]:
+        every = range(len(self.lines))
         events = self._keep_events(dict.fromkeys(draw(0, len(self.lines), _TIMED_LINES), 1))
         if sum(map(bool, map(self._find_stamp, events))) > _MIN_SHARE * len(events):
-            first, last = (
-                next(filter(None, map(self._find_stamp, numbers)))
-                for numbers in (range(len(self.lines)), reversed(range(len(self.lines))))
-            )
-            yield f"first time{self.sample.where} {first}, last {last}"
+            stamps = [next(found for number in way if (found := self._find_stamp(number))) for way in (every, reversed(every))]
+            yield f"first time{self.sample.where} {stamps[0]}, last {stamps[1]}"
         if self.levels:
             yield self.levels
 
