@@ -92,7 +92,8 @@ def _read_rows_on_lines(sample: OutputSample, kind: Kind) -> list[ReadTable]:
     """The table of a text whose lines are all rows, below a header. Empty unless that is certain."""
     data = sample.data
     lines = [line for window in sample.windows for line in window.data.removesuffix(b"\n").split(b"\n")]
-    is_plain = b"\x1b" not in data and data.count(b"\r") == data.count(b"\r\n") and not _NO_ROW.search(data)
+    has_others = any(_NO_ROW.search(window.data) for window in sample.windows)
+    is_plain = not has_others and b"\x1b" not in data and data.count(b"\r") == data.count(b"\r\n")
     if len(lines) < 2 * _FIRST_LINES or not is_plain or (b'"' in data and any(line.count(b'"') % 2 for line in lines)):
         return []
     drawn = [*range(_FIRST_LINES), *draw(_FIRST_LINES, len(lines) - _LAST_LINES, _DRAWN_LINES), *range(-_LAST_LINES, 0)]
