@@ -148,18 +148,16 @@ class _Log:
         for number, times in groups.items():
             first, before = kinds.get(key := _VARIABLE.sub("*", self.read(number)[:MAX_LINE_CHARS]), (number, 0))
             kinds[key] = first, before + times
-        rare = [first for first, times in kinds.values() if times <= _RARE_TIMES and first not in self.shown][:_MAX_RARE]
-        places = {first: self.locate(first) for first in rare}
-        seldom = [places[first] + indent(self.read(first)) for first in sorted(rare, key=self._is_harmless)]
+        rare = [first for first, times in kinds.values() if times <= _RARE_TIMES and first not in self.shown]
+        rare = sorted(rare, key=lambda number: not names_failure(self.lines[number]))[:_MAX_RARE]
+        places = {first: self.locate(first) for first in sorted(rare)}
+        seldom = [places[first] + indent(self.read(first)) for first in rare]
         most = sorted((shape for shape in kinds.values() if shape[1] > _RARE_TIMES), key=lambda shape: -shape[1])
         often = [f"{times:,}×{indent(self.read(first))}" for first, times in most[:_MAX_FREQUENT]]
         if seldom:
             yield Section(f"occurring once or twice{where}", seldom, 0, 6)
         if often:
             yield Section(f"{count_noun(len(kinds), 'kind')} of line{where}, numbers aside; most frequent", often, len(most), 3)
-
-    def _is_harmless(self, number: int) -> bool:
-        return not names_failure(self.lines[number])
 
 
 def make_log_card(sample: OutputSample) -> Card:
