@@ -29,8 +29,8 @@ def next_calls(id: str, steps: Sequence[NextStep], offered: Collection[str]) -> 
     """`Next: get_tool_output(…)`, with a question that the model fills in and then these steps, or an empty string if no offered
     tool can do any of it. `id`: as the reply shows it."""
     tool, key, spell = next((way for way in _TOOLS if way[0] in offered), ("", "", _spell_nothing))
-    asked = list(filter(None, map(spell, (_ASK, *steps)))) or list(filter(None, [spell(_FIRST_LINES)]))
-    if not asked:
+    asked = [spelt for step in (_ASK, *steps) if (spelt := spell(step))] or [spell(_FIRST_LINES)]
+    if not asked[0]:
         return ""
     first = f"{spell_get(id)} {asked[0]}" if tool == COMMAND else f'{tool_name(tool)}({key}="{id}", {asked[0]})'
     return f"Next: {first}" + "".join(f", or with {each}" for each in asked[1:])

@@ -28,7 +28,7 @@ def describe_column(column: str, cells: Sequence[Any], *, is_all: bool, is_json:
     if reading and reading.meaning != "boolean":
         counts = Counter({text: times for text, times in counts.items() if is_value(text)})
     missing = len(cells) - counts.total() - len(others)
-    kinds = {_TYPES[type(cell)] for cell in others} | ({"text"} if counts or not others else set())
+    kinds = {*(_TYPES[type(cell)] for cell in others), *(["text"] if counts or not others else [])}
     kind = kinds.pop() if len(kinds) == 1 else "mixed"
     if missing == len(cells):
         return f"{name(column)} empty" if is_all else f"{name(column)} empty wherever seen"

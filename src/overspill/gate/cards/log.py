@@ -101,13 +101,11 @@ class _Log:
         return f"levels{where}: {said}" if levels.total() > _MIN_SHARE * sum(groups.values()) else ""
 
     def describe(self) -> Iterator[str]:
+        every = range(len(self.lines))
         events = self._keep_events(dict.fromkeys(draw(0, len(self.lines), _TIMED_LINES), 1))
         if sum(map(bool, map(self._find_stamp, events))) > _MIN_SHARE * len(events):
-            first, last = (
-                next(filter(None, map(self._find_stamp, numbers)))
-                for numbers in (range(len(self.lines)), reversed(range(len(self.lines))))
-            )
-            yield f"first time{self.sample.where} {first}, last {last}"
+            stamps = [next(found for number in way if (found := self._find_stamp(number))) for way in (every, reversed(every))]
+            yield f"first time{self.sample.where} {stamps[0]}, last {stamps[1]}"
         if self.levels:
             yield self.levels
 
@@ -150,18 +148,16 @@ class _Log:
         for number, times in groups.items():
             first, before = kinds.get(key := _VARIABLE.sub("*", self.read(number)[:MAX_LINE_CHARS]), (number, 0))
             kinds[key] = first, before + times
-        rare = [first for first, times in kinds.values() if times <= _RARE_TIMES and first not in self.shown][:_MAX_RARE]
-        places = {first: self.locate(first) for first in rare}
-        seldom = [places[first] + indent(self.read(first)) for first in sorted(rare, key=self._is_harmless)]
+        rare = [first for first, times in kinds.values() if times <= _RARE_TIMES and first not in self.shown]
+        rare = sorted(rare, key=lambda number: not names_failure(self.lines[number]))[:_MAX_RARE]
+        places = {first: self.locate(first) for first in sorted(rare)}
+        seldom = [places[first] + indent(self.read(first)) for first in rare]
         most = sorted((shape for shape in kinds.values() if shape[1] > _RARE_TIMES), key=lambda shape: -shape[1])
         often = [f"{times:,}×{indent(self.read(first))}" for first, times in most[:_MAX_FREQUENT]]
         if seldom:
             yield Section(f"occurring once or twice{where}", seldom, 0, 6)
         if often:
             yield Section(f"{count_noun(len(kinds), 'kind')} of line{where}, numbers aside; most frequent", often, len(most), 3)
-
-    def _is_harmless(self, number: int) -> bool:
-        return not names_failure(self.lines[number])
 
 
 def make_log_card(sample: OutputSample) -> Card:

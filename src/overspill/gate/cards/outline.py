@@ -79,14 +79,14 @@ def make_outline_card(sample: OutputSample, kind: Kind) -> Card:
         return Card(
             [Section(f"{count_noun(len(counts), noun)}{sample.where}, most first", items, len(counts), 10), begins], sample
         )
-    noun, pattern = _PARTS.get(layout, ("heading", None))
+    (noun, pattern), labels = _PARTS.get(layout, ("heading", None)), list[Part]()
     if pattern is None or data.count(b"<tr") * _MAX_ROW_BYTES > len(data):
         beginning = sample.begin(_MAX_CUT_BYTES)
         index = build(beginning.data, kind=kind)
         if card := make_table_card(read_engine_tables(index), beginning):
             return card
-        sample = sample if pattern else beginning
-    found = _find(pattern, data) if pattern else list(_find_labels(index))
+        sample, labels = (sample, labels) if pattern else (beginning, list(_find_labels(index)))
+    found = _find(pattern, data) if pattern else labels
     if layout == "paragraphs" and not found:
         found = _find(_UNMARKED_HEADING, data)
     items = _list_parts(sample, layout, found)

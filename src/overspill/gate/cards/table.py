@@ -92,18 +92,19 @@ def _read_rows_on_lines(sample: OutputSample, kind: Kind) -> list[ReadTable]:
     """The table of a text whose lines are all rows, below a header. Empty unless that is certain."""
     data = sample.data
     lines = [line for window in sample.windows for line in window.data.removesuffix(b"\n").split(b"\n")]
-    is_plain = b"\x1b" not in data and data.count(b"\r") == data.count(b"\r\n") and not _NO_ROW.search(data)
+    has_others = any(_NO_ROW.search(window.data) for window in sample.windows)
+    is_plain = not has_others and b"\x1b" not in data and data.count(b"\r") == data.count(b"\r\n")
     if len(lines) < 2 * _FIRST_LINES or not is_plain or (b'"' in data and any(line.count(b'"') % 2 for line in lines)):
         return []
     drawn = [*range(_FIRST_LINES), *draw(_FIRST_LINES, len(lines) - _LAST_LINES, _DRAWN_LINES), *range(-_LAST_LINES, 0)]
-    index = build(b"".join(lines[number] + b"\n" for number in drawn), kind=kind)
+    index = build(text := b"".join(lines[number] + b"\n" for number in drawn), kind=kind)
     table, outline = index.outline.tables[0] if len(index.outline.tables) == 1 else None, index.outline
     if table is None or isinstance(table.rows, Barred):
         return []
-    first = index.source.count(b"\n", 0, outline.starts[table.first])
-    below = index.source.count(b"\n", outline.ends[table.last - 1])
+    first = text.count(b"\n", 0, outline.starts[table.first])
+    below = text.count(b"\n", outline.ends[table.last - 1])
     rows = lines[first : len(lines) - below]
-    header = index.source[outline.label_starts[table.header] :].split(None, 1) if table.header >= 0 else []
+    header = text[outline.label_starts[table.header] :].split(None, 1) if table.header >= 0 else []
     is_repeated = header and data.count(header[0]) > 1 and not isinstance(table.rows, Delimited)
     if is_repeated or first >= _FIRST_LINES or len(drawn) - first - below != table.last - table.first:
         return []
