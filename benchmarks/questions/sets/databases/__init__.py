@@ -5,6 +5,6 @@ from __future__ import annotations
 from benchmarks.questions.material import QuestionSet
 from benchmarks.questions.sets.databases.databases import DATABASES
 
-DATABASES = QuestionSet(
+DATABASES_ALONE = QuestionSet(
     "databases", "document", code_licences={}, pages={}, databases=DATABASES, listings={}, manuals={}, threads={}, least=80
 )
