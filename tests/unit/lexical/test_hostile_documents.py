@@ -29,7 +29,7 @@ from overspill.settings.files import parse_yaml
 from overspill.text import jsonc, lenient_json, names
 from overspill.truncate import truncate
 
-pytestmark = [pytest.mark.slow, pytest.mark.no_cover]  # a minute of processor time, and three with coverage
+pytestmark = [pytest.mark.slow, pytest.mark.no_cover]  # a minute of processor time
 
 SIZE = 20_000
 QUICK = 2.0
