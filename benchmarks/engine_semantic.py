@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import wordllama
-from overspill.lexical.signals.context import boost_context
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
@@ -66,7 +65,7 @@ def boost_by_vectors(weight: float) -> Signal:
         scores = dict(ranking.scores)
         for record in np.nonzero(nearness >= least)[0].tolist():
             scores[record] = scores.get(record, 0.0) + weight * top * float(nearness[record])
-        return Boost(rescored=scores)
+        return Boost(raised=scores)
 
     return boost
 
@@ -85,8 +84,7 @@ def main() -> None:
     for kind in sorted({row["kind"] for row in asked}):
         chosen = [row for row in asked if row["kind"] == kind]
         for weight in map(float, given.weights.split(",")):
-            place = SIGNALS.index(boost_context) + 1
-            signals = (*SIGNALS[:place], boost_by_vectors(weight), *SIGNALS[place:])
+            signals = (boost_by_vectors(weight), *SIGNALS)
             start = time.process_time()
             results = run(given.folder, chosen, BUDGETS, holds, signals)
             cells = (f"{mean(each.recalled for each in results if each.budget == budget):.1f}" for budget in BUDGETS)
