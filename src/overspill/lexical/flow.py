@@ -137,21 +137,17 @@ def _list_following(index: Index, query: Query, record: int) -> Iterator[tuple[i
         yield below, FOLLOWING
     if query.before and record:
         yield record - 1, FOLLOWING
-    for place, reply in enumerate(_find_replies(outline, record) if index.traits.has_replies else (), 1):
+    for place, reply in enumerate(_find_replies(index, record) if index.traits.has_replies else (), 1):
         yield reply, REPLY**place
 
 
-def _find_replies(outline: Outline, record: int) -> Iterator[int]:
+def _find_replies(index: Index, record: int) -> Iterator[int]:
     """The first records of the next messages in the same thread."""
-    message, replies = outline.under[record], 0
-    thread = outline.label_parents[message] if message >= 0 else -1
-    if thread < 0:
-        thread = message  # what opens a thread may be under its title alone
-    for after in range(record + 1, min(len(outline), record + 1 + _MAX_REPLY_DISTANCE)):
-        label = outline.under[after]
-        if label == message:
-            continue
-        if label < 0 or outline.label_parents[label] != thread or replies == _MAX_REPLIES:
+    under, places = index.outline.under, index.remember(_list_places)
+    message, replies = under[record], 0
+    for after in range(record + 1, min(len(under), record + 1 + _MAX_REPLY_DISTANCE)):
+        if places[after] != places[record] or replies == _MAX_REPLIES:
             return
-        message, replies = label, replies + 1
-        yield after
+        if under[after] != message:
+            message, replies = under[after], replies + 1
+            yield after

@@ -16,8 +16,8 @@ from overspill.lexical.words import read_lexicon, read_related, split_subwords, 
 _QUOTED = re.compile(r"\"([^\"]{2,200})\"|“([^”]{2,200})”|`([^`]{2,200})`|(?<!\w)'([^']{2,200})'(?!\w)")
 _TOKEN = re.compile(r"[^\W_][\w./:@#+~-]*[^\W_]|[^\W_]")
 _IDENTIFIER = re.compile(r"\D*+\d.*[./_:@+-]|[^._/:@+-]*+[._/:@+-].*\d|.*(?:[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z]|_|\w/\w|\w\.\w|::)")
-_LAST_NAME = re.compile(r"[A-Za-z_]\w{2,}\Z")
-"""Of `module.function_name`, which is defined without the rest."""
+_MIN_NAME_CHARS = 3
+"""Of the last part of `module.function_name`, which is defined without the rest."""
 _CONTRACTED = re.compile(r"\b(?:[a-z]{2,6}n['’]t)\b", re.IGNORECASE)
 """`isn't`, `won't`: little words in one. Their halves are other words."""
 _HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
@@ -210,9 +210,9 @@ def _add_token(token: str, weight: float, silent: frozenset[str], add: Callable[
     parts = split_subwords(token)
     if _NUMBER.match(token) or (len(token) > 2 and _IDENTIFIER.match(token)) or not parts:
         add(Term(lower, WEIGHTS.identifier * weight, literal=True))
-        last = _LAST_NAME.search(token)
-        if last and last.start() and _IDENTIFIER.match(last[0]):
-            add(Term(last[0].lower(), WEIGHTS.identifier * weight, literal=True))
+        last = min((token.rpartition(mark)[2] for mark in ".:"), key=len)
+        if last != token and len(last) >= _MIN_NAME_CHARS and last[0].isalpha() and _IDENTIFIER.match(last):
+            add(Term(last.lower(), WEIGHTS.identifier * weight, literal=True))
         for part in parts if len(parts) > 1 else ():
             if part not in read_lexicon("stop") and (len(part) > 1 or part.isdigit()):
                 add(Term(stem(part), WEIGHTS.part_of_identifier * weight, role="part"))

@@ -49,11 +49,11 @@ class Traits(Struct, frozen=True):
     has_telling_lines: bool = False
     """Whether a list may show the matching line of each record instead of fewer records."""
     is_running_text: bool = False
-    """Whether it says the same thing in other words, so that the words of the best passages help to find more."""
+    """Whether people wrote it for people, so that a word such as "error" reports nothing."""
     has_context: bool = False
     """Whether the records around one that contains what is asked may tell the answer, as the next turn of a conversation."""
     has_topics: bool = False
-    """Whether everything below a label, as in a thread or a function, is about one thing."""
+    """Whether everything below a label, as in a thread, a section or a function, is about one thing."""
     has_replies: bool = False
     """Whether labels are messages, in threads, so that one answers another."""
     is_markup: bool = False

@@ -86,7 +86,7 @@ def _cut_turns(text: Text, start: int, end: int, outline: Outline, cut_embedded:
         if marked:
             said.heading(line_start, line_end, len(marked[1]))
         else:
-            if not is_heading and any(pattern.match(line) for pattern in (_NICK, _STAMPED, _SPEAKER)):
+            if not is_heading and (_NICK.match(line) or _STAMPED.match(line) or _SPEAKER.match(line)):
                 said.end_paragraph()
             said.line(line_start, line_end)
         is_heading = marked is not None
