@@ -14,6 +14,7 @@ from overspill.lexical.index import Index
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
 from overspill.lexical.repeats import move_repeats
+from overspill.lexical.verdicts import favour_verdicts
 from overspill.lexical.weights import WEIGHTS
 
 _MAX_LEADS = 24
@@ -39,7 +40,7 @@ class Plan(Struct, frozen=True):
 def plan(index: Index, query: Query, ranking: Ranking, signals: Sequence[Signal]) -> Plan:
     if query.listing and index.traits.has_replies:
         query = replace(query, listing=False)  # what is said in a thread is no list, and replies need not match
-    ranking = replace(ranking, scores=flow(index, query, ranking))
+    ranking = replace(ranking, scores=favour_verdicts(index, query, flow(index, query, ranking)))
     boosts: list[Boost] = []
     for signal in signals:
         if boost := signal(index, query, ranking):

@@ -32,6 +32,8 @@ Lexicon: TypeAlias = Literal[
     "keys",
     "task",
     "source",
+    "asking",
+    "verdict",
 ]
 """The lists of words in `lexicon/`."""
 

@@ -178,10 +178,8 @@ class RetrievalTools:
 
     async def _answer_stored(self, asked: GetToolOutput, blocks: Sequence[Block]) -> Page:
         """`blocks` go with the answer, even if the text itself is too large."""
-        stored, mode = (
-            await anyio.to_thread.run_sync(self._outputs.recent, output_id(asked.id)),
-            exact.EXACT_MODES.get(asked.mode),
-        )
+        stored = await anyio.to_thread.run_sync(self._outputs.recent, output_id(asked.id))
+        mode = exact.EXACT_MODES.get(asked.mode)
         if page := await anyio.to_thread.run_sync(read_image, stored, asked, self._gate.settings.max_inline_blob):
             return replace(page, blocks=[*page.blocks, *blocks])
         if asked.mode == "sql":
@@ -224,9 +222,8 @@ class RetrievalTools:
             asked = parse_extraction(args, self._gate.settings)
             stored = await anyio.to_thread.run_sync(self._outputs.recent, asked.handle)
         except HandleError as error:
-            return Page(
-                retrieval.abstract("unknown", handle, "auto", retrieval.unknown_handle(handle, len(self._gate.kept), error))
-            )
+            unknown = retrieval.unknown_handle(handle, len(self._gate.kept), error)
+            return Page(retrieval.abstract("unknown", handle, "auto", unknown))
         except BadRequest as error:
             tool, strategy = await anyio.to_thread.run_sync(self._outputs.tool_of, handle), name_mode(mode)
             return failure_page(error, retrieval.extraction_failure(tool, handle, strategy, escape_invisible(str(error))))
