@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import islice, pairwise
 
 from msgspec import Struct
 
@@ -18,7 +18,7 @@ _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
 _DATE = rf"\d{{4}}-\d\d(?:-\d\d)?|{_MONTH} (?:\d{{1,2}},? )?\d{{4}}|\d{{1,2}}\.? {_MONTH} \d{{4}}"
 _VALUE = rf"(?:[$€£¥] ?)?({_DATE}|-?\d[\d,.]*)"
 _OVER = (
-    "more than|greater than|higher than|larger than|longer than|over|above|exceeding|after|later than|newer than"
+    "more than|greater than|higher than|larger than|longer than|over|above|exceed(?:s|ing)?|after|later than|newer than"
     "|mehr als|über|plus de|más de"
 )
 _LEAST = "at least|no less than|not less than|a minimum of|since|mindestens|au moins|al menos"
@@ -56,6 +56,8 @@ class _Bounds(Struct, frozen=True):
     is_open: bool
     """Whether the bound itself is outside."""
     words: list[str]
+    joined: list[str]
+    """Two words next to each other that may be one name: "home runs" is `homeruns`."""
 
 
 class Column(Struct, frozen=True):
@@ -69,11 +71,13 @@ class Column(Struct, frozen=True):
         return len(filled) == 2 and bool(filled & _YES) and bool(filled & _NO)
 
 
-def read_conditions(index: Index, rows: RowList, question: str) -> list[Test]:
-    """What the cells of a row have to meet, besides containing words of the question."""
+def find_meeting_rows(index: Index, rows: RowList, question: str) -> list[int]:
+    """Those that meet what a question asks of their cells besides its words; none if it asks nothing like that."""
     columns = index.remember(_read_sample, rows.records[0])
-    found = [*_find_comparisons(question, columns), *_find_flags(question, columns), *_find_gaps(question, columns)]
-    return found[:_MAX_CONDITIONS]
+    found = (*_find_comparisons(question, columns), *_find_flags(question, columns), *_find_gaps(question, columns))
+    tests = found[:_MAX_CONDITIONS]
+    read = read_rows(index, rows.table, rows.records) if tests else ()
+    return [record for record, cells in read if all(test(_fill(cells, len(columns))) for test in tests)]
 
 
 def list_bounds(question: str) -> frozenset[str]:
@@ -93,15 +97,22 @@ def _read_sample(index: Index, record: int) -> list[Column]:
     """Of the list that a record is in."""
     if not (rows := find_list(index, record)):
         return []
-    sample = [cells for _, cells in read_rows(index, rows.table, rows.records[:_SAMPLED_ROWS])]
-    return [Column(name, [cells[number] for cells in sample]) for number, name in enumerate(read_columns(index, rows.table))]
+    names = read_columns(index, rows.table)
+    sample = [_fill(cells, len(names)) for _, cells in read_rows(index, rows.table, rows.records[:_SAMPLED_ROWS])]
+    return [Column(name, [cells[number] for cells in sample]) for number, name in enumerate(names)]
+
+
+def _fill(cells: list[str], columns: int) -> list[str]:
+    """Rows may be shorter than their header."""
+    return cells if len(cells) >= columns else cells + [""] * (columns - len(cells))
 
 
 def _find_comparisons(question: str, columns: list[Column]) -> Iterator[Test]:
     measured = [column.name if not column.is_flag and are_measures(column.cells) else "" for column in columns]
     for bounds in islice(_find_bounds(question), _MAX_CONDITIONS):
         related = [other for word in bounds.words for other in (word, *read_related().get(stem(word), ()))]
-        number = find_column(measured, related)
+        number = find_column(measured, bounds.joined)
+        number = find_column(measured, related) if number is None else number
         if number is not None:
             scale = find_scale(columns[number].cells)
             low, high = measure(bounds.low, scale), measure(bounds.high, scale)
@@ -123,23 +134,23 @@ def _compare(column: int, is_date: bool, low: float | None, high: float | None, 
 
 def _find_bounds(question: str) -> Iterator[_Bounds]:
     for found in _BETWEEN.finditer(question):
-        yield _Bounds(found[1], found[2], False, _list_around(question, *found.span()))
+        yield _bound(question, found.span(), found[1], found[2])
     for found in _COMPARED.finditer(question):
         is_low, is_open = bool(found[1] or found[2]), bool(found[1] or found[3])
-        yield _Bounds(found[5] if is_low else "", "" if is_low else found[5], is_open, _list_around(question, *found.span()))
+        yield _bound(question, found.span(), found[5] if is_low else "", "" if is_low else found[5], is_open=is_open)
     for found in _OR_SIDE.finditer(question):
-        bound = found[1]
-        yield _Bounds(
-            bound if found[2] else "", "" if found[2] else bound, False, _list_around(question, found.start(), found.end(1))
-        )
+        span = found.start(), found.end(1)
+        yield _bound(question, span, found[1] if found[2] else "", "" if found[2] else found[1])
 
 
-def _list_around(question: str, start: int, end: int) -> list[str]:
-    """The words around a bound, the nearest first, up to the end of the clause."""
+def _bound(question: str, span: tuple[int, int], low: str, high: str, *, is_open: bool = False) -> _Bounds:
+    """With the words around the bound, the nearest first, up to the end of the clause."""
+    start, end = span
     before = _CLAUSE_END.split(question[max(0, start - _MAX_CLAUSE_CHARS) : start])[-1]
     following = _CLAUSE_END.split(question[end : end + _MAX_CLAUSE_CHARS], maxsplit=1)[0]
     near, far = _WORD.findall(following.lower()), _WORD.findall(before.lower())[::-1]
-    return [word for pair in zip([*near, *[""] * len(far)], [*far, *[""] * len(near)], strict=True) for word in pair if word]
+    words = [word for pair in zip([*near, *[""] * len(far)], [*far, *[""] * len(near)], strict=True) for word in pair if word]
+    return _Bounds(low, high, is_open, words, [one + other for each in (near, far[::-1]) for one, other in pairwise(each)])
 
 
 def _find_flags(question: str, columns: list[Column]) -> Iterator[Test]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+from msgspec.structs import replace
+
 from overspill.lexical.cells import read_columns, read_rows
-from overspill.lexical.conditions import list_bounds, read_conditions
+from overspill.lexical.conditions import blank_comparisons, find_meeting_rows, list_bounds
 from overspill.lexical.equalities import find_equal_rows
 from overspill.lexical.index import Index
 from overspill.lexical.mentions import Question
@@ -31,9 +33,9 @@ _KEY_AFTER = re.compile(rb"\"\s{0,4}:")
 
 def find_filtered_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
     """Likeliest first; empty if the question asks for no list, or its conditions tell nothing."""
-    if not index.traits.has_members:
-        return []
     bounds = list_bounds(query.text)
+    if not index.traits.has_members:
+        return _find_compared(index, query, ranking) if bounds else []
     equal, conditions = _find_equal(index, query) if query.listing or _WHICH.search(query.text) else ([], 0)
     if not (query.listing or bounds or conditions >= _MIN_CONDITIONS):
         return []
@@ -54,6 +56,16 @@ def find_filtered_rows(index: Index, query: Query, ranking: Ranking) -> list[int
     return sorted(rows, key=lambda record: (record not in equal, -said.get(record, 0), -met.get(record, 0.0), record))
 
 
+def _find_compared(index: Index, query: Query, ranking: Ranking) -> list[int]:
+    """Of a table in lines, the rows within the bounds: those of which the question says most."""
+    rows = find_longest_list(index)
+    meeting = find_meeting_rows(index, rows, query.text) if rows else []
+    said = _count_said_cells(index, replace(query, text=blank_comparisons(query.text)), ranking, meeting) if meeting else {}
+    most = max(said.values(), default=0)
+    best = [record for record in meeting if said.get(record, 0) == most]
+    return best if len(best) <= _MAX_ROWS else []
+
+
 def _count_said_cells(index: Index, query: Query, ranking: Ranking, records: list[int]) -> dict[int, int]:
     """For each of these rows, how many values the question says that are all of one of its cells, or of a member of a list."""
     question, rows = Question(query, ranking), find_list(index, records[0])
@@ -61,7 +73,9 @@ def _count_said_cells(index: Index, query: Query, ranking: Ranking, records: lis
     counts: dict[int, int] = {}
     for record, cells in read_rows(index, rows.table, rows.keep(records)) if rows else ():
         told = (
-            (column, cell) for column, cell in zip(columns, cells, strict=True) if not cell.isdigit() or question.is_asked(column)
+            (column, cell)
+            for column, cell in zip(columns, cells, strict=False)
+            if not cell.isdigit() or question.is_asked(column)
         )
         places = {place for _, cell in told for place in question.find(cell)}
         taken: set[int] = set()
@@ -83,11 +97,7 @@ def _find_meeting(index: Index, query: Query, met: dict[int, float]) -> list[int
     """The rows that meet the conditions that words alone do not tell; None if there are no such conditions, or no such rows."""
     best = max(met, key=met.__getitem__, default=-1)
     rows = find_list(index, best) if best >= 0 else find_longest_list(index)
-    tests = read_conditions(index, rows, query.text) if rows else []
-    if not rows or not tests:
-        return None
-    read = read_rows(index, rows.table, rows.records)
-    return [record for record, cells in read if all(test(cells) for test in tests)] or None
+    return find_meeting_rows(index, rows, query.text) or None if rows else None
 
 
 def _find_equal(index: Index, query: Query) -> tuple[list[int], int]:

@@ -34,8 +34,7 @@ class RowList(Struct, frozen=True):
 def find_list(index: Index, record: int) -> RowList | None:
     """The rows that a record is one of."""
     if table := index.outline.table_of(record):
-        is_json = isinstance(table.rows, JsonRows)
-        return RowList(table, range(table.first, min(table.last, table.first + MOST_ROWS))) if is_json else None
+        return RowList(table, range(table.first, min(table.last, table.first + MOST_ROWS)))
     return index.remember(_read_siblings, index.outline.under[record]) if index.traits.has_members else None
 
 

@@ -87,3 +87,24 @@ def test_a_row_that_is_nested_too_deeply_is_left_out() -> None:
         b'{"items": [{"id": 1, "x": ' + b"[" * 3_000 + b"]" * 3_000 + b'}, {"id": 2, "name": "ash"}, {"id": 3, "name": "oak"}]}'
     )
     assert "ash" in select(build(deep), "which items are named ash?").text
+
+
+def _make_players(separator: str) -> bytes:
+    rows = [["name", "team", "homeruns", "salary"]]
+    rows += [[f"Player{number}", "Bos" if number % 3 else "Oak", str(number), str(number * 10)] for number in range(300)]
+    rows += [["Ragged", "Oak"]]
+    return "\n".join(separator.join(row) for row in rows).encode()
+
+
+@pytest.mark.parametrize("separator", [",", "\t"])
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Which players of team Oak have more than 290 home runs?", ["Player291", "Player294", "Player297"]),
+        ("Which players have a salary of at least 2970?", ["Player297", "Player298", "Player299"]),
+        ("Which players have between 100 and 102 homeruns?", ["Player100", "Player101", "Player102"]),
+    ],
+)
+def test_rows_of_a_table_in_lines_are_compared(separator: str, question: str, expected: list[str]) -> None:
+    shown = select(build(_make_players(separator)), question, max_tokens=60).text
+    assert [name for name in expected if name not in shown] == []

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from overspill.lexical.boost import Signal
+from overspill.lexical.conditions import list_bounds
 from overspill.lexical.index import Index
 from overspill.lexical.likeness import asks_for_likeness
 from overspill.lexical.listings import lists_sizes
@@ -20,7 +21,7 @@ from overspill.lexical.signals.rows import boost_rows
 def compares_rows(index: Index, query: Query) -> bool:
     """Whether a question needs all rows of a table or listing, wherever they are."""
     if index.traits.is_celled or index.traits.is_markup:
-        return asks_for_order(query) or asks_for_likeness(query)
+        return asks_for_order(query) or asks_for_likeness(query) or (index.traits.is_celled and bool(list_bounds(query.text)))
     return asks_for_order(query) and lists_sizes(index)
 
 
