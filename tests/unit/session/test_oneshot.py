@@ -95,7 +95,7 @@ print(found.found, len(called))
     [
         (LOG[-1000:], "step 300", True, 0),
         (LOG[-1000:], "unicorn", False, 0),
-        (LOG, "why did step 300 fail", True, 1),
+        (LOG, "list every step", True, 1),
     ],
     ids=["a short answer", "no answer", "a long answer"],
 )
