@@ -227,6 +227,8 @@ class Relay:
                 server = socket.socket(self._family)
                 server.connect(self._address)
                 self._open |= {client, server}
+                if listener.fileno() < 0:  # it was told to stop after this connection had been accepted
+                    self.break_connections()
                 for source, target, answers in ((client, server, False), (server, client, True)):
                     threading.Thread(target=self._pump, args=(source, target, answers), daemon=True).start()
 

@@ -63,7 +63,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     Path("users.ndjson").write_text('{"id": 1, "name": "Ann"}\n{"id": 2, "name": "Ben"}\n')
     for folder, text in (
         ("src", "RETRY_LIMIT = 7  # the retry limit is set here\n"),
-        ("docs", "The limit is documented.\nRoll back a release.\n"),
+        ("docs", "The limit is documented.\nTo undo a release, roll back to the one before.\n"),
     ):
         Path(folder).mkdir()
         Path(folder, "limits.txt").write_text(text)

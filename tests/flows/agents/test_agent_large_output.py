@@ -37,4 +37,4 @@ async def test_a_large_output_that_comes_again_is_named_and_not_shown(stage: Sta
     first, again = seen(model)[2].answers
     assert "preview" in first
     assert again.startswith("Same output as before, stored as out_")
-    assert len(again) * 4 < len(first)
+    assert len(again) * 2 < len(first)

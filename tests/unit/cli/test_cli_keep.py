@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -120,7 +121,7 @@ def test_the_card_names_the_command_that_reads_on(shell: Shell):
     out = shell.keep(stdin=LOG.encode()).stdout.decode()
     (command,) = re.findall(r"^Next: (overspill get .*?)(?:, or with .*)?$", out, re.MULTILINE)
     assert "get_tool_output" not in out
-    assert shell.run(*command.split()[1:]).returncode in (0, 1)
+    assert shell.run(*shlex.split(command)[1:]).returncode in (0, 1)
 
 
 @pytest.mark.slow
