@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from overspill.lexical.cells import find_column, read_columns, read_rows
 from overspill.lexical.index import Index
-from overspill.lexical.measures import are_measures, find_scale, measure
+from overspill.lexical.measures import DAYS_OF_MONTH, DAYS_OF_YEAR, Scale, are_measures, find_scale, measure
 from overspill.lexical.siblings import RowList, find_list
 from overspill.lexical.words import read_related, split_subwords, stem
 
@@ -30,13 +30,17 @@ _MOST = "at most|no more than|not more than|up to|a maximum of|until|höchstens|
 _COMPARED = re.compile(rf"\b(?:({_OVER})|({_LEAST})|({_UNDER})|({_MOST})) (?:the year )?{_VALUE}", re.IGNORECASE)
 _BETWEEN = re.compile(rf"\b(?:between|zwischen|entre) {_VALUE} (?:and|und|et|y) {_VALUE}", re.IGNORECASE)
 _OR_SIDE = re.compile(
-    rf"\b{_VALUE} (?:\w{{1,20}} )?or "
+    rf"(?<![\d,.]){_VALUE} (?:\w{{1,20}} )?or "
     r"(?:(more|higher|later|newer|over|longer)|(?:less|fewer|lower|earlier|older|under|shorter))\b",
     re.IGNORECASE,
 )
 _CLAUSE_END = re.compile(r"[,;?!]|\.\s|\.$|\b(?:and|or|but|und|oder|et|ou|y|o)\b", re.IGNORECASE)
 _ABSENT = re.compile(r"\b(?:without|no|missing|lacks?|lacking|ohne|sans|sin) (?:an? |any |the )?([^\W\d_]{2,40})", re.IGNORECASE)
 _NEGATED = re.compile(r"(?:\bnot|n't|\bnon|\bno longer|\bwithout|\bnever|\bno)\b[ -](?:\w{1,12} )?$", re.IGNORECASE)
+_DENIED = re.compile(r"(?:\b(?:not|no|never)|n't) \Z", re.IGNORECASE)
+_UNIT_AFTER = re.compile(r" ?(?:[KMGTP]i?B|(?:millisecond|second|minute|hour|day|week|month|year)s?)\b", re.IGNORECASE)
+_YEAR, _ISO_MONTH = re.compile(r"\d{4}"), re.compile(r"\d{4}-\d\d")
+_NAMED_MONTH = re.compile(rf"{_MONTH} \d{{4}}", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+")
 _YES, _NO = frozenset({"true", "yes", "y", "t", "1"}), frozenset({"false", "no", "n", "f", "0"})
 _NOTHING = ("", "None", "[]", "{}")
@@ -109,38 +113,71 @@ def _fill(cells: list[str], columns: int) -> list[str]:
 
 def _find_comparisons(question: str, columns: list[Column]) -> Iterator[Test]:
     measured = [column.name if not column.is_flag and are_measures(column.cells) else "" for column in columns]
+    number: int | None = None
     for bounds in islice(_find_bounds(question), _MAX_CONDITIONS):
         related = [other for word in bounds.words for other in (word, *read_related().get(stem(word), ()))]
-        number = find_column(measured, bounds.joined)
-        number = find_column(measured, related) if number is None else number
+        named = find_column(measured, bounds.joined)
+        named = find_column(measured, related) if named is None else named
+        number = number if named is None else named  # "over 12 and under 31" names its column once
         if number is not None:
             scale = find_scale(columns[number].cells)
-            low, high = measure(bounds.low, scale), measure(bounds.high, scale)
+            low, high = _measure_bound(bounds.low, scale), _measure_bound(bounds.high, scale)
             if low is not None or high is not None:
-                yield _compare(number, scale == "date", low, high, is_open=bounds.is_open)
+                yield _compare(number, scale, low, high, is_open=bounds.is_open)
 
 
-def _compare(column: int, is_date: bool, low: float | None, high: float | None, *, is_open: bool) -> Test:
+def _measure_bound(bound: str, scale: Scale) -> tuple[float, float] | None:
+    """The bound and where what it says ends: a year, a month and a day have both."""
+    is_month = bool(_ISO_MONTH.fullmatch(bound) or _NAMED_MONTH.fullmatch(bound))
+    value = measure(f"{bound}-01" if _ISO_MONTH.fullmatch(bound) else bound, scale)
+    if value is None or scale != "date":
+        return None if value is None else (value, value)
+    return value, value + (DAYS_OF_YEAR if _YEAR.fullmatch(bound) else DAYS_OF_MONTH if is_month else 1)
+
+
+def _compare(
+    column: int, scale: Scale, low: tuple[float, float] | None, high: tuple[float, float] | None, *, is_open: bool
+) -> Test:
+    """A date is after another from the end of that on, and until it up to there."""
+
     def test(cells: list[str]) -> bool:
-        value = measure(cells[column], "date" if is_date else "number")
+        value = measure(cells[column], scale)
         if value is None:
             return False
+        if scale == "date":
+            return (low is None or value >= low[is_open]) and (high is None or value < high[not is_open])
         if is_open:
-            return (low is None or value > low) and (high is None or value < high)
-        return (low is None or value >= low) and (high is None or value <= high)
+            return (low is None or value > low[0]) and (high is None or value < high[0])
+        return (low is None or value >= low[0]) and (high is None or value <= high[0])
 
     return test
 
 
 def _find_bounds(question: str) -> Iterator[_Bounds]:
-    for found in _BETWEEN.finditer(question):
-        yield _bound(question, found.span(), found[1], found[2])
-    for found in _COMPARED.finditer(question):
-        is_low, is_open = bool(found[1] or found[2]), bool(found[1] or found[3])
-        yield _bound(question, found.span(), found[5] if is_low else "", "" if is_low else found[5], is_open=is_open)
-    for found in _OR_SIDE.finditer(question):
-        span = found.start(), found.end(1)
-        yield _bound(question, span, found[1] if found[2] else "", "" if found[2] else found[1])
+    """In the order of the question. What is not between two values may be anywhere."""
+    found = [
+        (match, pattern)
+        for pattern in (_BETWEEN, _COMPARED, _OR_SIDE)
+        for match in pattern.finditer(question)
+        if pattern is not _BETWEEN or not _is_denied(question, match)
+    ]
+    for match, pattern in sorted(found, key=lambda pair: pair[0].start()):
+        if pattern is _BETWEEN:
+            yield _bound(question, match.span(), match[1], match[2])
+        elif pattern is _OR_SIDE:
+            yield _bound(question, (match.start(), match.end(1)), *_put(match[1], is_low=bool(match[2])))
+        else:
+            is_denied = _is_denied(question, match)
+            is_low, is_open = bool(match[1] or match[2]) != is_denied, bool(match[1] or match[3]) != is_denied
+            yield _bound(question, match.span(), *_put(match[5], is_low=is_low), is_open=is_open)
+
+
+def _is_denied(question: str, found: re.Match[str]) -> bool:
+    return bool(_DENIED.search(question, max(0, found.start() - _MAX_NEGATION_CHARS), found.start()))
+
+
+def _put(bound: str, *, is_low: bool) -> tuple[str, str]:
+    return (bound, "") if is_low else ("", bound)
 
 
 def _bound(question: str, span: tuple[int, int], low: str, high: str, *, is_open: bool = False) -> _Bounds:
@@ -149,6 +186,8 @@ def _bound(question: str, span: tuple[int, int], low: str, high: str, *, is_open
     before = _CLAUSE_END.split(question[max(0, start - _MAX_CLAUSE_CHARS) : start])[-1]
     following = _CLAUSE_END.split(question[end : end + _MAX_CLAUSE_CHARS], maxsplit=1)[0]
     near, far = _WORD.findall(following.lower()), _WORD.findall(before.lower())[::-1]
+    if unit := _UNIT_AFTER.match(question, end):
+        low, high = (bound and bound + unit[0] for bound in (low, high))
     words = [word for pair in zip([*near, *[""] * len(far)], [*far, *[""] * len(near)], strict=True) for word in pair if word]
     return _Bounds(low, high, is_open, words, [one + other for each in (near, far[::-1]) for one, other in pairwise(each)])
 

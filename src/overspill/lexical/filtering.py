@@ -62,8 +62,7 @@ def _find_compared(index: Index, query: Query, ranking: Ranking) -> list[int]:
     meeting = find_meeting_rows(index, rows, query.text) if rows else []
     said = _count_said_cells(index, replace(query, text=blank_comparisons(query.text)), ranking, meeting) if meeting else {}
     most = max(said.values(), default=0)
-    best = [record for record in meeting if said.get(record, 0) == most]
-    return best if len(best) <= _MAX_ROWS else []
+    return [record for record in meeting if said.get(record, 0) == most]
 
 
 def _count_said_cells(index: Index, query: Query, ranking: Ranking, records: list[int]) -> dict[int, int]:

@@ -29,6 +29,8 @@ _BEGINS = re.compile(r"\W{0,4}\d")
 _MAX_CELL_CHARS = 200
 """The rest of a cell is ignored."""
 _MAJORITY = 0.5
+DAYS_OF_MONTH, DAYS_OF_YEAR = 31, 372
+"""Of a calendar in which all months are equally long, which orders dates as well."""
 
 Scale: TypeAlias = Literal["number", "date", "span"]
 
@@ -72,10 +74,10 @@ def _count_days(cell: str) -> float | None:
     year, date = _YEAR.search(cell), _DATE.search(cell)
     if not year and not date:
         return None
-    day = int(date["d1"] or date["d2"] or 1) if date else 0
+    day = int(date["d1"] or date["d2"] or 1) if date else 1
     month = _MONTHS.index(date["month"].lower()) if date else 0
     return _day(int(year[1]) if year else 0, month, day) + time
 
 
 def _day(year: int, month: int, day: int) -> float:
-    return year * 372.0 + month * 31 + day
+    return float(year * DAYS_OF_YEAR + month * DAYS_OF_MONTH + day)

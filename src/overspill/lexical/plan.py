@@ -58,7 +58,7 @@ def plan(index: Index, query: Query, ranking: Ranking, signals: Sequence[Signal]
         (*first, *steps),
         ranking,
         answer.evidence,
-        ranking.matches,
+        ranking.matches.union(answer.matches),
         bool(answer.rows),
         answer.brief if answer.rows else _list_brief(index, ranking),
         partly and (index.is_partial or len(index.outline) > MOST_ROWS),

@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 from linear import is_linear
 
+from overspill.lexical.cells import read_rows
+from overspill.lexical.conditions import find_meeting_rows
 from overspill.lexical.index import build
 from overspill.lexical.select import select
+from overspill.lexical.siblings import find_longest_list
 
 Row = dict[str, Any]
 CLAYS = ("terracotta", "porcelain", "stoneware")
@@ -108,3 +111,65 @@ def _make_players(separator: str) -> bytes:
 def test_rows_of_a_table_in_lines_are_compared(separator: str, question: str, expected: list[str]) -> None:
     shown = select(build(_make_players(separator)), question, max_tokens=60).text
     assert [name for name in expected if name not in shown] == []
+
+
+_PRICES = "name,price,since,lasts\n" + "".join(
+    f"item{number},{number},{2020 + number % 6}-{number % 12 + 1:02}-{number % 28 + 1:02},{number % 90}m {number % 60}s\n"
+    for number in range(1, 3000)
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "met", "not_met"),
+    [
+        ("Which items have a price no higher than 3?", [1, 2, 3], [4]),
+        ("Which items have a price not above 3?", [1, 2, 3], [4]),
+        ("Which items have a price not less than 2998?", [2998, 2999], [2997]),
+        ("Which items have a price over 12 and under 15?", [13, 14], [11, 16]),
+        ("Which items have a price below 3 or above 2998?", [], []),
+    ],
+)
+def test_bounds_may_be_denied_or_share_a_column(question: str, met: list[int], not_met: list[int]) -> None:
+    shown = select(build(_PRICES.encode()), question, max_tokens=200).text
+    assert [number for number in met if f"item{number},{number}," not in shown] == []
+    assert [number for number in not_met if f"item{number},{number}," in shown] == []
+
+
+DATED = "name,born,size,lasts\n" + "\n".join(
+    f"{name},{born},{size},{lasts}"
+    for name, born, size, lasts in (
+        ("ann", "2022-12-31", "500 MB", "50s"),
+        ("ben", "2023-01-01", "2 GB", "2h"),
+        ("cid", "2023-12-31", "20 KB", "45m"),
+        ("dan", "2024-01-01", "1.5 GB", "31m"),
+        ("eve", "2024-03-15", "3 GB", "5m"),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Who was born after 2023?", "dan eve"),
+        ("Who was born since 2023?", "ben cid dan eve"),
+        ("Who was born before 2024?", "ann ben cid"),
+        ("Who was born until 2023?", "ann ben cid"),
+        ("Who was born between 2023 and 2024?", "ben cid dan eve"),
+        ("Who was born after March 2024?", ""),
+        ("Who was born before 2024-03?", "ann ben cid dan"),
+        ("Whose size is over 1 GB?", "ben dan eve"),
+        ("Which lasts are longer than 30 minutes?", "ben cid dan"),
+    ],
+)
+def test_years_months_and_units_are_compared_as_what_they_are(question: str, names: str) -> None:
+    index = build(DATED.encode())
+    rows = find_longest_list(index)
+    assert rows is not None
+    cells = dict(read_rows(index, rows.table, rows.records))
+    assert " ".join(cells[record][0] for record in find_meeting_rows(index, rows, question)) == names
+
+
+def test_rows_that_do_not_fit_are_counted() -> None:
+    shown = select(build(_PRICES.encode()), "Which items have a price over 1000?", max_tokens=300).text
+    assert "item1001,1001," in shown
+    assert "(matched 2000 records, showing " in shown  # with the one that has the bound itself

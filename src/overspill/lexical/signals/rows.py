@@ -38,4 +38,7 @@ def _find_rows(index: Index, query: Query, ranking: Ranking) -> Boost:
     if found.around:
         return Boost(leads=found.around, rows=found.meeting, brief=frozenset(found.meeting))
     rows = find_filtered_rows(index, query, ranking)
-    return Boost(leads=rows, rows=rows, brief=frozenset(rows))
+    # Rows of lines are found by their cells alone, and may be too many to show: all of them count.
+    return Boost(
+        leads=rows, rows=rows, brief=frozenset(rows), matches=frozenset() if index.traits.has_members else frozenset(rows)
+    )
