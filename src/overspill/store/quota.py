@@ -160,7 +160,7 @@ class KeepGuard:
         """What a session may write. If it is kept, the limits are held for it too, until it leaves."""
         if limits is None or retention != "keep":
             return run
-        # If they are due, they are applied soon: whoever opens a session need not wait until all that is kept was looked at.
+        # What is due happens in the background: opening a session does not wait until all that is kept is measured.
         with self._membership:
             if not self._live:
                 self._wake, self._stop = Event(), Event()

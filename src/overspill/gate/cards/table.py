@@ -89,7 +89,7 @@ def read_line_tables(sample: OutputSample, kind: Kind) -> tuple[list[ReadTable],
 
 
 def _read_rows_on_lines(sample: OutputSample, kind: Kind) -> list[ReadTable]:
-    """The table of a text whose lines are all rows, below a header. Empty unless that is certain."""
+    """The table in a text that is a header with rows below it and nothing else. Empty unless that is certain."""
     data = sample.data
     lines = [line for window in sample.windows for line in window.data.removesuffix(b"\n").split(b"\n")]
     has_others = any(_NO_ROW.search(window.data) for window in sample.windows)
