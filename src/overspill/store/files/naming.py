@@ -54,13 +54,16 @@ class NamedOpening:
         place = names.find(self._name)
         if place and (shelf := self._reopen(place)):
             return shelf
-        if place and self._is_being_made(place):
+        if place and (self._is_made(place) or self._is_being_made(place)):
             raise IndexAway("Another process is opening the session.")
         is_new = self._is_unique or (place is None and names.is_whole)
         found = None if is_new else self._find()
         chosen = found or Place(self._run.name, self._wanted.session)
         if not names.put(self._name, chosen, instead_of=place):
             return None
+        if place and self._is_made(place):  # since we looked; its process may have found its name in the index before we took it
+            names.put(self._name, place, instead_of=chosen)
+            raise IndexAway("Another process has opened the session.")
         return self._reopen(found) if found else self._create(names, chosen)
 
     def _open_by_listing(self) -> LiveFileShelf | None:
@@ -117,6 +120,13 @@ class NamedOpening:
             return self._run.reopen_shelf(place.session, directory, self._name, self._limits)
         except FileNotFoundError:  # another process has applied its keep limits
             return None
+
+    def _is_made(self, place: Place) -> bool:
+        """Whether there is a session of that name in that place, kept or in use."""
+        with suppress(FileNotFoundError), place.open(self._root) as directory:
+            opening = read_opening(place.session, directory)
+            return opening.name == self._name and (opening.retention == "keep" or lock.is_held(directory))
+        return False
 
     def _is_being_made(self, place: Place) -> bool:
         """Whether the process that took the name lives, and its session has no first line yet."""
