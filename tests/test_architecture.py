@@ -59,7 +59,8 @@ ROOMS: dict[str, Room] = {
     "settings": Room(
         "keys, defaults, presets, layers, and who may set what",
         "errors store text truncate wording",
-        late="YAML takes long to import, and most programs have no config file; most commands word nothing for a model",
+        late="YAML takes long to import, and most programs have no config file; most commands word nothing for a model; and "
+        "users name functions to import",
     ),
     "record": Room(
         "what happened: events, ledger, counters, op tree, observers", "budget errors handles store text types", "opentelemetry"
@@ -117,7 +118,6 @@ ROOMS: dict[str, Room] = {
         "the worker's side of a task engine: takes calls from a queue and runs them",
         "calls errors gate handles record retrieval session settings store task_queue types wording",
         "docket redis",
-        "a user's tools are named on the command line",
     ),
     "testing": Room("stand-ins for tests: scripted models, tools that end when told to", "errors models types"),
     "web": Room("what serving HTTP takes: an address, and connections that keep nobody else out", "errors", "uvicorn"),
@@ -139,7 +139,7 @@ ROOMS: dict[str, Room] = {
         "budget errors extraction gate handles mcp models reading record retrieval schema session settings store text types "
         "wording",
         "mcp pydantic",
-        "functions are named in the settings, and MCP is there only for agents that use it",
+        "MCP is there only for agents that use it",
     ),
     "shell": Room(
         "keep what commands print, and read it back",

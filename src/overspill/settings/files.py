@@ -82,23 +82,30 @@ def file_exists(path: Path) -> bool:
     return True
 
 
-def read_text(path: Path, name: str, *, follow_link: bool = True) -> str:
+def read_text(
+    path: Path,
+    name: str,
+    *,
+    follow_link: bool = True,
+    max_bytes: int = _MAX_BYTES,
+    too_large: str = "is larger than the limit of {most} bytes.",
+    encoding: str = "utf-8-sig",
+) -> str:
     """A small UTF-8 file that is really a file."""
     try:
         # Check before opening, because opening a pipe would wait for its writer.
         if not stat.S_ISREG(path.stat(follow_symlinks=follow_link).st_mode):
             raise SettingsError(f"{name} is not a regular file.")
         with path.open("rb") as file:
-            data = file.read(_MAX_BYTES + 1)
+            data = file.read(max_bytes + 1)
     except OSError as problem:
         raise SettingsError(f"{name} cannot be read: {problem.strerror}.") from None
-    if len(data) > _MAX_BYTES:
-        raise SettingsError(f"{name} is larger than the limit of {_MAX_BYTES} bytes.")
+    if len(data) > max_bytes:
+        raise SettingsError(f"{name} {too_large.format(most=max_bytes)}")
     try:
-        return data.decode("utf-8-sig")
+        return data.decode(encoding)
     except UnicodeDecodeError as problem:
-        line = line_number(data, problem.start)
-        raise SettingsError(f"{name} is not UTF-8, line {line}. Save it as UTF-8.") from None
+        raise SettingsError(f"{name} is not UTF-8, line {line_number(data, problem.start)}. Save it as UTF-8.") from None
 
 
 def _with_truncation_on_top(values: Mapping[str, Any], name: str) -> Mapping[str, Any]:

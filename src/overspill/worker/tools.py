@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import inspect
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
-from types import ModuleType
 from typing import Any, TypeVar, overload
 
 from msgspec import Struct
 
 from overspill.errors import BadRequest, SettingsError
+from overspill.settings.modules import load_module
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -73,7 +70,10 @@ class WorkerTools(Mapping[str, WorkerTool]):
 
 def load_tools(reference: str) -> WorkerTools:
     """The one WorkerTools of a module, or of a file that ends with .py. Raises SettingsError."""
-    module = _load_module(reference)
+    if not reference.endswith(".py"):
+        # Last, so that no file in the working directory takes the place of an installed package.
+        sys.path.append(os.getcwd())
+    module = load_module(reference)
     found = {id(value): value for value in vars(module).values() if isinstance(value, WorkerTools)}
     if len(found) != 1:
         what = "no WorkerTools" if not found else f"{len(found)} WorkerTools"
@@ -85,19 +85,3 @@ def load_tools(reference: str) -> WorkerTools:
     if not tools:
         raise SettingsError(f"{reference} registers no tool. Write `@tools.register` before a function.")
     return tools
-
-
-def _load_module(reference: str) -> ModuleType:
-    try:
-        if not reference.endswith(".py"):
-            # Last, so that no file in the working directory takes the place of an installed package.
-            sys.path.append(os.getcwd())
-            return importlib.import_module(reference)
-        spec = importlib.util.spec_from_file_location(Path(reference).stem, Path(reference).resolve())
-        assert spec is not None
-        assert spec.loader is not None
-        module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    except Exception as error:  # importing runs the user's code
-        raise SettingsError(f"Could not import {reference} ({type(error).__name__}: {error}).") from error
-    return module

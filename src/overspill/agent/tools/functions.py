@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib
-import importlib.util
 import inspect
-import os
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -20,9 +15,10 @@ from msgspec import UNSET, Struct, UnsetType
 from overspill.agent import wording
 from overspill.agent.tools.offers import OfferedTool, failure
 from overspill.errors import SettingsError
+from overspill.settings.modules import load_module
 
 Files: TypeAlias = dict[Path, ModuleType]
-"""The modules imported from files."""
+"""The modules imported so far."""
 _UNNAMED_KINDS = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -44,35 +40,14 @@ def _import_function(name: str, reference: str, files: Files) -> Callable[..., A
     source, _, attribute = reference.rpartition(":") if isinstance(reference, str) else ("", "", "")  # pyright: ignore[reportUnnecessaryIsInstance]
     if not source or not attribute:
         raise SettingsError(f"The function {name} is {reference!r}. Write it as module:function or file.py:function.")
-    function: Any = _load_module(name, source, files)
+    if (known := Path(source).expanduser().resolve()) not in files:
+        files[known] = load_module(source, f" for the function {name}")
+    function: Any = files[known]
     for part in attribute.split("."):
         function = getattr(function, part, None)
     if not callable(function):
         raise SettingsError(f"The function {name} is {reference!r}, but {source} has no function {attribute!r}.")
     return function
-
-
-def _load_module(name: str, source: str, files: Files) -> ModuleType:
-    try:
-        if not source.endswith(".py"):
-            return importlib.import_module(source)
-        path = Path(source).expanduser().resolve()
-        if path in files:
-            return files[path]
-        spec = importlib.util.spec_from_file_location(_module_name(path), path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)  # dataclasses look up their module there
-        spec.loader.exec_module(module)
-    except Exception as error:  # importing runs the user's code
-        raise SettingsError(f"Could not import {source} for the function {name} ({type(error).__name__}: {error}).") from error
-    files[path] = module
-    return module
-
-
-def _module_name(path: Path) -> str:
-    """Unique for each file: files in different folders may have the same name."""
-    return f"overspill_functions.{path.stem}_{hashlib.sha256(os.fsencode(path)).hexdigest()[:16]}"
 
 
 def _build_arguments(name: str, function: Callable[..., Any]) -> type[Struct]:

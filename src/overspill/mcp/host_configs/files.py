@@ -14,9 +14,10 @@ from shlex import quote
 from msgspec import Struct
 
 from overspill.errors import SettingsError
-from overspill.text.lines import line_number
+from overspill.settings.files import read_text
 
 _MAX_BYTES = 32 * 1024 * 1024
+_TOO_LARGE = "is larger than {most:,} bytes. That is too large for a client's configuration."
 _ROOT = 0
 
 
@@ -107,20 +108,10 @@ class ClientFile(Struct, frozen=True):
 def read(given: Path) -> ClientFile:
     try:
         path = Path(os.path.realpath(given, strict=True))
-        # Checked before opening, because opening a pipe would wait for its writer.
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise SettingsError(f"{given} is not a regular file.")
-        with path.open("rb") as file:
-            data = file.read(_MAX_BYTES + 1)
     except OSError as problem:
         raise SettingsError(f"{given} cannot be read: {problem.strerror}.") from None
-    if len(data) > _MAX_BYTES:
-        raise SettingsError(f"{given} is larger than {_MAX_BYTES:,} bytes. That is too large for a client's configuration.")
-    try:
-        return ClientFile(given, path, data.decode())
-    except UnicodeDecodeError as problem:
-        line = line_number(data, problem.start)
-        raise SettingsError(f"{given} is not UTF-8, line {line}. Save it as UTF-8.") from None
+    text = read_text(path, str(given), max_bytes=_MAX_BYTES, too_large=_TOO_LARGE, encoding="utf-8")
+    return ClientFile(given, path, text)
 
 
 def create(path: Path, text: str) -> None:
