@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from overspill.errors import BadRequest
 from overspill.gate.cards.table import ReadTable, read_engine_tables, read_json_tables
-from overspill.lexical.cells import read_columns, read_rows
 from overspill.lexical.index import build
+from overspill.lexical.rows.cells import read_columns, read_rows
 from overspill.sql import loading
 from overspill.sql.library import MAX_MEMORY_BYTES
 from overspill.sql.protocol import LoadedTables, LoadRequest

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from overspill.lexical.boost import Order, Step
-from overspill.lexical.cells import find_header
 from overspill.lexical.index import Index
 from overspill.lexical.outline import join_spans
 from overspill.lexical.rank import Ranking
 from overspill.lexical.render import make_locator, render
+from overspill.lexical.rows.cells import find_header
 from overspill.lexical.trim import intersect_spans, list_telling_lines, trim
 from overspill.tables.table import Span
 

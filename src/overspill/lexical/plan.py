@@ -8,12 +8,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from overspill.lexical.boost import Boost, Signal, Step, order_by_score, order_by_tier
-from overspill.lexical.cells import MOST_ROWS
 from overspill.lexical.flow import flow
 from overspill.lexical.index import Index
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
 from overspill.lexical.repeats import move_repeats
+from overspill.lexical.rows.cells import MOST_ROWS
 from overspill.lexical.verdicts import favour_verdicts
 from overspill.lexical.weights import WEIGHTS
 

@@ -12,7 +12,7 @@ from overspill.lexical.index import Index
 from overspill.lexical.outline import join_spans
 from overspill.lexical.rank import Ranking
 from overspill.lexical.records.lines import split_long
-from overspill.lexical.siblings import find_naming_field
+from overspill.lexical.rows.siblings import find_naming_field
 from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import split_subwords, stem
 from overspill.tables.table import Span, Text

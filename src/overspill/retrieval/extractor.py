@@ -172,8 +172,8 @@ class Extractor:
         self, document: Document, query: str, max_tokens: int, max_bytes: int | None = None, work: Work | None = None
     ) -> Selection:
         """Blocks. A vocabulary takes long to load, and a short answer fits whatever the vocabulary."""
+        from overspill.lexical.rows.totals import suggest_sql  # noqa: PLC0415
         from overspill.lexical.select import select  # noqa: PLC0415  # see EngineIndexes
-        from overspill.lexical.totals import suggest_sql  # noqa: PLC0415
 
         def ask(count: Callable[[str], int]) -> Selection:
             def measure(text: str) -> int:

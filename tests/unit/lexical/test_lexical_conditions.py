@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from linear import is_linear
 
-from overspill.lexical.cells import read_rows
-from overspill.lexical.conditions import find_meeting_rows
 from overspill.lexical.index import build
+from overspill.lexical.rows.cells import read_rows
+from overspill.lexical.rows.conditions import find_meeting_rows
+from overspill.lexical.rows.siblings import find_longest_list
 from overspill.lexical.select import select
-from overspill.lexical.siblings import find_longest_list
 
 Row = dict[str, Any]
 CLAYS = ("terracotta", "porcelain", "stoneware")

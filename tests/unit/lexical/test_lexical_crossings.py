@@ -8,7 +8,7 @@ import random
 import pytest
 
 from overspill.lexical.index import build
-from overspill.lexical.relations import read_references
+from overspill.lexical.rows.relations import read_references
 from overspill.lexical.select import select
 
 _TOWNS = [

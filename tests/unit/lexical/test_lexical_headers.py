@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from overspill.lexical.cells import read_columns
 from overspill.lexical.index import Index, build
+from overspill.lexical.rows.cells import read_columns
 from overspill.lexical.select import select
 
 HEADER = (

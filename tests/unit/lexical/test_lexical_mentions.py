@@ -7,7 +7,7 @@ import json
 import pytest
 
 from overspill.lexical.index import build
-from overspill.lexical.ordinals import find_ordinals, is_rank
+from overspill.lexical.rows.ordinals import find_ordinals, is_rank
 from overspill.lexical.select import select
 
 _GIVEN = ["Ada", "Bruno", "Clara", "Dario", "Edda", "Felix", "Greta", "Hugo", "Irma", "Jonas", "Kaja", "Lars"]

@@ -10,13 +10,13 @@ from overspill.lexical.index import build
 from overspill.lexical.kinds import recognise
 from overspill.lexical.kinds.code import CODE
 from overspill.lexical.kinds.diff import DIFF
-from overspill.lexical.ordering import find_ordered_rows
 from overspill.lexical.outline import Outline
 from overspill.lexical.query import parse
 from overspill.lexical.rank import rank
 from overspill.lexical.reading import find_filler, strip_colours, strip_tags, unescape
 from overspill.lexical.records.lines import split_long
 from overspill.lexical.records.passages import cut_passages
+from overspill.lexical.rows.ordering import find_ordered_rows
 from overspill.lexical.select import select
 from overspill.lexical.words import split_subwords, stem
 from overspill.text.encoding import decode

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from overspill.lexical.index import build
-from overspill.lexical.ordering import find_ordered_rows
 from overspill.lexical.query import parse
 from overspill.lexical.rank import rank
+from overspill.lexical.rows.ordering import find_ordered_rows
 from overspill.lexical.select import select
 
 WRITINGS = "".join(f"запись {number} готова\n" for number in range(50)) + (

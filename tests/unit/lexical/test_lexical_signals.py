@@ -9,9 +9,9 @@ import pytest
 
 from overspill.lexical import signals
 from overspill.lexical.index import build
+from overspill.lexical.rows.signal import boost_rows
 from overspill.lexical.select import select
 from overspill.lexical.signals import SIGNALS
-from overspill.lexical.signals.rows import boost_rows
 
 
 @pytest.mark.parametrize("name", [name for _, name, _ in iter_modules(signals.__path__)])

@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from overspill.lexical.connect import connect
 from overspill.lexical.index import Index, build
-from overspill.lexical.likeness import find_similar_rows
-from overspill.lexical.ordering import find_ordered_rows
 from overspill.lexical.query import parse
 from overspill.lexical.rank import rank
+from overspill.lexical.rows.connect import connect
+from overspill.lexical.rows.likeness import find_similar_rows
+from overspill.lexical.rows.ordering import find_ordered_rows
 from overspill.lexical.select import select
 
 WORKS = """\

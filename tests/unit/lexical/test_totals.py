@@ -7,7 +7,7 @@ import json
 import pytest
 
 from overspill.lexical.index import build
-from overspill.lexical.totals import suggest_sql
+from overspill.lexical.rows.totals import suggest_sql
 from overspill.sql.answers import query_text
 from overspill.store.readers import BytesReader
 

@@ -8,8 +8,8 @@ import pytest
 from command_outputs import NAMES, read_output
 
 from overspill.gate.cards.make import make_card
-from overspill.lexical.cells import read_columns, read_rows
 from overspill.lexical.index import build
+from overspill.lexical.rows.cells import read_columns, read_rows
 from overspill.store.meter import size_of
 from overspill.tables.lines import find_tables
 from overspill.text.humanize import count_noun

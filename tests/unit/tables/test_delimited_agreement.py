@@ -15,8 +15,8 @@ from extras import needs
 from msgspec import Struct
 
 from overspill.gate.cards.table import read_engine_tables
-from overspill.lexical.cells import read_columns, read_rows
 from overspill.lexical.index import build
+from overspill.lexical.rows.cells import read_columns, read_rows
 from overspill.reading.positions import View
 from overspill.sql.library import Source, SqlLibrary
 from overspill.store.readers import BytesReader

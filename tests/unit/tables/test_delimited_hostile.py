@@ -11,8 +11,8 @@ import pytest
 from extras import needs
 
 from overspill.gate.cards.table import read_engine_tables
-from overspill.lexical.cells import read_columns, read_rows
 from overspill.lexical.index import build
+from overspill.lexical.rows.cells import read_columns, read_rows
 from overspill.lexical.select import select
 from overspill.sql.answers import read_row
 from overspill.sql.library import Source, SqlLibrary

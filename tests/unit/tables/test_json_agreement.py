@@ -10,8 +10,8 @@ import pytest
 from extras import needs
 
 from overspill.gate.cards.table import read_json_tables
-from overspill.lexical.cells import read_columns, read_rows
 from overspill.lexical.index import build
+from overspill.lexical.rows.cells import read_columns, read_rows
 from overspill.sql.answers import query_text, read_row
 from overspill.store.readers import BytesReader
 from overspill.tables.json_rows import read_cells

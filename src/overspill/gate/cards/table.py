@@ -15,11 +15,11 @@ from msgspec import Struct
 from overspill.gate.cards.card import Card, Section, indent, name
 from overspill.gate.cards.columns import MAX_DISTINCT_SHARE, MAX_VALUES, describe_column
 from overspill.gate.cards.sample import OutputSample, draw
-from overspill.lexical.cells import read_columns
 from overspill.lexical.index import Index, build
 from overspill.lexical.kinds.kind import Kind
 from overspill.lexical.outline import Table
 from overspill.lexical.render import render
+from overspill.lexical.rows.cells import read_columns
 from overspill.tables.bars import Barred
 from overspill.tables.delimited import Delimited, is_total
 from overspill.tables.json_rows import read_cells, write_cell

@@ -6,16 +6,16 @@
 from __future__ import annotations
 
 from overspill.lexical.boost import Signal
-from overspill.lexical.conditions import list_bounds
 from overspill.lexical.index import Index
-from overspill.lexical.likeness import asks_for_likeness
-from overspill.lexical.listings import lists_sizes
-from overspill.lexical.ordering import asks_for_order
 from overspill.lexical.query import Query
+from overspill.lexical.rows.conditions import list_bounds
+from overspill.lexical.rows.likeness import asks_for_likeness
+from overspill.lexical.rows.listings import lists_sizes
+from overspill.lexical.rows.ordering import asks_for_order
+from overspill.lexical.rows.signal import boost_rows
 from overspill.lexical.signals.count import boost_counts
 from overspill.lexical.signals.facts import boost_facts
 from overspill.lexical.signals.failure import boost_failures
-from overspill.lexical.signals.rows import boost_rows
 
 
 def compares_rows(index: Index, query: Query) -> bool:

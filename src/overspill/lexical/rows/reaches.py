@@ -8,12 +8,12 @@ from itertools import combinations
 
 from msgspec import Struct
 
-from overspill.lexical.cells import read_rows
-from overspill.lexical.following import follow
 from overspill.lexical.index import Index
-from overspill.lexical.mentions import Question, Words, find_sayings
 from overspill.lexical.rank import Ranking
-from overspill.lexical.relations import Relation, Step, last_parts
+from overspill.lexical.rows.cells import read_rows
+from overspill.lexical.rows.following import follow
+from overspill.lexical.rows.mentions import Question, Words, find_sayings
+from overspill.lexical.rows.relations import Relation, Step, last_parts
 from overspill.lexical.words import read_lexicon, stem
 
 _SPREAD = 3

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from heapq import nlargest
 from itertools import islice
 
-from overspill.lexical.cells import MOST_ROWS, find_column, read_columns, read_rows
 from overspill.lexical.index import Index
-from overspill.lexical.mentions import find_anchors
 from overspill.lexical.outline import Table
 from overspill.lexical.query import Query, parse
 from overspill.lexical.rank import Ranking
+from overspill.lexical.rows.cells import MOST_ROWS, find_column, read_columns, read_rows
+from overspill.lexical.rows.mentions import find_anchors
 from overspill.lexical.words import stem
 
 _SAME = re.compile(r"\bsame (?P<what>[^.?!]{2,60}?) (?:as|with|of|like) (?P<whom>[^?!]+)", re.IGNORECASE)

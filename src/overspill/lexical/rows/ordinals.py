@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from overspill.lexical.relations import last_parts
+from overspill.lexical.rows.relations import last_parts
 from overspill.lexical.words import stem, word_set
 
 _ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from overspill.lexical.boost import Boost
-from overspill.lexical.conditions import blank_comparisons
-from overspill.lexical.connect import connect
-from overspill.lexical.filtering import find_filtered_rows
 from overspill.lexical.index import Index
-from overspill.lexical.likeness import find_similar_rows, find_unlike_rows
-from overspill.lexical.ordering import find_ordered_rows
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
+from overspill.lexical.rows.conditions import blank_comparisons
+from overspill.lexical.rows.connect import connect
+from overspill.lexical.rows.filtering import find_filtered_rows
+from overspill.lexical.rows.likeness import find_similar_rows, find_unlike_rows
+from overspill.lexical.rows.ordering import find_ordered_rows
 from overspill.lexical.weights import WEIGHTS
 
 _MAX_UNLIKE_ROWS = 24

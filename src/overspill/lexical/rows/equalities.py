@@ -11,9 +11,9 @@ from itertools import islice
 
 from msgspec import Struct
 
-from overspill.lexical.cells import find_column, read_columns, read_rows
 from overspill.lexical.index import Index
-from overspill.lexical.siblings import RowList
+from overspill.lexical.rows.cells import find_column, read_columns, read_rows
+from overspill.lexical.rows.siblings import RowList
 from overspill.lexical.words import read_lexicon
 from overspill.text.patterns import compile_pattern
 

@@ -9,13 +9,13 @@ from itertools import islice
 
 from msgspec import Struct
 
-from overspill.lexical.cells import MOST_ROWS, find_column, read_columns, read_rows
 from overspill.lexical.index import Index
-from overspill.lexical.listings import find_listed_rows, find_newest_rows
-from overspill.lexical.measures import Scale, are_measures, find_scale, measure
 from overspill.lexical.outline import Table
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
+from overspill.lexical.rows.cells import MOST_ROWS, find_column, read_columns, read_rows
+from overspill.lexical.rows.listings import find_listed_rows, find_newest_rows
+from overspill.lexical.rows.measures import Scale, are_measures, find_scale, measure
 from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import read_lexicon
 

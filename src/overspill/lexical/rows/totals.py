@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from itertools import islice
 
-from overspill.lexical.cells import find_column, read_columns, read_rows
 from overspill.lexical.index import Index
+from overspill.lexical.rows.cells import find_column, read_columns, read_rows
 from overspill.lexical.words import read_lexicon, split_words
 from overspill.tables.table import JsonRows
 from overspill.tables.types import find_reading

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from overspill.lexical.cells import MOST_ROWS
 from overspill.lexical.index import Index
-from overspill.lexical.measures import measure
 from overspill.lexical.render import render
+from overspill.lexical.rows.cells import MOST_ROWS
+from overspill.lexical.rows.measures import measure
 from overspill.text.encoding import decode
 
 _SIZE = re.compile(r"\d[\d,]*(?:\.\d+)?(?:[kKMGTP]i?B?|m?s)?")

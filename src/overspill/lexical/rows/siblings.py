@@ -10,9 +10,9 @@ from itertools import islice
 
 from msgspec import Struct
 
-from overspill.lexical.cells import MAX_COLUMNS, MOST_ROWS, read_columns, read_fields, read_rows
 from overspill.lexical.index import Index
 from overspill.lexical.outline import Table
+from overspill.lexical.rows.cells import MAX_COLUMNS, MOST_ROWS, read_columns, read_fields, read_rows
 from overspill.tables.table import JsonRows
 
 _MIN_ROWS = 3

@@ -11,14 +11,14 @@ from itertools import islice
 
 from msgspec import Struct
 
-from overspill.lexical.cells import find_column
-from overspill.lexical.following import follow
 from overspill.lexical.index import Index
-from overspill.lexical.mentions import Question, Words, find_anchors
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
-from overspill.lexical.reaches import Reaches
-from overspill.lexical.relations import Step, list_tables, read_references
+from overspill.lexical.rows.cells import find_column
+from overspill.lexical.rows.following import follow
+from overspill.lexical.rows.mentions import Question, Words, find_anchors
+from overspill.lexical.rows.reaches import Reaches
+from overspill.lexical.rows.relations import Step, list_tables, read_references
 from overspill.lexical.words import read_related, split_words, stem
 from overspill.tables.schema import POSSIBLE, SURE
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import islice
 
-from overspill.lexical.cells import read_rows
 from overspill.lexical.index import Index
-from overspill.lexical.relations import Relation, Step
+from overspill.lexical.rows.cells import read_rows
+from overspill.lexical.rows.relations import Relation, Step
 from overspill.tables.json_rows import KEY
 from overspill.tables.schema import split_codes
 from overspill.text.patterns import compile_pattern, escape

@@ -6,14 +6,14 @@ import re
 
 from msgspec.structs import replace
 
-from overspill.lexical.cells import read_columns, read_rows
-from overspill.lexical.conditions import blank_comparisons, find_meeting_rows, list_bounds
-from overspill.lexical.equalities import find_equal_rows
 from overspill.lexical.index import Index
-from overspill.lexical.mentions import Question
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
-from overspill.lexical.siblings import find_list, find_longest_list
+from overspill.lexical.rows.cells import read_columns, read_rows
+from overspill.lexical.rows.conditions import blank_comparisons, find_meeting_rows, list_bounds
+from overspill.lexical.rows.equalities import find_equal_rows
+from overspill.lexical.rows.mentions import Question
+from overspill.lexical.rows.siblings import find_list, find_longest_list
 from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import split_subwords, stem
 from overspill.tables.table import Text

@@ -9,12 +9,12 @@ from heapq import nlargest
 
 from msgspec import Struct
 
-from overspill.lexical.cells import find_column, is_same_word, read_rows
 from overspill.lexical.index import Index
-from overspill.lexical.ordinals import find_ordinals, is_rank
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
-from overspill.lexical.relations import Relation, is_named_as_key
+from overspill.lexical.rows.cells import find_column, is_same_word, read_rows
+from overspill.lexical.rows.ordinals import find_ordinals, is_rank
+from overspill.lexical.rows.relations import Relation, is_named_as_key
 from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import read_lexicon, stem
 

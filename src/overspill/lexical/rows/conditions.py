@@ -8,10 +8,10 @@ from itertools import islice, pairwise
 
 from msgspec import Struct
 
-from overspill.lexical.cells import find_column, read_columns, read_rows
 from overspill.lexical.index import Index
-from overspill.lexical.measures import DAYS_OF_MONTH, DAYS_OF_YEAR, Scale, are_measures, find_scale, measure
-from overspill.lexical.siblings import RowList, find_list
+from overspill.lexical.rows.cells import find_column, read_columns, read_rows
+from overspill.lexical.rows.measures import DAYS_OF_MONTH, DAYS_OF_YEAR, Scale, are_measures, find_scale, measure
+from overspill.lexical.rows.siblings import RowList, find_list
 from overspill.lexical.words import read_related, split_subwords, stem
 
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
