@@ -15,7 +15,7 @@ from overspill.errors import OverspillError, StoreError
 from overspill.retrieval.archive import Archive
 from overspill.settings import Settings
 from overspill.settings.opening import store_place
-from overspill.store.files.failures import explain_failures
+from overspill.store.files.layout import explain_failures
 from overspill.store.files.store import FileStore
 from overspill.store.open import open_store
 from overspill.store.protocols import Store

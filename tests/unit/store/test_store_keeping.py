@@ -12,7 +12,7 @@ import pytest
 from overspill import handles
 from overspill.errors import StoreError, StoreFull
 from overspill.store.files import layout
-from overspill.store.files.failures import to_store_error
+from overspill.store.files.layout import to_store_error
 from overspill.store.files.store import FileStore
 from overspill.store.keep import KeptItem, expired_items
 from overspill.store.protocols import KeepLimits, ShelfLabel

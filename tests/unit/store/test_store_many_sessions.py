@@ -17,9 +17,9 @@ from overspill import handles
 from overspill.errors import StoreError
 from overspill.retrieval.archive import Archive
 from overspill.store.files import layout
-from overspill.store.files.clearing import KeptFiles
 from overspill.store.files.layout import Directory
 from overspill.store.files.store import FileStore
+from overspill.store.files.survey import KeptFiles
 from overspill.store.keep import KeptItem
 from overspill.store.memory import MemoryStore
 from overspill.store.protocols import Expired, KeepLimits

@@ -107,7 +107,8 @@ class Index:
 
     def is_there(self) -> bool:
         """Another process may have removed it, with the last name in it. While it is open, no other file gets its number."""
-        return layout.has_file(self._folder, FILE) and self._folder.stat(FILE).st_ino == self._inode
+        found = layout.find(self._folder, FILE)
+        return found is not None and found.st_ino == self._inode
 
     def find(self, name: str) -> Place | None:
         """Where the session of this name may be. What cannot be a place in the store becomes one that nothing is at."""
@@ -132,7 +133,7 @@ class Index:
         """Whether it has all names, so that one that is missing is new. What was written last may be missing after a power
         failure, but then this machine has started again since."""
         is_filled = self._read_note(_WHOLE + _read_boot_id()) is not None
-        return is_filled and not layout.has_file(self._folder, _EARLIER_WHOLE)
+        return is_filled and not layout.find(self._folder, _EARLIER_WHOLE)
 
     def fill(self, names: Iterable[tuple[str, Place]], *, is_all: bool) -> None:
         """Add the names that are missing, and remove what earlier versions had in its place: they would miss ours."""
@@ -183,7 +184,7 @@ def open_index(root: Directory, *, makes: bool = False, within: float = _MAX_WAI
             yield None
             return
         folder = opened.enter_context(root.open_directory(name))
-        if makes and not layout.has_file(folder, FILE):
+        if makes and not layout.find(folder, FILE):
             _connect(folder, within).close()
             os.chmod(FILE, 0o600, dir_fd=folder.fd)  # its journal gets the same mode
         if not layout.is_ours(folder, FILE) or not stat.S_ISREG(folder.stat(FILE).st_mode):

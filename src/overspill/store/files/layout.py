@@ -1,33 +1,43 @@
 """Where files are: `<root>/overspill-<12 hex>/session-<uuid>/<uuid>`, in directories that no other user can enter or redirect.
 
 Every call is relative to an open directory and follows no link, so a directory swapped on the way cannot lead a write astray.
-Names that do not follow this layout exactly are never touched.
+Names that do not follow this layout exactly are never touched. Errors of the system become messages that say what to do.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import re
-import secrets
 import stat
-from collections.abc import Container, Iterable
-from contextlib import suppress
+from collections.abc import Container, Generator, Iterable
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 
 from msgspec import Struct
 
 from overspill import handles
-from overspill.errors import StoreError
+from overspill.errors import StoreError, StoreFull
 
 LOCK = "lock"
 JOURNAL = "journal.jsonl"
 PART = ".part"
 _RUN = re.compile(r"overspill-[0-9a-f]{12}")
-_LOCK_DIRECTORY = re.compile(r"overspill-lock-[0-9a-f]{12}")
 _SESSION = "session-"
 _PROJECT_FOLDER = ".overspill"
 _GITIGNORE = ".gitignore"
+_FULL = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EFBIG: "the file would be larger than the system allows",
+}
+_BROKEN = {
+    errno.EROFS: "the file system is read-only. Set storeDir to a place you can write to.",
+    errno.ENOENT: "the file or its directory was removed by another program. Open a new session.",
+    errno.EEXIST: "a file of that name already exists, and stored outputs are never overwritten.",
+    errno.ELOOP: "it is a symbolic link, and those are never followed.",
+    errno.ENOTDIR: "a part of the path is a file or a symbolic link where a directory should be.",
+}
 
 
 class Directory:
@@ -40,7 +50,7 @@ class Directory:
     def __enter__(self) -> Directory:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property
@@ -55,12 +65,24 @@ class Directory:
     def stat(self, name: str) -> os.stat_result:
         return os.stat(name, dir_fd=self.fd, follow_symlinks=False)
 
-    def open_directory(self, name: str) -> Directory:
-        return self._enter(name, made=False)
-
     def make_directory(self, name: str) -> Directory:
         os.mkdir(name, 0o700, dir_fd=self.fd)
-        return self._enter(name, made=True)
+        made = self.open_directory(name)
+        os.fchmod(made.fd, 0o700)
+        return made
+
+    def open_directory(self, name: str) -> Directory:
+        opened = Directory(os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=self.fd), self.path / name)
+        found = os.fstat(opened.fd)
+        if found.st_uid == os.geteuid() and not found.st_mode & 0o077:
+            return opened
+        opened.close()
+        if found.st_uid != os.geteuid():
+            raise StoreError(f"{opened.path} is refused: it belongs to another user (uid {found.st_uid}). Set another storeDir.")
+        mode = stat.S_IMODE(found.st_mode)
+        raise StoreError(
+            f"{opened.path} is refused: other users may enter it (mode {mode:04o}). Close it with `chmod 700` or remove it."
+        )
 
     def make_file(self, name: str, flags: int = 0) -> int:
         fd = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | flags, 0o600, dir_fd=self.fd)
@@ -86,17 +108,6 @@ class Directory:
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
-
-    def _enter(self, name: str, *, made: bool) -> Directory:
-        fd = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=self.fd)
-        try:
-            _check_private(os.fstat(fd), self.path / name)
-            if made:
-                os.fchmod(fd, 0o700)
-        except BaseException:
-            os.close(fd)
-            raise
-        return Directory(fd, self.path / name)
 
 
 def session_directory(session: str) -> str:
@@ -130,57 +141,34 @@ class Root(Struct, frozen=True):
     def path(self) -> Path:
         return self.start.joinpath(*self.below)
 
-    def open(self) -> Directory:
-        return self._walk(makes=False)
-
     def make(self) -> Directory:
         for missing in reversed([part for part in (self.start, *self.start.parents) if not part.exists()]):
             missing.mkdir(0o700, exist_ok=True)
-        root = self._walk(makes=True)
+        root = self.open(makes=True)
         if self.path.parent.name == _PROJECT_FOLDER:
-            _keep_out_of_git(root)
+            # So that a store in a project is not committed by accident. Outputs can be stored without it.
+            with suppress(OSError), open(root.make_file(_GITIGNORE), "wb", buffering=0) as file:
+                try:
+                    file.write(b"*\n")
+                except OSError:
+                    root.remove_file(_GITIGNORE)
         return root
 
-    def _walk(self, *, makes: bool) -> Directory:
+    def open(self, *, makes: bool = False) -> Directory:
         here = Directory(os.open(self.start, os.O_RDONLY | os.O_DIRECTORY), self.start)
         for name in self.below:
-            with here:
-                here = _enter_child(here, name, makes=makes)
+            with here as above:
+                if makes:
+                    with suppress(FileExistsError):
+                        os.mkdir(name, 0o700, dir_fd=above.fd)
+                path = above.path / name
+                if stat.S_ISLNK(above.stat(name).st_mode):
+                    raise StoreError(
+                        f"{path} is refused: it is a symbolic link, which another user may have put there. "
+                        "Remove it, or set storeDir to an absolute path."
+                    )
+                here = Directory(os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=above.fd), path)
         return here
-
-
-def _enter_child(above: Directory, name: str, *, makes: bool) -> Directory:
-    if makes:
-        with suppress(FileExistsError):
-            os.mkdir(name, 0o700, dir_fd=above.fd)
-    if stat.S_ISLNK(above.stat(name).st_mode):
-        raise StoreError(
-            f"{above.path / name} is refused: it is a symbolic link, which another user may have put there. "
-            "Remove it, or set storeDir to an absolute path."
-        )
-    return Directory(os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=above.fd), above.path / name)
-
-
-def _keep_out_of_git(root: Directory) -> None:
-    """Make sure that a store in a project is not committed by accident. A file that is already there stays."""
-    with suppress(OSError):  # outputs can be stored without it
-        fd = root.make_file(_GITIGNORE)
-        try:
-            os.write(fd, b"*\n")
-        except OSError:
-            root.remove_file(_GITIGNORE)
-        finally:
-            os.close(fd)
-
-
-def list_runs(root: Directory, known: Container[str] = ()) -> list[str]:
-    """Only the runs of this user: a shared /tmp has others. Those that are `known` to be are not looked at."""
-    return [name for name in os.listdir(root.fd) if name in known or (is_run(name) and is_ours(root, name))]
-
-
-def list_lock_directories(root: Directory) -> list[str]:
-    """Only directories that nobody else can enter: others may have made one with such a name, or hold a lock in it."""
-    return [name for name in root.names() if _LOCK_DIRECTORY.fullmatch(name) and _is_private_directory(root, name)]
 
 
 def hints_directory() -> str:
@@ -191,19 +179,14 @@ def is_run(name: str) -> bool:
     return bool(_RUN.fullmatch(name))
 
 
-def new_lock_directory() -> str:
-    return f"overspill-lock-{secrets.token_hex(6)}"
-
-
-def remove_lock_directory(root: Directory, directory: Directory) -> None:
-    # It stays if another process has already made the next lock in it. That process then removes it.
-    with suppress(OSError):
-        directory.remove_file(LOCK)
-        root.remove_directory(directory.path.name)
+def list_runs(root: Directory, known: Container[str] = ()) -> list[str]:
+    """Only the runs of this user: a shared /tmp has others. Those that are `known` to be are not looked at."""
+    return [name for name in os.listdir(root.fd) if name in known or (is_run(name) and is_ours(root, name))]
 
 
 def list_sessions(run: Directory) -> list[str]:
-    return [name.removeprefix(_SESSION) for name in run.names() if _is_session(name) and is_ours(run, name)]
+    found = [name.removeprefix(_SESSION) for name in run.names() if name.startswith(_SESSION)]
+    return [session for session in found if handles.is_uuid(session) and has_session(run, session)]
 
 
 def has_session(run: Directory, session: str) -> bool:
@@ -211,25 +194,21 @@ def has_session(run: Directory, session: str) -> bool:
     return is_ours(run, session_directory(session))
 
 
-def list_outputs(session: Directory) -> list[str]:
-    """The ids of complete outputs."""
-    return [name for name in session.names() if handles.is_uuid(name)]
-
-
 def has_output(session: Directory, id: str) -> bool:
     """Complete or not. The final name is looked for again, because the output may be completed after the first look."""
-    return any(has_file(session, name) for name in (id, id + PART, id))
+    return any(find(session, name) for name in (id, id + PART, id))
 
 
-def has_file(directory: Directory, name: str) -> bool:
-    return _find(directory, name) is not None
-
-
-def _find(directory: Directory, name: str) -> os.stat_result | None:
+def find(directory: Directory, name: str) -> os.stat_result | None:
     try:
         return directory.stat(name)
     except FileNotFoundError:
         return None
+
+
+def is_ours(directory: Directory, name: str) -> bool:
+    found = find(directory, name)
+    return found is not None and found.st_uid == os.geteuid()
 
 
 def sweep(session: Directory) -> None:
@@ -245,18 +224,7 @@ def remove_outputs(session: Directory, names: Iterable[str]) -> int:
     return sum(_remove_own_file(session, name) for name in names if handles.is_uuid(name.removesuffix(PART)))
 
 
-def measure_files(session: Directory) -> dict[str, tuple[int, float]]:
-    """The size of each file and when it was last used, by name."""
-    files: dict[str, tuple[int, float]] = {}
-    for name in session.names():
-        # It may have been completed since it was listed.
-        if found := _find(session, name) or _find(session, name := name.removesuffix(PART)):
-            files[name] = found.st_size, found.st_mtime
-    return files
-
-
 def _remove_own_file(directory: Directory, name: str) -> int:
-    """Returns how many bytes it had."""
     with suppress(FileNotFoundError):
         found = directory.stat(name)
         if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid():
@@ -265,25 +233,29 @@ def _remove_own_file(directory: Directory, name: str) -> int:
     return 0
 
 
-def _is_session(name: str) -> bool:
-    return name.startswith(_SESSION) and handles.is_uuid(name.removeprefix(_SESSION))
+def measure_files(session: Directory) -> dict[str, tuple[int, float]]:
+    """The size of each file and when it was last used, by name."""
+    files: dict[str, tuple[int, float]] = {}
+    for name in session.names():
+        # It may have been completed since it was listed.
+        if found := find(session, name) or find(session, name := name.removesuffix(PART)):
+            files[name] = found.st_size, found.st_mtime
+    return files
 
 
-def is_ours(directory: Directory, name: str) -> bool:
-    found = _find(directory, name)
-    return found is not None and found.st_uid == os.geteuid()
-
-
-def _is_private_directory(directory: Directory, name: str) -> bool:
-    found = _find(directory, name)
-    return found is not None and stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
-
-
-def _check_private(found: os.stat_result, path: Path) -> None:
-    if found.st_uid != os.geteuid():
-        raise StoreError(f"{path} is refused: it belongs to another user (uid {found.st_uid}). Set another storeDir.")
-    if found.st_mode & 0o077:
-        mode = stat.S_IMODE(found.st_mode)
-        raise StoreError(
-            f"{path} is refused: other users may enter it (mode {mode:04o}). Close it with `chmod 700` or remove it."
+def to_store_error(doing: str, error: OSError) -> StoreError:
+    code = error.errno or 0
+    if reason := _FULL.get(code):
+        return StoreFull(
+            f"Could not {doing}: {reason}. What was stored before is still there; free space or set another storeDir."
         )
+    reason = _BROKEN.get(code, f"{error.strerror}. Check storeDir, or set another.")
+    return StoreError(f"Could not {doing}: {reason}")
+
+
+@contextmanager
+def explain_failures(doing: str) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise to_store_error(doing, error) from error

@@ -5,6 +5,9 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
+import secrets
+import stat
 import time
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager, suppress
@@ -14,6 +17,7 @@ from overspill.store.files import layout
 from overspill.store.files.layout import LOCK, Directory
 
 _MAX_PAUSE_SECONDS = 0.05  # between two looks at a lock that another process holds
+_LOCK_DIRECTORY = re.compile(r"overspill-lock-[0-9a-f]{12}")
 
 
 class Lock:
@@ -27,10 +31,6 @@ class Lock:
     def inherited(self) -> bool:
         """True in a forked child, whose parent holds the lock."""
         return self._pid != os.getpid()
-
-    def write(self, data: bytes) -> None:
-        """Write to the lock file, only to see whether that works."""
-        os.write(self._fd, data)
 
     def release(self) -> None:
         # A forked child shares the lock. Closing it without unlocking here would leave the child holding it; unlocking in the
@@ -46,7 +46,7 @@ def make_held(above: Directory, new_name: Callable[[], str]) -> tuple[Directory,
     while True:
         with ExitStack() as undo, suppress(FileNotFoundError):
             directory = undo.enter_context(above.make_directory(new_name()))
-            undo.callback(layout.remove_lock_directory, above, directory)
+            undo.callback(remove_lock_directory, above, directory)
             try:
                 fd = directory.make_file(LOCK)
             except FileExistsError:  # the other process has made it to look whether somebody holds it
@@ -61,13 +61,21 @@ def make_held(above: Directory, new_name: Callable[[], str]) -> tuple[Directory,
 
 
 def take(directory: Directory, *, until: float = 0.0) -> Lock | None:
-    """Lock an existing directory. Returns None while another process holds it, and until then. Raises FileNotFoundError if it was
-    removed."""
+    """Lock an existing directory. Returns None if another process holds it, and does so until then. Raises FileNotFoundError if
+    it was removed."""
     while True:
         fd = directory.open_file(LOCK, os.O_RDWR | os.O_CREAT)
-        if not _lock_unless_held(fd) and not _try_lock_until(fd, until):
-            os.close(fd)
-            return None
+        pause = 0.001
+        while not try_lock(fd):
+            # A process that only checks is in the way for a moment, a holder for good.
+            if try_lock(fd, fcntl.LOCK_SH):
+                fcntl.flock(fd, fcntl.LOCK_UN)
+            elif time.monotonic() >= until:
+                os.close(fd)
+                return None
+            else:
+                time.sleep(pause)
+                pause = min(2 * pause, _MAX_PAUSE_SECONDS)
         if is_there(directory, fd):
             return Lock(fd)
         os.close(fd)  # its holder has removed it, and with it perhaps the directory
@@ -109,30 +117,47 @@ def hold_alone(root: Directory, *, within: float) -> Generator[None]:
     deadline = time.monotonic() + within
     while True:
         with ExitStack() as locks:
-            names = layout.list_lock_directories(root)
-            found = _take_all(root, names, deadline, locks)
-            if found and layout.list_lock_directories(root) == names:
+            if held := _take_all(root, deadline, locks):
                 try:
                     yield
                 finally:
-                    for directory in found:
-                        layout.remove_lock_directory(root, directory)
+                    for directory in held:
+                        remove_lock_directory(root, directory)
                 return
 
 
-def _take_all(root: Directory, names: list[str], deadline: float, locks: ExitStack) -> list[Directory]:
-    """None of them if there is none yet, and one is made, or if the process before us removed one while we waited."""
+def _take_all(root: Directory, deadline: float, locks: ExitStack) -> list[Directory]:
+    """None of them if there was none yet, and one is made, or if the process before us removed one while we waited."""
     found: list[Directory] = []
     with suppress(FileNotFoundError):
-        if not names:
-            root.make_directory(layout.new_lock_directory()).close()
+        if not (names := _list_lock_directories(root)):
+            root.make_directory(new_lock_directory()).close()
         for name in names:  # all processes use the same order, so that no two wait for each other
             found.append(locks.enter_context(root.open_directory(name)))
             if (hold := take(found[-1], until=deadline)) is None:  # its holder may be stopped
                 raise too_long_error(root)
             locks.callback(hold.release)
-        return found
+        if _list_lock_directories(root) == names:
+            return found
     return []
+
+
+def _list_lock_directories(root: Directory) -> list[str]:
+    """Only directories that nobody else can enter: others may have made one with such a name, or hold a lock in it."""
+    found = ((name, layout.find(root, name)) for name in root.names() if _LOCK_DIRECTORY.fullmatch(name))
+    own = ((name, each.st_mode) for name, each in found if each is not None and each.st_uid == os.geteuid())
+    return [name for name, mode in own if stat.S_ISDIR(mode) and not mode & 0o077]
+
+
+def new_lock_directory() -> str:
+    return f"overspill-lock-{secrets.token_hex(6)}"
+
+
+def remove_lock_directory(root: Directory, directory: Directory) -> None:
+    # It stays if another process has already made the next lock in it. That process then removes it.
+    with suppress(OSError):
+        directory.remove_file(LOCK)
+        root.remove_directory(directory.path.name)
 
 
 def too_long_error(root: Directory) -> StoreError:
@@ -140,25 +165,6 @@ def too_long_error(root: Directory) -> StoreError:
         f"Could not open a named session in {root.path}: another process has been opening one there for too long. "
         "If that process is stopped, continue or end it. A session without a name can be opened meanwhile."
     )
-
-
-def _try_lock_until(fd: int, deadline: float) -> bool:
-    pause = 0.001
-    while not try_lock(fd):
-        if time.monotonic() >= deadline:
-            return False
-        time.sleep(pause)
-        pause = min(2 * pause, _MAX_PAUSE_SECONDS)
-    return True
-
-
-def _lock_unless_held(fd: int) -> bool:
-    while not try_lock(fd):
-        # A process that only checks is in the way for a moment, a holder for good.
-        if not try_lock(fd, fcntl.LOCK_SH):
-            return False
-        fcntl.flock(fd, fcntl.LOCK_UN)
-    return True
 
 
 def is_there(directory: Directory, fd: int) -> bool:

@@ -9,8 +9,7 @@ from threading import RLock
 
 from overspill import handles
 from overspill.store import rules
-from overspill.store.files.failures import explain_failures, to_store_error
-from overspill.store.files.layout import PART, Directory
+from overspill.store.files.layout import PART, Directory, explain_failures, to_store_error
 from overspill.store.writer import OutputParts
 
 

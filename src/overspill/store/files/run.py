@@ -1,26 +1,32 @@
-"""What one process creates in a root: a directory, locked while the process lives, and a quota for all its shelves."""
+"""What one process creates in a root: a directory, locked while the process lives, and a quota for all its shelves.
+
+A session without a name is new. With a name, it is the kept one that has the name, or a new one that gets it. One process at a
+time gets a name.
+"""
 
 from __future__ import annotations
 
 import atexit
-import hashlib
 import os
+import secrets
 import shutil
 import time
-import uuid
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from threading import RLock
 
 from overspill.errors import StoreError
 from overspill.store import keep, rules
-from overspill.store.files import clearing, index, layout, lock
-from overspill.store.files.journal import Journal
-from overspill.store.files.layout import Directory, Root
-from overspill.store.files.shelf import HeldDirectory, LiveFileShelf
+from overspill.store.files import index, layout, lock, survey
+from overspill.store.files.index import Index, IndexAway, IndexDamaged
+from overspill.store.files.layout import Directory, Place, Root
+from overspill.store.files.shelf import Journal, LiveFileShelf, read_opening
+from overspill.store.files.survey import ShelfIndex
 from overspill.store.keep import Opening
 from overspill.store.protocols import KeepLimits
 from overspill.store.quota import KeepGuard, Quota
+
+_PAUSE_SECONDS = 0.01  # between two looks at a session that another process makes
 
 
 class StoreRun:
@@ -29,7 +35,7 @@ class StoreRun:
         with ExitStack() as undo:
             self._root = undo.enter_context(root.open())
             self.quota = Quota(min(run_bytes, shutil.disk_usage(root.path).free // 2))
-            self._directory, self._lock = lock.make_held(self._root, _name)
+            self._directory, self._lock = lock.make_held(self._root, lambda: f"overspill-{secrets.token_hex(6)}")
             undo.pop_all()
         self._shelves: set[LiveFileShelf] = set()
         self._mutex = mutex
@@ -55,12 +61,12 @@ class StoreRun:
             directory, hold = lock.make_held(self._directory, lambda: layout.session_directory(session))
             undo.enter_context(directory)
             undo.callback(hold.release)
-            undo.callback(clearing.remove_session, self._root, self._directory, session, directory)
-            journal = Journal.create(directory)
+            undo.callback(survey.remove_session, self._root, self._directory, session, directory)
+            journal = Journal(directory, is_new=True)
             undo.callback(journal.close, durable=False)
             journal.append(wanted.line)
             undo.pop_all()
-        return self._make_shelf(wanted, HeldDirectory(directory, hold, journal), limits)
+        return self._add_shelf(wanted, directory, hold, journal, limits)
 
     def reopen_shelf(self, session: str, directory: Directory, name: str, limits: KeepLimits | None) -> LiveFileShelf:
         """Reopen a kept shelf, which stays in its place and stays kept. Raises NameInUse while another process holds it, and
@@ -71,9 +77,27 @@ class StoreRun:
             if hold is None:
                 raise rules.name_in_use_error(name)
             undo.callback(hold.release)
-            journal = Journal.reopen(directory)
+            journal = Journal(directory, is_new=False)
             undo.pop_all()
-        return self._make_shelf(Opening(session, name, "keep"), HeldDirectory(directory, hold, journal), limits)
+        return self._add_shelf(Opening(session, name, "keep"), directory, hold, journal, limits)
+
+    def _add_shelf(
+        self, opening: Opening, directory: Directory, hold: lock.Lock, journal: Journal, limits: KeepLimits | None
+    ) -> LiveFileShelf:
+        family = keep.family_of(opening.name)
+        quota = self.guard.make_quota(self.quota, opening.session, family, opening.retention, limits)
+        shelf = LiveFileShelf(opening, directory, hold, journal, quota, self._mutex, self._forget_shelf)
+        self._shelves.add(shelf)
+        return shelf
+
+    def _forget_shelf(self, shelf: LiveFileShelf) -> None:
+        """Called with the mutex held."""
+        self._shelves.discard(shelf)
+        self.guard.leave(shelf.session)
+        if shelf.retention == "session":
+            survey.remove_session(self._root, self._directory, shelf.session, shelf.directory)
+            self.quota.release(shelf.session)
+        self._end_if_idle()
 
     @contextmanager
     def keep_for_attempts(self) -> Generator[None]:
@@ -102,7 +126,7 @@ class StoreRun:
                 last.callback(self._lock.release)
                 if not self._lock.inherited:
                     last.callback(self._note_written)
-                    last.callback(clearing.clear_run, self._root, self._directory)
+                    last.callback(survey.clear_run, self._root, self._directory)
                 for shelf in self._shelves:
                     last.callback(shelf.close)
 
@@ -112,22 +136,135 @@ class StoreRun:
                 if found is not None:
                     found.add(changes)
 
-    def _make_shelf(self, opening: Opening, held: HeldDirectory, limits: KeepLimits | None) -> LiveFileShelf:
-        family = keep.family_of(opening.name)
-        quota = self.guard.make_quota(self.quota, opening.session, family, opening.retention, limits)
-        self._shelves.add(shelf := LiveFileShelf(opening, held, quota, self._mutex, self._forget_shelf))
+
+class NamedOpening:
+    """`sessions` lists those of a store whose index is missing or wrong. `patience`: seconds to wait for other processes."""
+
+    def __init__(
+        self, sessions: ShelfIndex, root: Directory, run: StoreRun, wanted: Opening, limits: KeepLimits | None, patience: float
+    ) -> None:
+        self._sessions, self._root, self._run = sessions, root, run
+        self._wanted, self._name, self._limits = wanted, wanted.name, limits
+        self._is_unique = rules.is_unique(wanted.name, wanted.session)
+        self._patience, self._deadline = patience, time.monotonic() + patience
+
+    def open(self) -> LiveFileShelf:
+        try:
+            while True:
+                try:
+                    with index.open_index(self._root, makes=True, within=self._patience) as names:
+                        shelf = self._open_by_listing() if names is None else self._open_by_name(names)
+                    if shelf is not None:
+                        return shelf
+                except (IndexAway, IndexDamaged) as error:
+                    if time.monotonic() >= self._deadline:
+                        raise lock.too_long_error(self._root) from error
+                    time.sleep(_PAUSE_SECONDS)
+        except BaseException:
+            index.forget(self._root)
+            raise
+
+    def _open_by_name(self, names: Index) -> LiveFileShelf | None:
+        """None if another process has been faster."""
+        if not self._is_unique:
+            self._fill(names)
+        place = names.find(self._name)
+        if place and (shelf := self._reopen(place)):
+            return shelf
+        if place and (self._is_made(place) or self._is_being_made(place)):
+            raise IndexAway("Another process is opening the session.")
+        is_new = self._is_unique or (place is None and names.is_whole)
+        found = None if is_new else self._find()
+        chosen = found or Place(self._run.name, self._wanted.session)
+        if not names.put(self._name, chosen, instead_of=place):
+            return None
+        if place and self._is_made(place):  # since we looked; its process may have found its name in the index before we took it
+            names.put(self._name, place, instead_of=chosen)
+            raise IndexAway("Another process has opened the session.")
+        return self._reopen(found) if found else self._create(names, chosen)
+
+    def _open_by_listing(self) -> LiveFileShelf | None:
+        """Where something else has the place of the index. None if not any more."""
+        if self._is_unique:
+            return self._run.create_shelf(self._wanted, self._limits)
+        self._sessions.survey(self._root)  # before others have to wait for us
+        with self._hold_alone(), index.open_index(self._root) as names:
+            if names is not None:
+                return None
+            found = self._find()
+            return (self._reopen(found) if found else None) or self._run.create_shelf(self._wanted, self._limits)
+
+    def _fill(self, names: Index) -> None:
+        """Give every name its session. Alone, because where there is no index, names are assigned by listing."""
+        if names.is_whole:
+            return
+        self._sessions.survey(self._root)  # before others have to wait for us
+        with self._hold_alone():
+            if not names.is_whole:
+                found, refusals = self._sessions.survey(self._root)
+                named = [each for each in found.values() if each.opening.name]
+                named.sort(key=lambda each: (each.opening.retention != "keep", each.place.session))  # the first of a name gets it
+                names.fill([(each.opening.name, each.place) for each in named], is_all=not refusals)
+
+    def _hold_alone(self) -> AbstractContextManager[None]:
+        return lock.hold_alone(self._root, within=self._deadline - time.monotonic())
+
+    def _create(self, names: Index, place: Place) -> LiveFileShelf:
+        try:
+            shelf = self._run.create_shelf(self._wanted, self._limits)
+        except BaseException:
+            with suppress(StoreError):
+                names.remove(self._name, place)
+            raise
+        if not names.is_there() or names.find(self._name) != place:  # it was replaced, without this name
+            shelf.discard()
+            raise IndexDamaged("The index of names was replaced. Try again.")
         return shelf
 
-    def _forget_shelf(self, shelf: LiveFileShelf) -> None:
-        """Called with the mutex held."""
-        self._shelves.discard(shelf)
-        self.guard.leave(shelf.session)
-        if shelf.retention == "session":
-            clearing.remove_session(self._root, self._directory, shelf.session, shelf.directory)
-            self.quota.release(shelf.session)
-        self._end_if_idle()
+    def _reopen(self, place: Place) -> LiveFileShelf | None:
+        """None if there is no kept session of that name in that place. Raises NameInUse while another process has it."""
+        try:
+            with ExitStack() as undo:
+                directory = undo.enter_context(place.open(self._root))
+                opening = read_opening(place.session, directory)
+                if opening.name != self._name:
+                    return None
+                if opening.retention != "keep":
+                    if lock.is_held(directory):
+                        raise rules.name_in_use_error(self._name)
+                    return None
+                undo.pop_all()
+            return self._run.reopen_shelf(place.session, directory, self._name, self._limits)
+        except FileNotFoundError:  # another process has applied its keep limits
+            return None
 
+    def _is_made(self, place: Place) -> bool:
+        """Whether there is a session of that name in that place, kept or in use."""
+        with suppress(FileNotFoundError), place.open(self._root) as directory:
+            opening = read_opening(place.session, directory)
+            return opening.name == self._name and (opening.retention == "keep" or lock.is_held(directory))
+        return False
 
-def _name() -> str:
-    seed = f"{os.getpid()} {time.time_ns()} {uuid.uuid4()}"
-    return f"overspill-{hashlib.sha256(seed.encode()).hexdigest()[:12]}"
+    def _is_being_made(self, place: Place) -> bool:
+        """Whether the process that took the name lives, and its session has no first line yet."""
+        with suppress(FileNotFoundError), self._root.open_directory(place.run) as run:
+            if place.run == self._run.name or not lock.is_held(run):
+                return False
+            with suppress(FileNotFoundError), place.open(self._root) as directory:
+                return read_opening(place.session, directory) == Opening(place.session) and lock.is_held(directory)
+            return True
+        return False
+
+    def _find(self) -> Place | None:
+        found, refusals = self._sessions.list_labels(self._root, self._name)
+        for place, label in found:
+            if label.name != self._name:
+                continue
+            if label.retention == "keep":
+                return place
+            if label.live:
+                raise rules.name_in_use_error(self._name)
+        # A shelf that cannot be trusted may have this name. Opening a second one would look as if everything had been lost.
+        if refusals:
+            raise refusals[0]
+        return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import time
@@ -10,20 +11,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock, Thread
 
+from overspill import handles
 from overspill.errors import StoreError
 from overspill.store import keep, rules
-from overspill.store.files import clearing, index, layout, lock
-from overspill.store.files.clearing import KeptFiles
-from overspill.store.files.failures import explain_failures
-from overspill.store.files.journal import read_opening
-from overspill.store.files.layout import Directory, Place, Root
-from overspill.store.files.naming import NamedOpening
-from overspill.store.files.run import StoreRun
-from overspill.store.files.shelf import FileShelf, LiveFileShelf
-from overspill.store.files.survey import ShelfIndex, has_many, unknown_session_error
+from overspill.store.files import index, layout, lock, survey
+from overspill.store.files.layout import Directory, Place, Root, explain_failures
+from overspill.store.files.run import NamedOpening, StoreRun
+from overspill.store.files.shelf import FileShelf, LiveFileShelf, read_opening
+from overspill.store.files.survey import KeptFiles, ShelfIndex, has_many, unknown_session_error
 from overspill.store.keep import Measurement, Opening
 from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
-from overspill.store.quota import GIB, HOUR, KeepGuard, Quota
+from overspill.store.quota import GIB, HOUR, KeepGuard
 
 MAX_MEASURED_FIRST = 200
 """Runs and sessions in a store that a session waits for when it opens. Larger stores are measured in the background."""
@@ -94,19 +92,18 @@ class FileStore:
 
     def remove_shelf(self, session: str) -> None:
         with self._open_root("remove", session) as root:
-            if not clearing.remove_place(root, self._find(root, session)):
+            if not survey.remove_place(root, self._find(root, session)):
                 raise rules.still_live_error(session)
         if self._run:
             self._run.quota.release(session)
 
     def empty_shelf(self, session: str) -> int:
         with self._open_root("empty", session) as root, self._open_session(root, session) as directory:
-            removed = layout.list_outputs(directory)
+            removed = [name for name in directory.names() if handles.is_uuid(name)]
             for id in removed:
                 directory.remove_file(id)
-        if self._run:
-            for id in removed:
-                self._run.quota.release(session, id)
+                if self._run:
+                    self._run.quota.release(session, id)
         return len(removed)
 
     def expire(self, limits: KeepLimits, *, family: str | None = None) -> Expired:
@@ -114,19 +111,24 @@ class FileStore:
             if not self.root.exists():
                 return Expired([], [], 0)
             with self.place.open() as root:
-                return self._expire(root, limits, family)
+                kept = KeptFiles(root, self._index)
+                expired = keep.expire(kept.items, kept.bytes, kept.remove, limits, now=kept.now, family=family)
+                if self._run:
+                    kept.release_gone(self._run.quota)
+                return expired
 
     def check_writable(self) -> None:
         """Raise StoreError if nothing can be written in the root, which exists. Leaves nothing behind."""
         with explain_failures(f"write to {self.root}"), self.place.open() as root:
             with index.open_index(root):
                 pass
-            directory, hold = lock.make_held(root, layout.new_lock_directory)
+            directory, hold = lock.make_held(root, lock.new_lock_directory)
             with directory:
                 try:
-                    hold.write(b"\n")
+                    with open(directory.open_file(layout.LOCK, os.O_WRONLY), "wb", buffering=0) as file:
+                        file.write(b"\n")
                 finally:
-                    layout.remove_lock_directory(root, directory)
+                    lock.remove_lock_directory(root, directory)
                     hold.release()
 
     def free(self) -> int:
@@ -178,16 +180,18 @@ class FileStore:
         if has_many(root, MAX_MEASURED_FIRST):
             self._begin_in_large_store(root, guard, limits)
         else:
-            guard.apply(limits) if limits else self._clear(root)
+            guard.apply(limits) if limits else self._clear()
         self._run = StoreRun(self.place, run_bytes=self._run_bytes, mutex=self._mutex, guard=guard)
         return self._run
 
     def _begin_in_large_store(self, root: Directory, guard: KeepGuard, limits: KeepLimits | None) -> None:
-        measured = self._recall(root)
+        measured: Measurement | None = None
+        with suppress(OSError, StoreError), index.open_index(root) as found:
+            measured = None if found is None else found.recall()
         age = float("inf") if measured is None else measured.age(time.time())
         if limits is None:
             if age >= self._sweep_seconds:
-                Thread(target=self._clear_soon, name="overspill-clear-runs", daemon=True).start()
+                Thread(target=self._clear, name="overspill-clear-runs", daemon=True).start()
             return
         if measured is not None:
             guard.recall(measured, limits, due_seconds=self._sweep_seconds - age)
@@ -198,40 +202,15 @@ class FileStore:
         """Apply the limits, and note for later processes what is left."""
         left = self.expire(limits, family=family)
         with suppress(OSError, StoreError), self.place.open() as root:
-            self._clear_dead_runs(root)
+            self._index.clear_dead_runs(root)
             if family is None and has_many(root, MAX_MEASURED_FIRST):
                 with index.open_index(root, makes=True) as found:
                     if found is not None:
                         found.note(Measurement(limits, left.families, time.time()))
         return left
 
-    def _recall(self, root: Directory) -> Measurement | None:
-        with suppress(OSError, StoreError), index.open_index(root) as found:
-            return None if found is None else found.recall()
-        return None
-
-    def _clear_soon(self) -> None:
-        with suppress(OSError, StoreError), self.place.open() as root:  # the next process tries again
-            self._clear(root)
-
-    def _clear(self, root: Directory) -> None:
+    def _clear(self) -> None:
         """Remove what processes were writing when they died, as the keep limits do, and what they did not mean to keep."""
-        for found, directory in self._index.visit(root):
-            if any(name.endswith(layout.PART) for name in directory.names()):
-                clearing.remove_unfinished(root, found.place)
-        self._clear_dead_runs(root)
-
-    def _clear_dead_runs(self, root: Directory) -> None:
-        for name in self._index.list_clearable_runs(root):
-            clearing.clear_dead_run(root, name)
-
-    def _expire(self, root: Directory, limits: KeepLimits, family: str | None) -> Expired:
-        content = KeptFiles(root, self._index)
-        expired = keep.expire(content.items, content.bytes, content.remove, limits, now=content.now, family=family)
-        quota = self._run.quota if self._run else Quota(0)
-        # Including what another process has removed, which would otherwise be freed only in that process's quota.
-        for session in quota.sessions():
-            if place := content.places.get(session):
-                for id in clearing.list_gone(root, place, quota.outputs(session)):
-                    quota.release(session, id)
-        return expired
+        with suppress(OSError, StoreError), self.place.open() as root:  # the next process tries again
+            KeptFiles(root, self._index)
+            self._index.clear_dead_runs(root)

@@ -1,27 +1,31 @@
-"""Survey a root that many runs share: which shelves it has, which are live, and which directories cannot be trusted."""
+"""What a root that many runs share has: its sessions, those that are live, and directories that cannot be trusted.
+
+Removes only what no session needs any more: names of exactly our layout that belong to this user and are not locked. If two
+processes clear the same run, they meet each other's locks or find files gone. Both are fine. So is a process that opens a session
+in what is being removed: it finds its lock gone, or the directory stays because the new lock is in it.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import islice
 from threading import RLock
 
 from msgspec import Struct
 
+from overspill import handles
 from overspill.errors import StoreError, UnknownHandle
-from overspill.store.files import layout, lock
-from overspill.store.files.failures import to_store_error
-from overspill.store.files.journal import read_opening
-from overspill.store.files.layout import Directory, Place
-from overspill.store.keep import Opening, list_families
+from overspill.store import keep
+from overspill.store.files import index, layout, lock
+from overspill.store.files.layout import PART, Directory, Place, to_store_error
+from overspill.store.files.shelf import read_opening
+from overspill.store.keep import KeptItem, Opening
 from overspill.store.protocols import ShelfLabel
-
-_SECOND_NS = 1_000_000_000
-_MOMENT_NS = 100_000_000
-"""What changes in one moment may have the same time. File systems that count whole seconds have a longer one."""
+from overspill.store.quota import Quota
 
 
 class FoundSession(Struct, frozen=True):
@@ -31,98 +35,37 @@ class FoundSession(Struct, frozen=True):
     opening: Opening
 
 
-class Survey(Struct, frozen=True):
-    sessions: dict[str, FoundSession]
-    refusals: list[StoreError]
-    """Directories of this user that look like a run or a session but cannot be trusted."""
-
-
 class ShelfIndex:
     """Remembers where the sessions of a root are and how their journals begin. Neither changes as long as a session exists, so
     that only new sessions, and those of runs that are live, cost anything. What it finds may have been removed meanwhile."""
 
     def __init__(self) -> None:
-        self._final: dict[str, dict[str, FoundSession]] = {}
+        self._runs: dict[str, dict[str, FoundSession]] = {}
+        self._final: set[str] = set()
         """Runs whose processes have ended and that have only kept sessions: none is added, and they are not looked at again."""
-        self._others: dict[str, dict[str, FoundSession]] = {}
-        """The runs that have to be looked at again."""
-        self._listed_at: tuple[int, int] | None = None
         self._known: dict[str, FoundSession] = {}
         """In the order of the sessions."""
         self._families: dict[str, list[FoundSession]] = {}
         self._mutex = RLock()
 
-    def survey(self, root: Directory) -> Survey:
-        """Every session of this user that can be trusted."""
+    def survey(self, root: Directory) -> tuple[Mapping[str, FoundSession], list[StoreError]]:
+        """Every session of this user that can be trusted, and why others, which look like a run or a session, cannot."""
         refusals: list[StoreError] = []
         with self._mutex:
-            if is_new := self._is_changed(root):
-                names = layout.list_runs(root, self._final)
-                self._final = {name: self._final[name] for name in names if name in self._final}
-                self._others = {name: self._others.get(name, {}) for name in names if name not in self._final}
-            others: dict[str, dict[str, FoundSession]] = {name: {} for name in self._others}
-            for name in self._others:
+            names = layout.list_runs(root, self._final)
+            self._final.intersection_update(names)
+            runs = {name: self._runs[name] if name in self._final else {} for name in names}
+            for name in [name for name in names if name not in self._final]:
                 with _collect_refusals(refusals), root.open_directory(name) as run:
-                    others[name] = self._read_run(run, refusals)
-            if is_new or others != self._others:
-                self._arrange([*self._final.values(), *others.values()])
-            self._others = {name: found for name, found in others.items() if name not in self._final}
-            return Survey(self._known, refusals)
-
-    def _is_changed(self, root: Directory) -> bool:
-        """Whether something may have been added or removed since the root was listed."""
-        found = os.fstat(root.fd)
-        state = found.st_ino, found.st_ctime_ns
-        if state == self._listed_at:
-            return False
-        moment = _MOMENT_NS if found.st_ctime_ns % _SECOND_NS else 2 * _SECOND_NS
-        self._listed_at = state if time.time_ns() - found.st_ctime_ns > moment else None
-        return True
-
-    def _arrange(self, runs: list[dict[str, FoundSession]]) -> None:
-        everything = {session: found for run in runs for session, found in run.items()}
-        self._known = {session: everything[session] for session in sorted(everything)}
-        self._families = {}
-        for found in self._known.values():
-            for family in list_families(found.opening.name):
-                self._families.setdefault(family, []).append(found)
-
-    def list_labels(
-        self, root: Directory, family: str = "", after: str = "", most: int | None = None
-    ) -> tuple[list[tuple[Place, ShelfLabel]], list[StoreError]]:
-        """In the order of the sessions; and what cannot be trusted. What is removed meanwhile is left out."""
-        found = self.survey(root)
-        labels: list[tuple[Place, ShelfLabel]] = []
-        for each in self._families.get(family, []) if family else found.sessions.values():
-            if most is not None and len(labels) >= most:
-                break
-            if each.place.session > after:
-                with _collect_refusals(found.refusals), each.place.open(root) as directory:
-                    labels.append((each.place, each.opening.label(live=lock.is_held(directory))))
-        return labels, found.refusals
-
-    def visit(self, root: Directory) -> Iterator[tuple[FoundSession, Directory]]:
-        """Every session that can be trusted, with its open directory. What is removed meanwhile is left out."""
-        for each in self.survey(root).sessions.values():
-            with _collect_refusals([]), each.place.open(root) as directory:
-                yield each, directory
-
-    def list_clearable_runs(self, root: Directory) -> list[str]:
-        """Runs that may contain something other than kept sessions, or nothing. They may be live."""
-        self.survey(root)
-        return [run for run in layout.list_runs(root, self._final) if run not in self._final]
-
-    def find(self, root: Directory, session: str) -> Place:
-        known = self._known.get(session)
-        if known is not None and _is_at(root, known.place):
-            return known.place
-        refusals: list[StoreError] = []
-        for name in layout.list_runs(root, self._final):
-            if name not in self._final:
-                with _collect_refusals(refusals), root.open_directory(name) as run:
-                    if layout.has_session(run, session):
-                        return Place(name, session)
-        raise refusals[0] if refusals else unknown_session_error(session)
+                    runs[name] = self._read_run(run, refusals)
+            if runs != self._runs:
+                self._runs, self._families = runs, {}
+                everything = {session: found for run in runs.values() for session, found in run.items()}
+                self._known = dict(sorted(everything.items()))
+                for found in self._known.values():
+                    for family in keep.list_families(found.opening.name):
+                        self._families.setdefault(family, []).append(found)
+            return self._known, refusals
 
     def _read_run(self, run: Directory, refusals: list[StoreError]) -> dict[str, FoundSession]:
         is_live = lock.is_held(run)  # before it is listed: what ends meanwhile may have begun a session before
@@ -137,8 +80,63 @@ class ShelfIndex:
                 found[session] = FoundSession(place, read_opening(session, directory))
         is_kept = all(each.opening.retention == "keep" for each in found.values())
         if found and is_kept and not is_live and len(refusals) == refused:
-            self._final[run.path.name] = found
+            self._final.add(run.path.name)
         return found
+
+    def list_labels(
+        self, root: Directory, family: str = "", after: str = "", most: int | None = None
+    ) -> tuple[list[tuple[Place, ShelfLabel]], list[StoreError]]:
+        """In the order of the sessions; and what cannot be trusted. What is removed meanwhile is left out."""
+        found, refusals = self.survey(root)
+        labels: list[tuple[Place, ShelfLabel]] = []
+        for each in self._families.get(family, []) if family else found.values():
+            if most is not None and len(labels) >= most:
+                break
+            if each.place.session > after:
+                with _collect_refusals(refusals), each.place.open(root) as directory:
+                    labels.append((each.place, each.opening.label(live=lock.is_held(directory))))
+        return labels, refusals
+
+    def visit(self, root: Directory) -> Iterator[tuple[FoundSession, Directory]]:
+        """Every session that can be trusted, with its open directory. What is removed meanwhile is left out."""
+        for each in self.survey(root)[0].values():
+            with _collect_refusals([]), each.place.open(root) as directory:
+                yield each, directory
+
+    def clear_dead_runs(self, root: Directory) -> None:
+        """Those that may contain something other than kept sessions, or nothing."""
+        self.survey(root)
+        for name in self._runs.keys() - self._final:
+            clear_dead_run(root, name)
+
+    def find(self, root: Directory, session: str) -> Place:
+        if known := self._known.get(session):
+            with suppress(OSError, StoreError), root.open_directory(known.place.run) as run:
+                if layout.has_session(run, session):
+                    return known.place
+        refusals: list[StoreError] = []
+        for name in layout.list_runs(root, self._final):
+            if name not in self._final:
+                with _collect_refusals(refusals), root.open_directory(name) as run:
+                    if layout.has_session(run, session):
+                        return Place(name, session)
+        raise refusals[0] if refusals else unknown_session_error(session)
+
+
+def unknown_session_error(session: str) -> UnknownHandle:
+    return UnknownHandle(layout.session_directory(session))
+
+
+@contextmanager
+def _collect_refusals(refusals: list[StoreError]) -> Generator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        return  # removed by its owner while we looked
+    except OSError as error:
+        refusals.append(to_store_error("open a directory in the store", error))
+    except StoreError as refusal:
+        refusals.append(refusal)
 
 
 def has_many(root: Directory, most: int) -> bool:
@@ -162,25 +160,109 @@ def _list_some(directory: Directory, most: int) -> list[str]:
         return [entry.name for entry in islice(entries, most)]
 
 
-def unknown_session_error(session: str) -> UnknownHandle:
-    return UnknownHandle(layout.session_directory(session))
+class KeptFiles:
+    """What the limits apply to. What processes were writing when they died goes as it is found."""
+
+    def __init__(self, root: Directory, sessions: ShelfIndex) -> None:
+        self.now = time.time()
+        self.items: list[KeptItem] = []
+        self.bytes: dict[str, int] = {}
+        self._places: dict[str, Place] = {}
+        self._root = root
+        for found, directory in sessions.visit(root):
+            if found.opening.retention == "keep":
+                self._add(found, directory)
+
+    def _add(self, found: FoundSession, directory: Directory) -> None:
+        session, files = found.place.session, layout.measure_files(directory)
+        size = sum(size for size, _ in files.values())
+        family = keep.family_of(found.opening.name)
+        self._places[session] = found.place
+        if lock.is_held(directory):
+            outputs = ((name, each) for name, each in files.items() if handles.is_uuid(name))
+            self.items += [KeptItem(session, id, used, size, family) for id, (size, used) in outputs]
+        else:
+            if unfinished := [name for name in files if name.endswith(PART)]:
+                # What cannot be removed must not stop a session from starting.
+                with suppress(OSError, StoreError), lock.hold_if_free(directory) as is_held:
+                    size -= layout.remove_outputs(directory, unfinished) if is_held else 0
+            self.items.append(KeptItem(session, "", _last_used(files), size, family))
+        self.bytes[family] = self.bytes.get(family, 0) + size
+
+    def remove(self, item: KeptItem) -> bool:
+        """An output in one step: a process that dies here leaves all of it or nothing. False if it was read meanwhile."""
+        place = self._places[item.session]
+        if not item.id:
+            return remove_place(self._root, place, unused_since=item.used)
+        with suppress(FileNotFoundError), place.open(self._root) as directory:
+            if directory.stat(item.id).st_mtime > item.used:
+                return False
+            directory.remove_file(item.id)
+        return True
+
+    def release_gone(self, quota: Quota) -> None:
+        """Including what another process has removed, which would otherwise be freed only in that process's quota."""
+        for session in quota.sessions():
+            if place := self._places.get(session):
+                gone = quota.outputs(session)
+                with suppress(FileNotFoundError), place.open(self._root) as directory:
+                    # A list of files would not do: one that is renamed meanwhile may be missing in it.
+                    gone = {id for id in gone if not layout.has_output(directory, id)}
+                for id in gone:
+                    quota.release(session, id)
 
 
-def _is_at(root: Directory, place: Place) -> bool:
+def _last_used(files: Mapping[str, tuple[int, float]]) -> float:
+    return max((used for name, (_, used) in files.items() if name != layout.LOCK), default=0.0)
+
+
+def remove_session(root: Directory, run: Directory, session: str, directory: Directory) -> None:
+    """The caller holds its lock. If the directory contains other files, it stays, with those files."""
+    name = read_opening(session, directory).name
+    layout.sweep(directory)
     try:
-        with root.open_directory(place.run) as run:
-            return layout.has_session(run, place.session)
-    except (OSError, StoreError):
-        return False
-
-
-@contextmanager
-def _collect_refusals(refusals: list[StoreError]) -> Generator[None]:
-    try:
-        yield
-    except FileNotFoundError:
-        return  # removed by its owner while we looked
+        run.remove_directory(layout.session_directory(session))
     except OSError as error:
-        refusals.append(to_store_error("open a directory in the store", error))
-    except StoreError as refusal:
-        refusals.append(refusal)
+        if error.errno not in (errno.ENOENT, errno.ENOTEMPTY):
+            raise
+    if name:
+        index.forget(root, name, Place(run.path.name, session))
+
+
+def remove_place(root: Directory, place: Place, *, unused_since: float | None = None) -> bool:
+    """Remove a session, and its run if that is dead and nothing else is in it. False while another process holds it, or if it was
+    used after `unused_since`."""
+    with (
+        suppress(FileNotFoundError),  # another process was faster
+        root.open_directory(place.run) as run,
+        run.open_directory(layout.session_directory(place.session)) as directory,
+        lock.hold_if_free(directory) as is_held,
+    ):
+        if not is_held or (unused_since is not None and _last_used(layout.measure_files(directory)) > unused_since):
+            return False
+        remove_session(root, run, place.session, directory)
+    clear_dead_run(root, place.run)
+    return True
+
+
+def clear_dead_run(root: Directory, name: str) -> None:
+    """Does nothing while the run is alive."""
+    with suppress(OSError, StoreError), root.open_directory(name) as run, lock.hold_if_free(run) as is_held:
+        if is_held:
+            clear_run(root, run)
+
+
+def clear_run(root: Directory, run: Directory) -> None:
+    """Remove the sessions that are free and not kept, and the run itself if it is empty. The caller holds its lock."""
+    for session in layout.list_sessions(run):
+        # What cannot be removed must not stop a process from starting or ending; the next start tries again.
+        with suppress(OSError, StoreError), run.open_directory(layout.session_directory(session)) as directory:
+            if read_opening(session, directory).retention != "keep":
+                with lock.hold_if_free(directory) as is_held:
+                    if is_held:
+                        remove_session(root, run, session, directory)
+    with suppress(OSError):
+        if set(run.names()) <= {layout.LOCK}:
+            with suppress(FileNotFoundError):
+                run.remove_file(layout.LOCK)
+            root.remove_directory(run.path.name)

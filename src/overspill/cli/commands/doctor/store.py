@@ -73,7 +73,7 @@ def _find_untrusted(store: FileStore) -> list[Finding]:
     if not store.root.exists():
         return []
     with store.place.open() as directory:
-        return [_wrong(str(refusal), "") for refusal in ShelfIndex().survey(directory).refusals]
+        return [_wrong(str(refusal), "") for refusal in ShelfIndex().survey(directory)[1]]
 
 
 def _describe_content(store: FileStore, settings: Settings) -> Finding:
