@@ -168,7 +168,7 @@ def measure_growth(
 
 def fill_session(session: Session, count: int, at_once: int) -> list[Kept]:
     """As if each was kept, with so many events in one write of the journal."""
-    shelf = session._parts.shelf
+    shelf = session._life.parts.shelf
 
     def fill(count: int) -> list[Kept]:
         kept = [describe(shelf.session, keep_bytes(shelf, SMALL[:100])[0]) for _ in range(count)]

@@ -28,7 +28,7 @@ async def test_calls_are_answered_while_the_server_hangs_in_the_middle_of_a_writ
     async with Session(name="team", store=store) as session:
         await session.keep("a first output", "first")
         relay.hang()
-        ledger, started = session._parts.ledger, anyio.Event()
+        ledger, started = session._life.parts.ledger, anyio.Event()
 
         async def start() -> None:
             await session.start("crawl", {}, anyio.sleep_forever)
@@ -54,7 +54,7 @@ async def test_events_keep_their_order_over_a_server_that_hangs_for_a_while(plac
             if turn == 5:
                 relay.hang()
             if turn == 10:
-                await until(lambda: session._parts.ledger._in_flight)
+                await until(lambda: session._life.parts.ledger._in_flight)
             if turn == 15:
                 relay.pass_on()
     journal = events.decode_events(store.read_shelf(id).journal())

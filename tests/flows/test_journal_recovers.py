@@ -55,7 +55,7 @@ async def test_a_full_journal_is_tried_again_without_another_event(tmp_path: Pat
         await fill_journal(session)
         with full_journal(tmp_path):
             await session.keep(OUTPUT)
-        shelf = session._parts.shelf
+        shelf = session._life.parts.shelf
         await until(lambda: any(isinstance(event, OutputStored) for event in events.decode_events(shelf.journal())))
 
 

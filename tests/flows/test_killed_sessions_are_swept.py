@@ -38,7 +38,7 @@ async def main():
         kept = [await session.keep(f"acknowledged {number} " * 2_000, "note") for number in range(5)]
         for _ in range(3):
             await session.call("endless", {}, endless)
-        shelf = session._parts.shelf
+        shelf = session._life.parts.shelf
         writer = shelf.create(handles.new())  # complete, but the process dies before it is recorded
         writer.append(b"y" * 50_000)
         writer.commit()

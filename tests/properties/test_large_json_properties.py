@@ -7,8 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as some
 
-from overspill.text.large_json import loads_last
-from overspill.text.lenient_json import loads
+from overspill.text.lenient_json import loads, loads_last
 
 TEXT = some.text(some.sampled_from('a ,;u0d8\\"\n\t/ßé漢\U0001f600\ud83d\ude00{}[]'))
 VALUE = some.recursive(

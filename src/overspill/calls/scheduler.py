@@ -11,9 +11,8 @@ from typing import Any, Protocol, TypeAlias
 import anyio
 
 from overspill.calls.background import BackgroundJobs
-from overspill.calls.deadlines import Deadlines
 from overspill.calls.job import Job, NewScope, current, requester
-from overspill.calls.places import Places
+from overspill.calls.limits import Deadlines, Places
 from overspill.calls.tasks import TaskOwner, Work
 from overspill.errors import BadRequest, SessionClosed
 from overspill.wording import replies, slow_tools

@@ -12,10 +12,8 @@ import anyio.to_thread
 import msgspec
 
 from overspill.budget import ContextBudget
-from overspill.calls.arguments import check_arguments
 from overspill.calls.background import BackgroundJobs
-from overspill.calls.body import ToolBody
-from overspill.calls.invoke import RemoteTool, Threads, Tool, invoke_tool
+from overspill.calls.invoke import RemoteTool, Threads, Tool, ToolBody, check_arguments, invoke_tool
 from overspill.calls.job import Job, current
 from overspill.calls.ledger_writing import LedgerWriting
 from overspill.calls.scheduler import Attend, JobScheduler

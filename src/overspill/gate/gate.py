@@ -28,10 +28,9 @@ from overspill.gate.decide import (
 )
 from overspill.gate.images import SealedKept, blob_size, decode_blob
 from overspill.gate.intent import find_intent
-from overspill.gate.kept import MAX_ARGUMENT_CHARS, BoundedCache, KnownOutputs, LateOutput, describe_kept
+from overspill.gate.kept import MAX_ARGUMENT_CHARS, BoundedCache, KnownOutputs, LateOutput, ShownOutputs, describe_kept
 from overspill.gate.off_loop import MAX_BYTES_ON_LOOP, run_off_loop
 from overspill.gate.passages import IntentAnswers, Seeker
-from overspill.gate.repeats import ShownOutputs
 from overspill.gate.replies import OutputText, ReplyDraft
 from overspill.record.events import OutputStored, now_ms
 from overspill.record.ledger import Ledger

@@ -1,4 +1,7 @@
-"""What a caller is looking for in a result, in words: as it says itself, or as its call and its conversation show."""
+"""What a caller is looking for in a result, in words: as it says itself, or as its call and its conversation show.
+
+A model says it in `looking_for`, an argument that is added to the schemas of tools, and taken off again before a tool is called.
+"""
 
 from __future__ import annotations
 
@@ -169,3 +172,45 @@ def _message_text(message: object) -> str:
         texts = (block_text(block) for block in cast("Sequence[object]", content) if field(block, "type") == "text")
         content = " ".join(text[-MAX_SAID_CHARS:] for text in texts if text)
     return content[-MAX_SAID_CHARS:].strip() if isinstance(content, str) else ""
+
+
+LOOKING_FOR = "looking_for"
+_DESCRIPTION = "What you need from the result, then in parentheses other words for it; used only if the result is too large."
+_PLAIN_KEYWORDS = word_set(
+    """$schema $id $defs $comment additionalProperties default definitions deprecated description examples properties readOnly
+    required title type writeOnly"""
+)
+"""Beside these, an argument more can never contradict a schema. Other keywords may count, name or exclude arguments."""
+
+
+def asks(settings: Settings, schema: object, *, strict: object = None) -> bool:
+    """Whether the argument is added to this schema: the settings want it, and no client that checks arguments would refuse it.
+
+    `strict`: whether the definition is for a provider's strict mode, which has no optional arguments.
+    """
+    if settings.intent != "ask" or settings.off or strict or not isinstance(schema, Mapping):
+        return False
+    known = cast("Mapping[str, Any]", schema)
+    properties, required = known.get("properties", {}), known.get("required", [])
+    return (
+        known.get("type") == "object"
+        and isinstance(properties, Mapping)
+        and isinstance(required, list)
+        and LOOKING_FOR not in properties
+        and LOOKING_FOR not in required
+        and isinstance(known.get("additionalProperties", True), bool)
+        and _PLAIN_KEYWORDS.issuperset(known)
+    )
+
+
+def add_argument(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema with the argument, after all others."""
+    own = {LOOKING_FOR: {"type": "string", "description": _DESCRIPTION}}
+    return {**schema, "properties": {**schema.get("properties", {}), **own}}
+
+
+def take_off(args: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """The arguments without it, and what it says. A value that is no string says nothing."""
+    rest = {name: value for name, value in args.items() if name != LOOKING_FOR}
+    said = args.get(LOOKING_FOR)
+    return rest, said if isinstance(said, str) else ""

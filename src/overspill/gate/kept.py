@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import Generic, TypeVar
+from functools import cached_property
+from threading import Lock
+from typing import Generic, TypeAlias, TypeVar
 
 from msgspec import Struct
 
 from overspill import handles
+from overspill.errors import HandleError, StoreError
 from overspill.gate.collect import CollectedResult
-from overspill.gate.names import OutputNames
+from overspill.gate.intent import Intent
 from overspill.record.events import OutputStored
 from overspill.record.ledger import Ledger
+from overspill.store.protocols import Shelf
 from overspill.store.spool import MEMORY, SealedOutput
 from overspill.text.names import describe_source
 from overspill.types import Block, Kept, Reason, ToolCall
@@ -170,3 +174,117 @@ class KnownOutputs:
         """By stored output, places from which to count lines and characters. Where they are missing, counting starts at zero."""
         self.held = HeldOutputs()
         self.names = OutputNames(list_taken)
+
+
+_CHARS_WITHOUT_LIST = 10
+"""50 random bits: among a million outputs of a family, one in a billion new ones would get a name that is taken."""
+
+
+class OutputNames:
+    """A name that an output of the session or of its family has is given to no other: the next one gets a longer name.
+
+    `list_taken` lists the names that outputs of the family have. It is called when the first name is given, which may block: most
+    sessions store nothing and need not read the journals of the others. If they are too many to be listed, it returns None, and
+    names are so long that no two are equal.
+    """
+
+    def __init__(self, list_taken: Callable[[], Iterable[str] | None] = tuple) -> None:
+        self._ids: dict[str, str] = {}
+        self._others: dict[str, set[str]] = {}
+        """More outputs of a name. Only outputs that were stored before there were names can share one."""
+        self._earlier: list[tuple[str, int]] = []
+        self._list_taken = list_taken
+        self._lock = Lock()
+
+    @cached_property
+    def _taken(self) -> frozenset[str] | None:
+        found = self._list_taken()
+        return None if found is None else frozenset(found)
+
+    def note(self, id: str, chars: int = handles.MIN_NAME_CHARS) -> None:
+        """An output that was stored earlier. There may be many, so their names are made only when someone asks for one."""
+        self._earlier.append((id, chars))
+
+    def _spell_earlier(self) -> None:
+        with self._lock:
+            earlier, self._earlier = self._earlier, []
+            for id, chars in earlier:
+                if not handles.is_uuid(id):  # damaged
+                    continue
+                name = handles.name(id, chars)
+                if (holder := self._ids.setdefault(name, id)) != id:
+                    self._others.setdefault(name, {holder}).add(id)
+
+    def give(self, id: str) -> str:
+        """The name of a new output: the same one each time."""
+        self._spell_earlier()
+        with self._lock:
+            taken = self._taken
+        name = ""
+        fewest = handles.MIN_NAME_CHARS if taken is not None else _CHARS_WITHOUT_LIST
+        for chars in range(fewest, handles.MAX_NAME_CHARS + 1):
+            name = handles.name(id, chars)
+            if name not in (taken or ()) and self._ids.setdefault(name, id) == id:  # one step, for several threads
+                break
+        return name
+
+    def find(self, name: str) -> set[str]:
+        """The ids that have this name."""
+        self._spell_earlier()
+        holder = self._ids.get(name)
+        return self._others.get(name) or (set() if holder is None else {holder})
+
+
+MAX_SHOWN_OUTPUTS = 1_000
+"""Outputs that are recognised when they come again: the latest."""
+
+_Content: TypeAlias = tuple[str, tuple[int, ...], str]
+"""The SHA-256, where the text blocks begin, and the server: references from another server need its permission."""
+
+
+class ShownOutputs:
+    """Its methods block. Only outputs that are stored whole are ever found."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+        self._by_content: OrderedDict[_Content, tuple[Kept, Intent | None]] = OrderedDict()
+
+    def note(self, kept: Kept, intent: Intent | None) -> None:
+        """`intent` is what the reply that showed it was searched for."""
+        if kept.missing or kept.media != "text":
+            return
+        self._by_content[_content(kept)] = kept, intent
+        if len(self._by_content) > MAX_SHOWN_OUTPUTS:
+            self._by_content.popitem(last=False)
+
+    def has_answered(self, kept: Kept, intent: Intent | None) -> bool:
+        """Whether the reply that showed it was searched for the same."""
+        return self._by_content.get(_content(kept)) == (kept, intent)
+
+    def find(self, call: ToolCall, collected: CollectedResult) -> Kept | None:
+        """The output that this one repeats, if that is still stored."""
+        spool = collected.spool
+        sizes = (kept.size.bytes for kept, _ in tuple(self._by_content.values()))
+        if collected.broke_off or collected.media != "text" or spool.total not in sizes:  # cheaper than hashing
+            return None
+        content = (spool.sha256, collected.boundaries, call.server)
+        kept, _ = self._by_content.get(content, (None, None))
+        if kept is not None and not self._is_stored(kept):
+            self._by_content.pop(content, None)
+            return None
+        return kept
+
+    def _is_stored(self, kept: Kept) -> bool:
+        try:
+            reader = self._shelf.open(kept.id)
+        except (HandleError, StoreError):
+            return False
+        try:
+            self._shelf.note_read(kept.id)  # a model that is referred to it may read it
+            return reader.size == kept.size.bytes
+        finally:
+            reader.close()
+
+
+def _content(kept: Kept) -> _Content:
+    return kept.sha256, kept.blocks, kept.server

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from overspill.gate.looking_for import NAME, add_argument, asks, take_off
+from overspill.gate.intent import LOOKING_FOR, add_argument, asks, take_off
 from overspill.settings import Settings
 
 
@@ -27,8 +27,8 @@ class Asking:
     def put_back(self, name: str, args: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
         """Arguments that the framework has checked, with what the model is looking for again."""
         _, said = self.take_off(name, given)
-        return {**args, NAME: said} if said else args
+        return {**args, LOOKING_FOR: said} if said else args
 
     def take_off(self, name: str, args: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
         """The tool's own arguments, and what the model is looking for. A tool that is not known to be asked gets all of them."""
-        return take_off(args) if NAME in args and self._asked.get(name) else (args, "")
+        return take_off(args) if LOOKING_FOR in args and self._asked.get(name) else (args, "")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from overspill.errors import BadRequest, require
-from overspill.gate.looking_for import NAME
+from overspill.gate.intent import LOOKING_FOR
 from overspill.integrations import functions
 from overspill.integrations.asking import Asking
 from overspill.integrations.options import MissingFramework, Options
@@ -59,8 +59,8 @@ def _widen(asking: Asking, tool: BaseTool) -> Any:
     added = asking.widen(sanitize_tool_name(tool.name), schema)
     if added is schema:
         return tool.args_schema
-    described = Field(default=None, description=added["properties"][NAME]["description"])
-    ours: dict[str, Any] = {NAME: (str | None, described)}
+    described = Field(default=None, description=added["properties"][LOOKING_FOR]["description"])
+    ours: dict[str, Any] = {LOOKING_FOR: (str | None, described)}
     return create_model(tool.args_schema.__name__, __base__=tool.args_schema, **ours)
 
 

@@ -7,11 +7,11 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from overspill.gate.looking_for import NAME
+from overspill.gate.intent import LOOKING_FOR
 from overspill.integrations.open_runs import OpenRuns
 from overspill.integrations.options import GivenBudget, GivenSession, MissingFramework, Options
 from overspill.integrations.sessions import Sessions
-from overspill.session.checks import find_loop
+from overspill.session.opening import find_loop
 from overspill.settings import Settings
 from overspill.types import Output, Reply
 
@@ -67,7 +67,7 @@ class OverspillMiddleware(ToolInjectionMiddleware):
         name, args = context.message.name, context.message.arguments or {}
         server = context.fastmcp_context
         client, asking = self._conversation(context) or server._session_scope_key(), self._sessions.asking
-        if NAME in args and not asking.knows(name) and (known := await server.fastmcp.get_tool(name)) is not None:
+        if LOOKING_FOR in args and not asking.knows(name) and (known := await server.fastmcp.get_tool(name)) is not None:
             self._ask(known)  # the client has its list of tools from another process
         if client is None:
             _log.warning(_NOBODY)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Optional
 
 from overspill.errors import BadRequest, describe_type, require
 from overspill.gate.collect import block_text
-from overspill.gate.looking_for import NAME
+from overspill.gate.intent import LOOKING_FOR
 from overspill.integrations.asking import Asking
 from overspill.integrations.options import Options
 from overspill.integrations.sessions import AgentRun, Sessions
@@ -68,7 +68,7 @@ def _wrap(tool: Callable[..., Any], session: Session | SyncSession, run: AgentRu
     wrapped: Any = wraps(tool)(call if isinstance(session, Session) else call_sync)
     if shown is not signature:
         wrapped.__signature__ = shown
-        wrapped.__annotations__ = {**wrapped.__annotations__, NAME: shown.parameters[NAME].annotation}
+        wrapped.__annotations__ = {**wrapped.__annotations__, LOOKING_FOR: shown.parameters[LOOKING_FOR].annotation}
     return wrapped
 
 
@@ -78,8 +78,8 @@ def _ask(asking: Asking, name: str, signature: inspect.Signature) -> inspect.Sig
     widened = asking.widen(name, schema)
     if widened is schema:
         return signature
-    annotation: Any = Annotated[Optional[str], widened["properties"][NAME]["description"]]  # noqa: UP045
-    ours = inspect.Parameter(NAME, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+    annotation: Any = Annotated[Optional[str], widened["properties"][LOOKING_FOR]["description"]]  # noqa: UP045
+    ours = inspect.Parameter(LOOKING_FOR, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
     own = list(signature.parameters.values())
     last = [each for each in own if each.kind is inspect.Parameter.VAR_KEYWORD]
     return signature.replace(parameters=[*(each for each in own if each not in last), ours, *last])

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from overspill.gate.collect import is_blocks
-from overspill.gate.looking_for import NAME
+from overspill.gate.intent import LOOKING_FOR
 from overspill.integrations.functions import show_reply
 from overspill.integrations.old_results import Called, Entry, Lines, OldResult, Said, compact
 from overspill.integrations.options import GivenBudget, GivenSession, MissingFramework, Options
@@ -186,8 +186,8 @@ def widen_declaration(declared: Any, widen: Callable[..., Any]) -> Any:
     known = declared.parameters or types.Schema(type=types.Type.OBJECT)
     own = known.properties or {}
     described = {"type": "object", "properties": {name: {} for name in own}, "required": list(known.required or ())}
-    added = widen(declared.name, described)["properties"].get(NAME)
+    added = widen(declared.name, described)["properties"].get(LOOKING_FOR)
     if not added:  # one of the tool's own is empty above
         return declared
     ours = types.Schema(type=types.Type.STRING, description=added["description"])
-    return declared.model_copy(update={"parameters": known.model_copy(update={"properties": {**own, NAME: ours}})})
+    return declared.model_copy(update={"parameters": known.model_copy(update={"properties": {**own, LOOKING_FOR: ours}})})

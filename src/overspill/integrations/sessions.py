@@ -16,7 +16,7 @@ from overspill.errors import BadRequest, OverspillError, Unwritable
 from overspill.gate.intent import Messages
 from overspill.integrations.asking import Asking
 from overspill.integrations.options import Options
-from overspill.session.checks import find_loop, is_closed
+from overspill.session.opening import find_loop, is_closed
 from overspill.session.session import Session
 from overspill.session.sync import SyncSession
 from overspill.types import Reply

@@ -15,7 +15,11 @@ from anyio.abc import TaskGroup
 from overspill.calls.job import Job
 from overspill.calls.scheduler import JobScheduler
 from overspill.errors import StoreError
+from overspill.gate.decide import Keep, decide
 from overspill.retrieval.group import SessionGroup
+from overspill.settings import Settings
+from overspill.types import Kept
+from overspill.wording.slow_tools import JobStatus
 
 _FIRST_LOOK_SECONDS = 0.25
 _MAX_SECONDS_BETWEEN_LOOKS = 2.0
@@ -119,3 +123,15 @@ async def _wait_elsewhere(jobs: JobScheduler, elsewhere: JobsElsewhere, done: li
             group.cancel_scope.cancel()
         await anyio.sleep(pause)
         pause = min(pause * _SLOWER, _MAX_SECONDS_BETWEEN_LOOKS)
+
+
+def describe_job(job: Job, settings: Settings, retrievals: int) -> JobStatus:
+    """`settings` are the session's, `retrievals` how often its output was read."""
+    kept = job.kept
+    exceeds = kept is not None and isinstance(decide(kept.size, settings.for_tool(kept.tool, kept.server)), Keep)
+    size = kept.size if kept else None
+    return JobStatus(job.artifact_id, job.tool, job.state, job.seconds, size, retrievals, exceeds, job.error, job.progress)
+
+
+def describe_ready(kept: Kept, retrievals: int) -> JobStatus:
+    return JobStatus(kept.artifact_id, kept.tool, "ready", 0.0, kept.size, retrievals, exceeds=True)

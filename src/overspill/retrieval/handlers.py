@@ -13,7 +13,7 @@ import anyio.to_thread
 from msgspec import Struct
 from msgspec.structs import replace
 
-from overspill.calls.arguments import as_arguments, check_arguments
+from overspill.calls.invoke import as_arguments, check_arguments
 from overspill.calls.job import Job
 from overspill.calls.scheduler import JobScheduler
 from overspill.errors import BadRequest, HandleError, OverspillError
@@ -27,13 +27,12 @@ from overspill.record.events import OutputRetrieved, now_ms
 from overspill.record.ledger import Ledger
 from overspill.retrieval import exact, extracted
 from overspill.retrieval.definitions import MODES, TOOLS, GetArtifact, GetToolOutput, name_mode, parse_arguments, parse_extraction
-from overspill.retrieval.elsewhere import JobsElsewhere, wait_for_jobs
+from overspill.retrieval.elsewhere import JobsElsewhere, describe_job, describe_ready, wait_for_jobs
+from overspill.retrieval.exact import output_id, read_image
 from overspill.retrieval.extractor import ExtractionRequest, Extractor
-from overspill.retrieval.images import output_id, read_image
 from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.outputs import StoredOutputs
 from overspill.retrieval.pages import Page, add_note, failure_page, finished_page, make_page
-from overspill.retrieval.statuses import describe_job, describe_ready
 from overspill.retrieval.tables import OutputTables
 from overspill.text import tokens
 from overspill.text.humanize import escape_invisible

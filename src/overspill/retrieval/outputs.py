@@ -25,8 +25,7 @@ from overspill.errors import (
     UnknownHandle,
 )
 from overspill.gate.collect import CollectedResult
-from overspill.gate.kept import KeptOutputs
-from overspill.gate.names import OutputNames
+from overspill.gate.kept import KeptOutputs, OutputNames
 from overspill.reading import references
 from overspill.retrieval.group import SessionGroup
 from overspill.retrieval.output import RunningReader, StoredOutput

@@ -1,27 +1,106 @@
-"""What is set up each time a session is opened."""
+"""What a program passes to a session, checked, and what is set up each time the session is opened."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, cast, get_args
 
+import anyio
 import anyio.to_thread
 from msgspec import Struct
 
 from overspill import handles
 from overspill.budget import ContextBudget
+from overspill.calls.service import Errors
+from overspill.errors import BadRequest, SessionClosed, describe_type, require
+from overspill.extraction import Mode
 from overspill.models.endpoints import Endpoint
 from overspill.models.protocol import Model
 from overspill.record.ledger import Ledger
 from overspill.record.observers import Observers
+from overspill.retrieval.definitions import Format
 from overspill.retrieval.extractor import Extractor, configured_endpoints
-from overspill.retrieval.group import SessionGroup
-from overspill.session import checks
+from overspill.retrieval.group import JOBS, SessionGroup
 from overspill.session.parts import SessionParts, hold_shelf
 from overspill.settings import Settings
-from overspill.store.open import is_on_server
+from overspill.settings.opening import open_configured_store
+from overspill.store.open import is_on_server, open_store
 from overspill.store.protocols import Store
-from overspill.task_queue.address import QueueAddress
+from overspill.task_queue.address import QueueAddress, parse_address
 from overspill.task_queue.remote import open_queue
+from overspill.text import tokens
+from overspill.types import JobInfo, ToolCall
+
+_NONE = type(None)
+_MODES: tuple[object, ...] = get_args(Mode)
+_ERRORS: tuple[object, ...] = get_args(Errors)
+_FORMATS: tuple[object, ...] = get_args(Format)
+
+
+def check_options(errors: object, background: object, check: object) -> None:
+    if errors not in _ERRORS:
+        raise BadRequest(f"errors is {errors!r}; allowed: 'answer', 'raise'.")
+    if background not in (None, True, False, "now"):
+        raise BadRequest(f"background is {background!r}; allowed: None, True, False, 'now'.")
+    if check is not None:
+        _check_function("check", check)
+
+
+def check_format(format: object) -> None:
+    if format not in _FORMATS:
+        raise BadRequest(f"format is {format!r}; allowed: {', '.join(map(repr, _FORMATS))}.")
+
+
+def check_turn(calls: object, model: object, messages: object, **functions: object) -> None:
+    """`functions` may be None."""
+    for call in _check_list("calls", calls, "ToolCall(id, name, args)"):
+        require("a call of the turn", call, ToolCall, "ToolCall(id, name, args)")
+    require("model", model, (str, _NONE), "the name of a model")
+    _check_list("messages", messages, "messages")
+    for name, given in functions.items():
+        _check_function(name, given)
+
+
+def _check_function(name: str, given: object) -> None:
+    if given is not None and not callable(given):
+        raise BadRequest(f"{name} must be a function, not {describe_type(given)}.")
+
+
+def check_extraction(query: object, mode: object, max_tokens: Any, models: object, progress: object) -> None:
+    require("query", query, str, "a string")
+    if mode not in _MODES:
+        raise BadRequest(f"mode is {mode!r}; allowed: {', '.join(map(repr, _MODES))}.")
+    require("max_tokens", max_tokens, int, "a whole number")
+    for model in _check_list("models", models, "names"):
+        require("a model", model, str, "a name")
+    _check_function("progress", progress)
+    if max_tokens < 1:
+        raise BadRequest(f"max_tokens is {max_tokens}; it must be at least 1.")
+
+
+def _check_list(name: str, given: object, of: str) -> Sequence[object]:
+    require(name, given, Sequence, f"a list of {of}")
+    if isinstance(given, str | bytes):
+        raise BadRequest(f"{name} must be a list of {of}, not a single string.")
+    return cast("Sequence[object]", given)
+
+
+def find_loop() -> object:
+    """What identifies the event loop that runs this code; None outside every loop."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        trio: Any = sys.modules.get("trio")  # a session that runs on it has imported it
+    try:
+        return None if trio is None else trio.lowlevel.current_trio_token()
+    except RuntimeError:
+        return None
+
+
+def is_closed(loop: object) -> bool:
+    return isinstance(loop, asyncio.AbstractEventLoop) and loop.is_closed()
 
 
 class SessionOpening(Struct, frozen=True, kw_only=True):
@@ -39,6 +118,8 @@ class SessionOpening(Struct, frozen=True, kw_only=True):
     endpoints: Mapping[str, Endpoint] = {}
     observers: Observers = ()
     notice: bool = True
+    preload: bool = False
+    """Whether to load the vocabulary that counts tokens when the session begins."""
     jobs: QueueAddress | None = None
     writes_off_loop: bool = True
     """Whether the journal in a store on a server is written by a thread. Replies wait for it, but tools begin before it is."""
@@ -58,13 +139,28 @@ class SessionOpening(Struct, frozen=True, kw_only=True):
         endpoints: Mapping[str, Endpoint] | None,
         observers: Observers,
         notice: bool,
+        preload: bool,
     ) -> SessionOpening:
         """From what a program passes to a session."""
-        checks.check_session(settings, budget, store, name=name, family=family, models=models, endpoints=endpoints)
+        require("settings", settings, (Settings, _NONE), "Settings(…)")
+        require("budget", budget, (ContextBudget, _NONE), "ContextBudget(window=…)")
+        has_shelves = all(callable(getattr(store, each, None)) for each in ("open_shelf", "shelves"))
+        if not isinstance(store, str | None) and not has_shelves:
+            raise BadRequest(f"store must be a URL, or a store such as open_store(…) makes, not {describe_type(store)}.")
+        require("name", name, str, "a string")
+        require("family", family, str, "a string")
+        require("models", models, (Mapping, _NONE), "a mapping of names to models")
+        require("endpoints", endpoints, (Mapping, _NONE), "a mapping of names to endpoints")
+        require("jobs", jobs, (str, _NONE), "the URL of a queue")
+        for each in _check_list("observers", observers, "functions"):
+            if not callable(each):
+                raise BadRequest(f"An observer must be a function of a session's id and an event, not {describe_type(each)}.")
         settings = settings or Settings()
         id, is_shared = handles.new(), shared or jobs is not None
         name = name or ("" if family or jobs is None else id)
-        family = checks.find_family(name, family, shared=is_shared)
+        family = find_family(name, family, shared=is_shared)
+        if isinstance(store, str):
+            store = open_store(store, run_bytes=settings.max_run_bytes)
         return cls(
             settings=settings,
             id=id,
@@ -72,12 +168,13 @@ class SessionOpening(Struct, frozen=True, kw_only=True):
             family=family,
             is_shared=is_shared,
             budget=budget,
-            store=checks.find_store(store, settings),
+            store=store or open_configured_store(settings),
             models=models or {},
             endpoints={**configured_endpoints(settings, {}), **(endpoints or {})},
-            observers=checks.check_observers(observers),
+            observers=tuple(observers),
             notice=notice,
-            jobs=checks.find_queue(jobs),
+            preload=preload,
+            jobs=parse_address(jobs) if jobs is not None else None,
         )
 
     async def open(self, id: str) -> SessionParts:
@@ -102,3 +199,61 @@ class SessionOpening(Struct, frozen=True, kw_only=True):
                 await anyio.to_thread.run_sync(parts.remove_unrecorded)
             await parts.calls.jobs.open()
             return parts
+
+
+def find_family(name: str, family: str, *, shared: bool) -> str:
+    """Those who may read each other's outputs. A shared session is a family of its own: each worker has a part of it."""
+    if shared and not (name or family):
+        raise BadRequest("A shared session needs a name, which its workers open it by: Session(name=…, shared=True).")
+    if shared and name and family:
+        raise BadRequest("A shared session has a name or a family, not both.")
+    if (name or family).endswith(JOBS):
+        raise BadRequest(f"{name or family!r} cannot name a session: Overspill itself uses names that end with {JOBS}.")
+    return name if shared and name else family
+
+
+class SessionLife:
+    """Opens the parts of a session and closes them, as often as the program likes, on one event loop at a time."""
+
+    def __init__(self, opening: SessionOpening) -> None:
+        self.opening = opening
+        self._next_id = opening.id
+        self._parts: SessionParts | None = None
+        self._loop: object = None
+        self._beginning = anyio.Lock()
+
+    @property
+    def parts(self) -> SessionParts:
+        if self._parts is None:
+            raise SessionClosed("The session is not open. Use `async with Session() as session`, or await session.begin() first.")
+        return self._parts
+
+    @property
+    def parts_here(self) -> SessionParts:
+        """For work that belongs on the session's own event loop."""
+        if self._parts is None or find_loop() is self._loop:
+            return self._parts or self.parts
+        raise BadRequest(
+            "This session belongs to another event loop. Use it only in the loop that opened it, "
+            "or use SyncSession, which works from every thread."
+        )
+
+    async def begin(self) -> SessionParts:
+        if self._parts is not None:
+            return self.parts_here
+        async with self._beginning:
+            if self._parts is None:
+                if self.opening.preload:
+                    await anyio.to_thread.run_sync(tokens.load, self.opening.settings.model)
+                id, self._next_id = self._next_id, handles.new()
+                self._parts, self._loop = await self.opening.open(id), find_loop()
+            return self._parts
+
+    async def close(self) -> list[JobInfo]:
+        if self._parts is None:
+            return []
+        has_ended = is_closed(self._loop)  # then its tasks have ended too
+        parts = self._parts if has_ended else self.parts_here
+        self._parts, self._beginning = None, anyio.Lock()  # of whichever loop opens it next
+        remove_empty = self.opening.store.remove_shelf if self.opening.family else None
+        return [job.info for job in await parts.end(abort=not has_ended, remove_empty=remove_empty)]

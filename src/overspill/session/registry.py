@@ -12,7 +12,7 @@ from overspill.calls.invoke import Tool
 from overspill.errors import BadRequest, require
 from overspill.gate.intent import Messages, remember_said
 from overspill.retrieval.definitions import TOOLS, Format, define_offered_tools
-from overspill.session import checks
+from overspill.session.opening import check_format
 from overspill.settings import Settings
 from overspill.task_queue.remote import RemoteTools
 from overspill.types import Reply
@@ -85,7 +85,7 @@ class OfferedTools:
         return name[len(self.prefix) :] if self.owns(name) else name
 
     def define(self, format: Format) -> list[dict[str, Any]]:
-        checks.check_format(format)
+        check_format(format)
         return define_offered_tools(self._settings, format, self.prefix)
 
     async def run(self, calling: Awaitable[Reply], owner: object, messages: Messages) -> Reply:

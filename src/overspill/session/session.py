@@ -7,14 +7,10 @@ from functools import partial
 from types import TracebackType
 from typing import Any, ParamSpec, TypeAlias, get_args
 
-import anyio
-import anyio.to_thread
-
-from overspill import handles
 from overspill.budget import ContextBudget
 from overspill.calls.invoke import Tool
 from overspill.calls.service import Background, Errors
-from overspill.errors import SessionClosed, require
+from overspill.errors import require
 from overspill.extraction import Mode, Progress
 from overspill.gate.intent import Messages, remember_said
 from overspill.models.endpoints import Endpoint
@@ -28,14 +24,11 @@ from overspill.record.op_tree import Op, op_tree
 from overspill.retrieval.definitions import Format
 from overspill.retrieval.extractor import ExtractionRequest
 from overspill.retrieval.output import StoredOutput
-from overspill.session import checks
-from overspill.session.opening import SessionOpening
-from overspill.session.parts import SessionParts
+from overspill.session.opening import SessionLife, SessionOpening, check_extraction, check_options, check_turn
 from overspill.session.registry import OfferedTools, ToolRegistry
 from overspill.settings import Settings
 from overspill.sql.answers import SqlAnswer
 from overspill.store.protocols import Store
-from overspill.text import tokens
 from overspill.types import Extraction, JobInfo, Kept, Kind, Reply, ToolCall, read_arguments
 from overspill.wording import names, slow_tools
 
@@ -72,40 +65,33 @@ class Session:
         observers: Observers = (),
         jobs: str | None = None,
     ) -> None:
-        self._opening = opening = SessionOpening.of(
-            settings, store, name=name, shared=shared, family=family, jobs=jobs, budget=budget, models=models,
-            endpoints=endpoints, observers=observers, notice=notice,
-        )  # fmt: skip
+        opening = SessionOpening.of(
+            settings,
+            store,
+            name=name,
+            shared=shared,
+            family=family,
+            jobs=jobs,
+            budget=budget,
+            models=models,
+            endpoints=endpoints,
+            observers=observers,
+            notice=notice,
+            preload=preload,
+        )
         self.settings, self.budget = opening.settings, budget
         self.name, self.family, self.is_shared = opening.name, opening.family, opening.is_shared
-        self._new_id = opening.id
-        self._preloads = preload
+        self._life = SessionLife(opening)
+        self._counts_kept = preload
         self._offered = OfferedTools(self.settings, tool_prefix)
         self._registry = ToolRegistry(self._offered.names)
-        self._open: SessionParts | None = None
-        self._loop: object = None
-        self._beginning = anyio.Lock()
 
     async def begin(self) -> None:
-        _ = self._open and self._parts_here
-        async with self._beginning:
-            if self._open is not None:
-                return
-            if self._preloads:
-                await anyio.to_thread.run_sync(tokens.load, self.settings.model)
-            id, self._new_id = self._new_id, handles.new()
-            parts = await self._opening.open(id)
-            self._open, self._loop, self._registry.remote = parts, checks.find_loop(), parts.remote
+        self._registry.remote = (await self._life.begin()).remote
 
     async def close(self) -> list[JobInfo]:
         """Cancel running jobs, close the files and apply retention. Returns the jobs whose threads could not be interrupted."""
-        if self._open is None:
-            return []
-        has_ended = checks.is_closed(self._loop)  # then its tasks have ended too
-        parts = self._open if has_ended else self._parts_here
-        self._open, self._beginning = None, anyio.Lock()  # of whichever loop opens it next
-        left = await parts.end(abort=not has_ended, remove_empty=self._opening.store.remove_shelf if self.family else None)
-        return [job.info for job in left]
+        return await self._life.close()
 
     async def __aenter__(self) -> Session:
         await self.begin()
@@ -116,27 +102,27 @@ class Session:
 
     async def stop(self) -> None:
         """Refuse new calls, and return when every background job has finished. Outputs can still be retrieved."""
-        await self._parts_here.calls.jobs.stop()
+        await self._life.parts_here.calls.jobs.stop()
 
     async def abort(self) -> list[JobInfo]:
         """Cancel every running job, also those of other workers that share the session. Outputs can still be retrieved."""
-        return [job.info for job in await self._parts_here.abort()]
+        return [job.info for job in await self._life.parts_here.abort()]
 
     @property
     def id(self) -> str:
-        return self._parts.shelf.session
+        return self._life.parts.shelf.session
 
     @property
     def counters(self) -> Counters:
-        return self._parts.ledger.counters
+        return self._life.parts.ledger.counters
 
     def op_tree(self) -> Op:
         """What happened in this session so far, as a tree."""
-        return op_tree(self._parts.ledger.events())
+        return op_tree(self._life.parts.ledger.events())
 
     def accounting(self) -> list[dict[str, Any]]:
         """One entry for each tool call, each request to a model and each finished background job so far."""
-        return list(accounting(self._parts.ledger.events(), self.id))
+        return list(accounting(self._life.parts.ledger.events(), self.id))
 
     async def call(
         self,
@@ -165,33 +151,44 @@ class Session:
             if tool is None and self.owns(name):
                 return await self.invoke(name, args, id=id)
             tool = self._registry.find(name, tool)
-        checks.check_options(errors, background, check)
-        parts = self._parts_here
+        check_options(errors, background, check)
+        parts = self._life.parts_here
         calling = parts.calls.call(call, tool, errors=errors, background=background, check=check)
         is_said = bool(messages) or names.prefix.get() != self._offered.prefix
         return await (self._offered.run(calling, parts.gate, messages) if is_said else calling)
 
     async def turn(
-        self, calls: Sequence[ToolCall], execute: Execute | None = None, *,
-        model: str | None = None, answer: Answer | None = None, messages: Sequence[Any] = (),
-    ) -> list[Reply]:  # fmt: skip
+        self,
+        calls: Sequence[ToolCall],
+        execute: Execute | None = None,
+        *,
+        model: str | None = None,
+        answer: Answer | None = None,
+        messages: Sequence[Any] = (),
+    ) -> list[Reply]:
         """Answer all calls of a turn in parallel, and return the replies in the order of the calls. `execute` runs your tools.
 
         `model` is the model of this turn; it extracts if no other is configured. With `answer` you answer every call yourself,
         for example with `session.call` and `session.invoke`. `messages` is the conversation: its end says what to look for.
         """
-        checks.check_turn(calls, model, messages, execute=execute, answer=answer)
-        parts = self._parts_here
+        check_turn(calls, model, messages, execute=execute, answer=answer)
+        parts = self._life.parts_here
         with parts.retrieval.in_turn(model), remember_said(parts.gate, messages), self._offered.naming():
             return await parts.calls.turn(calls, answer or partial(self._answer, execute), parts.delivery.deliver)
 
     async def start(
-        self, name: str, args: Mapping[str, Any] | None = None, tool: Tool | None = None, *,
-        server: str = "", kind: Kind = "function", intent: str = "",
-    ) -> str:  # fmt: skip
+        self,
+        name: str,
+        args: Mapping[str, Any] | None = None,
+        tool: Tool | None = None,
+        *,
+        server: str = "",
+        kind: Kind = "function",
+        intent: str = "",
+    ) -> str:
         """Start a tool in the background. Returns the id to retrieve its output with. `intent` is as in `call`."""
         call = ToolCall("", name, {} if args is None else args, server, kind, intent)
-        return (await self._parts_here.calls.start(call, self._registry.find(name, tool))).artifact_id
+        return (await self._life.parts_here.calls.start(call, self._registry.find(name, tool))).artifact_id
 
     async def invoke(self, name: str, args: Mapping[str, Any] | None = None, *, id: str = "") -> Reply:
         """Answer a model's call of a retrieval tool. A mistake of the model is answered too, not raised."""
@@ -199,7 +196,7 @@ class Session:
         require("id", id, str, "a string")
         given: object = {} if args is None else read_arguments(args)
         with self._offered.naming():
-            return await self._parts_here.invoke(self._offered.strip_prefix(name), given, id)
+            return await self._life.parts_here.invoke(self._offered.strip_prefix(name), given, id)
 
     def owns(self, name: str) -> bool:
         return self._offered.owns(name)
@@ -211,61 +208,67 @@ class Session:
     @property
     def has_outputs(self) -> bool:
         """Whether there is, or ever was, anything for the retrieval tools to read."""
-        return self._parts.retrieval.are_needed
+        return self._life.parts.retrieval.are_needed
 
     def notice(self) -> str:
         """The "Async Tool Status" section of this turn, or an empty string. Show it, but keep it out of the conversation."""
         with self._offered.naming():
-            notice = self.settings.wording.notice(self._parts.describe_jobs())
-        return self._parts.recorder.show("notice", notice)
+            notice = self.settings.wording.notice(self._life.parts.describe_jobs())
+        return self._life.parts.recorder.show("notice", notice)
 
     def kept(self) -> list[Kept]:
         """The stored outputs, oldest first."""
-        return self._parts.list_kept()
+        return self._life.parts.list_kept()
 
     def running(self) -> list[JobInfo]:
         """The background jobs that have not finished."""
-        return self._parts.list_running()
+        return self._life.parts.list_running()
 
     def news(self) -> str:
         """The jobs that completed since the last call of this, for hosts that cannot show a notice."""
-        return self._parts.retrieval.news()
+        return self._life.parts.retrieval.news()
 
     def options(self) -> str:
         """What the model can do next; goes with the notice."""
         with self._offered.naming():
-            return slow_tools.options(self._parts.describe_jobs())
+            return slow_tools.options(self._life.parts.describe_jobs())
 
     def note(self, event: Entry) -> None:
         """Record something that you did yourself, such as beginning a turn or asking a model."""
         require("event", event, get_args(Entry), "one of the events in overspill.record.events")
-        self._parts.ledger.record(event)
+        self._life.parts.ledger.record(event)
 
     async def keep(self, data: Any, name: str = "output") -> Kept:
         """Store data of any size: what arrived, if a stream fails; as JSON, if content blocks are not all text."""
-        return await self._parts_here.keep(data, name, count_tokens=self._preloads)
+        return await self._life.parts_here.keep(data, name, count_tokens=self._counts_kept)
 
     def open(self, handle: str) -> StoredOutput:
         """Open a stored output of this session, to read it without a model. Close it, or use it in a `with` block."""
-        return self._parts.outputs.open(handle)
+        return self._life.parts.outputs.open(handle)
 
     async def sql(self, statement: str) -> SqlAnswer:
         """Query the tables in stored outputs. A statement calls them by their names: `SELECT count(*) FROM out_3f7k9q`."""
-        return await self._parts_here.tables.ask(statement)
+        return await self._life.parts_here.tables.ask(statement)
 
     async def extract(
-        self, handle: str, query: str, *, mode: Mode = "auto", max_tokens: int = 2000, models: Sequence[str] = (),
+        self,
+        handle: str,
+        query: str,
+        *,
+        mode: Mode = "auto",
+        max_tokens: int = 2000,
+        models: Sequence[str] = (),
         progress: Progress | None = None,
-    ) -> Extraction:  # fmt: skip
+    ) -> Extraction:
         """Extract from a stored output, as `tool_output` does. `models` are asked, in order, instead of the configured ones."""
-        checks.check_extraction(query, mode, max_tokens, models, progress)
+        check_extraction(query, mode, max_tokens, models, progress)
         request = ExtractionRequest(tool="extract", query=query, mode=mode, max_tokens=max_tokens, targets=tuple(models))
-        return await self._parts_here.extract(handle, request, progress)
+        return await self._life.parts_here.extract(handle, request, progress)
 
     async def compact(self, messages: Sequence[Any], window: int, *, threshold: float = 0.7, keep_turns: int = 2) -> list[Any]:
         """The messages, with the names of old results in place of their texts if all take more than this share of the window."""
         with self._offered.naming():
-            return await self._parts_here.compactor.compact(messages, window, threshold=threshold, keep_turns=keep_turns)
+            return await self._life.parts_here.compactor.compact(messages, window, threshold=threshold, keep_turns=keep_turns)
 
     def tool(self, function: Callable[P, Any]) -> Callable[P, Awaitable[str]]:
         """Register a function under its name. Calling the result goes through the gate and returns the text for the model."""
@@ -278,18 +281,5 @@ class Session:
     async def _answer(self, execute: Execute | None, call: ToolCall) -> Reply:
         if self.owns(call.name):
             return await self.invoke(call.name, call.args, id=call.id)
-        calls = self._parts.calls
+        calls = self._life.parts.calls
         return await calls.call(call, partial(calls.execute, execute, call) if execute else self._registry.find(call.name))
-
-    @property
-    def _parts(self) -> SessionParts:
-        if self._open is None:
-            raise SessionClosed("The session is not open. Use `async with Session() as session`, or await session.begin() first.")
-        return self._open
-
-    @property
-    def _parts_here(self) -> SessionParts:
-        """For work that belongs on the session's own event loop."""
-        if self._open is None or checks.find_loop() is self._loop:
-            return self._open or self._parts
-        raise checks.wrong_loop()

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial, wraps
+from inspect import isawaitable
+from threading import Condition, get_ident
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+
+from anyio.from_thread import start_blocking_portal
 
 from overspill.budget import ContextBudget
+from overspill.errors import BadRequest, SessionClosed
 from overspill.record.counters import Counters
 from overspill.retrieval.definitions import Format
 from overspill.retrieval.output import StoredOutput
-from overspill.session.loop_thread import LoopThread
 from overspill.session.session import Execute, Session
 from overspill.settings import Settings
 from overspill.types import Reply, ToolCall
@@ -127,3 +133,68 @@ class SyncSession:
     def _run(self, work: Callable[[], Awaitable[R] | R]) -> R:
         """Run in the session's thread, so that no other thread sees a change half made."""
         return self._thread.run(work)
+
+
+R = TypeVar("R")
+
+
+class LoopThread:
+    """Takes work between `start` and `stop`, from any thread but its own."""
+
+    def __init__(self) -> None:
+        self._thread = ExitStack()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._id = 0
+        self._callers = 0
+        self._fewer_callers = Condition()
+
+    def start(self) -> None:
+        with ExitStack() as stack:
+            portal = stack.enter_context(start_blocking_portal())
+            self._loop, self._id = portal.call(lambda: (asyncio.get_running_loop(), get_ident()))
+            self._thread = stack.pop_all()
+
+    @property
+    def is_running(self) -> bool:
+        return self._loop is not None
+
+    def run(self, work: Callable[[], Awaitable[R] | R]) -> R:
+        with self._hold_loop() as loop:
+            if loop is None:
+                raise SessionClosed("The session is not open. Use `with SyncSession() as session`.")
+            if get_ident() == self._id:
+                raise BadRequest(
+                    "This session was called in its own thread, which would wait for itself. "
+                    "Make the tool that calls it a plain function instead of an async one, or use Session."
+                )
+            return _run_on(loop, work)
+
+    def stop(self, last: Callable[[], Awaitable[object]]) -> None:
+        """Take no more work, do the last, and end when all that was taken before has ended."""
+        loop, self._loop = self._loop, None
+        with self._thread:
+            if loop is not None:
+                _run_on(loop, last)
+            with self._fewer_callers:
+                self._fewer_callers.wait_for(lambda: not self._callers)
+
+    @contextmanager
+    def _hold_loop(self) -> Generator[asyncio.AbstractEventLoop | None]:
+        """The loop, which does not end meanwhile. None if it has."""
+        with self._fewer_callers:
+            self._callers += 1
+        try:
+            yield self._loop
+        finally:
+            with self._fewer_callers:
+                self._callers -= 1
+                self._fewer_callers.notify_all()
+
+
+def _run_on(loop: asyncio.AbstractEventLoop, work: Callable[[], Awaitable[R] | R]) -> R:
+    return asyncio.run_coroutine_threadsafe(_run(work), loop).result()
+
+
+async def _run(work: Callable[[], Awaitable[R] | R]) -> R:
+    result = work()
+    return await result if isawaitable(result) else cast("R", result)

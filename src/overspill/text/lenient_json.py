@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, TypeVar
 
 import msgspec
@@ -49,3 +50,69 @@ def parse(data: bytes, kind: type[T]) -> T | None:
         return msgspec.json.decode(data, type=kind)
     except UNREADABLE:
         return None
+
+
+_PART_BYTES = 1024 * 1024
+_MAX_LEVELS = 6  # that are taken apart; the text of a tool's result is at the fifth
+_CUT = re.compile(rb"[ ,;:.=_()<>\[\]{}+*-]")  # none of these is ever part of an escape, so a string can be cut after each
+
+
+def loads_last(lines: list[bytes], part_bytes: int = _PART_BYTES) -> Any:
+    """Read the last line as `loads` does, and take it out of the list. You may hold no other reference to it.
+
+    Values of at least `part_bytes` are taken apart.
+    """
+    line = lines.pop()
+    taken = _TakenApart(part_bytes)
+    try:
+        taken.add(msgspec.Raw(line), taken.root, 0, _MAX_LEVELS)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return loads(line)
+    del line  # before the strings are put together, which needs as much again
+    return taken.put_together()
+
+
+class _TakenApart:
+    """A value whose long strings are still in pieces."""
+
+    def __init__(self, part_bytes: int) -> None:
+        self.root: list[Any] = [None]
+        self._part_bytes = part_bytes
+        self._strings: list[tuple[Any, Any, list[str]]] = []
+        """The list or object, where in it, and the pieces."""
+
+    def add(self, raw: msgspec.Raw, holder: Any, key: Any, levels: int) -> None:
+        data = memoryview(raw)
+        first = data[0] if len(data) >= max(2, self._part_bytes) and levels else None
+        if first == ord("{"):
+            fields = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+            inside = holder[key] = dict.fromkeys(fields)
+            parts = fields.items()
+        elif first == ord("["):
+            values = msgspec.json.decode(data, type=list[msgspec.Raw])
+            inside = holder[key] = [None] * len(values)
+            parts = enumerate(values)
+        elif first == ord('"') == data[-1]:
+            self._strings.append((holder, key, self._decode_pieces(data)))
+            return
+        else:
+            holder[key] = msgspec.json.decode(data)
+            return
+        for name, part in parts:
+            self.add(part, inside, name, levels - 1)
+
+    def put_together(self) -> Any:
+        while self._strings:
+            holder, key, pieces = self._strings.pop()
+            holder[key] = "".join(pieces)
+        return self.root[0]
+
+    def _decode_pieces(self, data: memoryview) -> list[str]:
+        pieces: list[str] = []
+        start, end = 1, len(data) - 1  # without the quotes
+        while start < end:
+            found = _CUT.search(data, min(start + self._part_bytes, end), end)
+            stop = found.end() if found else end
+            pieces.append(msgspec.json.decode(b'"%b"' % data[start:stop]))
+            start = stop
+        return pieces

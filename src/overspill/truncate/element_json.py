@@ -13,11 +13,10 @@ from typing import NoReturn, TypeAlias
 
 from msgspec import Struct
 
-from overspill.truncate import markers
-from overspill.truncate.shape import Shape
+from overspill.truncate.shape import ELLIPSIS, Shape, omitted_in_string, omitted_items, omitted_keys
 from overspill.truncate.shrink import Level, find_largest, grow_level, join_within, shrink_levels
 
-_NOTHING_FITS = f'"{markers.ELLIPSIS}"'
+_NOTHING_FITS = f'"{ELLIPSIS}"'
 _INDENTED = re.compile(r"[ \t\r\n]*[\[{]\r?\n([ \t]+)")
 _LINE = re.compile(r"[^ \t\r\n][^\n]*")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -118,13 +117,13 @@ class _Outline(Struct, frozen=True):
         if depth <= self.shown.depth:
             return self.open("[", self.items(items, depth + 1), "]", depth)
         everything = _separate((self.value(item, depth) for item in items), ",")
-        return self.close_container("[", items, everything, _quote(markers.items(len(items))), "]")
+        return self.close_container("[", items, everything, _quote(omitted_items(len(items))), "]")
 
     def object(self, pairs: list[tuple[str, Json]], depth: int) -> Iterable[str]:
         if depth <= self.shown.depth:
             return self.open("{", self.members(pairs, depth + 1), "}", depth)
         everything = _separate((self.member(*pair, depth) for pair in pairs), ",")
-        return self.close_container("{", [value for _, value in pairs], everything, self.omitted_keys(pairs, len(pairs)), "}")
+        return self.close_container("{", [value for _, value in pairs], everything, self.mark_keys(pairs, len(pairs)), "}")
 
     def open(self, left: str, parts: Iterator[Iterable[str]], right: str, depth: int) -> Iterator[str]:
         newline = "\n" + self.indent * depth if self.indent else ""
@@ -153,7 +152,7 @@ class _Outline(Struct, frozen=True):
         for item in items[:first]:
             yield self.value(item, depth)
         if omitted:
-            yield (_quote(markers.items(omitted)),)
+            yield (_quote(omitted_items(omitted)),)
         for item in items[first + omitted :]:
             yield self.value(item, depth)
 
@@ -161,18 +160,18 @@ class _Outline(Struct, frozen=True):
         for pair in pairs[: self.shown.keys]:
             yield self.member(*pair, depth)
         if len(pairs) > self.shown.keys:
-            yield (self.omitted_keys(pairs, len(pairs) - self.shown.keys),)
+            yield (self.mark_keys(pairs, len(pairs) - self.shown.keys),)
 
     def member(self, key: str, value: Json, depth: int) -> Iterator[str]:
         yield _quote(key) + self.colon
         yield from self.value(value, depth)
 
-    def omitted_keys(self, pairs: list[tuple[str, Json]], count: int) -> str:
+    def mark_keys(self, pairs: list[tuple[str, Json]], count: int) -> str:
         names = dict(pairs)
         key = "..."
         while key in names:
             key += "."
-        return _quote(key) + self.colon + _quote(markers.keys(count))
+        return _quote(key) + self.colon + _quote(omitted_keys(count))
 
     @property
     def colon(self) -> str:
@@ -181,11 +180,11 @@ class _Outline(Struct, frozen=True):
     def shorten(self, text: str) -> str:
         if len(text) <= self.longest:
             return text
-        room = self.longest - len(markers.in_string(len(text)))
+        room = self.longest - len(omitted_in_string(len(text)))
         if room < 1:
-            return text[: self.longest - 1] + markers.ELLIPSIS
+            return text[: self.longest - 1] + ELLIPSIS
         head = int(room * self.head_ratio)
-        return text[:head] + markers.in_string(len(text) - room) + text[len(text) - room + head :]
+        return text[:head] + omitted_in_string(len(text) - room) + text[len(text) - room + head :]
 
 
 def _separate(parts: Iterable[Iterable[str]], separator: str) -> Iterator[str]:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable
 from typing import TypeAlias
 
 from msgspec import Struct
 
 from overspill.text.lines import count_lines
-from overspill.truncate import markers
-from overspill.truncate.lines import cuts_line, find_head_end, find_tail_start
-from overspill.truncate.markers import Gap, Marker
-from overspill.truncate.shape import Cut, Shape, Strategy
+from overspill.truncate.shape import (
+    ELLIPSIS,
+    Cut,
+    Gap,
+    Marker,
+    Shape,
+    Strategy,
+    mark_beginning,
+    mark_briefly,
+    mark_middle,
+    mark_remainder,
+)
 
 
 class BothEnds(Struct, frozen=True):
@@ -51,25 +60,25 @@ def for_whole_text(strategy: EndsStrategy) -> Strategy:
 
 def head(ends: BothEnds, limit: int, shape: Shape) -> Cut:
     """Keeps the first lines."""
-    return _shorten(ends, limit, "head", EndsPlan(markers.remainder, head_share=1, head_lines=shape.head_lines, tail_lines=0))
+    return _shorten(ends, limit, "head", EndsPlan(mark_remainder, head_share=1, head_lines=shape.head_lines, tail_lines=0))
 
 
 def tail(ends: BothEnds, limit: int, shape: Shape) -> Cut:
     """Keeps the last lines; suits logs and the output of commands."""
-    return _shorten(ends, limit, "tail", EndsPlan(markers.beginning, head_share=0, head_lines=0, tail_lines=shape.tail_lines))
+    return _shorten(ends, limit, "tail", EndsPlan(mark_beginning, head_share=0, head_lines=0, tail_lines=shape.tail_lines))
 
 
 def head_tail(ends: BothEnds, limit: int, shape: Shape) -> Cut:
     """Keeps both ends, as many characters as fit."""
-    return _shorten(ends, limit, "head_tail", EndsPlan(markers.middle, shape.head_ratio, head_lines=None, tail_lines=None))
+    return _shorten(ends, limit, "head_tail", EndsPlan(mark_middle, shape.head_ratio, head_lines=None, tail_lines=None))
 
 
 def line(ends: BothEnds, limit: int, shape: Shape) -> Cut:
     """Keeps the first or the last lines, always whole."""
     if shape.line_from == "start":
-        plan = EndsPlan(markers.remainder, head_share=1, head_lines=shape.head_lines, tail_lines=0, whole_lines=True)
+        plan = EndsPlan(mark_remainder, head_share=1, head_lines=shape.head_lines, tail_lines=0, whole_lines=True)
     else:
-        plan = EndsPlan(markers.beginning, head_share=0, head_lines=0, tail_lines=shape.tail_lines, whole_lines=True)
+        plan = EndsPlan(mark_beginning, head_share=0, head_lines=0, tail_lines=shape.tail_lines, whole_lines=True)
     return _shorten(ends, limit, "line", plan)
 
 
@@ -79,14 +88,14 @@ def _shorten(ends: BothEnds, limit: int, name: str, plan: EndsPlan) -> Cut:
     If the marker leaves no room for content, a shorter one replaces it: `[1,234 chars omitted]`, and finally `…`. Only a plan of
     whole lines may leave nothing but a marker.
     """
-    for marker, cuts in ((plan.marker, False), (plan.marker, True), (markers.brief, False)):
+    for marker, cuts in ((plan.marker, False), (plan.marker, True), (mark_briefly, False)):
         room = limit - _marker_room(marker, ends, plan, cuts)
         gap = _find_gap(ends, room, plan)
         text = gap.head + marker(gap) + gap.tail
         if room >= 0 and len(text) <= limit and (gap.head or gap.tail or plan.whole_lines):
             return Cut(text, name, gap.lines, gap.chars)
-    gap = _find_gap(ends, limit - len(markers.ELLIPSIS), plan)
-    return Cut(gap.head + markers.ELLIPSIS + gap.tail, name, gap.lines, gap.chars)
+    gap = _find_gap(ends, limit - len(ELLIPSIS), plan)
+    return Cut(gap.head + ELLIPSIS + gap.tail, name, gap.lines, gap.chars)
 
 
 def _marker_room(marker: Marker, ends: BothEnds, plan: EndsPlan, cuts: bool) -> int:
@@ -108,3 +117,87 @@ def _find_gap(ends: BothEnds, room: int, plan: EndsPlan) -> Gap:
         cuts_above=head != "" and cuts_line(ends.head, stop),
         cuts_below=tail != "" and cuts_line(ends.tail, start),
     )
+
+
+_ZERO_WIDTH_JOINER = "\u200d"
+_MAX_GRAPHEME_CHARS = 16
+
+
+def find_head_end(text: str, room: int, lines: int | None, whole_lines: bool) -> int:
+    """Where to cut the beginning: after at most `room` characters and `lines` lines.
+
+    The cut is at a line end, unless that would waste more than half of the room; then it is inside the long line.
+    """
+    room = min(room, len(text))
+    if text[room - 1 : room + 1] == "\r\n":
+        room -= 1
+    if lines is not None and (end := _end_of_lines(text, lines, room)) is not None:
+        return end
+    end = max(text.rfind("\n", 0, room), text.rfind("\r", 0, room)) + 1
+    if whole_lines or 2 * end >= room:
+        return end
+    return _between_graphemes(text, room, -1)
+
+
+def find_tail_start(text: str, room: int, lines: int | None, whole_lines: bool) -> int:
+    """Where to cut the ending; the mirror image of `find_head_end`."""
+    floor = max(len(text) - room, 0)
+    if floor and text[floor - 1 : floor + 1] == "\r\n":
+        floor += 1
+    if lines is not None and (start := _start_of_lines(text, lines, floor)) is not None:
+        return start
+    start = _next_line(text, max(floor - 1, 0), len(text)) or len(text)
+    if whole_lines or 2 * (len(text) - start) >= len(text) - floor:
+        return start
+    return _between_graphemes(text, floor, 1)
+
+
+def cuts_line(text: str, at: int) -> bool:
+    """Whether a cut at this position, inside the text, splits a line."""
+    return not text.endswith(("\n", "\r"), 0, at) and not text.startswith(("\n", "\r"), at)
+
+
+def _end_of_lines(text: str, lines: int, room: int) -> int | None:
+    at = 0
+    for _ in range(lines):
+        end = _next_line(text, at, room)
+        if end is None or end > room:
+            return None
+        at = end
+    return at
+
+
+def _start_of_lines(text: str, lines: int, floor: int) -> int | None:
+    at = len(text)
+    for _ in range(lines):
+        stop = at - 2 if text.endswith("\r\n", 0, at) else at - text.endswith(("\n", "\r"), 0, at)
+        line_feed = text.rfind("\n", max(floor - 1, 0), stop)
+        at = max(line_feed, text.rfind("\r", max(floor - 1, line_feed + 1, 0), stop)) + 1
+        if at == 0:
+            return None
+    return at
+
+
+def _next_line(text: str, start: int, stop: int) -> int | None:
+    """Where the line after the one at `start` begins, if that one ends before `stop`."""
+    line_feed = text.find("\n", start, stop)
+    carriage_return = text.find("\r", start, stop if line_feed < 0 else line_feed)
+    if carriage_return >= 0:
+        return carriage_return + (2 if text.startswith("\n", carriage_return + 1) else 1)
+    return line_feed + 1 if line_feed >= 0 else None
+
+
+def _between_graphemes(text: str, at: int, step: int) -> int:
+    """The nearest position in the direction of `step` that splits no accented letter or emoji sequence, if there is one."""
+    for place in range(at, at + step * _MAX_GRAPHEME_CHARS, step):
+        if not 0 < place < len(text):
+            return at
+        if not _is_joined(text[place - 1], text[place]):
+            return place
+    return at
+
+
+def _is_joined(before: str, after: str) -> bool:
+    if before in "\r\n":
+        return False
+    return _ZERO_WIDTH_JOINER in (before, after) or unicodedata.category(after)[0] == "M" or "\U0001f3fb" <= after <= "\U0001f3ff"

@@ -17,7 +17,7 @@ from overspill.reading import Bound
 from overspill.reading.pattern import Pattern, compile_pattern
 from overspill.reading.query import query
 from overspill.reading.search import Search
-from overspill.retrieval.indexes import EngineIndexes
+from overspill.retrieval.views import EngineIndexes
 from overspill.sql.answers import explain_failure, read_answer, spell_cell
 from overspill.sql.library import Source, SqlLibrary
 from overspill.text.encoding import decode

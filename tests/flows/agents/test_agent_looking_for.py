@@ -7,7 +7,7 @@ import json
 import pytest
 from agents import Stage, call, report, says, scripted, seen
 
-from overspill.gate.looking_for import NAME
+from overspill.gate.intent import LOOKING_FOR
 
 pytestmark = pytest.mark.anyio
 
@@ -24,7 +24,7 @@ PATIENT = "intentWithinSecs: 30"
 
 async def test_the_model_says_what_it_is_looking_for_and_gets_it(stage: Stage) -> None:
     stage.function(SEARCH)
-    model = scripted(call("search", topic="t1", **{NAME: "which parcel was lost"}), lambda s: report(s.answers[-1]))
+    model = scripted(call("search", topic="t1", **{LOOKING_FOR: "which parcel was lost"}), lambda s: report(s.answers[-1]))
     record = await stage.run(stage.write("a.ai", PATIENT), model)
     assert record.outcome.report is not None
     assert 'Passages found for "which parcel was lost"' in record.outcome.report.content
@@ -34,16 +34,16 @@ async def test_the_model_says_what_it_is_looking_for_and_gets_it(stage: Stage) -
 @pytest.mark.promise("cache-safe")
 async def test_the_argument_is_in_every_request(stage: Stage) -> None:
     stage.function(SEARCH)
-    model = scripted(call("search", topic="t1"), call("search", topic="t2", **{NAME: "x"}), report())
+    model = scripted(call("search", topic="t1"), call("search", topic="t2", **{LOOKING_FOR: "x"}), report())
     await stage.run(stage.write("a.ai"), model)
     first, *others = [json.dumps(request.tools) for request in model.requests[:3]]
-    assert NAME in first
+    assert LOOKING_FOR in first
     assert others == [first, first]
 
 
 async def test_a_batch_takes_it_too(stage: Stage) -> None:
     stage.function(SEARCH)
-    entry = {"id": "1", "tool": "search", "parameters": {"topic": "t1", NAME: "which parcel was lost"}}
+    entry = {"id": "1", "tool": "search", "parameters": {"topic": "t1", LOOKING_FOR: "which parcel was lost"}}
     model = scripted(call("agent__batch", calls=[entry]), report())
     await stage.run(stage.write("a.ai", PATIENT), model)
     assert LOST in json.loads(json.dumps(seen(model)[1].answers[0]))
@@ -64,12 +64,12 @@ async def test_a_setting_or_a_preset_leaves_the_tools_as_they_are(stage: Stage, 
     stage.function(SEARCH)
     model = scripted(report())
     await stage.run(stage.write("a.ai", setting), model)
-    assert NAME not in json.dumps(model.requests[0].tools)
+    assert LOOKING_FOR not in json.dumps(model.requests[0].tools)
 
 
 async def test_it_is_on_no_record_but_the_conversation(stage: Stage) -> None:
     stage.function(SEARCH)
-    model = scripted(call("search", topic="t1", **{NAME: "lost xylophone"}), report())
+    model = scripted(call("search", topic="t1", **{LOOKING_FOR: "lost xylophone"}), report())
     await stage.run(stage.write("a.ai", PATIENT), model)
     files = [file.read_bytes() for file in (stage.folder / "store").rglob("*") if file.is_file()]
     assert not any(b"xylophone" in each for each in files)

@@ -7,7 +7,7 @@ from itertools import pairwise
 import anyio
 import pytest
 
-from overspill.calls.deadlines import Deadlines
+from overspill.calls.limits import Deadlines
 from overspill.calls.tasks import TaskOwner
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]

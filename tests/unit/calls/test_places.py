@@ -4,7 +4,7 @@ import anyio
 import pytest
 
 from overspill.calls.job import Job
-from overspill.calls.places import Places
+from overspill.calls.limits import Places
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
 

@@ -32,7 +32,7 @@ def opened(settings: Settings | None = None, **options: Any) -> Session:
 
 def recorded(session: Session) -> list[events.Entry]:
     session.op_tree()  # writes what waits
-    return list(events.decode_events(session._parts.shelf.journal()))
+    return list(events.decode_events(session._life.parts.shelf.journal()))
 
 
 def fails(error: BaseException) -> Any:
@@ -389,7 +389,7 @@ async def test_each_call_is_recorded_with_figures_only():
 async def test_calls_are_written_a_moment_later_also_after_a_retrieval():
     async with opened() as session:
         await session.call("search", {}, lambda: "one")
-        shelf = session._parts.shelf
+        shelf = session._life.parts.shelf
         with anyio.fail_after(20):
             while sum(isinstance(event, ToolCalled) for event in events.decode_events(shelf.journal())) < 1:
                 await anyio.lowlevel.checkpoint()
@@ -432,9 +432,9 @@ async def test_neither_content_nor_arguments_nor_queries_reach_the_journal_or_a_
             await session.invoke("get_tool_output", request)
         await session.invoke("get_artifact", {"id": id, "query": private})
         await session.invoke("tool_output", {"handle": id, "extract": private, "mode": "truncate"})
-        journal = b"".join(session._parts.shelf.journal())
+        journal = b"".join(session._life.parts.shelf.journal())
         recorded(session)
-        journal += b"".join(session._parts.shelf.journal())
+        journal += b"".join(session._life.parts.shelf.journal())
         stored = [event for event in recorded(session) if isinstance(event, OutputStored)]
     assert private.encode() not in journal
     assert [event.kept.source for event in stored] == ["read: file.txt"]

@@ -54,7 +54,7 @@ async def test_a_small_text_passes_without_being_encoded_measured_or_stored(resu
     got = CollectedResult(no_spool)
     await got.take(result)
     async with opened(budget=budget) as session:
-        gate = session._parts.gate
+        gate = session._life.parts.gate
         reply = await gate.deliver(ToolCall("", "search"), got, gate.settings.for_tool("search"))
     assert reply.text == "x" * 2048
 

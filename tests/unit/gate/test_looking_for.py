@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 from overspill import Settings
-from overspill.gate.looking_for import NAME, add_argument, asks, take_off
+from overspill.gate.intent import LOOKING_FOR, add_argument, asks, take_off
 
 ASK = Settings(intent="ask")
 PLAIN: dict[str, Any] = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}
@@ -21,8 +21,8 @@ def test_it_is_added_last_and_every_call_that_was_valid_still_is(more: dict[str,
     schema = PLAIN | more
     assert asks(ASK, schema)
     asking = add_argument(schema)
-    assert list(asking["properties"]) == ["q", NAME]
-    assert asking["properties"][NAME] == {
+    assert list(asking["properties"]) == ["q", LOOKING_FOR]
+    assert asking["properties"][LOOKING_FOR] == {
         "type": "string",
         "description": "What you need from the result, then in parentheses other words for it; "
         "used only if the result is too large.",
@@ -31,14 +31,14 @@ def test_it_is_added_last_and_every_call_that_was_valid_still_is(more: dict[str,
     assert list(schema["properties"]) == ["q"]
     validator = jsonschema.Draft202012Validator(asking)
     assert validator.is_valid({"q": "a"})
-    assert validator.is_valid({"q": "a", NAME: "ids"})
+    assert validator.is_valid({"q": "a", LOOKING_FOR: "ids"})
 
 
 @pytest.mark.parametrize(
     "schema",
     [
-        {**PLAIN, "properties": {NAME: {"type": "integer"}}},
-        {**PLAIN, "required": [NAME]},
+        {**PLAIN, "properties": {LOOKING_FOR: {"type": "integer"}}},
+        {**PLAIN, "required": [LOOKING_FOR]},
         {**PLAIN, "patternProperties": {"^l": {"type": "integer"}}},
         {**PLAIN, "additionalProperties": {"type": "integer"}},
         {**PLAIN, "unevaluatedProperties": False},
@@ -48,7 +48,7 @@ def test_it_is_added_last_and_every_call_that_was_valid_still_is(more: dict[str,
         {**PLAIN, "allOf": [{"additionalProperties": False}]},
         {**PLAIN, "anyOf": [{"required": ["q"]}]},
         {**PLAIN, "$ref": "#/$defs/a"},
-        {**PLAIN, "not": {"required": [NAME]}},
+        {**PLAIN, "not": {"required": [LOOKING_FOR]}},
         {"type": "string"},
         {"type": ["object", "null"]},
         {"type": "object", "properties": []},
@@ -69,7 +69,7 @@ def test_it_is_left_off_in_strict_mode_and_where_the_settings_do_not_want_it() -
 
 @pytest.mark.parametrize(("value", "said"), [("ids", "ids"), ("", ""), (None, ""), (5, ""), ({"a": 1}, "")])
 def test_it_is_taken_off_whatever_it_holds(value: Any, said: str) -> None:
-    assert take_off({"q": "a", NAME: value}) == ({"q": "a"}, said)
+    assert take_off({"q": "a", LOOKING_FOR: value}) == ({"q": "a"}, said)
 
 
 def test_arguments_without_it_stay() -> None:

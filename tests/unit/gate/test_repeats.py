@@ -53,7 +53,7 @@ async def test_a_repeat_is_stored_once_and_its_call_is_in_the_journal(tmp_path: 
     async with Session(Settings(storeDir=str(tmp_path))) as session:
         for path in ("a.txt", "b.txt", "a.txt"):
             await session.call("read_file", {"path": path}, read)
-        events = list(session._parts.ledger.events())
+        events = list(session._life.parts.ledger.events())
         calls = [event for event in events if isinstance(event, ToolCalled)]
         (stored,) = [event.kept for event in events if isinstance(event, OutputStored)]
         assert ran == ["a.txt", "b.txt", "a.txt"]
@@ -115,7 +115,7 @@ async def test_an_output_that_was_removed_or_never_shown_is_shown_in_full():
         first = await call(session)
         assert first.kept is not None
         assert first.kept.id != kept.id
-        session._opening.store.empty_shelf(session.id)
+        session._life.opening.store.empty_shelf(session.id)
         again = await call(session)
         assert again.kept is not None
         assert again.kept.id != first.kept.id

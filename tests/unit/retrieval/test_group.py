@@ -214,7 +214,7 @@ async def test_reading_many_outputs_of_earlier_sessions_takes_no_descriptor_for_
 async def test_an_output_that_a_thread_asks_for_after_the_session_closed_is_not_opened(store: MemoryStore | FileStore):
     kept = await kept_by("ann", store)
     async with Session(family="ann", store=store) as later:
-        outputs = later._parts.outputs
+        outputs = later._life.parts.outputs
         outputs.recent(kept.handle)
     for look in (outputs.recent, outputs.open):
         with pytest.raises(SessionClosed):

@@ -421,7 +421,9 @@ async def test_retrievals_are_on_record_with_what_they_showed():
         await session.invoke("get_artifact", {"id": kept.artifact_id, "bytes": "2-4"})
         await session.invoke("get_tool_output", {"id": NEVER, "mode": "raw"})
         session.op_tree()
-        first, second = (event for event in decode_events(session._parts.shelf.journal()) if isinstance(event, OutputRetrieved))
+        first, second = (
+            event for event in decode_events(session._life.parts.shelf.journal()) if isinstance(event, OutputRetrieved)
+        )
         assert (first.tool, first.mode, first.status, first.id, first.start, first.end, first.chars_out) == (
             "get_artifact", "", "ok", kept.id, 2, 5, 3,
         )  # fmt: skip

@@ -7,7 +7,7 @@ from threading import Barrier
 
 from overspill.lexical.select import select
 from overspill.lexical.work import Work
-from overspill.retrieval.indexes import EngineIndexes
+from overspill.retrieval.views import EngineIndexes
 from overspill.store.readers import BytesReader
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from overspill import Session, Settings, handles
 from overspill.errors import AmbiguousName, UnknownHandle
-from overspill.gate.names import OutputNames
+from overspill.gate.kept import OutputNames
 from overspill.retrieval.archive import Archive
 from overspill.settings.keys import PresetName
 from overspill.store.files.store import FileStore
@@ -125,7 +125,7 @@ async def test_a_family_reads_by_name_what_an_earlier_session_stored_and_avoids_
             assert stored.text() == LARGE
         # The name is avoided: an output whose id spells the same name gets a longer one.
         twin = kept.id[:24] + ("0" if kept.id[24] != "0" else "1") + kept.id[25:]
-        assert later._parts.gate.names.give(twin) != kept.name
+        assert later._life.parts.gate.names.give(twin) != kept.name
     async with Session(family="other", store=store) as stranger:
         with pytest.raises(UnknownHandle):
             stranger.open(kept.name)
@@ -187,7 +187,7 @@ async def test_a_damaged_journal_costs_a_session_no_more_than_the_damaged_line(t
     store = FileStore(tmp_path)
     async with Session(name="kept", store=store) as session:
         kept = await session.keep(LARGE, "log")
-        shelf = session._parts.shelf
+        shelf = session._life.parts.shelf
         for id, chars in (("no uuid", 6), (handles.new(), 1 << 60)):
             broken = msgspec.structs.replace(kept, id=id, name_chars=chars)
             shelf.append_journal(msgspec.json.encode({"event": "kept", "t": 1, "kept": broken}) + b"\n")

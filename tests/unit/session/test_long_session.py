@@ -46,7 +46,7 @@ async def quick() -> str:
 async def test_outputs_that_left_memory_are_read_from_the_journal_and_the_store():
     async with opened() as session:
         kept = [await session.keep(f"output {n}") for n in range(MAX_OUTPUTS_IN_MEMORY + MORE)]
-        assert len(session._parts.gate.kept.latest()) == MAX_OUTPUTS_IN_MEMORY
+        assert len(session._life.parts.gate.kept.latest()) == MAX_OUTPUTS_IN_MEMORY
         assert session.open(kept[0].handle).text() == "output 0"
         assert session.open(kept[1].artifact_id).kept == kept[1]
         reply = await session.invoke("get_tool_output", {"id": kept[2].artifact_id, "mode": "raw"})
@@ -69,7 +69,7 @@ async def test_jobs_that_left_memory_still_answer():
         failed, ready = await session.start("fail", {}, fail), await session.start("ready", {}, quick)
         drawn = await session.start("draw", {}, draw)
         await run_jobs(session, MAX_FINISHED_JOBS + MORE)
-        assert len(session._parts.calls.jobs.background) == MAX_FINISHED_JOBS
+        assert len(session._life.parts.calls.jobs.background) == MAX_FINISHED_JOBS
         answers = [await session.invoke("get_tool_output", {"id": id, "mode": "raw"}) for id in (failed, ready, drawn)]
         filled = await session.call("look", {"text": f"{{{{output:{failed}}}}}"}, lambda text: text)
     assert "no such table" in filled.text
@@ -104,7 +104,7 @@ async def test_images_of_the_background_are_stored_when_memory_holds_too_many():
         return [{"type": "text", "text": "a picture"}, IMAGE]
 
     async with opened() as session:
-        session._parts.gate.held.inline_blob_bytes = MAX_INLINE_BLOB_BYTES
+        session._life.parts.gate.held.inline_blob_bytes = MAX_INLINE_BLOB_BYTES
         id = await session.start("draw", {}, draw)
         await session.invoke("wait_for_tool_output", {})
         shown = (await session.invoke("get_tool_output", {"id": id, "mode": "raw"})).content
@@ -119,7 +119,7 @@ async def test_arguments_are_remembered_as_the_model_wrote_them_not_filled():
         id = await session.start("count", {"text": f"{{{{output:{large.handle}}}}}"}, lambda text: str(len(text)))
         await session.invoke("wait_for_tool_output", {})
         assert (await session.invoke("get_tool_output", {"id": id, "mode": "raw"})).text == "100000"
-        assert max(map(len, session._parts.gate.arguments.values())) < 200
+        assert max(map(len, session._life.parts.gate.arguments.values())) < 200
 
 
 async def test_the_arguments_of_all_calls_together_are_bounded():
@@ -127,7 +127,7 @@ async def test_the_arguments_of_all_calls_together_are_bounded():
     async with opened(toolResponseMaxBytes=100) as session:
         for number in range(20):
             await session.call("echo", arguments, lambda text, number=number: f"{number:02}" * 100)
-        held = session._parts.gate.arguments
+        held = session._life.parts.gate.arguments
         assert len(held) == 9
         assert sum(map(len, held.values())) <= MAX_ARGUMENT_CHARS
 
@@ -137,7 +137,7 @@ async def test_the_notice_needs_no_journal_for_jobs_whose_outputs_left_memory():
         await run_jobs(session, 3)
         for n in range(MAX_OUTPUTS_IN_MEMORY):
             await session.keep(f"output {n}")
-        outputs = session._parts.gate.kept
+        outputs = session._life.parts.gate.kept
         in_memory = outputs.latest()
         assert session.notice().count("filler") == 3
         assert outputs.latest() == in_memory

@@ -167,7 +167,7 @@ def test_a_job_that_finished_in_the_background_is_told_of_once():
 
 def test_a_failure_to_open_leaves_nothing_running():
     with opened() as first:
-        store = first._session._opening.store
+        store = first._session._life.opening.store
         with SyncSession(name="n", store=store), pytest.raises(Exception, match="n"), SyncSession(name="n", store=store):
             raise AssertionError("two live sessions of one name")
 

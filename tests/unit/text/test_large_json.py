@@ -3,7 +3,7 @@ import tracemalloc
 
 import pytest
 
-from overspill.text.large_json import loads_last
+from overspill.text.lenient_json import loads_last
 
 LINE = 'the quick "brown" fox\n'
 SIZE = 16 * 1024 * 1024

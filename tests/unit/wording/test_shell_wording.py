@@ -5,8 +5,8 @@ import shlex
 from msgspec.structs import replace
 
 from overspill.types import Kept, Size
-from overspill.wording import cards, presets, replies, shell
-from overspill.wording.cards import NextStep
+from overspill.wording import presets, replies, shell
+from overspill.wording.names import NextStep, next_calls
 
 SESSION = "01a1dd7b-0000-7000-8000-000000000001"
 FILE = "01a1dd7b-13a4-7c37-a821-1e5e402e61f9"
@@ -28,7 +28,7 @@ def test_every_next_step_is_one_command_whatever_the_output_chose():
         NextStep("query", "/a;b"),
         NextStep("lines", "1-9"),
     ]
-    said = cards.next_calls(NAME, steps, AT_A_SHELL)
+    said = next_calls(NAME, steps, AT_A_SHELL)
     first, *more = said.removeprefix("Next: ").split(", or with ")
     assert shlex.split(first) == ["overspill", "get", NAME, "--ask", "<your question> (<other words for it>)"]
     assert [shlex.split(each) for each in more] == [["--grep", "it's|$(id)"], ["--query", "/a;b"], ["--lines", "1-9"]]

@@ -18,7 +18,7 @@ from overspill.agent.tools.batch import count_calls, run_batch
 from overspill.agent.tools.offers import OfferedTool
 from overspill.errors import BadRequest, OverspillError
 from overspill.gate.collect import block_text, field
-from overspill.gate.looking_for import add_argument, asks, take_off
+from overspill.gate.intent import add_argument, asks, take_off
 from overspill.models.conversation import describe_bad_call
 from overspill.models.protocol import Message
 from overspill.record.events import ToolCalled, now_ms

@@ -14,7 +14,7 @@ from msgspec import Struct
 from overspill.gate.cards.sample import OutputSample
 from overspill.text import encoding
 from overspill.text.humanize import ELLIPSIS, escape_invisible, shorten
-from overspill.wording.cards import NextStep
+from overspill.wording.names import NextStep
 
 MAX_LINE_CHARS = 240
 """Shown of one line of the output."""

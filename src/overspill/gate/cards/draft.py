@@ -11,7 +11,8 @@ from overspill.settings import Settings
 from overspill.text import encoding, tokens
 from overspill.text.tokens import CHARS_PER_TOKEN
 from overspill.types import Size
-from overspill.wording import cards, replies
+from overspill.wording import replies
+from overspill.wording.names import next_calls
 
 if TYPE_CHECKING:
     from overspill.gate.cards.card import Card
@@ -87,7 +88,7 @@ def draft_cards(read: Read, size: Size, id: str, offered: Collection[str], room:
 
 def _spell_steps(card: Card, id: str, offered: Collection[str], limit: int, room: CardRoom) -> str:
     for count in range(len(card.steps), -1, -1):
-        steps = cards.next_calls(id, card.steps[:count], offered)
+        steps = next_calls(id, card.steps[:count], offered)
         if room.count(steps) <= _MAX_STEPS_SHARE * limit:
             return steps
     return ""

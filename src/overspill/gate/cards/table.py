@@ -28,7 +28,7 @@ from overspill.tables.json_text import HeldJson
 from overspill.tables.table import JsonRows, Omission
 from overspill.text.encoding import decode
 from overspill.text.humanize import count_noun
-from overspill.wording.cards import NextStep
+from overspill.wording.names import NextStep
 
 _MAX_CELLS = 1_200
 """Cells that are read. Of a larger table, rows are drawn."""

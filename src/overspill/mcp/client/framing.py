@@ -10,8 +10,7 @@ import anyio
 import mcp_types
 from mcp.shared.message import SessionMessage
 
-from overspill.text.large_json import loads_last
-from overspill.text.lenient_json import dumps, loads
+from overspill.text.lenient_json import dumps, loads, loads_last
 
 MAX_MESSAGE_BYTES = 256 * 1024 * 1024
 _MAX_EDGE_BYTES = 4096

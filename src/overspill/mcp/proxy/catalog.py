@@ -7,7 +7,7 @@ from itertools import chain
 
 import anyio
 
-from overspill.gate.looking_for import add_argument, asks
+from overspill.gate.intent import add_argument, asks
 from overspill.mcp.client.connection import Raw, ServerConnection
 from overspill.mcp.client.server import Server
 from overspill.mcp.proxy.ask_servers import ask_each, list_all, wait_for_server

@@ -12,8 +12,8 @@ from mcp_types.version import is_version_at_least
 
 from overspill.calls.job import current
 from overspill.errors import BadRequest, OverspillError
-from overspill.gate import looking_for
 from overspill.gate.decide import Pass, decide
+from overspill.gate.intent import LOOKING_FOR, take_off
 from overspill.mcp.client.arguments import fits_schema
 from overspill.mcp.client.connection import Raw, as_mapping
 from overspill.mcp.client.results import find_texts, to_error_output, to_output
@@ -72,15 +72,15 @@ class ToolCalls:
 
     async def _take_intent_off(self, server: Server, name: str, args: Raw) -> tuple[Raw, str]:
         """Only where the catalog added the argument. A tool of whose schema nothing is known may have one of that name."""
-        if looking_for.NAME not in args or self._session.settings.for_tool(name, server.name).intent != "ask":
+        if LOOKING_FOR not in args or self._session.settings.for_tool(name, server.name).intent != "ask":
             return args, ""
         tool = await self._catalog.describe(server, name)
         if not tool:
             raise BadRequest(
-                f"The server {server.name} has not listed its tools yet, so it is not clear what {looking_for.NAME} means to "
-                f"{one_line(name)}. Call it again without {looking_for.NAME}."
+                f"The server {server.name} has not listed its tools yet, so it is not clear what {LOOKING_FOR} means to "
+                f"{one_line(name)}. Call it again without {LOOKING_FOR}."
             )
-        return looking_for.take_off(args) if self._catalog.asks(server, tool) else (args, "")
+        return take_off(args) if self._catalog.asks(server, tool) else (args, "")
 
     async def _call(self, request: ClientRequest, server: Server, name: str, /, **args: Any) -> Output:
         """The tool as the session runs it. The server's own result, or its refusal, travels as the output's `original`."""
