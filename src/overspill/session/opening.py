@@ -144,13 +144,14 @@ class SessionOpening(Struct, frozen=True, kw_only=True):
         """From what a program passes to a session."""
         require("settings", settings, (Settings, _NONE), "Settings(…)")
         require("budget", budget, (ContextBudget, _NONE), "ContextBudget(window=…)")
-        has_shelves = all(callable(getattr(store, each, None)) for each in ("open_shelf", "shelves"))
-        if not isinstance(store, str | None) and not has_shelves:
+        if not isinstance(store, str | None) and not all(
+            callable(getattr(store, each, None)) for each in ("open_shelf", "shelves")
+        ):
             raise BadRequest(f"store must be a URL, or a store such as open_store(…) makes, not {describe_type(store)}.")
-        require("name", name, str, "a string")
-        require("family", family, str, "a string")
-        require("models", models, (Mapping, _NONE), "a mapping of names to models")
-        require("endpoints", endpoints, (Mapping, _NONE), "a mapping of names to endpoints")
+        for what, given in (("name", name), ("family", family)):
+            require(what, given, str, "a string")
+        for what, given in (("models", models), ("endpoints", endpoints)):
+            require(what, given, (Mapping, _NONE), f"a mapping of names to {what}")
         require("jobs", jobs, (str, _NONE), "the URL of a queue")
         for each in _check_list("observers", observers, "functions"):
             if not callable(each):
