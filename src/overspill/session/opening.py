@@ -39,6 +39,12 @@ _ERRORS: tuple[object, ...] = get_args(Errors)
 _FORMATS: tuple[object, ...] = get_args(Format)
 
 
+def check_observers(observers: object) -> None:
+    for each in _check_list("observers", observers, "functions"):
+        if not callable(each):
+            raise BadRequest(f"An observer must be a function of a session's id and an event, not {describe_type(each)}.")
+
+
 def check_options(errors: object, background: object, check: object) -> None:
     if errors not in _ERRORS:
         raise BadRequest(f"errors is {errors!r}; allowed: 'answer', 'raise'.")
@@ -153,9 +159,7 @@ class SessionOpening(Struct, frozen=True, kw_only=True):
         for what, given in (("models", models), ("endpoints", endpoints)):
             require(what, given, (Mapping, _NONE), f"a mapping of names to {what}")
         require("jobs", jobs, (str, _NONE), "the URL of a queue")
-        for each in _check_list("observers", observers, "functions"):
-            if not callable(each):
-                raise BadRequest(f"An observer must be a function of a session's id and an event, not {describe_type(each)}.")
+        check_observers(observers)
         settings = settings or Settings()
         id, is_shared = handles.new(), shared or jobs is not None
         name = name or ("" if family or jobs is None else id)
