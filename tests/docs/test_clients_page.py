@@ -11,8 +11,7 @@ import pytest
 
 from overspill.cli import overspill
 from overspill.mcp.host_configs import rewriting
-from overspill.mcp.host_configs.clients import known_clients
-from overspill.mcp.host_configs.dialects import USUAL
+from overspill.mcp.host_configs.clients import USUAL, known_clients
 
 DOCS = Path(__file__).parents[2] / "docs"
 CLIENTS = known_clients(Path("/home/ada"), "linux", {})

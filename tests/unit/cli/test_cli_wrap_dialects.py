@@ -197,6 +197,14 @@ def test_the_second_form_of_opencode_is_known(place: Place):
     assert file.read_text() == OPENCODE_2
 
 
+@pytest.mark.parametrize("client", ["windsurf", "cline", "gemini-cli"])
+def test_a_server_may_be_named_servers(place: Place, client: str):
+    file = install(place, client, '{"mcpServers": {"servers": {"command": "tool"}, "other": {"command": "tool"}}}')
+    assert wrap(place, client).code == 0
+    wrapped = {name: {"command": "overspill", "args": [*PROXY, name, "--", "tool"]} for name in ("servers", "other")}
+    assert read(file) == {"mcpServers": wrapped}
+
+
 def test_a_change_in_between_survives_the_undo(place: Place):
     file = install(place, "codex")
     wrap(place, "codex")

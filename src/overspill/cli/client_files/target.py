@@ -17,8 +17,7 @@ from overspill.cli.stderr import warn
 from overspill.errors import OverspillError, SettingsError
 from overspill.mcp.host_configs import clients as places
 from overspill.mcp.host_configs import files
-from overspill.mcp.host_configs.clients import Client
-from overspill.mcp.host_configs.dialects import ConfigDialect, guess_dialect
+from overspill.mcp.host_configs.clients import Client, ConfigDialect, guess_dialect
 from overspill.mcp.host_configs.files import ClientFile
 from overspill.mcp.host_configs.own_entries import HookPlace
 from overspill.settings.files import file_exists

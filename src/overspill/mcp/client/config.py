@@ -105,19 +105,17 @@ def server_configs(entries: Mapping[str, Any], where: str, environ: Mapping[str,
 
 def _parse(path: Path) -> Any:
     try:
-        text = path.read_text("utf-8-sig")
-        return parse_yaml(text, str(path)) if path.suffix in (".yaml", ".yml") else _parse_json(text, str(path))
+        text = path.read_text("utf-8-sig")  # also from a pipe
     except OSError as problem:
         raise SettingsError(f"{path} cannot be read: {problem.strerror}.") from None
     except UnicodeDecodeError:
         raise SettingsError(f"{path} is not UTF-8. Save it as UTF-8.") from None
-
-
-def _parse_json(text: str, name: str) -> Any:
+    if path.suffix in (".yaml", ".yml"):
+        return parse_yaml(text, str(path))
     try:
         return loads(text)  # fast: the file may hold a client's whole history
     except (ValueError, RecursionError):
-        return jsonc.scan(text, name).value
+        return jsonc.scan(text, str(path)).value
 
 
 class _Entry:

@@ -1,15 +1,123 @@
-"""The clients that Overspill knows: where their files are, and how to make them read a change."""
+"""The clients that Overspill knows: where their files are, how these spell a server, and how to make a client read a change.
+
+Most spell a server `{"command": …, "args": […], "env": {…}}` or `{"url": …, "headers": {…}}`. Where other forms are described:
+windsurf     docs.windsurf.com/windsurf/cascade/mcp
+cline        docs.cline.bot/mcp/configuring-mcp-servers
+codex        developers.openai.com/codex/mcp
+gemini-cli   docs/tools/mcp-server.md in the package @google/gemini-cli
+opencode     opencode.ai/docs/mcp-servers, and opencode.ai/v2/docs/mcp-servers
+zed          zed.dev/docs/ai/mcp
+goose        block.github.io/goose/docs/guides/config-files
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, Literal, TypeAlias, cast
 
 from msgspec import Struct
 
-from overspill.mcp.host_configs.dialects import CLINE, CODEX, GEMINI_CLI, GOOSE, OPENCODE, USUAL, WINDSURF, ZED, ConfigDialect
 from overspill.mcp.host_configs.own_entries import HookPlace
+
+Format: TypeAlias = Literal["json", "toml", "yaml"]
+
+
+class ConfigDialect(Struct, frozen=True, kw_only=True):
+    """An empty one is what most clients read."""
+
+    format: Format = "json"
+    tables: tuple[str, ...] = ("mcpServers", "servers")
+    """The keys below which a file has its servers."""
+    keys: Mapping[str, str] = {}
+    """The usual key for each of the client's own."""
+    types: Mapping[str, str] = {}
+    """The usual type for each of the client's own."""
+    untyped_url: str = ""
+    """The type of an entry that has a URL and no type."""
+    has_types: bool = True
+    is_usual: bool = False
+    """Whether nothing is spelled differently. A file of such a client may also have servers of single projects."""
+    has_command_lists: bool = False
+    """Whether `command` is a list that begins with the program."""
+    refusals: Mapping[str, str] = {}
+    """Why a server with this key, or of this type, cannot run through the proxy."""
+    inner_table: str = ""
+    """A key in the table below which its second version has the servers."""
+
+    def find_refusal(self, entry: Mapping[str, Any]) -> str:
+        return next((why for key, why in self.refusals.items() if key in entry or entry.get("type") == key), "")
+
+    def to_usual(self, entry: Mapping[str, Any]) -> dict[str, Any]:
+        """The keys that say how to reach the server, spelled as usual, and all others unchanged."""
+        usual = {self.keys.get(key, key): value for key, value in entry.items()}
+        if isinstance(kind := usual.get("type"), str):
+            usual["type"] = self.types.get(kind, kind)
+        elif "url" in entry and "url" in usual and self.untyped_url:
+            usual["type"] = self.untyped_url
+        words = usual.get("command")
+        if self.has_command_lists and isinstance(words, list) and words:
+            first, *args = cast("list[Any]", words)
+            usual |= {"command": first, "args": args}
+        return usual
+
+    def from_usual(self, usual: Mapping[str, Any]) -> dict[str, Any]:
+        entry = dict(usual)
+        if self.has_command_lists and "command" in entry:
+            entry["command"] = [entry["command"], *entry.pop("args", [])]
+        back = {value: key for key, value in self.keys.items()}
+        kinds = {value: key for key, value in self.types.items()}
+        if not self.has_types:
+            entry.pop("type", None)
+        elif isinstance(kind := entry.get("type"), str):
+            entry["type"] = kinds.get(kind, kind)
+        return {back.get(key, key): value for key, value in entry.items()}
+
+
+USUAL = ConfigDialect(is_usual=True)
+WINDSURF = ConfigDialect(keys={"serverUrl": "url"}, has_types=False)
+CLINE = ConfigDialect(untyped_url="sse")
+GEMINI_CLI = ConfigDialect(
+    keys={"httpUrl": "url"}, untyped_url="sse", refusals={"tcp": "it speaks TCP, which the proxy does not"}
+)
+OPENCODE = ConfigDialect(
+    tables=("mcp",),
+    inner_table="servers",
+    keys={"environment": "env"},
+    types={"local": "stdio", "remote": "http"},
+    has_command_lists=True,
+)
+ZED = ConfigDialect(tables=("context_servers",), has_types=False, refusals={"settings": "an extension of Zed starts it"})
+_FROM_VARIABLES = "Codex fills in its {key}, and the proxy cannot; write http_headers to wrap it"
+CODEX = ConfigDialect(
+    format="toml",
+    tables=("mcp_servers",),
+    keys={"http_headers": "headers"},
+    has_types=False,
+    refusals={key: _FROM_VARIABLES.format(key=key) for key in ("bearer_token_env_var", "env_http_headers")},
+)
+GOOSE = ConfigDialect(
+    format="yaml",
+    tables=("extensions",),
+    keys={"cmd": "command", "envs": "env", "uri": "url"},
+    types={"streamable_http": "http"},
+    refusals=dict.fromkeys(("builtin", "platform", "frontend", "inline_python"), "it is part of Goose"),
+)
+_DIALECTS = {
+    "windsurf": WINDSURF,
+    "cline": CLINE,
+    "codex": CODEX,
+    "gemini-cli": GEMINI_CLI,
+    "opencode": OPENCODE,
+    "zed": ZED,
+    "goose": GOOSE,
+}
+
+
+def guess_dialect(file: Path) -> ConfigDialect:
+    """Of a file whose client is not known by its path."""
+    return {".toml": CODEX, ".yaml": GOOSE, ".yml": GOOSE}.get(file.suffix.lower(), USUAL)
 
 
 class Client(Struct, frozen=True):
@@ -18,97 +126,63 @@ class Client(Struct, frozen=True):
     name: str
     title: str
     file: Path
-    project_file: str
-    restart: str
-    dialect: ConfigDialect = USUAL
+    project_file: str = ""
     hooks: HookPlace | None = None
     """Where its hooks are, if it lets a hook replace what a built-in tool returns."""
+
+    @property
+    def dialect(self) -> ConfigDialect:
+        return _DIALECTS.get(self.name, USUAL)
+
+    @property
+    def restart(self) -> str:
+        return _RESTART[self.name]
+
+
+_RESTART = {
+    "claude-code": "Restart Claude Code; `/mcp` there lists the servers.",
+    "claude-desktop": "Quit Claude Desktop from its menu (closing the window is not enough), and start it again.",
+    "cursor": "Restart Cursor, or turn the servers off and on in its settings, under Tools & MCP.",
+    "vscode": "Restart the servers in VS Code: `MCP: List Servers` in the command palette.",
+    "windsurf": "Refresh the servers in Windsurf's Cascade panel.",
+    "cline": "Restart the servers in Cline: MCP Servers, Configure.",
+    "codex": "Start Codex again; `/mcp` there lists the servers.",
+    "gemini-cli": "Start Gemini CLI again; `/mcp` there lists the servers.",
+    "opencode": "Start opencode again.",
+    "zed": "Zed reads the change when the file is written. Its agent panel lists the servers.",
+    "goose": "Start Goose again.",
+}
 
 
 def known_clients(home: Path, platform: str, environ: Mapping[str, str]) -> dict[str, Client]:
     """By the name that `overspill wrap` takes. `platform` is a value of `sys.platform`."""
-    data = _application_data(home, platform, environ)
-    config = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
-    own = environ.get("CLAUDE_CONFIG_DIR")
-    code = Path(own or home) / ".claude.json"
-    code_settings = Path(own or home / ".claude") / "settings.json"
-    code_hooks = HookPlace("claude-code", code_settings, ".claude/settings.json", "PostToolUse", "Bash|Read|Grep", "stdio")
-    clients = (
-        Client(
-            "claude-code",
-            "Claude Code",
-            code,
-            ".mcp.json",
-            "Restart Claude Code; `/mcp` there lists the servers.",
-            hooks=code_hooks,
-        ),
-        Client(
-            "claude-desktop",
-            "Claude Desktop",
-            data / "Claude" / "claude_desktop_config.json",
-            "",
-            "Quit Claude Desktop from its menu (closing the window is not enough), and start it again.",
-        ),
-        Client(
-            "cursor",
-            "Cursor",
-            home / ".cursor" / "mcp.json",
-            ".cursor/mcp.json",
-            "Restart Cursor, or turn the servers off and on in its settings, under Tools & MCP.",
-        ),
-        Client(
-            "vscode",
-            "VS Code",
-            data / "Code" / "User" / "mcp.json",
-            ".vscode/mcp.json",
-            "Restart the servers in VS Code: `MCP: List Servers` in the command palette.",
-        ),
-        *_clients_with_dialects(home, data, config, environ),
-    )
-    return {client.name: client for client in clients}
-
-
-def _clients_with_dialects(home: Path, data: Path, config: Path, environ: Mapping[str, str]) -> tuple[Client, ...]:
-    """`data` is where desktop programs have their files, `config` where command line programs have them, on macOS too."""
+    config = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")  # of command line programs, on macOS too
+    data = config  # of desktop programs
+    if platform == "darwin":
+        data = home / "Library" / "Application Support"
+    elif platform == "win32":
+        data = Path(environ.get("APPDATA") or home / "AppData" / "Roaming")
+    claude, gemini = environ.get("CLAUDE_CONFIG_DIR"), home / ".gemini" / "settings.json"
+    claude_settings = Path(claude or home / ".claude") / "settings.json"
+    claude_hooks = HookPlace("claude-code", claude_settings, ".claude/settings.json", "PostToolUse", "Bash|Read|Grep", "stdio")
+    gemini_hooks = HookPlace("gemini-cli", gemini, ".gemini/settings.json", "AfterTool", "run_shell_command|read_file")
     cline = data / "Code" / "User" / "globalStorage" / "saoudrizwan.claude-dev" / "settings" / "cline_mcp_settings.json"
     codex = Path(environ.get("CODEX_HOME") or home / ".codex") / "config.toml"
-    gemini, gemini_project = home / ".gemini" / "settings.json", ".gemini/settings.json"
-    opencode = next((path for path in _spell_opencode(config) if os.path.exists(path)), config / "opencode" / "opencode.json")
-    return (
-        Client(
-            "windsurf",
-            "Windsurf",
-            home / ".codeium" / "windsurf" / "mcp_config.json",
-            "",
-            "Refresh the servers in Windsurf's Cascade panel.",
-            WINDSURF,
-        ),
-        Client("cline", "Cline", cline, "", "Restart the servers in Cline: MCP Servers, Configure.", CLINE),
-        Client("codex", "Codex CLI", codex, ".codex/config.toml", "Start Codex again; `/mcp` there lists the servers.", CODEX),
-        Client(
-            "gemini-cli",
-            "Gemini CLI",
-            gemini,
-            gemini_project,
-            "Start Gemini CLI again; `/mcp` there lists the servers.",
-            GEMINI_CLI,
-            HookPlace("gemini-cli", gemini, gemini_project, "AfterTool", "run_shell_command|read_file"),
-        ),
-        Client("opencode", "opencode", opencode, "opencode.json", "Start opencode again.", OPENCODE),
-        Client(
-            "zed",
-            "Zed",
-            config / "zed" / "settings.json",
-            ".zed/settings.json",
-            "Zed reads the change when the file is written. Its agent panel lists the servers.",
-            ZED,
-        ),
-        Client("goose", "Goose", config / "goose" / "config.yaml", "", "Start Goose again.", GOOSE),
+    opencode = config / "opencode" / "opencode.jsonc"
+    clients = (
+        Client("claude-code", "Claude Code", Path(claude or home) / ".claude.json", ".mcp.json", claude_hooks),
+        Client("claude-desktop", "Claude Desktop", data / "Claude" / "claude_desktop_config.json"),
+        Client("cursor", "Cursor", home / ".cursor" / "mcp.json", ".cursor/mcp.json"),
+        Client("vscode", "VS Code", data / "Code" / "User" / "mcp.json", ".vscode/mcp.json"),
+        Client("windsurf", "Windsurf", home / ".codeium" / "windsurf" / "mcp_config.json"),
+        Client("cline", "Cline", cline),
+        Client("codex", "Codex CLI", codex, ".codex/config.toml"),
+        Client("gemini-cli", "Gemini CLI", gemini, gemini_hooks.project_file, gemini_hooks),
+        Client("opencode", "opencode", opencode if os.path.exists(opencode) else opencode.with_suffix(".json"), "opencode.json"),
+        Client("zed", "Zed", config / "zed" / "settings.json", ".zed/settings.json"),
+        Client("goose", "Goose", config / "goose" / "config.yaml"),
     )
-
-
-def _spell_opencode(config: Path) -> tuple[Path, ...]:
-    return tuple(config / "opencode" / f"opencode.{ending}" for ending in ("jsonc", "json"))
+    return {client.name: client for client in clients}
 
 
 def find_owner(path: Path, clients: Mapping[str, Client]) -> Client | None:
@@ -118,11 +192,3 @@ def find_owner(path: Path, clients: Mapping[str, Client]) -> Client | None:
         if place == client.file or (client.project_file and place.as_posix().endswith(f"/{client.project_file}")):
             return client
     return None
-
-
-def _application_data(home: Path, platform: str, environ: Mapping[str, str]) -> Path:
-    if platform == "darwin":
-        return home / "Library" / "Application Support"
-    if platform == "win32":
-        return Path(environ.get("APPDATA") or home / "AppData" / "Roaming")
-    return Path(environ.get("XDG_CONFIG_HOME") or home / ".config")

@@ -11,9 +11,9 @@ from typing import Any
 
 from overspill.errors import SettingsError
 from overspill.mcp.host_configs import rewriting
-from overspill.mcp.host_configs.dialects import USUAL, ConfigDialect
+from overspill.mcp.host_configs.clients import USUAL, ConfigDialect
+from overspill.mcp.host_configs.documents import UnwritableFile, dump_entry, open_document
 from overspill.mcp.host_configs.entries import may_hold_secret
-from overspill.mcp.host_configs.opening import UnwritableFile, dump_entry, open_document
 from overspill.mcp.host_configs.rewriting import RewriteOutcome, Rewriting
 from overspill.text import jsonc
 from overspill.text.jsonc import Edit, Node

@@ -1,21 +1,30 @@
-"""Change the entries of a client's file, in whichever format, and nothing else in it."""
+"""Read a client's file in whichever format it has, and change its entries and nothing else in it."""
 
 from __future__ import annotations
 
+import io
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol, cast
+from importlib import import_module
+from typing import Any, TypeAlias, cast
 
 from msgspec import Struct
 
-from overspill.errors import SettingsError
-from overspill.mcp.host_configs.dialects import ConfigDialect
+from overspill.errors import MissingPackage, SettingsError
+from overspill.mcp.host_configs.clients import ConfigDialect
 from overspill.text import jsonc
 from overspill.text.humanize import escape_line
 from overspill.text.jsonc import Edit, Node
 
 _MAX_LISTED_KEYS = 10
 _PROJECTS = "projects"
+_UNLIMITED_WIDTH = 1 << 20
+_INDENTED_LIST = re.compile(r"^( *)[^\s#-][^\n]*:[ ]*\n\1( *)- ", re.MULTILINE)
+
+
+class UnwritableFile(SettingsError):
+    """Writing the file again would change more than its entries."""
 
 
 class WrittenEntry(Struct, frozen=True):
@@ -26,36 +35,6 @@ class WrittenEntry(Struct, frozen=True):
     value: Any
     node: Node | None = None
     """Where it is in JSON."""
-
-
-class ConfigDocument(Protocol):
-    @property
-    def entries(self) -> Sequence[WrittenEntry]:
-        """With plain values."""
-        ...
-
-    def put(self, entry: WrittenEntry, value: Mapping[str, Any]) -> list[Edit]:
-        """Write another value in its place, now or with the edits that are returned."""
-        ...
-
-    def text(self, edits: Sequence[Edit]) -> str: ...
-
-
-def list_keys(keys: Sequence[str]) -> str:
-    more = f" and {len(keys) - _MAX_LISTED_KEYS} more" if len(keys) > _MAX_LISTED_KEYS else ""
-    return ", ".join(map(escape_line, keys[:_MAX_LISTED_KEYS])) + more or "none"
-
-
-def _missing_table_error(name: str, dialect: ConfigDialect, keys: Sequence[str]) -> SettingsError:
-    if not dialect.is_usual:
-        wanted = " or ".join(dialect.tables)
-        return SettingsError(f"{name} has no servers: it has no key {wanted}. Its keys: {list_keys(keys)}.")
-    others = [key for key in keys if key not in (*dialect.tables, _PROJECTS)]
-    return SettingsError(
-        f"{name} has no servers: it has neither an mcpServers nor a servers key."
-        f"{f' Its keys: {list_keys(others)}.' if others else ''} "
-        "For a client with another kind of file, see `overspill wrap --print`."
-    )
 
 
 class JsonDocument:
@@ -74,6 +53,7 @@ class JsonDocument:
         ]
 
     def put(self, entry: WrittenEntry, value: Mapping[str, Any]) -> list[Edit]:
+        """The edits that write another value in its place."""
         node = entry.node
         assert node is not None
         line = self._text[self._text.rfind("\n", 0, node.start) + 1 : node.start]
@@ -90,8 +70,8 @@ def _find_table(root: Node, name: str, dialect: ConfigDialect) -> Iterator[tuple
     table = next((found for key in dialect.tables if (found := root.get(key)) and found.kind == "object"), None)
     if table is None:
         return
-    inner = table.get("servers")
-    if inner and inner.kind == "object" and not inner.get("type"):  # as the second version of opencode has it
+    inner = table.get(dialect.inner_table) if dialect.inner_table else None
+    if inner and inner.kind == "object" and not inner.get("type"):  # otherwise it is a server of this name
         table = inner
     for part in (root, table, *table.children):
         if part.kind == "object" and (twice := part.duplicate_key):
@@ -115,9 +95,12 @@ def _find_tables_of_projects(root: Node, name: str, dialect: ConfigDialect) -> I
 
 
 class TableDocument:
-    """A file whose library changes the mapping of its servers in place."""
+    """TOML or YAML, whose library changes the mapping of servers in place and keeps everything else as it was written."""
 
-    def __init__(self, root: Mapping[str, Any], name: str, dialect: ConfigDialect) -> None:
+    def __init__(self, text: str, name: str, dialect: ConfigDialect) -> None:
+        self._library = _Toml() if dialect.format == "toml" else _Yaml(text)
+        self._root = self._library.parse(text, name)
+        root = cast("Mapping[str, Any]", self._root if isinstance(self._root, Mapping) else {})
         self._table: Any = next((root[key] for key in dialect.tables if isinstance(root.get(key), Mapping)), None)
         if self._table is None:
             raise _missing_table_error(name, dialect, [str(key) for key in root])
@@ -126,17 +109,99 @@ class TableDocument:
         ]
 
     def put(self, entry: WrittenEntry, value: Mapping[str, Any]) -> list[Edit]:
-        _update(self._table[entry.name], value)
+        """Change only what is not equal, so that the rest keeps its form and its comments."""
+        table = self._table[entry.name]
+        for key in [key for key in table if key not in value]:
+            del table[key]
+        for key, each in value.items():
+            if key not in table or _plain(table[key]) != each:
+                table[key] = each
         return []
 
+    def text(self, _: Sequence[Edit]) -> str:
+        return self._library.dump(self._root)
 
-def _update(table: Any, entry: Mapping[str, Any]) -> None:
-    """Change a mapping of a library in place, so that whatever stays equal keeps its form and its comments."""
-    for key in [key for key in table if key not in entry]:
-        del table[key]
-    for key, value in entry.items():
-        if key not in table or _plain(table[key]) != value:
-            table[key] = value
+
+ConfigDocument: TypeAlias = JsonDocument | TableDocument
+
+
+class _Toml:
+    def __init__(self) -> None:
+        self._library: Any = import_module("tomlkit")
+
+    def parse(self, text: str, name: str) -> Any:
+        try:
+            return self._library.parse(text)
+        except (self._library.exceptions.TOMLKitError, RecursionError) as problem:
+            raise SettingsError(f"{name} is not valid TOML: {escape_line(str(problem))}.") from None
+
+    def dump(self, value: Any) -> str:
+        return self._library.dumps(value)
+
+
+class _Yaml:
+    """Writes like the text that it is made for."""
+
+    def __init__(self, like: str = "") -> None:
+        self._library: Any = import_module("ruamel.yaml")
+        self._yaml: Any = self._library.YAML()
+        self._yaml.preserve_quotes = True
+        self._yaml.width = _UNLIMITED_WIDTH
+        if ": null" in like:  # as most libraries write it; this one writes nothing there
+            self._yaml.Representer = type("SpelledNull", (self._library.RoundTripRepresenter,), {})
+            self._yaml.Representer.add_representer(type(None), _spell_null)
+        dash = len(found[2]) if (found := _INDENTED_LIST.search(like)) else 0
+        self._yaml.indent(mapping=2, sequence=dash + 2, offset=dash)
+
+    def parse(self, text: str, name: str) -> Any:
+        try:
+            return self._yaml.load(text)
+        except (self._library.error.YAMLError, RecursionError, ValueError) as problem:
+            first = str(problem).splitlines()
+            raise SettingsError(f"{name} is not valid YAML: {' '.join(line.strip() for line in first[:4])}.") from None
+
+    def dump(self, value: Any) -> str:
+        written = io.StringIO()
+        self._yaml.dump(value, written)
+        return written.getvalue()
+
+
+def _spell_null(writer: Any, _: None) -> Any:
+    return writer.represent_scalar("tag:yaml.org,2002:null", "null")
+
+
+def open_document(text: str, name: str, dialect: ConfigDialect, *, is_written: bool = True) -> ConfigDocument:
+    """Raises SettingsError if it cannot be read or has no servers, and UnwritableFile if it is to be written and cannot be."""
+    if not text.strip():
+        raise SettingsError(f"{name} is empty, so it has no servers.")
+    if dialect.format == "json":
+        return JsonDocument(text, name, dialect)
+    try:
+        document = TableDocument(text, name, dialect)
+    except ImportError as missing:
+        raise MissingPackage(f"Reading {name}", "clients") from missing
+    if is_written and document.text(()) != text:
+        raise UnwritableFile(
+            f"{name} is written in a form that would change in other places too. Nothing was written. Change its entries by hand."
+        )
+    return document
+
+
+def dump_entry(entry: Mapping[str, Any], name: str, dialect: ConfigDialect) -> str:
+    """The lines of one server, as a file of this dialect has them."""
+    return (_Toml() if dialect.format == "toml" else _Yaml()).dump({dialect.tables[0]: {name: entry}})
+
+
+def _missing_table_error(name: str, dialect: ConfigDialect, keys: Sequence[str]) -> SettingsError:
+    others = [key for key in keys if not dialect.is_usual or key not in (*dialect.tables, _PROJECTS)]
+    more = f" and {len(others) - _MAX_LISTED_KEYS} more" if len(others) > _MAX_LISTED_KEYS else ""
+    listed = f" Its keys: {', '.join(map(escape_line, others[:_MAX_LISTED_KEYS])) + more or 'none'}."
+    if not dialect.is_usual:
+        return SettingsError(f"{name} has no servers: it has no key {' or '.join(dialect.tables)}.{listed}")
+    return SettingsError(
+        f"{name} has no servers: it has neither an mcpServers nor a servers key.{listed if others else ''} "
+        "For a client with another kind of file, see `overspill wrap --print`."
+    )
 
 
 def _plain(value: Any) -> Any:

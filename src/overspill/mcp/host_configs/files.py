@@ -34,31 +34,33 @@ class ClientFile(Struct, frozen=True):
 
     def read_backups(self) -> list[str]:
         """The text before each change, newest first, from the backups that can be read."""
-        return [text for _, text in self._find_backups()]
+        return [file.text for file in self._find_backups()]
 
-    def _find_backups(self) -> list[tuple[Path, str]]:
-        found: list[tuple[Path, str]] = []
+    def _find_backups(self) -> list[ClientFile]:
+        found: list[ClientFile] = []
         for copy in sorted(self.path.parent.glob(_backup_name(glob.escape(self.path.name), "*")), reverse=True):
             with suppress(SettingsError):
-                found.append((copy, read(copy).text))
+                found.append(read(copy))
         return found
+
+    def _remove_backups(self, *texts: str) -> None:
+        for copy in self._find_backups():
+            if copy.text in texts and not copy.is_symlink:
+                with suppress(OSError):
+                    copy.given.unlink()
 
     def restore(self, text: str, now: datetime) -> Path | None:
         """Replace the text by what it was before. If that is exactly a backup, the backups go, and None is returned."""
-        copies = [(copy, old) for copy, old in self._find_backups() if not copy.is_symlink()]
-        if not any(old == text for _, old in copies):
+        if not any(copy.text == text and not copy.is_symlink for copy in self._find_backups()):
             return self.replace(text, now)
         self._write(text, now, known=self.path)
-        for copy, old in copies:
-            if old in (text, self.text):
-                with suppress(OSError):
-                    copy.unlink()
+        self._remove_backups(text, self.text)
         return None
 
     def replace(self, text: str, now: datetime) -> Path:
         """Replace the text. Returns the backup of the old text, which may already exist."""
-        known = next((copy for copy, old in self._find_backups() if old == self.text and not copy.is_symlink()), None)
-        return self._write(text, now, known)
+        copies = (copy.given for copy in self._find_backups() if copy.text == self.text and not copy.is_symlink)
+        return self._write(text, now, known=next(copies, None))
 
     def require_writable(self) -> None:
         """Raise SettingsError if it is not for you to change, although you could put another file in its place."""
@@ -79,10 +81,7 @@ class ClientFile(Struct, frozen=True):
             self.path.unlink()
         except OSError as problem:
             raise SettingsError(f"{self.path} cannot be removed: {problem.strerror}. Nothing was written.") from None
-        for copy, old in self._find_backups():
-            if old == self.text and not copy.is_symlink():
-                with suppress(OSError):
-                    copy.unlink()
+        self._remove_backups(self.text)
 
     def _write(self, text: str, now: datetime, known: Path | None) -> Path:
         """`known`: what has the old text or makes it unnecessary."""

@@ -12,10 +12,9 @@ from msgspec import Struct
 
 from overspill.errors import SettingsError
 from overspill.mcp.host_configs import entries
-from overspill.mcp.host_configs.dialects import USUAL, ConfigDialect
-from overspill.mcp.host_configs.documents import WrittenEntry
+from overspill.mcp.host_configs.clients import USUAL, ConfigDialect
+from overspill.mcp.host_configs.documents import WrittenEntry, open_document
 from overspill.mcp.host_configs.entries import recognize
-from overspill.mcp.host_configs.opening import open_document
 from overspill.text import jsonc
 from overspill.text.humanize import escape_line
 from overspill.text.jsonc import Edit, Node

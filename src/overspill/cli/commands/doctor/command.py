@@ -23,7 +23,7 @@ from overspill.cli.settings import command_line, lasting_store, settings_options
 from overspill.cli.signals import Interrupted, cancel_on_signal
 from overspill.errors import MissingPackage, SettingsError
 from overspill.mcp.host_configs import rewriting
-from overspill.mcp.host_configs.dialects import USUAL
+from overspill.mcp.host_configs.clients import USUAL
 from overspill.settings import Settings
 from overspill.settings.opening import store_place
 from overspill.text.humanize import count_noun, escape_line
