@@ -10,7 +10,7 @@ import mcp_types
 import pytest
 from mcp.shared.message import SessionMessage
 
-from overspill.mcp.client.notifications import IncomingStream, Notifications
+from overspill.mcp.client.streams import IncomingStream, Notifications
 from overspill.mcp.proxy.stdio import OutgoingStream
 
 NOTE_BYTES, BATCH = 10_000, 50

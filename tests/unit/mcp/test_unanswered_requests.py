@@ -13,7 +13,7 @@ from mcp.shared.message import SessionMessage
 from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.connection import ClientIdentity, ServerConnection
 from overspill.mcp.client.process import ServerProcess
-from overspill.mcp.client.unanswered import MAX_BYTES, MAX_REQUESTS
+from overspill.mcp.client.streams import MAX_BYTES, MAX_REQUESTS
 
 pytestmark = pytest.mark.anyio
 

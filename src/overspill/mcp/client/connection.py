@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import Any, Protocol, TypeAlias
 
 import anyio
@@ -27,10 +27,8 @@ from overspill.errors import Ended, ServerError, Unheard
 from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.handshake import ClientIdentity, Handshake, Raw, add_identity, as_mapping, shake_hands
 from overspill.mcp.client.http import RedactingTransport, open_transport
-from overspill.mcp.client.notifications import IncomingStream, Notifications
 from overspill.mcp.client.process import ServerProcess, start_process
-from overspill.mcp.client.unanswered import AnswerStream, UnansweredRequests
-from overspill.text.humanize import quote_line
+from overspill.mcp.client.streams import AnswerStream, IncomingStream, Notifications
 
 Progress: TypeAlias = Callable[[Raw], Awaitable[None]]
 
@@ -70,28 +68,17 @@ class ServerConnection:
         self.ended = anyio.Event()
         self.param_headers: dict[str, Mapping[tuple[str, ...], str]] = {}
         """For tools that want arguments repeated in HTTP headers: which argument goes into which header."""
+        self.transport = transport
         self._client = client
         self._peer = peer
         self._notifications = Notifications()
-        self._unanswered = UnansweredRequests()
-        answers = AnswerStream(streams[1], self._unanswered)
-        restores = [transport.surrogates.restore] if isinstance(transport, RedactingTransport) else []
-        incoming = IncomingStream(streams[0], self._notifications, answers.admit, *restores)
-        self._dispatcher = JSONRPCDispatcher(incoming, answers)
-        self._transport = transport
+        self._answers = AnswerStream(streams[1])
+        incoming = IncomingStream(streams[0], self._notifications, self._answers.admit, transport.restore)
+        self._dispatcher = JSONRPCDispatcher(incoming, self._answers)
         self._pending = 0
         self._idle = anyio.Event()
         self._tokens = itertools.count(1)
         self._progress: dict[str, Progress] = {}
-
-    @property
-    def problem(self) -> str:
-        return self._transport.problem
-
-    @property
-    def garbage(self) -> int:
-        """How many lines of a server process were not messages."""
-        return self._transport.garbage if isinstance(self._transport, ServerProcess) else 0
 
     async def request(self, method: str, params: Mapping[str, Any] | None = None, *, progress: Progress | None = None) -> Raw:
         """Return the server's answer, after all notifications that arrived before it have been delivered.
@@ -176,18 +163,8 @@ class ServerConnection:
             # A server may send this very error itself, and then the connection stays up. Otherwise it is about to end.
             with anyio.move_on_after(_END_SECONDS):
                 await self.ended.wait()
-            return Ended(self.problem) if self.ended.is_set() else None
-        if not isinstance(self._transport, RedactingTransport):
-            return None
-        if failure := self._transport.find_failure(error):
-            return failure
-        if error.code == mcp_types.CONNECTION_CLOSED and error.message.startswith("SSE stream"):
-            return ServerError(
-                f"The server {self.config.name} closed the stream before its answer was complete: {quote_line(error.message)}."
-            )
-        if error.code == mcp_types.PARSE_ERROR and error.message.startswith("Failed to parse"):
-            return ServerError(f"The server {self.config.name} answered with something that is not an MCP message.")
-        return None
+            return Ended(self.transport.problem) if self.ended.is_set() else None
+        return self.transport.find_failure(error)
 
     def _add_identity(self, method: str, params: Raw) -> tuple[Raw | None, CallOptions]:
         """Say who asks, and in which version, where the version of the protocol wants it."""
@@ -218,7 +195,7 @@ class ServerConnection:
             return await self._peer.on_request(self.config.name, method, dict(params or {}))
         finally:
             if context.cancel_requested.is_set():  # then the SDK sends no answer
-                self._unanswered.remove(context.request_id)
+                self._answers.forget(context.request_id)
 
 
 async def list_pages(ask: Callable[[str, Raw], Awaitable[Raw]], method: str, key: str, name: str) -> list[object]:
@@ -246,18 +223,14 @@ async def open_connection(
     config: ServerConfig, environ: Mapping[str, str], client: ClientIdentity, peer: Peer
 ) -> AsyncGenerator[ServerConnection]:
     """Start or dial the server, without a handshake. Raises ServerError if that fails. A server process gets `environ`."""
-    async with AsyncExitStack() as stack:
-        if config.command:
-            transport, streams = await stack.enter_async_context(start_process(config, {**environ, **config.env}))
-        else:
-            transport, streams = await stack.enter_async_context(open_transport(config))
+    opened = start_process(config, {**environ, **config.env}) if config.command else open_transport(config)
+    async with opened as (transport, streams), anyio.create_task_group() as group:
         connection = ServerConnection(config, client, peer, streams, transport)
         if isinstance(transport, RedactingTransport):
             transport.on_lost = connection.mark_lost
-        async with anyio.create_task_group() as group:
-            await group.start(connection.run)
-            group.start_soon(connection.relay_notifications)
-            try:
-                yield connection
-            finally:
-                group.cancel_scope.cancel()
+        await group.start(connection.run)
+        group.start_soon(connection.relay_notifications)
+        try:
+            yield connection
+        finally:
+            group.cancel_scope.cancel()

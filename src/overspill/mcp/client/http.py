@@ -22,7 +22,7 @@ from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.framing import MAX_MESSAGE_BYTES, decode
 from overspill.mcp.client.handshake import as_mapping
 from overspill.mcp.client.listings import clip_levels
-from overspill.mcp.client.sdk_log import drop_records
+from overspill.mcp.client.streams import drop_records
 from overspill.mcp.client.surrogates import RewritingStream, Surrogates
 from overspill.text.humanize import quote_line
 from overspill.text.lenient_json import dumps
@@ -59,7 +59,9 @@ class RedactingTransport(httpx2.AsyncBaseTransport):
         self.problem = f"The connection to the server {config.name} was lost."
         self.on_lost: Callable[[], None] = lambda: None
         """Called when the server seems to be gone and no request is waiting that would notice."""
-        self.surrogates = Surrogates()
+        self.remark = ""
+        self._surrogates = Surrogates()
+        self.restore = self._surrogates.restore
         self._session: str | None = None
         self._seal = uuid4().hex
         try:
@@ -77,13 +79,22 @@ class RedactingTransport(httpx2.AsyncBaseTransport):
             ) from None
 
     def find_failure(self, error: MCPError) -> ServerError | None:
-        """The failure behind an answer that this transport made up; None for an answer of the server."""
+        """The failure behind an answer that this transport or the SDK made up; None for an answer of the server."""
         data = as_mapping(error.data)
         if data.get("seal") != self._seal:
-            return None
+            return self._find_sdk_failure(error)
         if data["kind"] == "refused":
             return ServerError(f"The server {self.name} answered with {quote_line(error.message)}.")
         return ServerError(error.message) if data["kind"] == "broken" else Unheard(error.message, gone=data["kind"] == "gone")
+
+    def _find_sdk_failure(self, error: MCPError) -> ServerError | None:
+        if error.code == mcp_types.CONNECTION_CLOSED and error.message.startswith("SSE stream"):
+            return ServerError(
+                f"The server {self.name} closed the stream before its answer was complete: {quote_line(error.message)}."
+            )
+        if error.code == mcp_types.PARSE_ERROR and error.message.startswith("Failed to parse"):
+            return ServerError(f"The server {self.name} answered with something that is not an MCP message.")
+        return None
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         try:
@@ -147,16 +158,16 @@ class RedactingTransport(httpx2.AsyncBaseTransport):
                 return self._forget_session(request)
             if error is None:
                 return self._refuse(_describe_status(response))
-        rewrite = self._hide_in_list if request.extensions[_LISTS] else self.surrogates.hide
+        rewrite = self._hide_in_list if request.extensions[_LISTS] else self._surrogates.hide
         return httpx2.Response(response.status_code, headers=_headers_to_pass(response), content=rewrite(body))
 
     def _hide_in_list(self, data: bytes) -> bytes:
-        return self.surrogates.hide(clip_levels(data))
+        return self._surrogates.hide(clip_levels(data))
 
     def _stream(self, response: httpx2.Response, *, is_list: bool = False) -> httpx2.Response:
         if not _is_stream(response):
             return response
-        rewrite = self._hide_in_list if is_list else self.surrogates.hide
+        rewrite = self._hide_in_list if is_list else self._surrogates.hide
         stream = RewritingStream(response, rewrite, MAX_MESSAGE_BYTES)
         return httpx2.Response(response.status_code, headers=_headers_to_pass(response), stream=stream)
 

@@ -10,7 +10,6 @@ from msgspec import Struct
 from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.connection import ClientIdentity, Raw, ServerConnection, list_pages, open_connection
 from overspill.mcp.client.listings import select_usable
-from overspill.mcp.client.process import describe_garbage
 from overspill.mcp.client.server import SilentPeer, describe_error
 from overspill.text import tokens
 from overspill.text.lenient_json import dumps
@@ -56,8 +55,8 @@ async def probe(config: ServerConfig, environ: Mapping[str, str], within: float,
                 listed, unusable = await _list_tools(connection)
                 seconds = anyio.current_time() - began
     except* TimeoutError:
-        garbage = describe_garbage(connections[0].garbage if connections else 0)
-        problem = f"The server {config.name} did not answer within {within:g} s.{garbage}"
+        remark = connections[0].transport.remark if connections else ""
+        problem = f"The server {config.name} did not answer within {within:g} s.{remark}"
     except* Exception as group:
         problem = describe_error(group, config.name)
     if problem:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import AsyncGenerator, Iterable
@@ -12,11 +13,13 @@ import anyio
 from anyio.abc import Process
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.os.posix.utilities import terminate_posix_process_tree
+from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 
 from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.framing import BadLine, encode, error_reply, read_batches, take_last
 from overspill.mcp.client.launch import open_process
+from overspill.mcp.client.streams import Incoming
 from overspill.text.humanize import count_noun, quote_line
 
 _EXIT_SECONDS = 2.0  # seconds for the server to exit by itself once its input is closed
@@ -31,22 +34,27 @@ Streams: TypeAlias = "tuple[MemoryObjectReceiveStream[Batch], MemoryObjectSendSt
 class ServerProcess:
     """One start of a server. `problem` says how it ended."""
 
-    def __init__(self, config: ServerConfig, process: Process) -> None:
-        self.config = config
-        self.process = process
-        self.garbage = 0
+    def __init__(self, name: str, process: Process) -> None:
+        self._name = name
+        self._process = process
+        self._garbage = 0
         """How many lines were not messages."""
-        self.has_closed_input = False
-        """Whether it has stopped reading its input."""
-        self.reading = anyio.CancelScope()
+        self._has_closed_input = False
+        self._reading = anyio.CancelScope()
         self._stderr_tail = b""
         self._stderr_ended = anyio.Event()
 
+    def restore(self, item: Incoming) -> Incoming:
+        return item
+
+    def find_failure(self, _: MCPError) -> None:
+        """Every error that it answers with is its own."""
+
     async def read_stderr(self) -> None:
         """Pass its standard error on to yours, and remember the end of it for an error message."""
-        assert self.process.stderr is not None
+        assert self._process.stderr is not None
         with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
-            async for chunk in self.process.stderr:
+            async for chunk in self._process.stderr:
                 self._stderr_tail = (self._stderr_tail + chunk)[-_MAX_STDERR_TAIL:]
                 with suppress(AttributeError, OSError, ValueError):  # the host may have no stderr, or one that takes no bytes
                     sys.stderr.buffer.write(chunk)
@@ -55,22 +63,20 @@ class ServerProcess:
 
     async def watch_exit(self) -> None:
         """Stop reading soon after it exits. A child it left behind may hold its output open."""
-        while self.process.returncode is None:  # noqa: ASYNC110 (`wait` also waits until its pipes are closed)
-            await anyio.sleep(_POLL_SECONDS)
-        self.reading.deadline = anyio.current_time() + _LAST_OUTPUT_SECONDS
+        await _wait_until_gone(self._process, poll=_POLL_SECONDS)
+        self._reading.deadline = anyio.current_time() + _LAST_OUTPUT_SECONDS
 
-    async def wait_for_exit(self) -> None:
+    async def _wait_for_exit(self) -> None:
         """Wait until `problem` can say how it ended, or until it is clear that it still runs."""
         with anyio.move_on_after(_LAST_OUTPUT_SECONDS):
-            while self.process.returncode is None:  # noqa: ASYNC110
-                await anyio.sleep(0.01)
+            await _wait_until_gone(self._process)
             await self._stderr_ended.wait()
 
     @property
     def problem(self) -> str:
-        code = self.process.returncode
+        code = self._process.returncode
         how = (
-            ("stopped reading its input" if self.has_closed_input else "closed its output")
+            ("stopped reading its input" if self._has_closed_input else "closed its output")
             if code is None
             else f"ended with exit code {code}"
             if code >= 0
@@ -78,26 +84,65 @@ class ServerProcess:
         )
         last_lines = self._stderr_tail.decode(errors="replace").strip().splitlines()
         last = f" Its last line on standard error: {quote_line(last_lines[-1])}" if last_lines else ""
-        return f"The server {self.config.name} {how}.{last}{describe_garbage(self.garbage)}"
+        return f"The server {self._name} {how}.{last}{self.remark}"
 
+    @property
+    def remark(self) -> str:
+        """A sentence to add to an error; empty if every line was a message."""
+        lines = count_noun(self._garbage, "line")
+        return f" It wrote {lines} to its standard output that could not be read as MCP." if self._garbage else ""
 
-def describe_garbage(lines: int) -> str:
-    """A sentence to add to an error; empty if every line was a message."""
-    return f" It wrote {count_noun(lines, 'line')} to its standard output that could not be read as MCP." if lines else ""
+    async def read(self, to_us: MemoryObjectSendStream[Batch]) -> None:
+        assert self._process.stdout is not None
+        receive = self._process.stdout.receive
+        async with to_us, aclosing(read_batches(receive)) as found:
+            with self._reading:
+                async for lines in found:
+                    batch: Batch = []
+                    while lines:  # one by one, because each may be large
+                        message = take_last(lines)
+                        if isinstance(message, BadLine):
+                            self._garbage += 1
+                            message = error_reply(message)
+                        if message is not None:
+                            batch.append(message)
+                    if batch:
+                        try:
+                            await to_us.send(batch)
+                        except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+                            break
+                    message = None  # what it says may be large
+                    del batch
+            await self._wait_for_exit()
+        # Keep reading: a server that blocks on a full pipe could not exit by itself.
+        with suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
+            while self._process.returncode is None:
+                await receive()
+
+    async def write(self, from_us: MemoryObjectReceiveStream[SessionMessage], to_us: MemoryObjectSendStream[Batch]) -> None:
+        assert self._process.stdin is not None
+        with from_us:
+            try:
+                async for each in from_us:
+                    await self._process.stdin.send(encode(each.message))
+            except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
+                self._has_closed_input = True
+                await self._wait_for_exit()
+                to_us.close()  # it reads no requests, so no answer will come
 
 
 @asynccontextmanager
 async def start_process(config: ServerConfig, environ: dict[str, str]) -> AsyncGenerator[tuple[ServerProcess, Streams]]:
     """Start the server with exactly the environment `environ`. Raises ServerError if it cannot be started."""
     process = (config.early and config.early.take()) or await open_process(config, environ)
-    server = ServerProcess(config, process)
+    server = ServerProcess(config.name, process)
     to_us, incoming = anyio.create_memory_object_stream[Batch](0)
     outgoing, from_us = anyio.create_memory_object_stream[SessionMessage](0)
     async with anyio.create_task_group() as group:
         group.start_soon(server.read_stderr)
         group.start_soon(server.watch_exit)
-        group.start_soon(_read, server, to_us)
-        group.start_soon(_write, server, from_us, to_us)
+        group.start_soon(server.read, to_us)
+        group.start_soon(server.write, from_us, to_us)
         try:
             yield server, (incoming, outgoing)
         finally:
@@ -116,70 +161,16 @@ async def end_unused(servers: Iterable[ServerConfig]) -> None:
                 group.start_soon(_end, process)
 
 
-async def _read(server: ServerProcess, to_us: MemoryObjectSendStream[Batch]) -> None:
-    assert server.process.stdout is not None
-    receive = server.process.stdout.receive
-    async with to_us, aclosing(read_batches(receive)) as found:
-        with server.reading:
-            async for lines in found:
-                batch = _parse(server, lines)
-                if batch:
-                    try:
-                        await to_us.send(batch)
-                    except (anyio.ClosedResourceError, anyio.BrokenResourceError):
-                        break
-                    del batch  # what it says may be large
-        await server.wait_for_exit()
-    # Keep reading: a server that blocks on a full pipe could not exit by itself.
-    with suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
-        while server.process.returncode is None:
-            await receive()
-
-
-def _parse(server: ServerProcess, lines: list[bytes | BadLine]) -> Batch:
-    """Take the lines out of the list one by one, because each may be large."""
-    return [message for _ in range(len(lines)) if (message := _parse_last(server, lines)) is not None]
-
-
-def _parse_last(server: ServerProcess, lines: list[bytes | BadLine]) -> SessionMessage | None:
-    found = take_last(lines)
-    if isinstance(found, BadLine):
-        server.garbage += 1
-        return error_reply(found)
-    return found
-
-
-async def _write(
-    server: ServerProcess,
-    from_us: MemoryObjectReceiveStream[SessionMessage],
-    to_us: MemoryObjectSendStream[Batch],
-) -> None:
-    assert server.process.stdin is not None
-    with from_us:
-        try:
-            async for each in from_us:
-                await server.process.stdin.send(encode(each.message))
-        except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
-            server.has_closed_input = True
-            await server.wait_for_exit()
-            to_us.close()  # it reads no requests, so no answer will come
-
-
 async def _end(process: Process) -> None:
     with suppress(OSError, anyio.ClosedResourceError, anyio.BrokenResourceError):
         if process.stdin is not None:
             await process.stdin.aclose()
-    with anyio.move_on_after(_EXIT_SECONDS):
-        # Not `wait`, which also waits until its pipes are closed: a child it left behind may hold them open.
-        while process.returncode is None:  # noqa: ASYNC110
-            await anyio.sleep(0.01)
+    await _wait_until_gone(process, _EXIT_SECONDS)
     if os.name == "posix":
         await terminate_posix_process_tree(process, _EXIT_SECONDS)
     elif process.returncode is None:
         process.kill()
-    with anyio.move_on_after(_EXIT_SECONDS):
-        while process.returncode is None:  # noqa: ASYNC110
-            await anyio.sleep(0.01)
+    await _wait_until_gone(process, _EXIT_SECONDS)
     for pipe in (process.stdout, process.stderr):
         with suppress(OSError, anyio.ClosedResourceError, anyio.BrokenResourceError):
             if pipe is not None:
@@ -189,3 +180,10 @@ async def _end(process: Process) -> None:
     if transport is not None:
         with suppress(PermissionError):
             transport.close()
+
+
+async def _wait_until_gone(process: Process, within: float = math.inf, poll: float = 0.01) -> None:
+    """Not `wait`, which also waits until its pipes are closed: a child it left behind may hold them open."""
+    with anyio.move_on_after(within):
+        while process.returncode is None:  # noqa: ASYNC110
+            await anyio.sleep(poll)

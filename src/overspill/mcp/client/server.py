@@ -191,7 +191,7 @@ class Server:
                 self._announce_change()
                 await connection.ended.wait()
                 await connection.wait_until_idle()
-                raise ServerError(connection.problem)
+                raise ServerError(connection.transport.problem)
         raise ServerError(f"The server {self.name} did not answer within {_START_SECONDS:g} s.")
 
     def _is_up(self) -> bool:

@@ -19,9 +19,18 @@ HEADER_VARIABLE = "OVERSPILL_HEADER_"
 URL_VARIABLE = "OVERSPILL_URL"
 TYPE_VARIABLE = "OVERSPILL_TYPE"
 """The original spelling of the type, if it was not `http`. Only `unwrap` reads it."""
-
-
 _OPTIONS_WITH_VALUE = {"--name", "--url", "--url-env", "--header-env"}
+ALREADY_WRAPPED = "it already runs through Overspill"
+OWN_SERVER = "it is Overspill itself"
+_STREAMABLE = {"http", "streamablehttp"}
+_SIGN_IN = {"auth", "headersHelper", "oauth"}
+_COMMAND_KEYS = {"args", "command", "env"}
+_LOCAL = {"localhost", "127.0.0.1", "::1"}
+_MAX_PLAIN_SEGMENT = 19
+_SANDBOXED = "it runs in a sandbox, where Overspill may not be able to store anything"
+_NO_HEADERS = "it has no headers, so your client may sign in to it, and the proxy cannot"
+_UNLESS_NAMED = (_SANDBOXED, _NO_HEADERS)
+"""It might work, so `--server NAME` wraps it."""
 
 
 class ProxyArguments(Struct, frozen=True):
@@ -39,14 +48,17 @@ class ProxyArguments(Struct, frozen=True):
 
 
 def recognize(name: str, entry: Node) -> ProxyArguments | None:
+    """By the name of the program before `proxy`, or by the arguments that `wrap --command` writes after it."""
     command, args = entry.get("command"), entry.get("args")
     if not command or not args or command.kind != "string" or args.kind != "array":
         return None
     words = [command.value, *args.value]
     if not all(isinstance(word, str) for word in words):
         return None
-    at = _find_proxy(name, cast("list[str]", words))
-    return None if at is None else _parse_arguments(tuple(words[:at]), cast("list[str]", words[at + 1 :]), at)
+    for at, word in enumerate(words[1:], 1):
+        if word == "proxy" and (is_overspill(words[at - 1 : at]) or words[at + 1 : at + 3] == ["--name", name]):
+            return _parse_arguments(tuple(words[:at]), words[at + 1 :], at)
+    return None
 
 
 def header_variables(names: Sequence[str]) -> list[str]:
@@ -57,14 +69,6 @@ def header_variables(names: Sequence[str]) -> list[str]:
         numbered = (f"{plain}_{count}" for count in range(2, len(names) + 2))
         found.append(next(variable for variable in (plain, *numbered) if variable not in found))
     return found
-
-
-def _find_proxy(name: str, words: Sequence[str]) -> int | None:
-    """Index of `proxy`, by the name of the program or by the arguments that `wrap --command` writes."""
-    for at, word in enumerate(words[1:], 1):
-        if word == "proxy" and (is_overspill(words[at - 1 : at]) or words[at + 1 : at + 3] == ["--name", name]):
-            return at
-    return None
 
 
 def _parse_arguments(launch: tuple[str, ...], words: list[str], offset: int) -> ProxyArguments:
@@ -87,42 +91,22 @@ def _parse_arguments(launch: tuple[str, ...], words: list[str], offset: int) -> 
     return ProxyArguments(launch, command_at, url_at, url_variable, tuple(headers), strange)
 
 
-ALREADY_WRAPPED = "it already runs through Overspill"
-OWN_SERVER = "it is Overspill itself"
-_STREAMABLE = {"http", "streamablehttp"}
-_SIGN_IN = {"auth", "headersHelper", "oauth"}
-_COMMAND_KEYS = {"args", "command", "env"}
-_LOCAL = {"localhost", "127.0.0.1", "::1"}
-_MAX_PLAIN_SEGMENT = 19
-
-
-class _Refusal(Struct, frozen=True):
-    """Why an entry is not wrapped. With `unless_named` it might work, so `--server NAME` wraps it."""
-
-    reason: str
-    unless_named: bool = False
-
-
 def find_refusal(name: str, entry: Node, *, is_named: bool = True) -> str:
     """Why an entry is not wrapped; empty if it is. `is_named`: `--server` names it."""
-    refusal = _find_refusal(name, entry)
-    if refusal is None or (refusal.unless_named and is_named):
-        return ""
-    return f"{refusal.reason}; name it with --server to wrap it anyway" if refusal.unless_named else refusal.reason
-
-
-def _find_refusal(name: str, entry: Node) -> _Refusal | None:
     if entry.kind != "object":
-        return _Refusal("it is not an object")
+        return "it is not an object"
     for part in (entry, entry.get("headers")):
         if part and (twice := part.duplicate_key):
-            return _Refusal(f"it has the key {twice!r} twice")
+            return f"it has the key {twice!r} twice"
     if recognize(name, entry):
-        return _Refusal(ALREADY_WRAPPED)
+        return ALREADY_WRAPPED
     if serves_outputs(name, entry):
-        return _Refusal(OWN_SERVER)
+        return OWN_SERVER
     value: dict[str, Any] = entry.value
-    return _refuse_url(value) if "url" in value else _refuse_stdio(value)
+    reason = _refuse_url(value) if "url" in value else _refuse_stdio(value)
+    if reason in _UNLESS_NAMED:
+        return "" if is_named else f"{reason}; name it with --server to wrap it anyway"
+    return reason
 
 
 def wrap_entry(name: str, entry: Node, launch: Sequence[str]) -> list[Edit]:
@@ -146,53 +130,42 @@ def speaks_sse(value: Mapping[str, Any]) -> bool:
     return "sse" in (value.get("type"), value.get("transport")) or str(value.get("url", "")).rstrip("/").endswith("/sse")
 
 
-def _refuse_stdio(value: Mapping[str, Any]) -> _Refusal | None:
+def _refuse_stdio(value: Mapping[str, Any]) -> str:
     if not isinstance(value.get("command"), str):
         unknown = [key for key in value if key not in (*_COMMAND_KEYS, "headers", "type")]
         hint = suggest(value, ("command", "url")) or (f" (its keys: {', '.join(unknown)})" if unknown else "")
-        return _Refusal(f"it has neither a command nor a url{hint}")
+        return f"it has neither a command nor a url{hint}"
     if value.get("type", "stdio") != "stdio":
         return _refuse_type(value)
-    if not _is_string_list(value.get("args", [])):
-        return _Refusal("its args are not a list of strings")
+    args = value.get("args", [])
+    if not isinstance(args, list) or not all(isinstance(each, str) for each in cast("list[object]", args)):
+        return "its args are not a list of strings"
     if isinstance(dev := value.get("dev"), dict) and "debug" in dev:
-        return _Refusal("it runs in a debugger, which needs its own command")
-    if value.get("sandboxEnabled"):
-        return _Refusal("it runs in a sandbox, where Overspill may not be able to store anything", unless_named=True)
-    return None
+        return "it runs in a debugger, which needs its own command"
+    return _SANDBOXED if value.get("sandboxEnabled") else ""
 
 
-def _refuse_url(value: Mapping[str, Any]) -> _Refusal | None:
+def _refuse_url(value: Mapping[str, Any]) -> str:
     url, headers = value["url"], value.get("headers", {})
     if not isinstance(url, str) or _COMMAND_KEYS & value.keys():
-        return _Refusal("it has keys for both a command and a url")
+        return "it has keys for both a command and a url"
     kind = value.get("type", "http")
     if not isinstance(kind, str) or re.sub("[-_]", "", kind.lower()) not in _STREAMABLE:
         return _refuse_type(value)
     if speaks_sse(value):
-        return _Refusal("it speaks SSE, and the proxy speaks stdio and streamable HTTP")
+        return "it speaks SSE, and the proxy speaks stdio and streamable HTTP"
     if _SIGN_IN & value.keys():
-        return _Refusal("your client signs in to it, and the proxy cannot")
-    if not _is_header_map(headers):
-        return _Refusal("its headers are not strings with valid names")
-    if not headers and not may_hold_secret(url) and urlsplit(url).hostname not in _LOCAL:
-        return _Refusal("it has no headers, so your client may sign in to it, and the proxy cannot", unless_named=True)
-    return None
+        return "your client signs in to it, and the proxy cannot"
+    if not isinstance(headers, dict) or not all(
+        HEADER_NAME.fullmatch(name) and isinstance(text, str) for name, text in cast("dict[str, object]", headers).items()
+    ):
+        return "its headers are not strings with valid names"
+    is_open = not headers and not may_hold_secret(url) and urlsplit(url).hostname not in _LOCAL
+    return _NO_HEADERS if is_open else ""
 
 
-def _refuse_type(value: Mapping[str, Any]) -> _Refusal:
-    return _Refusal(f"it is of type {value['type']!r}, and the proxy speaks stdio and streamable HTTP")
-
-
-def _is_string_list(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in cast("list[object]", value))
-
-
-def _is_header_map(value: object) -> bool:
-    if not isinstance(value, dict):
-        return False
-    headers = cast("dict[str, object]", value)
-    return all(HEADER_NAME.fullmatch(name) and isinstance(text, str) for name, text in headers.items())
+def _refuse_type(value: Mapping[str, Any]) -> str:
+    return f"it is of type {value['type']!r}, and the proxy speaks stdio and streamable HTTP"
 
 
 def _wrap_stdio(entry: Node, program: str, words: Sequence[str]) -> list[Edit]:
@@ -239,7 +212,10 @@ def unwrap_entry(entry: Node, found: ProxyArguments) -> list[Edit] | None:
     if found.command_at is not None:
         own = args.children[found.command_at].raw
         return [jsonc.replace(command, own), *jsonc.remove(args, range(found.command_at + 1))]
-    url = _find_url(args, env, found)
+    if found.url_at is None:
+        url = env.get(found.url_variable) if env else None
+    else:
+        url = args.children[found.url_at] if found.url_at < len(args.children) else None
     if found.has_other_options or not url or not {variable for _, variable in found.headers} <= set(env.names if env else ()):
         return None
     edits = [jsonc.replace(entry.key("command"), '"url"'), jsonc.replace(command, url.raw)]
@@ -247,12 +223,6 @@ def unwrap_entry(entry: Node, found: ProxyArguments) -> list[Edit] | None:
         spelled = env.get(TYPE_VARIABLE) if env else None
         edits.append(jsonc.replace(kind, spelled.raw if spelled else '"http"'))
     return edits + _remove_args(entry, env, found)
-
-
-def _find_url(args: Node, env: Node | None, found: ProxyArguments) -> Node | None:
-    if found.url_at is not None:
-        return args.children[found.url_at] if found.url_at < len(args.children) else None
-    return env.get(found.url_variable) if env else None
 
 
 def _remove_args(entry: Node, env: Node | None, found: ProxyArguments) -> list[Edit]:

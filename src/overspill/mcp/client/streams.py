@@ -1,0 +1,212 @@
+"""The streams between a server and the SDK. What the server sends by itself keeps its order and never fills the memory.
+
+Notifications are delivered one by one, as they arrived: the SDK would start a task for each, in no certain order. A slow reader
+slows the server down. A server that asks without end is refused.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from typing import Any, TypeAlias
+
+import anyio
+import mcp_types
+from anyio.abc import ObjectReceiveStream, ObjectSendStream
+from mcp.shared.message import SessionMessage
+
+from overspill.mcp.client.framing import Raw
+from overspill.text.lenient_json import dumps
+
+MAX_REQUESTS = 1_000  # of the server, without an answer
+MAX_BYTES = 16 * 1024 * 1024  # of all these together, except that a single one may be larger
+_MAX_WAITING_BYTES = 1024 * 1024  # of notifications that are read before the first of them is delivered
+_OVERHEAD_BYTES = 300  # of each in memory, however little it says
+_TOO_MANY = mcp_types.ErrorData(
+    code=mcp_types.INTERNAL_ERROR, message="Too many of your requests have no answer yet. Wait for some before you send more."
+)
+
+Incoming: TypeAlias = SessionMessage | Exception
+
+_sdk_logger = logging.getLogger("mcp.client.streamable_http")
+_is_ours: ContextVar[bool] = ContextVar("overspill_connection", default=False)
+_delivering: ContextVar[Notifications | None] = ContextVar("delivering", default=None)
+
+
+def _belongs_to_others(record: logging.LogRecord) -> bool:
+    return not _is_ours.get()
+
+
+@contextmanager
+def drop_records() -> Generator[None]:
+    """Keep the SDK from logging what our connections carry: it logs whole messages and session ids.
+
+    Holds for what runs inside and for tasks started inside: the SDK handles each message in the context of its sender. A program
+    that uses the SDK itself, beside Overspill, keeps its log.
+    """
+    _sdk_logger.addFilter(_belongs_to_others)  # the same function is added once only
+    before = _is_ours.set(True)
+    try:
+        yield
+    finally:
+        _is_ours.reset(before)
+
+
+class Notifications:
+    """What has arrived and is not delivered yet."""
+
+    def __init__(self) -> None:
+        self._queue: deque[tuple[str, Raw, int] | anyio.Event] = deque()
+        """Among the notifications, events of those who wait until everything before is delivered."""
+        self._bytes = 0
+        self._arrived = anyio.Event()
+        self._room = anyio.Event()
+        self._questions = 0
+        """Requests that the delivery of a notification makes. It ends only when they are answered."""
+        self._ended = False
+        self.has_failed = False
+        """Whether one of them could not be delivered. The connection ends over it."""
+
+    def put(self, method: str, params: Raw) -> None:
+        size = len(method) + len(dumps(params)) + _OVERHEAD_BYTES
+        self._queue.append((method, params, size))
+        self._bytes += size
+        self._arrived.set()
+
+    async def relay(self, deliver: Callable[[str, Raw], Awaitable[None]]) -> None:
+        _delivering.set(self)
+        try:
+            while True:
+                while self._queue:
+                    first = self._queue[0]  # stays until it is delivered
+                    if isinstance(first, tuple):
+                        await deliver(first[0], first[1])
+                        self._bytes -= first[2]
+                        self._room.set()
+                    else:
+                        first.set()
+                    self._queue.popleft()
+                self._arrived = anyio.Event()
+                await self._arrived.wait()
+        except Exception:
+            self.has_failed = True
+            raise
+        finally:
+            self._ended = True  # nothing more is delivered, so nothing may wait for it
+            self._room.set()
+            for each in self._queue:
+                if not isinstance(each, tuple):
+                    each.set()
+
+    async def wait_until_delivered(self) -> None:
+        """Wait for those that have arrived so far."""
+        # A request made while a notification is being delivered would wait for itself.
+        if self._queue and not self._ended and _delivering.get() is not self:
+            delivered = anyio.Event()
+            self._queue.append(delivered)
+            await delivered.wait()
+
+    async def wait_for_room(self) -> None:
+        """Wait until more may be read from the server, so that what a client does not read stays with the server."""
+        while self._bytes > _MAX_WAITING_BYTES and not self._questions and not self._ended:
+            self._room = anyio.Event()
+            await self._room.wait()
+
+    @contextmanager
+    def asking(self) -> Generator[None]:
+        """Around a request to the server: its answer has to be read even if there is no room."""
+        inside = _delivering.get() is self
+        self._questions += inside
+        self._room.set()
+        try:
+            yield
+        finally:
+            self._questions -= inside
+
+
+class AnswerStream(ObjectSendStream[SessionMessage]):
+    """What we send to a server. An answer makes room for another request of the server once it is sent, or never will be."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._unanswered: dict[object, deque[int]] = {}
+        """The sizes of requests by id. A server may use an id twice."""
+        self._count = self._bytes = 0
+
+    async def send(self, item: SessionMessage) -> None:
+        try:
+            with drop_records():
+                await self._stream.send(item)
+        finally:
+            if isinstance(item.message, mcp_types.JSONRPCResponse | mcp_types.JSONRPCError):
+                self.forget(item.message.id)
+
+    async def admit(self, item: Incoming) -> bool:
+        """Whether there is room for what the server has sent. A request that there is none for is refused.
+
+        Waits until the server reads that, and so does all else that the server has sent since.
+        """
+        request = item.message if isinstance(item, SessionMessage) else None
+        if not isinstance(request, mcp_types.JSONRPCRequest):
+            return True
+        size = len(dumps(request.params or {}))
+        if self._count < MAX_REQUESTS and (not self._count or self._bytes + size <= MAX_BYTES):
+            self._unanswered.setdefault(request.id, deque()).append(size)
+            self._count += 1
+            self._bytes += size
+            return True
+        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError), drop_records():
+            await self._stream.send(SessionMessage(mcp_types.JSONRPCError(jsonrpc="2.0", id=request.id, error=_TOO_MANY)))
+        return False
+
+    def forget(self, id: object) -> None:
+        """A request of the server needs no answer any more."""
+        if sizes := self._unanswered.get(id):
+            self._bytes -= sizes.popleft()
+            self._count -= 1
+            if not sizes:
+                del self._unanswered[id]
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+class IncomingStream(ObjectReceiveStream[Incoming]):
+    """Yields what the SDK has to see, as far as `admit` accepts it. `restore` makes a message what the server sent."""
+
+    def __init__(
+        self,
+        stream: Any,
+        notifications: Notifications,
+        admit: Callable[[Incoming], Awaitable[bool]],
+        restore: Callable[[Incoming], Incoming] = lambda item: item,
+    ) -> None:
+        self._stream = stream
+        self._notifications = notifications
+        self._admit = admit
+        self._restore = restore
+        self._batch: deque[Incoming] = deque()
+
+    @property
+    def last_context(self) -> Any:
+        return getattr(self._stream, "last_context", None)
+
+    async def receive(self) -> Incoming:
+        while True:
+            while self._batch:
+                item = self._batch.popleft()
+                message = item.message if isinstance(item, SessionMessage) else None
+                # The SDK cancels the server's own requests itself.
+                if isinstance(message, mcp_types.JSONRPCNotification) and message.method != "notifications/cancelled":
+                    self._notifications.put(message.method, dict(message.params or {}))
+                elif await self._admit(item):
+                    return item
+            await self._notifications.wait_for_room()
+            received: Incoming | list[SessionMessage] = await self._stream.receive()
+            self._batch.extend(map(self._restore, received if isinstance(received, list) else [received]))
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
