@@ -17,7 +17,8 @@ _MAX_EDGE_BYTES = 4096
 _LARGE_BYTES = 32 * 1024 * 1024  # from here on, saving memory is worth the time that it takes
 _TOKEN = re.compile(rb'"((?:[^"\\]++|\\.)*+)(?:"(\s*+:)?|(\\?\Z))|[{}\[\]]|-?\d+', re.DOTALL)
 _FIELDS = ("id", "method", "params", "result", "error")
-_LAST_ID = re.compile(rb',\s*"id"\s*:\s*(?:(\d{1,15})|"([^"\\]{1,200})")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
+_LAST_ID = re.compile(rb',\s*"id"\s*:\s*(\d{1,15}|"[^"\\]{1,200}")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
+_MAX_ID_BYTES = 202
 
 Receive: TypeAlias = Callable[[], Awaitable[bytes]]
 Raw: TypeAlias = "dict[str, Any]"
@@ -39,7 +40,13 @@ async def read_batches(receive: Receive, limit: int = MAX_MESSAGE_BYTES) -> Asyn
     """
     parts: list[bytes] = []
     size = 0
-    while chunk := await _receive(receive):
+    while True:
+        try:
+            chunk = await receive()
+        except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
+            break
+        if not chunk:
+            break
         batch: list[bytes | BadLine] = []
         *ended, rest = chunk.split(b"\n")
         for piece in ended:
@@ -56,13 +63,6 @@ async def read_batches(receive: Receive, limit: int = MAX_MESSAGE_BYTES) -> Asyn
             yield batch
     if size <= limit and not isinstance(decode(last := b"".join(parts)), BadLine):
         yield [last]
-
-
-async def _receive(receive: Receive) -> bytes:
-    try:
-        return await receive()
-    except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
-        return b""
 
 
 def _take_line(parts: list[bytes], size: int, limit: int) -> bytes | BadLine:
@@ -121,14 +121,28 @@ def error_reply(line: BadLine) -> SessionMessage | None:
     keys = _outermost_keys(line.head)
     if b"method" in keys or not keys.keys() & {b"jsonrpc", b"result", b"error"}:
         return None  # not an answer, but perhaps a log line with an id
-    if keys.get(b"id"):
-        id = keys[b"id"].decode(errors="replace")
-    elif found := _LAST_ID.search(line.tail):
-        id = (found[1] or found[2]).decode(errors="replace")
-    else:
+    found = _LAST_ID.search(line.tail)
+    if (id := _read_id(keys.get(b"id") or (found[1] if found else b""))) is None:
         return None
     error = mcp_types.ErrorData(code=mcp_types.INTERNAL_ERROR, message=f"The server answered with {line}. Ask it for less.")
-    return SessionMessage(mcp_types.JSONRPCError(jsonrpc="2.0", id=int(id) if id.isdecimal() else id, error=error))
+    return SessionMessage(mcp_types.JSONRPCError(jsonrpc="2.0", id=id, error=error))
+
+
+def refusal(line: BadLine) -> SessionMessage:
+    """Answer a request that cannot be read under its id, if that shows, so that the client does not wait forever."""
+    keys = _outermost_keys(line.head)
+    id = _read_id(keys.get(b"id", b"")) if b"method" in keys else None
+    code = mcp_types.PARSE_ERROR if id is None else mcp_types.INVALID_REQUEST
+    return SessionMessage(
+        mcp_types.JSONRPCError(jsonrpc="2.0", id=id, error=mcp_types.ErrorData(code=code, message=f"Received {line}."))
+    )
+
+
+def _read_id(token: bytes) -> int | str | None:
+    try:
+        return loads(token) if len(token) <= _MAX_ID_BYTES else None
+    except ValueError:
+        return None
 
 
 def _outermost_keys(head: bytes) -> dict[bytes, bytes]:
@@ -147,7 +161,7 @@ def _outermost_keys(head: bytes) -> dict[bytes, bytes]:
             key = token[1]
             found[key] = b""
         elif depth == 1 and key:
-            found[key] = text.strip(b'"')
+            found[key] = text
     return found
 
 

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import os
-import re
 import select
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 
 import anyio
 import anyio.to_thread
-import mcp_types
 from anyio.abc import ObjectSendStream
 from anyio.streams.memory import MemoryObjectReceiveStream
 from mcp.shared.message import SessionMessage
 
-from overspill.mcp.client.framing import BadLine, encode, read_batches, take_last
+from overspill.mcp.client.framing import BadLine, encode, read_batches, refusal, take_last
 
 _READ_BYTES = 1 << 16
 _WRITE_BYTES = getattr(select, "PIPE_BUF", 512)  # what a writable pipe takes without blocking
 _MAX_WAITING_BYTES = 1 << 16  # of lines that the client has not read, before those who send more wait
 _FLUSH_SECONDS = 2.0  # for the client to read the last answer when the proxy ends
-_ID = re.compile(rb'\A\s*\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?"id"\s*:\s*(?:(\d{1,15})|"((?:[^"\\]){1,200})")\s*,\s*"method"')
 
 
 @asynccontextmanager
@@ -41,7 +38,7 @@ async def stdio_streams(
                         message = take_last(lines)
                         if isinstance(message, BadLine):
                             with suppress(anyio.ClosedResourceError):
-                                await outgoing.send(SessionMessage(_error_reply(message)))
+                                await outgoing.send(refusal(message))
                         elif message is not None:
                             await to_server.send(message)
 
@@ -52,9 +49,7 @@ async def stdio_streams(
             except OSError:  # the client is gone
                 reading.cancel()
 
-    async with AsyncExitStack() as stack:
-        stack.enter_context(incoming)
-        group = await stack.enter_async_context(anyio.create_task_group())
+    async with incoming, anyio.create_task_group() as group:
         group.start_soon(read)
         group.start_soon(write)
         try:
@@ -127,33 +122,21 @@ async def _write(target: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         with suppress(BlockingIOError):
-            if _is_writable(target) or await _wait_writable(target):
+            if await _wait_writable(target):
                 view = view[os.write(target, view[:_WRITE_BYTES]) :]
             else:
                 view = view[await anyio.to_thread.run_sync(os.write, target, view, abandon_on_cancel=True) :]
 
 
-def _is_writable(target: int) -> bool:
-    """Ask without waiting, which saves registering with the event loop for every line."""
-    if not hasattr(select, "poll"):
-        return False
-    poll = select.poll()
-    poll.register(target, select.POLLOUT)
-    return bool(poll.poll(0))
-
-
 async def _wait_writable(target: int) -> bool:
     """False if readiness cannot be awaited, as in `_read`."""
+    if hasattr(select, "poll"):  # asking first saves registering with the event loop for every line
+        poll = select.poll()
+        poll.register(target, select.POLLOUT)
+        if poll.poll(0):
+            return True
     try:
         await anyio.wait_writable(target)
     except (OSError, ValueError, NotImplementedError):
         return False
     return True
-
-
-def _error_reply(line: BadLine) -> mcp_types.JSONRPCError:
-    """Answer under the id of the request if it shows, so that the client does not wait forever."""
-    found = _ID.search(line.head)
-    code = mcp_types.PARSE_ERROR if found is None else mcp_types.INVALID_REQUEST
-    id = None if found is None else int(found[1]) if found[1] else found[2].decode(errors="replace")
-    return mcp_types.JSONRPCError(jsonrpc="2.0", id=id, error=mcp_types.ErrorData(code=code, message=f"Received {line}."))
