@@ -21,7 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.proxy.http import ListenOptions, serve_http
 from overspill.mcp.proxy.options import PROXY_DEFAULTS, ProxyOptions
-from overspill.mcp.proxy.serve import open_clients
+from overspill.mcp.proxy.served_clients import open_clients
 from overspill.settings import load
 
 SERVER = Path(__file__).parent / "every_server.py"

@@ -19,7 +19,8 @@ from forked import Forked
 
 from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.proxy.options import PROXY_DEFAULTS, ProxyOptions
-from overspill.mcp.proxy.serve import open_clients, serve_stdio
+from overspill.mcp.proxy.served_clients import open_clients
+from overspill.mcp.proxy.stdio import serve_stdio
 from overspill.settings import load
 
 EVERY = Path(__file__).parent / "every_server.py"

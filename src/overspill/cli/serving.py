@@ -16,7 +16,8 @@ from overspill.errors import SettingsError
 from overspill.mcp.client.process import end_unused
 from overspill.mcp.proxy.http import ListenOptions, serve_http
 from overspill.mcp.proxy.options import ProxyOptions
-from overspill.mcp.proxy.serve import open_clients, serve_stdio
+from overspill.mcp.proxy.served_clients import open_clients
+from overspill.mcp.proxy.stdio import serve_stdio
 from overspill.settings import Settings
 
 _TOKEN_VARIABLE = "OVERSPILL_PROXY_TOKEN"  # noqa: S105

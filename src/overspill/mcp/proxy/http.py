@@ -25,7 +25,7 @@ from overspill.errors import SettingsError
 from overspill.mcp.client.connection import ClientIdentity
 from overspill.mcp.proxy.client_request import ClientRequest
 from overspill.mcp.proxy.guard import MAX_BODY_BYTES, Guard
-from overspill.mcp.proxy.serve import build_protocol_server
+from overspill.mcp.proxy.proxy import build_protocol_server
 from overspill.mcp.proxy.served_client import ServedClient
 from overspill.mcp.proxy.served_clients import ClientKey, ServedClients
 from overspill.web.addresses import bracket, is_loopback, open_listener

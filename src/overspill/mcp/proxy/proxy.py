@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import mcp_types
 from mcp.server.context import CallNext, HandlerResult
+from mcp.server.lowlevel.server import Server as Protocol
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import validate_mcp_param_headers
 from mcp_types.methods import CLIENT_REQUESTS, INPUT_REQUIRED_METHODS, SPEC_CLIENT_METHODS
@@ -38,9 +39,14 @@ class Proxy:
         request = ClientRequest(ctx)
         if ctx.request_id is None:
             await call_next(ctx)
-            await self._on_notification(request)
+            # A client of the newer protocol notifies only of cancellations, and the SDK handles those.
+            if not request.is_modern and request.method != "notifications/cancelled" and _may_speak(request):
+                client = await self._find_client(request, _identify(request))
+                client.greeted.set()
+                if request.method != "notifications/initialized":
+                    await client.notify_servers(request.method, request.params)
             return None
-        if not self._may_speak(request):
+        if not _may_speak(request):
             return await call_next(ctx)
         client = await self._find_client(request, _identify(request))
         try:
@@ -56,20 +62,19 @@ class Proxy:
         finally:
             request.is_answered |= request.ask_later is None
 
-    async def _on_notification(self, request: ClientRequest) -> None:
-        # A client of the newer protocol notifies only of cancellations, and the SDK handles those.
-        if request.is_modern or request.method == "notifications/cancelled" or not self._may_speak(request):
-            return
-        client = await self._find_client(request, _identify(request))
-        client.greeted.set()
-        if request.method != "notifications/initialized":
-            await client.notify_servers(request.method, request.params)
 
-    def _may_speak(self, request: ClientRequest) -> bool:
-        """Whether the proxy answers. The SDK does before the handshake, and for methods of the other protocol."""
-        if request.method in SPEC_CLIENT_METHODS and (request.method, request.version) not in CLIENT_REQUESTS:
-            return False
-        return request.is_modern or request.method == "initialize" or request.connection.initialize_accepted
+def build_protocol_server(find_client: FindClient) -> Protocol[Any]:
+    """An empty server of the SDK, with the proxy as its middleware."""
+    server: Protocol[Any] = Protocol("overspill")
+    server.middleware = [Proxy(find_client)]
+    return server
+
+
+def _may_speak(request: ClientRequest) -> bool:
+    """Whether the proxy answers. The SDK does before the handshake, and for methods of the other protocol."""
+    if request.method in SPEC_CLIENT_METHODS and (request.method, request.version) not in CLIENT_REQUESTS:
+        return False
+    return request.is_modern or request.method == "initialize" or request.connection.initialize_accepted
 
 
 def _identify(request: ClientRequest) -> ClientIdentity:
@@ -101,7 +106,8 @@ class RequestRouter:
             case "tools/list":
                 return await self._list_tools(request)
             case "tools/call":
-                return await self._call_tool(request)
+                with carry_trace(request.meta):
+                    return await self._call_tool(request)
             case "resources/read" if outputs.is_output_uri(params.get("uri")):
                 return self._adapt(request, await outputs.read(client.session, params["uri"]))
             case "logging/setLevel":
@@ -134,10 +140,6 @@ class RequestRouter:
         return {**result, "ttlMs": 0, "cacheScope": "private"}
 
     async def _call_tool(self, request: ClientRequest) -> Raw:
-        with carry_trace(request.meta):
-            return await self._answer_call(request)
-
-    async def _answer_call(self, request: ClientRequest) -> Raw:
         client, name, arguments = self._client, request.params.get("name"), request.params.get("arguments")
         client.note_call(request)
         if not isinstance(name, str) or not isinstance(arguments, dict | None):  # some server might answer, past the gate
@@ -186,12 +188,12 @@ class RequestRouter:
             result = {**page, key: client.only_server.select_usable([page.get(key)], key)}
         else:
             found = await ask_each(client.servers.values(), lambda server: list_all(server, request.method, key))
-            every = [
-                self._prefix(server, entry) if key == "prompts" else entry
-                for server in client.servers
-                for entry in found.get(server, [])
-            ]
-            result = self._adapt(request, {key: every})
+            every = [(server, entry) for server in client.servers for entry in found.get(server, [])]
+            if key == "prompts":
+                named = [{**entry, "name": client.catalog.public_name(server, entry["name"])} for server, entry in every]
+            else:
+                named = [entry for _, entry in every]
+            result = self._adapt(request, {key: named})
         if key == "resources" and client.options.list_outputs and "nextCursor" not in result:
             result = {**result, key: [*result[key], *map(outputs.describe, client.session.kept())]}
         return result
@@ -199,16 +201,18 @@ class RequestRouter:
     async def _list_from(self, request: ClientRequest, server: Server, key: str) -> Raw:
         if key != "prompts" and not await has_capability(server, request.method):
             return self._adapt(request, {key: []})  # the proxy announces tools and resources on its behalf
-        return await self._client.forward(request, server, request.method, request.params)
-
-    def _prefix(self, server: str, entry: Raw) -> Raw:
-        return {**entry, "name": self._client.catalog.public_name(server, entry["name"])}
+        return await self._client.forward(request, server, request.params)
 
     async def _forward(self, request: ClientRequest) -> Raw:
-        server = await self._find_owner(request)
-        params = self._unprefix(server, request.params)
-        work = lambda: self._client.forward(request, server, request.method, params)  # noqa: E731
-        return await self._allow_input(request, server, work)
+        """Pass it on to its server, with the server's own name for what it names."""
+        server, params = await self._find_owner(request), request.params
+        prefix = self._client.catalog.public_name(server.name, "")
+        if isinstance(params.get("name"), str):
+            params = {**params, "name": params["name"].removeprefix(prefix)}
+        reference = as_mapping(params.get("ref"))
+        if isinstance(reference.get("name"), str):
+            params = {**params, "ref": {**reference, "name": reference["name"].removeprefix(prefix)}}
+        return await self._allow_input(request, server, lambda: self._client.forward(request, server, params))
 
     async def _find_owner(self, request: ClientRequest) -> Server:
         """Find the server that a request is for."""
@@ -243,15 +247,6 @@ class RequestRouter:
         if not candidates:
             raise MCPError(mcp_types.INVALID_PARAMS, f"No server has the resource {uri}.")
         return servers[candidates[0]]
-
-    def _unprefix(self, server: Server, params: Raw) -> Raw:
-        prefix = self._client.catalog.public_name(server.name, "")
-        if isinstance(params.get("name"), str):
-            params = {**params, "name": params["name"].removeprefix(prefix)}
-        reference = as_mapping(params.get("ref"))
-        if isinstance(reference.get("name"), str):
-            params = {**params, "ref": {**reference, "name": reference["name"].removeprefix(prefix)}}
-        return params
 
     async def _allow_input(self, request: ClientRequest, server: Server, work: Callable[[], Awaitable[Raw]]) -> Raw:
         """Run `work`, pausing it where an older server asks a client that can answer only between two calls."""

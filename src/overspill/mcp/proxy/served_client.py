@@ -70,6 +70,9 @@ class ServedClient:
         self._flights: dict[str, list[ClientRequest]] = {name: [] for name in self.servers}
         self._missed: set[str] = set()
         """Servers that were not up during the client's handshake."""
+        self.left = anyio.Event()
+        """Set when the client says that it goes, or its connection has ended."""
+        self._connections = 0
         self._answering = 0
         self._has_called = False
         self.last_used = anyio.current_time()
@@ -120,9 +123,23 @@ class ServedClient:
             self.requester.comes_back |= self._has_called
             self._has_called = True
 
-    def leave(self) -> None:
-        """The client has gone. Servers can ask it nothing more; its jobs keep running."""
-        self.requester.is_away = True
+    @contextmanager
+    def connected(self) -> Generator[None]:
+        """Use it while a request or a stream of a client of the older protocol is open. A client without one is away."""
+        self._connections += 1
+        self.requester.is_away = False
+        try:
+            yield
+        finally:
+            self._connections -= 1
+            self.requester.is_away = not self._connections
+
+    async def wait_until_gone(self, max_silence: float) -> None:
+        """Until it has left, or is silent for too long: a client without a connection does not say that it goes."""
+        while not self.left.is_set() and self.silent_for < max_silence:
+            with anyio.move_on_after(max_silence - self.silent_for):
+                await self.left.wait()
+        self.requester.is_away = True  # servers can ask it nothing more; its jobs keep running
         self.channel = None
 
     async def connect_all(self, within: float) -> dict[str, ServerConnection | ServerError]:
@@ -141,13 +158,14 @@ class ServedClient:
                 group.start_soon(one, server)
         return {name: found[name] for name in self.servers}
 
-    async def forward(self, request: ClientRequest, server: Server, method: str, params: Raw) -> Raw:
+    async def forward(self, request: ClientRequest, server: Server, params: Raw) -> Raw:
         try:
-            return await self._forward(request, server, method, params)
+            return await self._forward(request, server, params)
         except Unheard:  # it never arrived, so repeating it is safe
-            return await self._forward(request, server, method, params)
+            return await self._forward(request, server, params)
 
-    async def _forward(self, request: ClientRequest, server: Server, method: str, params: Raw) -> Raw:
+    async def _forward(self, request: ClientRequest, server: Server, params: Raw) -> Raw:
+        method, flights = request.method, self._flights[server.name]
         connection = await wait_for_server(server)
         if request.log_level is not None and self._levels.get(connection) != request.log_level:
             with suppress(MCPError):  # a level it refuses must not fail the request
@@ -159,10 +177,13 @@ class ServedClient:
             progress = request.progress if "progressToken" in request.meta else None
             return await connection.request(method, given, progress=progress)
 
-        with self._in_flight(server.name, request):
+        flights.append(request)
+        try:
             result = await ask(params)
             if wants_input(result) and not request.is_modern:
                 result = await ask_for_input(result, params, ask=request.ask, again=ask)
+        finally:
+            flights.remove(request)
         if method == "tools/call":
             require_result(result, server.name)
         return adapt_result(result, method, modern=request.is_modern, handshake=connection.handshake)
@@ -244,11 +265,3 @@ class ServedClient:
             for capability, (method, _) in CHANGES.items():
                 if capability in connection.handshake.capabilities:
                     await self._notify_client(method, {})
-
-    @contextmanager
-    def _in_flight(self, server: str, request: ClientRequest) -> Generator[None]:
-        self._flights[server].append(request)
-        try:
-            yield
-        finally:
-            self._flights[server].remove(request)

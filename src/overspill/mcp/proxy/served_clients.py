@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 
 import anyio
 import anyio.abc
@@ -38,12 +38,6 @@ class ClientKey(Struct, frozen=True):
     session: str = ""
 
 
-class _OpenClient(Struct):
-    client: ServedClient
-    left: anyio.Event
-    connections: int = 0
-
-
 class ServedClients:
     """Each client is served in a separate task, from its first request on."""
 
@@ -61,7 +55,7 @@ class ServedClients:
         self._endpoints = endpoints
         self.log = log
         self._store = WaitingStore(open_configured_store(settings), log)
-        self._open_clients: dict[tuple[ClientKey, bytes], _OpenClient] = {}
+        self._open_clients: dict[tuple[ClientKey, bytes], ServedClient] = {}
         self._sessions: dict[str, Session] = {}
         self._served = Counter[str]()
         self._opening = anyio.Lock()
@@ -69,13 +63,12 @@ class ServedClients:
     async def find(self, owner: ClientKey, identity: ClientIdentity, *, outlived_by_jobs: bool = True) -> ServedClient:
         """`outlived_by_jobs`: whether its jobs keep running when the client has gone."""
         kind = b"" if owner.session else dumps((identity.info, identity.capabilities))
-        entry = self._open_clients.pop((owner, kind), None)
-        if entry is not None:
-            self._open_clients[owner, kind] = entry  # keep the order of last use
-            return entry.client
+        client = self._open_clients.pop((owner, kind), None)
+        if client is not None:
+            self._open_clients[owner, kind] = client  # keep the order of last use
+            return client
         async with self._opening:
-            entry = self._open_clients.get((owner, kind)) or await self._open(owner, kind, identity, outlived_by_jobs)
-        return entry.client
+            return self._open_clients.get((owner, kind)) or await self._open(owner, kind, identity, outlived_by_jobs)
 
     async def check_store(self) -> None:
         """Log why nothing can be stored, if that is so, before the first client finds out, and even if it leaves before."""
@@ -90,20 +83,9 @@ class ServedClients:
         """How many sessions a principal has open, with those whose jobs still run."""
         return self._served[principal]
 
-    @contextmanager
-    def connected(self, owner: ClientKey) -> Generator[None]:
-        """Use it while a request or a stream of a client of the older protocol is open. A client without one is away."""
-        entry = self._open_clients.get((owner, b""))
-        if entry is None:
-            yield
-            return
-        entry.connections += 1
-        entry.client.requester.is_away = False
-        try:
-            yield
-        finally:
-            entry.connections -= 1
-            entry.client.requester.is_away = not entry.connections
+    def connected(self, owner: ClientKey) -> AbstractContextManager[None]:
+        client = self._open_clients.get((owner, b""))
+        return client.connected() if client else nullcontext()
 
     def leave(self, owner: ClientKey) -> None:
         for key in [key for key in self._open_clients if key[0] == owner]:
@@ -121,9 +103,9 @@ class ServedClients:
         while self._sessions:
             await self._sessions.popitem()[1].close()
 
-    async def _open(self, owner: ClientKey, kind: bytes, identity: ClientIdentity, outlived_by_jobs: bool) -> _OpenClient:
+    async def _open(self, owner: ClientKey, kind: bytes, identity: ClientIdentity, outlived_by_jobs: bool) -> ServedClient:
         mine = [key for key in self._open_clients if key[0] == owner]
-        idle = [key for key in mine if not self._open_clients[key].client.is_busy]
+        idle = [key for key in mine if not self._open_clients[key].is_busy]
         for key in idle[: max(0, len(mine) - _MAX_KINDS + 1)]:
             self._open_clients.pop(key).left.set()
         session = self._sessions.get(owner.principal)
@@ -140,9 +122,9 @@ class ServedClients:
             )
             await session.begin()
             self._sessions[owner.principal] = session
-        entry: _OpenClient = await self._group.start(self._serve, owner, session, identity, outlived_by_jobs)
-        self._open_clients[owner, kind] = entry
-        return entry
+        client: ServedClient = await self._group.start(self._serve, owner, session, identity, outlived_by_jobs)
+        self._open_clients[owner, kind] = client
+        return client
 
     async def _serve(
         self,
@@ -151,32 +133,19 @@ class ServedClients:
         identity: ClientIdentity,
         outlived_by_jobs: bool,
         *,
-        task_status: anyio.abc.TaskStatus[_OpenClient],
+        task_status: anyio.abc.TaskStatus[ServedClient],
     ) -> None:
         self._served[owner.principal] += bool(owner.session)
         try:
             async with anyio.create_task_group() as group:
                 client = ServedClient(self.options, session, identity, group, self.log, outlived_by_jobs=outlived_by_jobs)
-                entry = _OpenClient(client, anyio.Event())
-                task_status.started(entry)
-                await self._wait_until_gone(owner, entry)
-                client.leave()
+                task_status.started(client)
+                await client.wait_until_gone(math.inf if owner.session else self.options.stateless_gone_after)
+                self._open_clients = {key: each for key, each in self._open_clients.items() if each is not client}
                 await self._wait_for_jobs(client.requester)
                 group.cancel_scope.cancel()
         finally:
             self._served[owner.principal] -= bool(owner.session)
-
-    async def _wait_until_gone(self, owner: ClientKey, entry: _OpenClient) -> None:
-        """Until the client says so, or its connection has ended. A client without a connection is gone when it is silent."""
-        if owner.session:
-            await entry.left.wait()
-        while not entry.left.is_set():
-            silent_for, limit = entry.client.silent_for, self.options.stateless_gone_after
-            if silent_for >= limit:
-                self._open_clients = {key: each for key, each in self._open_clients.items() if each is not entry}
-                return
-            with anyio.move_on_after(limit - silent_for):
-                await entry.left.wait()
 
     async def _wait_for_jobs(self, requester: Requester) -> None:
         limit = self.options.max_job_seconds_alone
@@ -186,3 +155,19 @@ class ServedClients:
             if math.isinf(job.may_take):
                 job.time_out(wording.left_too_long(limit))
         await requester.wait_for_jobs()
+
+
+@asynccontextmanager
+async def open_clients(
+    settings: Settings, options: ProxyOptions, endpoints: Mapping[str, Endpoint], log: Callable[[str], None]
+) -> AsyncGenerator[ServedClients]:
+    async with anyio.create_task_group() as group:
+        clients = ServedClients(group, settings, options, endpoints, log)
+        group.start_soon(clients.check_store)
+        try:
+            yield clients
+            await clients.finish_jobs()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await clients.close_all()
+            group.cancel_scope.cancel()

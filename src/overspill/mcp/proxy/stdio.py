@@ -14,6 +14,11 @@ from anyio.streams.memory import MemoryObjectReceiveStream
 from mcp.shared.message import SessionMessage
 
 from overspill.mcp.client.framing import BadLine, encode, read_batches, refusal, take_last
+from overspill.mcp.client.handshake import ClientIdentity
+from overspill.mcp.proxy.client_request import ClientRequest
+from overspill.mcp.proxy.proxy import build_protocol_server
+from overspill.mcp.proxy.served_client import ServedClient
+from overspill.mcp.proxy.served_clients import ClientKey, ServedClients
 
 _READ_BYTES = 1 << 16
 _WRITE_BYTES = getattr(select, "PIPE_BUF", 512)  # what a writable pipe takes without blocking
@@ -140,3 +145,20 @@ async def _wait_writable(target: int) -> bool:
     except (OSError, ValueError, NotImplementedError):
         return False
     return True
+
+
+async def serve_stdio(clients: ServedClients, stop: anyio.Event, source: int = 0, target: int = 1) -> None:
+    """Serve until the client closes its end or `stop` is set."""
+
+    async def find(_: ClientRequest, identity: ClientIdentity) -> ServedClient:
+        return await clients.find(ClientKey("local", "stdio"), identity, outlived_by_jobs=False)
+
+    async def end() -> None:
+        await stop.wait()
+        group.cancel_scope.cancel()
+
+    server = build_protocol_server(find)
+    async with anyio.create_task_group() as group, stdio_streams(source, target) as streams:
+        group.start_soon(end)
+        await server.run(*streams, server.create_initialization_options())
+        group.cancel_scope.cancel()

@@ -29,7 +29,7 @@ from overspill.text.humanize import one_line
 from overspill.types import Output, Reply
 from overspill.wording import replies as wording
 
-Forward: TypeAlias = Callable[[ClientRequest, Server, str, Raw], Awaitable[Raw]]
+Forward: TypeAlias = Callable[[ClientRequest, Server, Raw], Awaitable[Raw]]
 _LINKS_SINCE = "2025-06-18"
 
 
@@ -54,7 +54,10 @@ class ToolCalls:
         except BadRequest as error:
             return _make_failure(str(error))
         if self._dry_run:
-            return await self._pass_on(request, server, name, {} if args is given else {"arguments": args})
+            changes = {} if args is given else {"arguments": args}
+            result = await self._forward(request, server, {**request.params, "name": name, **changes})
+            await self._report(result, server, name)
+            return result
         call = partial(self._call, request, server, name)
         check = fits_schema(self._catalog.describe_if_known(server, name).get("inputSchema", True), server.name)
         try:
@@ -64,11 +67,6 @@ class ToolCalls:
         except Exception as error:  # Overspill's own error or time limit: the model gets it as an answer
             return _make_failure(str(error) if isinstance(error, OverspillError) else wording.tool_failure(str(error)))
         return await self._answer(request, server, name, reply)
-
-    async def _pass_on(self, request: ClientRequest, server: Server, name: str, changes: Raw) -> Raw:
-        result = await self._forward(request, server, "tools/call", {**request.params, "name": name, **changes})
-        await self._report(result, server, name)
-        return result
 
     async def _take_intent_off(self, server: Server, name: str, args: Raw) -> tuple[Raw, str]:
         """Only where the catalog added the argument. A tool of whose schema nothing is known may have one of that name."""
@@ -89,7 +87,7 @@ class ToolCalls:
         if "arguments" in params or args:
             params["arguments"] = args
         try:
-            result = await self._forward(request, server, "tools/call", params)
+            result = await self._forward(request, server, params)
         except MCPError as refusal:
             return to_error_output(refusal)
         if wants_input(result) and job is not None and job.background:
