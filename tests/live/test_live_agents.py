@@ -15,7 +15,7 @@ from opening import Opening
 from waiting import until
 
 from overspill.agent import RunControl, RunRecord
-from overspill.agent.run.snapshot import read_snapshot, write_snapshot
+from overspill.agent.record import read_snapshot, write_snapshot
 from overspill.models.endpoints import Endpoint
 from overspill.models.facts import ModelFacts
 from overspill.models.opening import open_model

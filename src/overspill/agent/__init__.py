@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from overspill.agent.file.load import Agent, Sources, load_agent
-from overspill.agent.run.control import RunControl
-from overspill.agent.run.record import RunRecord
-from overspill.agent.run.run import run_agent
+from overspill.agent.file import Agent, Sources, load_agent
+from overspill.agent.record import RunRecord
+from overspill.agent.run import run_agent
+from overspill.agent.turns import RunControl
 
 __all__ = ["Agent", "RunControl", "RunRecord", "Sources", "load_agent", "run_agent"]

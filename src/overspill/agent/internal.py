@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
-
-from overspill.agent.file.keys import OutputKeys
 
 PREFIX = "agent__"
 STATUS = "agent__task_status"
@@ -36,11 +34,11 @@ TASK_STATUS = _tool(
 )
 
 
-def final_report(output: OutputKeys) -> dict[str, Any]:
-    content: dict[str, Any] = _string(f"The whole report, as {output.format}")
+def final_report(format: str, json_schema: Mapping[str, Any] | None) -> dict[str, Any]:
+    content: dict[str, Any] = _string(f"The whole report, as {format}")
     shared: dict[str, Any] = {}
-    if output.format == "json":
-        content = {**(output.json_schema or {}), "description": "The whole report"}
+    if format == "json":
+        content = {**(json_schema or {}), "description": "The whole report"}
         shared = {name: content.pop(name) for name in ("$defs", "definitions") if name in content}
     tool = _tool(
         REPORT, "Submit your final report. This ends your task. Call it without other tools", ["content"], content=content

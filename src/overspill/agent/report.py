@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from overspill.agent import internal, wording
-from overspill.agent.file.keys import OutputKeys, ReportFormat
+from overspill.agent.file import OutputKeys, ReportFormat
 from overspill.errors import BadRequest, MissingPackage, SettingsError
 from overspill.extraction import wrapper
 from overspill.models.protocol import Response
@@ -56,9 +56,8 @@ class ReportCheck:
     def submit(self, args: Mapping[str, Any]) -> None:
         """Blocks while it checks the report. Raises BadRequest with what is wrong."""
         given: object = args.get("content")
-        source: Source = (
-            "wrapper" if args.get(_SOURCE_KEY) == "wrapper" else "text" if args.get(_SOURCE_KEY) == "text" else "tool"
-        )
+        said = args.get(_SOURCE_KEY)
+        source: Source = said if said in ("wrapper", "text") else "tool"
         if self._output.format == "json":
             content = self._check_json(given)
         else:
@@ -75,18 +74,13 @@ class ReportCheck:
             raise BadRequest(wording.not_json(str(error))) from None
         except RecursionError:
             raise BadRequest(wording.TOO_DEEP) from None
-        if problem := self._find_mismatch(value):
-            raise BadRequest(wording.report_misfit(problem))
-        return written
-
-    def _find_mismatch(self, value: Any) -> str:
-        if self._output.json_schema is None:
-            return ""
         try:
-            found = find_misfit(self._output.json_schema, value)
+            found = None if self._output.json_schema is None else find_misfit(self._output.json_schema, value)
         except Unchecked as reason:  # a report that cannot be checked is never accepted
-            return f"it cannot be checked, because {reason}"
-        return "" if found is None else f"{found.path}: {found.message}"
+            raise BadRequest(wording.report_misfit(f"it cannot be checked, because {reason}")) from None
+        if found is not None:
+            raise BadRequest(wording.report_misfit(f"{found.path}: {found.message}"))
+        return written
 
 
 def _as_call(response: Response, content: str, source: Source) -> Response:

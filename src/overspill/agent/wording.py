@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from overspill.agent.file.keys import OutputKeys
+from overspill.agent.file import OutputKeys
 from overspill.extraction import wrapper
 from overspill.text.humanize import one_line, quote_line
 from overspill.wording import framing

@@ -8,13 +8,44 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from overspill.errors import SettingsError
 from overspill.models import scripted
-from overspill.models.kinds import describe_kind
 from overspill.settings.keys import ProviderKind
 
 DEFAULT_TIMEOUT = 120.0
+
+
+class KindTraits(Struct, frozen=True, kw_only=True):
+    """To add a kind of provider, name it in `ProviderKind`, describe it in `KINDS`, and write its file in `clients/`."""
+
+    client: str
+    """The module of `overspill.models.clients` that connects to it."""
+    base_url: str = ""
+    """The address you get without configuring one; empty where there is none."""
+    needs_key: bool = False
+    takes_cache_marks: bool = False
+    """False where the server finds out itself what to cache."""
+    has_known_prices: bool = False
+    """False where the same model name costs something else, or nothing, on another server."""
+
+
+KINDS: Mapping[ProviderKind, KindTraits] = {
+    "openai": KindTraits(client="openai", base_url="https://api.openai.com/v1", needs_key=True, has_known_prices=True),
+    "anthropic": KindTraits(
+        client="anthropic",
+        base_url="https://api.anthropic.com",
+        needs_key=True,
+        takes_cache_marks=True,
+        has_known_prices=True,
+    ),
+    "google": KindTraits(
+        client="google", base_url="https://generativelanguage.googleapis.com", needs_key=True, has_known_prices=True
+    ),
+    "ollama": KindTraits(client="openai", base_url="http://127.0.0.1:11434/v1"),
+    "openai-compatible": KindTraits(client="openai"),
+}
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
@@ -87,7 +118,13 @@ def split_target(target: str, endpoints: Mapping[str, Endpoint]) -> tuple[str, s
     if not provider or not name:
         raise SettingsError(f"{target!r} is not a model. Name it provider/model, like anthropic/claude-sonnet-4-5.")
     if provider not in {scripted.PROVIDER, "builtin", *_KNOWN, *endpoints}:
-        raise SettingsError(_describe_unknown(provider, {*_KNOWN, *endpoints}))
+        names = sorted({*_KNOWN, *endpoints})
+        near = get_close_matches(provider, names, n=1)
+        guess = f" Did you mean {near[0]!r}?" if near else ""
+        raise SettingsError(
+            f"No model provider is called {provider!r}.{guess} Known: {', '.join(names)}. "
+            f"For any other server, configure an endpoint called {provider!r} of the kind openai-compatible with its base URL."
+        )
     return provider, name
 
 
@@ -95,7 +132,8 @@ def complete_endpoint(provider: str, endpoints: Mapping[str, Endpoint]) -> Endpo
     """The endpoint of a well-known provider or from `endpoints`, with its address. Raises SettingsError for what is missing."""
     known = _KNOWN.get(provider)
     endpoint = endpoints.get(provider) or Endpoint(kind=_KNOWN[provider].kind)
-    url = endpoint.base_url or _choose_default_url(endpoint.kind, known)
+    traits = KINDS[endpoint.kind]
+    url = endpoint.base_url or (known.base_url if known is not None and known.kind == endpoint.kind else "") or traits.base_url
     if not url:
         raise SettingsError(f"The model endpoint {provider!r} has no base URL. Give it one, like http://127.0.0.1:8080/v1.")
     if _parse_url(url) is None:
@@ -103,26 +141,11 @@ def complete_endpoint(provider: str, endpoints: Mapping[str, Endpoint]) -> Endpo
             f"The base URL of the model endpoint {provider!r} is not the address of a server. "
             "It should look like http://127.0.0.1:8080/v1."
         )
-    needs_key = describe_kind(endpoint.kind).needs_key or (known is not None and known.keys and not endpoint.base_url)
+    needs_key = traits.needs_key or (known is not None and known.keys and not endpoint.base_url)
     if needs_key and not endpoint.api_key:
         wanted = f"set {known.keys[0]}" if known and known.keys else f"name its variable in providers.{provider}.apiKeyEnv"
         raise SettingsError(f"No API key for {provider!r}: {wanted}, or give the endpoint {provider!r} a key.")
-    return Endpoint(
-        kind=endpoint.kind, base_url=url, api_key=endpoint.api_key, headers=endpoint.headers, timeout=endpoint.timeout
-    )
-
-
-def _choose_default_url(kind: ProviderKind, known: _Known | None) -> str:
-    return (known.base_url if known is not None and known.kind == kind else "") or describe_kind(kind).base_url
-
-
-def _describe_unknown(provider: str, names: set[str]) -> str:
-    near = get_close_matches(provider, names, n=1)
-    guess = f" Did you mean {near[0]!r}?" if near else ""
-    return (
-        f"No model provider is called {provider!r}.{guess} Known: {', '.join(sorted(names))}. "
-        f"For any other server, configure an endpoint called {provider!r} of the kind openai-compatible with its base URL."
-    )
+    return replace(endpoint, base_url=url)
 
 
 def _build_ollama_url(host: str) -> str:

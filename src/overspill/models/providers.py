@@ -25,10 +25,9 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
-from overspill.models.endpoints import Endpoint
+from overspill.models.endpoints import KINDS, Endpoint
 from overspill.models.facts import ModelFacts
-from overspill.models.kinds import describe_kind
-from overspill.models.protocol import Message, ModelError, Request, Response, ToolChoice, Usage
+from overspill.models.protocol import ModelError, Request, Response, ToolChoice, Usage
 from overspill.models.written import UNREADABLE
 from overspill.text.encoding import clean
 from overspill.text.lenient_json import clean_value
@@ -45,7 +44,7 @@ class ProviderModel:
 
     def __init__(self, target: str, endpoint: Endpoint, facts: ModelFacts) -> None:
         provider, _, name = target.partition("/")
-        traits = describe_kind(endpoint.kind)
+        traits = KINDS[endpoint.kind]
         client = import_module(f"overspill.models.clients.{traits.client}")
         self.name = target
         self.context_window = facts.context_window
@@ -73,7 +72,11 @@ class ProviderModel:
                 if not request.must_call:
                     raise
                 response = await self._send(request, request.tool_choice)  # not every model can be made to call a tool
-            return Response(_read_text(response), _read_calls(response), self._read_usage(response), self.name)
+        refusal = (response.provider_details or {}).get("refusal")
+        text = response.text or (refusal if isinstance(refusal, str) else "")
+        calls = tuple(ToolCall(part.tool_call_id, part.tool_name, _read_args(part)) for part in response.tool_calls)
+        usage = Usage(response.usage.input_tokens, response.usage.output_tokens, self._read_cost(response))
+        return Response(text, calls, usage, self.name)
 
     async def _send(self, request: Request, choice: ToolChoice | list[str]) -> ModelResponse:
         messages, settings = _convert_messages(request, mark=self._takes_cache_marks), self._build_settings(request)
@@ -104,9 +107,6 @@ class ProviderModel:
         if self._endpoint.headers:
             settings["extra_headers"] = dict(self._endpoint.headers)
         return settings
-
-    def _read_usage(self, response: ModelResponse) -> Usage:
-        return Usage(response.usage.input_tokens, response.usage.output_tokens, self._read_cost(response))
 
     def _read_cost(self, response: ModelResponse) -> float | None:
         if not self._has_known_prices:
@@ -168,9 +168,13 @@ def _convert_messages(request: Request, *, mark: bool) -> list[ModelMessage]:
     converted: list[ModelMessage] = []
     for message in request.messages:
         if message.role == "assistant":
-            converted.append(_convert_assistant(message))
+            calls = [ToolCallPart(call.name, clean_value(dict(call.args)), call.id) for call in message.calls]
+            converted.append(ModelResponse([*([TextPart(clean(message.text))] if message.text else []), *calls]))
             continue
-        part = _convert_answer(message, names) if message.role == "tool" else UserPromptPart(clean(message.text))
+        part: UserPromptPart | ToolReturnPart = UserPromptPart(clean(message.text))
+        if message.role == "tool":
+            outcome = "failed" if message.is_error else "success"
+            part = ToolReturnPart(names.get(message.call_id, ""), clean(message.text), message.call_id, outcome=outcome)
         if mark and request.has_notice and message is request.messages[-1] and converted:
             part = UserPromptPart([CachePoint(), clean(message.text)])
         # Most providers expect the answers to the calls of one step, and the user's next words, in one message.
@@ -181,20 +185,6 @@ def _convert_messages(request: Request, *, mark: bool) -> list[ModelMessage]:
     return converted
 
 
-def _convert_assistant(message: Message) -> ModelResponse:
-    calls = [ToolCallPart(call.name, _clean_args(call.args), call.id) for call in message.calls]
-    return ModelResponse([*([TextPart(clean(message.text))] if message.text else []), *calls])
-
-
-def _convert_answer(message: Message, names: Mapping[str, str]) -> ToolReturnPart:
-    outcome = "failed" if message.is_error else "success"
-    return ToolReturnPart(names.get(message.call_id, ""), clean(message.text), message.call_id, outcome=outcome)
-
-
-def _clean_args(args: Mapping[str, Any]) -> dict[str, Any]:
-    return clean_value(dict(args))
-
-
 def _convert_tool(definition: Mapping[str, Any]) -> ToolDefinition:
     # Strict mode would rewrite the schema.
     return ToolDefinition(
@@ -203,15 +193,6 @@ def _convert_tool(definition: Mapping[str, Any]) -> ToolDefinition:
         description=definition.get("description"),
         strict=False,
     )
-
-
-def _read_text(response: ModelResponse) -> str:
-    refusal = (response.provider_details or {}).get("refusal")
-    return response.text or (refusal if isinstance(refusal, str) else "")
-
-
-def _read_calls(response: ModelResponse) -> tuple[ToolCall, ...]:
-    return tuple(ToolCall(part.tool_call_id, part.tool_name, _read_args(part)) for part in response.tool_calls)
 
 
 def _read_args(part: ToolCallPart) -> dict[str, Any]:

@@ -42,8 +42,12 @@ class ScriptFile:
         self.name = f"{PROVIDER}/{path}"
         self.context_window = facts.context_window
         self.max_output_tokens = facts.max_output_tokens
-        self._replies = _read_script(path)
         self._asked = 0
+        try:
+            self._replies = convert(parse_yaml(read_text(path, str(path)), str(path)), tuple[_Reply, ...])
+        except ValidationError as error:
+            what = "It is a list of answers, each with text, calls or both."
+            raise SettingsError(f"{path} is not a script: {error}. {what}") from None
 
     async def ask(self, request: Request) -> Response:
         if self._asked == len(self._replies):
@@ -56,13 +60,6 @@ class ScriptFile:
             for place, call in enumerate(reply.calls, 1)
         )
         return Response(str(_fill(reply.text, words)), calls, model=self.name)
-
-
-def _read_script(path: Path) -> tuple[_Reply, ...]:
-    try:
-        return convert(parse_yaml(read_text(path, str(path)), str(path)), tuple[_Reply, ...])
-    except ValidationError as error:
-        raise SettingsError(f"{path} is not a script: {error}. It is a list of answers, each with text, calls or both.") from None
 
 
 def _find_words(request: Request) -> dict[str, str]:

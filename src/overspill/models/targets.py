@@ -10,7 +10,6 @@ from time import perf_counter
 from typing import Any, TypeAlias
 
 import anyio
-from msgspec import Struct
 
 from overspill.errors import OverspillError, SettingsError
 from overspill.models.facts import is_large
@@ -29,13 +28,6 @@ Observer: TypeAlias = Callable[[ModelCalled], None]
 
 Check: TypeAlias = Callable[[Response], str]
 """What is wrong with an answer, to follow the model's name ("answered nothing."); empty for a good answer."""
-
-
-class _Weight(Struct, frozen=True):
-    """How much a request is to the model that it goes to."""
-
-    bytes: int
-    tokens: int
 
 
 class Targets:
@@ -90,19 +82,25 @@ class Targets:
         )
 
     async def _ask_with_retries(self, model: Model, request: Request, check: Check) -> Response:
-        weight = _weigh(request, model.name)
+        texts = [request.system, *(message.text for message in request.messages)]
+        values = [*request.tools, *(dict(call.args) for message in request.messages for call in message.calls)]
+        parts = [*texts, *map(json.dumps, values)]
+        size = sum(len(encoding.encode(part)) for part in parts), sum(tokens.count(part, model.name).tokens for part in parts)
         for repeat in range(self._retries):
             try:
-                return await self._attempt(model, request, check, weight)
+                return await self._attempt(model, request, check, size)
             except UnusableAnswer:
                 continue
             except ModelError as error:
                 if not error.is_transient:
                     raise
-                await self._sleep(self._choose_delay(repeat, error.retry_after))
-        return await self._attempt(model, request, check, weight)
+                # Doubles, with jitter so that parallel requests spread out, and is never shorter than the provider asked for.
+                doubled = FIRST_DELAY * 2**repeat * (0.5 + self._chance())
+                await self._sleep(min(max(doubled, error.retry_after or 0.0), MAX_DELAY))
+        return await self._attempt(model, request, check, size)
 
-    async def _attempt(self, model: Model, request: Request, check: Check, weight: _Weight) -> Response:
+    async def _attempt(self, model: Model, request: Request, check: Check, size: tuple[int, int]) -> Response:
+        """`size`: the bytes of the request, and its tokens as the model counts them."""
         started = perf_counter()
 
         def tell(error: Exception | None, usage: Usage = Usage(), preview: str = "") -> None:  # noqa: B008  # frozen
@@ -114,8 +112,8 @@ class Targets:
                     status="failed" if error else "ok",
                     latency=round((perf_counter() - started) * 1000),
                     messages=len(request.messages),
-                    request_bytes=weight.bytes,
-                    estimated_tokens=weight.tokens,
+                    request_bytes=size[0],
+                    estimated_tokens=size[1],
                     input_tokens=usage.input_tokens,
                     output_tokens=usage.output_tokens,
                     cost=usage.cost,
@@ -132,15 +130,11 @@ class Targets:
             raise
         wrong = check(response)
         unusable = UnusableAnswer(f"{model.name} {wrong}") if wrong else None
-        tell(unusable, response.usage, _cut_preview(response.text))
+        preview = encoding.encode(response.text)[:PREVIEW_BYTES]
+        tell(unusable, response.usage, encoding.decode(preview[: encoding.complete_length(preview)]))
         if unusable:
             raise unusable
         return response
-
-    def _choose_delay(self, repeat: int, asked: float | None) -> float:
-        """Doubles, with jitter so that parallel requests spread out, and is never shorter than the provider asked for."""
-        doubled = FIRST_DELAY * 2**repeat * (0.5 + self._chance())
-        return min(max(doubled, asked or 0.0), MAX_DELAY)
 
 
 async def _ask(model: Model, request: Request) -> Response:
@@ -152,15 +146,3 @@ async def _ask(model: Model, request: Request) -> Response:
         raise ModelError(
             MODEL_BROKE.format(model=model.name, error=str(error) or type(error).__name__), is_transient=True
         ) from error
-
-
-def _weigh(request: Request, model: str) -> _Weight:
-    texts = [request.system, *(message.text for message in request.messages)]
-    values = [*request.tools, *(dict(call.args) for message in request.messages for call in message.calls)]
-    parts = [*texts, *map(json.dumps, values)]
-    return _Weight(sum(len(encoding.encode(part)) for part in parts), sum(tokens.count(part, model).tokens for part in parts))
-
-
-def _cut_preview(answer: str) -> str:
-    data = encoding.encode(answer)[:PREVIEW_BYTES]
-    return encoding.decode(data[: encoding.complete_length(data)])

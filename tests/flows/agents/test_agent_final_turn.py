@@ -12,7 +12,7 @@ from waiting import until
 
 from overspill.agent import wording
 from overspill.agent.progress import CallEnded
-from overspill.agent.run.record import RunRecord
+from overspill.agent.record import RunRecord
 from overspill.types import ToolCall
 
 pytestmark = pytest.mark.anyio

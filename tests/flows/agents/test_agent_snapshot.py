@@ -11,7 +11,7 @@ from agents import Stage, call, report, scripted
 from frames import TOO_LARGE
 
 from overspill import handles
-from overspill.agent.run.snapshot import append_accounting, snapshot, write_snapshot
+from overspill.agent.record import append_accounting, snapshot, write_snapshot
 from overspill.handles import artifact_id
 
 pytestmark = pytest.mark.anyio

@@ -9,7 +9,7 @@ from frames import unmarked
 from waiting import until
 
 from overspill.agent import RunControl
-from overspill.agent.run.record import RunRecord
+from overspill.agent.record import RunRecord
 
 pytestmark = pytest.mark.anyio
 

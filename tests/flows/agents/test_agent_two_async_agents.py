@@ -6,7 +6,7 @@ import anyio
 import pytest
 from agents import Stage, call, report, says, scripted, seen
 
-from overspill.agent.run.snapshot import snapshot
+from overspill.agent.record import snapshot
 
 pytestmark = pytest.mark.anyio
 

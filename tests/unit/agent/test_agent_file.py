@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from overspill.agent.file.agent_file import read_agent_file
-from overspill.agent.file.keys import OutputKeys
+from overspill.agent.file import OutputKeys, read_agent_file
 from overspill.errors import SettingsError
 
 FULL = """\

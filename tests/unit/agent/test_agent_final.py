@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from overspill.agent import internal
-from overspill.agent.file.keys import OutputKeys
+from overspill.agent.file import OutputKeys
 from overspill.agent.report import Report, ReportCheck
 from overspill.errors import BadRequest, SettingsError
 from overspill.models.protocol import Response
@@ -119,7 +119,7 @@ def test_an_invalid_schema_is_a_mistake_in_the_agent_file() -> None:
 
 def test_definitions_of_a_schema_stay_at_its_root() -> None:
     schema = {"$ref": "#/$defs/n", "$defs": {"n": {"type": "integer"}}}
-    parameters = internal.final_report(OutputKeys("json", schema))["parameters"]
+    parameters = internal.final_report("json", schema)["parameters"]
     assert parameters["$defs"] == {"n": {"type": "integer"}}
     assert parameters["properties"]["content"] == {"$ref": "#/$defs/n", "description": "The whole report"}
     made = reports("json", schema)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from agents import Stage, call, report, scripted, seen
 
-from overspill.agent.tools.functions import Files, load_function
+from overspill.agent.tools import Files, load_function
 from overspill.errors import SettingsError
 
 SOURCE = '''

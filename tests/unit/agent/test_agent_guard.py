@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from overspill.agent.run.context_guard import ContextGuard
+from overspill.agent.models import ContextGuard
 from overspill.models.protocol import Message, Request, Response, Usage
 from overspill.settings import Settings
 from overspill.types import Reply

@@ -5,7 +5,7 @@ from __future__ import annotations
 from frames import unmarked
 
 from overspill.agent import wording
-from overspill.agent.file.keys import OutputKeys
+from overspill.agent.file import OutputKeys
 from overspill.types import Size
 from overspill.wording import slow_tools as core
 from overspill.wording.slow_tools import JobStatus

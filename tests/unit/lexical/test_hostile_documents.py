@@ -12,7 +12,7 @@ from hostile import DOCUMENTS, Document, run
 from linear import is_linear
 from readers import BytesReader
 
-from overspill.agent.file.agent_file import read_agent_file
+from overspill.agent.file import read_agent_file
 from overspill.errors import OverspillError
 from overspill.extraction import report, wrapper
 from overspill.extraction.provenance import ModelQuote, locate

@@ -15,7 +15,7 @@ from extras import needs
 from msgspec.structs import replace
 from waiting import until
 
-from overspill.agent.run.models import TimedModel
+from overspill.agent.models import TimedModel
 from overspill.models.endpoints import Endpoint
 from overspill.models.facts import ModelFacts
 from overspill.models.opening import open_model

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from overspill.agent.file.keys import OutputKeys
+from overspill.agent.file import OutputKeys
 from overspill.agent.report import ReportCheck
 from overspill.errors import BadRequest, SettingsError
 from overspill.mcp.client.arguments import fits_schema

@@ -15,7 +15,7 @@ import anyio
 import click
 
 from overspill.agent import Agent, RunControl, RunRecord, Sources, load_agent, run_agent
-from overspill.agent.run.snapshot import append_accounting, may_replace, write_snapshot
+from overspill.agent.record import append_accounting, may_replace, write_snapshot
 from overspill.agent.wording import still_running
 from overspill.cli import ending, output
 from overspill.cli.logs import find_observers

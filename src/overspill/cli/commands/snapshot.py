@@ -9,7 +9,7 @@ import click
 from rich.text import Text
 from rich.tree import Tree
 
-from overspill.agent.run.snapshot import read_snapshot
+from overspill.agent.record import read_snapshot
 from overspill.agent.wording import still_running
 from overspill.cli import output
 from overspill.cli.common_options import CommandGroup

@@ -1,4 +1,4 @@
-"""One file for each kind of provider, so that opening a model loads only the client library it needs.
+"""One file for each client library, so that opening a model loads only the one it needs.
 
 Each has `connect(provider, name, endpoint)`.
 """

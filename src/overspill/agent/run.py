@@ -4,31 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any
 
 import anyio
 from msgspec import Struct
 from msgspec.structs import replace
 
 from overspill.agent import wording
-from overspill.agent.file.load import Agent
+from overspill.agent.file import Agent
 from overspill.agent.internal import describe_object
+from overspill.agent.models import AgentParts
 from overspill.agent.progress import ModelAnswered, ModelSaid, Observe
-from overspill.agent.run.control import RunControl
-from overspill.agent.run.models import AgentParts
-from overspill.agent.run.record import RunRecord, Totals
-from overspill.agent.run.router import ToolRouter
-from overspill.agent.run.turns import Outcome, Turns
-from overspill.agent.tools.functions import FunctionReference
-from overspill.agent.tools.offers import OfferedTool, failure
-from overspill.agent.tools.toolbox import Toolbox, open_tools
+from overspill.agent.record import RunRecord, Totals
+from overspill.agent.router import ToolRouter
+from overspill.agent.tools import FunctionReference, OfferedTool, Toolbox, failure, open_tools
+from overspill.agent.turns import Outcome, RunControl, Turns
 from overspill.errors import OverspillError
 from overspill.models.endpoints import Endpoint
 from overspill.models.protocol import Model
 from overspill.record.events import AgentStarted, ModelCalled, now_ms
 from overspill.record.observers import Observers
 from overspill.session.session import Session
-from overspill.settings import Settings
 from overspill.store.protocols import Store
 from overspill.types import Output
 
@@ -65,7 +60,7 @@ async def run_agent(
     servers. `observers` see the events.
     """
     control = control or RunControl()
-    record = _new_record(agent, question)
+    record = RunRecord(agent.name, agent.file.name, question, now_ms())
     for each in agent.everyone():
         AgentParts(each, models or {}, endpoints or {})  # to find mistakes in any of them before the run starts
     with control.scope:
@@ -113,7 +108,13 @@ async def _run(
             record.outcome = replace(record.outcome, turns=turns.turn)
             with anyio.CancelScope(shield=True):
                 record.own_threads = [job.tool for job in await session.abort()]
-            _complete(record, session)
+            counters = session.counters
+            record.ended = now_ms()
+            record.tree = session.op_tree()
+            record.own_accounting = session.accounting()
+            record.own_totals = Totals(
+                counters.calls, counters.kept, counters.model_calls, counters.input_tokens, counters.output_tokens, counters.cost
+            )
 
 
 async def _converse(turns: Turns, record: RunRecord, session: Session, control: RunControl) -> None:
@@ -134,7 +135,7 @@ def _offer_agents(agent: Agent, record: RunRecord, session: Session, context: Ru
     """A call starts another run, and its report is the tool's output."""
 
     async def run(tool: str, below: Agent, /, prompt: str) -> str | Output:
-        child = _new_record(below, prompt)
+        child = RunRecord(below.name, below.file.name, prompt, now_ms())
         record.below.append(child)
         await _run(below, child, context, (), lambda id: session.note(AgentStarted(now_ms(), tool, id)))
         report, running = child.outcome.report, child.outcome.running
@@ -143,30 +144,11 @@ def _offer_agents(agent: Agent, record: RunRecord, session: Session, context: Ru
         texts = [report.content, *([wording.still_running(running)] if running else [])]
         return report.content if len(texts) == 1 else Output([{"type": "text", "text": text} for text in texts])
 
-    parameters = _describe_parameters(agent.settings)
+    prompt = {"type": "string", "description": "The task, with everything the agent needs to know"}
+    later = {"type": "boolean", "description": "true: run in the background from the start, so that you can continue meanwhile"}
+    parameters = describe_object(["prompt"], prompt=prompt, **({"async": later} if agent.settings.background else {}))
     offers: dict[str, OfferedTool] = {}
     for name, below in agent.agents.items():
         description = below.file.keys.description or f"Hand a task to the agent {below.name}"
         offers[name] = OfferedTool(name, description, parameters, partial(run, name, below), kind="agent")
     return offers
-
-
-def _describe_parameters(settings: Settings) -> dict[str, Any]:
-    prompt = {"type": "string", "description": "The task, with everything the agent needs to know"}
-    later = {"type": "boolean", "description": "true: run in the background from the start, so that you can continue meanwhile"}
-    properties = {"prompt": prompt, **({"async": later} if settings.background else {})}
-    return describe_object(["prompt"], **properties)
-
-
-def _new_record(agent: Agent, question: str) -> RunRecord:
-    return RunRecord(agent.name, agent.file.name, question, now_ms())
-
-
-def _complete(record: RunRecord, session: Session) -> None:
-    counters = session.counters
-    record.ended = now_ms()
-    record.tree = session.op_tree()
-    record.own_accounting = session.accounting()
-    record.own_totals = Totals(
-        counters.calls, counters.kept, counters.model_calls, counters.input_tokens, counters.output_tokens, counters.cost
-    )

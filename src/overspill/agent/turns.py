@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
+import anyio
 from msgspec import Struct
 from msgspec.structs import replace
 
 from overspill import handles
 from overspill.agent import internal, wording
-from overspill.agent.file.load import Agent
+from overspill.agent.file import Agent
+from overspill.agent.models import AgentParts
 from overspill.agent.progress import Observe, TurnStarted
 from overspill.agent.report import Report
-from overspill.agent.run.control import RunControl
-from overspill.agent.run.models import AgentParts
-from overspill.agent.run.router import ToolRouter
+from overspill.agent.router import ToolRouter
 from overspill.errors import BadRequest
 from overspill.models.conversation import ModelStep, take_step
 from overspill.models.protocol import Message, Request
@@ -51,7 +51,7 @@ class Turns:
         output = agent.file.keys.output
         self._name = agent.name
         self._system = wording.system_prompt(agent.file.prompt, parts.reports.nonce, output)
-        self._report = internal.final_report(output)
+        self._report = internal.final_report(output.format, output.json_schema)
         self._session = session
         self._asking = parts.asking
         self._guard = parts.guard
@@ -165,3 +165,27 @@ class Turns:
             return whole.text
         part = await self._session.invoke("get_tool_output", {"id": id, "mode": "slice", "slice": {"start": 0}})
         return whole.text if part.is_error else part.text
+
+
+class RunControl:
+    """Shared by an agent and the agents it calls."""
+
+    def __init__(self) -> None:
+        self.scope = anyio.CancelScope()
+        """Encloses everything that the run does."""
+        self._stop = anyio.Event()
+
+    def stop(self) -> None:
+        """Start no new calls, let running ones finish, then ask for the final report."""
+        self._stop.set()
+
+    def abort(self) -> None:
+        """Cancel everything now."""
+        self.scope.cancel()
+
+    @property
+    def is_stopping(self) -> bool:
+        return self._stop.is_set()
+
+    async def wait_for_stop(self) -> None:
+        await self._stop.wait()

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
+import anyio
 import anyio.to_thread
 import msgspec
+from msgspec import Struct
 
 from overspill.agent import internal, wording
 from overspill.agent.internal import BATCH, REPORT, STATUS
+from overspill.agent.models import ContextGuard
 from overspill.agent.progress import CallEnded, CallStarted, ModelSaid, Observe
 from overspill.agent.report import ReportCheck
-from overspill.agent.run.context_guard import ContextGuard
-from overspill.agent.tools.batch import count_calls, run_batch
-from overspill.agent.tools.offers import OfferedTool
+from overspill.agent.tools import OfferedTool
 from overspill.errors import BadRequest, OverspillError
 from overspill.gate.collect import block_text, field
 from overspill.gate.intent import add_argument, asks, take_off
@@ -29,6 +30,16 @@ from overspill.text.lenient_json import dumps
 from overspill.types import Reply, ToolCall, chars_in
 
 _RUN_NOTHING = (STATUS, REPORT)
+
+
+class _BatchedCall(Struct, frozen=True):
+    tool: str
+    id: str | int = ""
+    parameters: dict[str, Any] = {}
+
+
+class _Batch(Struct, frozen=True):
+    calls: tuple[_BatchedCall, ...]
 
 
 class ToolRouter:
@@ -103,7 +114,7 @@ class ToolRouter:
         started = time.perf_counter()
         self._observe(CallStarted(self._name, call.id, call.name))
         try:
-            reply = await self._reply(call)
+            reply = await self._reply(call, started)
         except OverspillError as error:  # a failure becomes an answer
             reply = self._answer_directly(call, str(error), started, failed=True)
         self.answers[self.turn, call.id] = reply.text
@@ -114,8 +125,7 @@ class ToolRouter:
         self._observe(CallEnded(self._name, call.id, call.name, time.perf_counter() - started, failed, reply.kept, job))
         return reply
 
-    async def _reply(self, call: ToolCall) -> Reply:
-        started = time.perf_counter()
+    async def _reply(self, call: ToolCall, started: float) -> Reply:
         if self._session.owns(call.name):
             return await self._session.invoke(call.name, call.args, id=call.id)
         if call.name == STATUS:
@@ -126,9 +136,7 @@ class ToolRouter:
                 raise BadRequest(wording.NOT_ALONE)
             await anyio.to_thread.run_sync(self._reports.submit, call.args)
             return self._answer_directly(call, wording.ACCEPTED, started)
-        if call.name == BATCH:
-            return await self._batch(call, started)
-        return await self._call(call)
+        return await (self._batch(call, started) if call.name == BATCH else self._call(call))
 
     async def _call(self, call: ToolCall) -> Reply:
         if self._quota.get(call.id, 1) == 0:
@@ -151,37 +159,57 @@ class ToolRouter:
 
     def _define(self, offer: OfferedTool) -> dict[str, Any]:
         parameters = add_argument(offer.parameters) if self._asks(offer) else offer.parameters
-        return {**offer.definition, "parameters": parameters}
+        return {"name": offer.name, "description": offer.description, "parameters": parameters}
 
     def _asks(self, offer: OfferedTool) -> bool:
         return asks(self._session.settings.for_tool(offer.name, offer.server), offer.parameters)
 
     async def _batch(self, call: ToolCall, started: float) -> Reply:
-        results = await run_batch(
-            call, self._answer_in_batch, self._quota[call.id], self._session.settings.max_tool_calls_per_turn
-        )
-        replies = [result.reply for result in results if result.reply]
-        text = dumps({"results": [result.to_json() for result in results]}).decode()
-        reply = self._answer_directly(call, text, started, reserved=sum(reply.tokens for reply in replies))
-        fits = reply.fits and all(reply.fits for reply in replies)
-        has_news = any(result.reply is None or result.reply.new for result in results)
-        return msgspec.structs.replace(reply, fits=fits, new=has_news)
+        """Run its calls in parallel; one JSON object holds all their results. A mistake in one call becomes the result of that
+        call, and for one that went to the background, the result says how to get its output."""
+        try:
+            batch = msgspec.convert(dict(call.args), _Batch)
+        except msgspec.ValidationError as error:
+            raise BadRequest(wording.bad_arguments(BATCH, str(error))) from None
+        results: dict[int, dict[str, Any]] = {}
+        replies: list[Reply] = []
+
+        async def run_one(index: int, entry: _BatchedCall) -> None:
+            id, begun = str(entry.id or index + 1), time.perf_counter()
+            inner = ToolCall(f"{call.id}/{id}", entry.tool, entry.parameters)
+            try:
+                if entry.tool in (BATCH, REPORT):
+                    raise BadRequest(wording.not_in_batch(entry.tool))
+                if index >= self._quota[call.id]:
+                    raise BadRequest(wording.too_many_calls(self._session.settings.max_tool_calls_per_turn))
+                if problem := self.find_problem(inner):
+                    raise BadRequest(problem)
+                replies.append(reply := await self._answer(inner))
+                ok, text = not reply.is_error, _render_reply(reply)
+            except BadRequest as error:
+                ok, text = False, str(error)
+            elapsed = round((time.perf_counter() - begun) * 1000)
+            answer = {"output": text} if ok else {"error": {"message": text}}
+            results[index] = {"id": id, "tool": entry.tool, "ok": ok, "elapsedMs": elapsed, **answer}
+
+        async with anyio.create_task_group() as group:
+            for index, entry in enumerate(batch.calls):
+                group.start_soon(run_one, index, entry)
+        text = dumps({"results": [results[index] for index in range(len(results))]}).decode()
+        reply = self._answer_directly(call, text, started, reserved=sum(each.tokens for each in replies))
+        has_news = len(replies) < len(results) or any(each.new for each in replies)
+        return msgspec.structs.replace(reply, fits=reply.fits and all(each.fits for each in replies), new=has_news)
 
     def _share_quota(self, calls: Sequence[ToolCall]) -> dict[str, int]:
         """In the order of the calls, not in the order in which they start."""
         left = self._session.settings.max_tool_calls_per_turn
         quota: dict[str, int] = {}
         for call in calls:
-            wanted = count_calls(call) if call.name == BATCH else 1 if call.name in self._offers else 0
+            listed: object = call.args.get("calls") if call.name == BATCH else None
+            wanted = len(cast("list[object]", listed)) if isinstance(listed, list) else int(call.name in self._offers)
             quota[call.id] = min(wanted, left)
             left -= quota[call.id]
         return quota
-
-    async def _answer_in_batch(self, call: ToolCall) -> Reply:
-        if problem := self.find_problem(call):
-            raise BadRequest(problem)
-        reply = await self._answer(call)
-        return msgspec.structs.replace(reply, text=_render_reply(reply))
 
     def _answer_directly(self, call: ToolCall, text: str, started: float, *, failed: bool = False, reserved: int = 0) -> Reply:
         fits = self._guard.afford(text, reserved)

@@ -1,4 +1,4 @@
-"""A run recorded in one file: gzipped JSON, readable by you only, written whole or not at all."""
+"""The record of a run: its operations, accounting and conversation, and those of the agents it called."""
 
 from __future__ import annotations
 
@@ -11,11 +11,69 @@ from pathlib import Path
 from typing import Any, cast
 
 import msgspec
+from msgspec import Struct
 
-from overspill.agent.run.record import RunRecord
+from overspill.agent.turns import Outcome
 from overspill.errors import BadRequest, StoreError
+from overspill.models.protocol import Message
 from overspill.record.op_tree import Op
 from overspill.text.lenient_json import dumps, loads
+
+
+class Totals(Struct, frozen=True):
+    """Sums over an agent and the agents it called."""
+
+    calls: int = 0
+    kept: int = 0
+    requests: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float = 0.0
+
+    def plus(self, other: Totals) -> Totals:
+        mine, theirs = msgspec.structs.astuple(self), msgspec.structs.astuple(other)
+        return Totals(*(a + b for a, b in zip(mine, theirs, strict=True)))
+
+
+class RunRecord(Struct):
+    """Filled while the agent runs, and complete once it has ended, for whatever reason."""
+
+    agent: str
+    file: str
+    question: str
+    started: int
+    """Unix milliseconds."""
+    ended: int = 0
+    session: str = ""
+    outcome: Outcome = Outcome("aborted", why="The run was aborted.")
+    tree: Op = Op("session", "", 0)
+    own_accounting: list[dict[str, Any]] = []
+    own_totals: Totals = Totals()
+    messages: list[Message] = []
+    answers: dict[tuple[int, str], str] = {}
+    warnings: list[str] = []
+    own_threads: list[str] = []
+    """Tools that could not be interrupted. Their threads are still running."""
+    below: list[RunRecord] = []
+
+    @property
+    def totals(self) -> Totals:
+        total = self.own_totals
+        for record in self.below:
+            total = total.plus(record.totals)
+        return total
+
+    @property
+    def threads(self) -> list[str]:
+        return self.own_threads + [name for record in self.below for name in record.threads]
+
+    @property
+    def accounting(self) -> list[dict[str, Any]]:
+        """Ordered by time, each entry with its agent and session."""
+        own = [{**entry, "agent": self.agent, "session": self.session} for entry in self.own_accounting]
+        below = [entry for record in self.below for entry in record.accounting]
+        return sorted(own + below, key=lambda entry: entry["timestamp"])
+
 
 VERSION = 1
 _MAX_SNAPSHOT_BYTES = 1 << 30
@@ -83,7 +141,11 @@ def read_snapshot(path: Path) -> dict[str, Any]:
 
 def _summarize(record: RunRecord) -> dict[str, Any]:
     outcome = record.outcome
-    turns = [_build_turn(record, op) for op in record.tree.children if op.kind == "turn"]
+    turns: list[dict[str, Any]] = []
+    for turn in record.tree.children:
+        if turn.kind == "turn":
+            ops = [_build_op(record, int(turn.name), op) for op in turn.children]
+            turns.append({"turn": int(turn.name), **turn.attributes, "t": turn.t, "latency": turn.latency, "ops": ops})
     return {
         "agent": record.agent,
         "file": record.file,
@@ -102,12 +164,6 @@ def _summarize(record: RunRecord) -> dict[str, Any]:
         "opTree": {"session": record.session, "turns": turns},
         "messages": msgspec.to_builtins(record.messages),
     }
-
-
-def _build_turn(record: RunRecord, turn: Op) -> dict[str, Any]:
-    number = int(turn.name)
-    ops = [_build_op(record, number, op) for op in turn.children]
-    return {"turn": number, **turn.attributes, "t": turn.t, "latency": turn.latency, "ops": ops}
 
 
 def _build_op(record: RunRecord, turn: int, op: Op) -> dict[str, Any]:

@@ -1,1 +1,0 @@
-"""Agent files: how to read them, and what they can set."""

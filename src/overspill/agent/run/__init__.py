@@ -1,1 +1,0 @@
-"""One run of an agent, turn by turn."""

@@ -1,1 +1,0 @@
-"""What an agent's model may call."""
