@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from readers import BytesReader
 
 from overspill.reading import Bound, Passage, Range, around, bytes_range, chars, grep, lines, raw
-from overspill.reading.pattern import compile_pattern
 from overspill.reading.positions import View
-from overspill.reading.search import Search
+from overspill.reading.search import Search, compile_pattern
 from overspill.text.encoding import byte_offset, character_start, decode, make_searchable
 
 PIECES = [

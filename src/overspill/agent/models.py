@@ -128,7 +128,10 @@ _TOKENS_PER_MESSAGE = 4  # for the role and the boundaries of a message
 
 
 class ContextGuard:
-    """`overfull` is set once an answer did not fit. From then on the agent can only report."""
+    """How much of the window a conversation uses: counted before each request, corrected after it.
+
+    `overfull` is set once an answer did not fit. From then on the agent can only report.
+    """
 
     def __init__(self, settings: Settings, window: int, output: int) -> None:
         self.window = settings.context_window or window

@@ -86,6 +86,7 @@ def snapshot(record: RunRecord) -> dict[str, Any]:
 
 
 def write_snapshot(path: Path, record: RunRecord) -> None:
+    """Gzipped JSON, readable by you only, written whole or not at all."""
     data = gzip.compress(dumps(snapshot(record)))
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     try:

@@ -10,15 +10,12 @@ from itertools import islice
 from msgspec import Struct
 
 from overspill.errors import BadRequest
-from overspill.reading.passage import Bound, clip, require_whole_number
-from overspill.reading.pattern import compile_pattern
 from overspill.reading.positions import View
-from overspill.reading.search import Hit, Search
+from overspill.reading.ranges import Bound, clip, require_whole_number
+from overspill.reading.search import Hit, Search, compile_pattern
 from overspill.store.protocols import Reader
 from overspill.text.encoding import character_start, decode
 
-_PAST_END = "from {start} is past the end: the output has {total} bytes."
-_NO_PATTERN = "The pattern must be a string, not {value!r}."
 _MAX_COUNTED_HITS = 1000
 _MAX_CONTEXT_LINES = 200
 _MAX_REACH_BYTES = 500
@@ -60,9 +57,9 @@ def grep(
 ) -> Grep:
     start, around = require_whole_number("from", start_byte, 0), require_whole_number("context", context, 0)
     if start > view.bytes:
-        raise BadRequest(_PAST_END.format(start=start, total=view.bytes))
+        raise BadRequest(f"from {start} is past the end: the output has {view.bytes} bytes.")
     if not isinstance(pattern, str):
-        raise BadRequest(_NO_PATTERN.format(value=pattern))
+        raise BadRequest(f"The pattern must be a string, not {pattern!r}.")
     compiled = compile_pattern(pattern, ignore_case=ignore_case, literal=literal)
     line, line_start = view.find_line(start)
     buffer = reader.buffer()[: view.bytes]

@@ -5,20 +5,16 @@ Arguments come from a model and may have any type, so they are checked here.
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 import msgspec
+from msgspec import Struct
 
 from overspill.errors import BadRequest
-from overspill.reading.passage import Bound, Passage, Range, Unit, fit, make_passage, require_whole_number
-from overspill.reading.pattern import find_occurrences
 from overspill.reading.positions import View
+from overspill.reading.search import find_occurrences
 from overspill.store.protocols import Reader
-
-_INVERTED = "The range from {start} {first} to {end} {last} is empty."
-_PAST_END = "{name} {value} is past the end: the output has {total} {unit}."
-_EMPTY = "The output is empty."
-_NO_ANCHOR = "The anchor must be the text to look for, not {value!r}."
-_NOT_FOUND = "Anchor not found in content"
-_NO_SUCH_MATCH = "Anchor not found in content at match_index {index}: it occurs {count} times, and the first has match_index 0."
+from overspill.text.encoding import byte_offset, character_start, decode
 
 _NAMES: dict[Unit, tuple[str, str]] = {"bytes": ("start", "end"), "lines": ("start_line", "end_line"), "chars": ("start", "end")}
 _MAX_COUNTED_MATCHES = 1000
@@ -66,12 +62,13 @@ def around(
 ) -> Passage:
     """`window` characters around an occurrence of the anchor; fewer on both sides if they do not fit."""
     if not isinstance(anchor, str) or not anchor:
-        raise BadRequest(_NO_ANCHOR.format(value=anchor))
+        raise BadRequest(f"The anchor must be the text to look for, not {anchor!r}.")
     wide = max(require_whole_number("window", window, 1), len(anchor))
     index = require_whole_number("match_index", match_index, 0)
     at, count = _locate(reader, anchor, index)
     if at is None:
-        raise BadRequest(_NO_SUCH_MATCH.format(index=index, count=count) if count else _NOT_FOUND)
+        where = f" at match_index {index}: it occurs {count} times, and the first has match_index 0." if count else ""
+        raise BadRequest(f"Anchor not found in content{where}")
     middle = view.char_at(at)
     outer = inner = _window(view, middle, len(anchor), wide)
     while fit(reader, *inner, bound) < inner[1] and wide > len(anchor):
@@ -116,10 +113,129 @@ def _range(unit: Unit, start: object, end: object, total: int) -> tuple[int, int
     first = require_whole_number(start_name, start, least)
     last = total if end is None else require_whole_number(end_name, end, least)
     if end is not None and last - first + least <= 0:
-        raise BadRequest(_INVERTED.format(start=start_name, first=first, end=end_name, last=last))
+        raise BadRequest(f"The range from {start_name} {first} to {end_name} {last} is empty.")
     if not total:
-        raise BadRequest(_EMPTY)
+        raise BadRequest("The output is empty.")
     if first - least >= total:
         words = "characters" if unit == "chars" else unit
-        raise BadRequest(_PAST_END.format(name=start_name, value=first, total=total, unit=words if total > 1 else words[:-1]))
+        held = f"{total} {words if total > 1 else words[:-1]}"
+        raise BadRequest(f"{start_name} {first} is past the end: the output has {held}.")
     return first, min(last, total)
+
+
+Unit: TypeAlias = Literal["bytes", "lines", "chars"]
+
+_MAX_CHARACTER_BYTES = 4
+
+
+class Bound(Struct, frozen=True):
+    """The size limit of one answer, in bytes of UTF-8 and optionally in characters."""
+
+    bytes: int
+    chars: int | None = None
+
+    def holds(self, text: str) -> bool:
+        if self.chars is not None and len(text) > self.chars:
+            return False
+        return len(text) * 4 <= self.bytes or _size(text) <= self.bytes
+
+    @property
+    def least_bytes(self) -> int:
+        """A text with no more bytes is within both."""
+        return self.bytes if self.chars is None else min(self.bytes, self.chars)
+
+    def after(self, text: str) -> Bound:
+        """What is left after adding the text."""
+        return Bound(self.bytes - _size(text), None if self.chars is None else self.chars - len(text))
+
+
+class Range(Struct, frozen=True):
+    """start..end as in a request: lines count from 1 and include `end`; bytes and characters count from 0 and exclude it."""
+
+    unit: Unit
+    start: int
+    end: int
+
+
+class Passage(Struct, frozen=True):
+    """Text from a stored output. Positions count like those of `Range`; an empty passage has no lines (both are 0)."""
+
+    text: str
+    start_byte: int
+    end_byte: int
+    first_line: int
+    last_line: int
+    start_char: int
+    end_char: int
+    total: int
+    """Bytes of the whole output."""
+    omitted: int = 0
+    """Requested bytes that did not fit."""
+    next: Range | None = None
+    """The range to request next for what did not fit."""
+    previous: Range | None = None
+    """The range to request for what did not fit before the text."""
+    matches: int | None = None
+    """How often the anchor occurs, if there is one and counting was cheap."""
+
+
+def make_passage(
+    reader: Reader,
+    view: View,
+    start: int,
+    end: int,
+    *,
+    omitted: int = 0,
+    following: Range | None = None,
+    previous: Range | None = None,
+) -> Passage:
+    """The bytes start..end, unchanged, with their positions."""
+    text = decode(reader.read(start, end))
+    first_char = view.char_at(start)
+    return Passage(
+        text=text,
+        start_byte=start,
+        end_byte=end,
+        first_line=view.line_at(start) if text else 0,
+        last_line=view.line_at(end - 1) if text else 0,
+        start_char=first_char,
+        end_char=view.char_at(end),
+        total=view.bytes,
+        omitted=omitted,
+        next=following,
+        previous=previous,
+    )
+
+
+def fit(reader: Reader, start: int, end: int, bound: Bound) -> int:
+    """The end of the longest piece from `start` that fits, cut between characters.
+
+    The piece has at least one character even if that is over the bound: an empty answer would never get any further.
+    """
+    data = reader.read(start, min(end, start + max(bound.bytes, 0) + _MAX_CHARACTER_BYTES))
+    whole = start + len(data) == end
+    cut = len(data) if whole else character_start(data, min(max(bound.bytes, 0), len(data)))
+    text = decode(data[:cut])
+    if bound.holds(text) and text:
+        return start + cut
+    return start + byte_offset(data, max(len(clip(text, bound)), 1))
+
+
+def clip(text: str, bound: Bound) -> str:
+    """The longest beginning of the text that fits."""
+    room = max(bound.bytes, 0)
+    encoded = text[: room if bound.chars is None else min(room, bound.chars)].encode("utf-8", "surrogatepass")
+    return decode(encoded[: character_start(encoded, min(room, len(encoded)))])
+
+
+def require_whole_number(name: str, value: object, least: int) -> int:
+    """Checks a number from a model, which may send anything."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise BadRequest(f"{name} must be a whole number, not {value!r}.")
+    if value < least:
+        raise BadRequest(f"{name} must be at least {least}, not {value}.")
+    return value
+
+
+def _size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

@@ -15,24 +15,17 @@ from typing import Any, TypeAlias, cast
 from msgspec import Struct
 
 from overspill.errors import OverspillError, RefError
-from overspill.reading.passage import Bound
 from overspill.reading.positions import View
 from overspill.reading.query import Number, lookup
 from overspill.reading.query.document import Value, is_array, is_object, open_raw, write_within
 from overspill.reading.query.pointer import append_token
+from overspill.reading.ranges import Bound
 from overspill.store.protocols import Reader
 from overspill.text.names import own_name
 from overspill.types import Kept
 
-_FAILED = "The argument {path} cannot be filled in: {reason} The tool {tool} was not called."
-_MISFIT = "With the references filled in, the arguments do not suit the tool {tool}: {reason} It was not called."
 _FORM = "a reference is {{output:HANDLE}}, {{output:HANDLE#/json/pointer}} or {{output:HANDLE#L10-20}}."
-_NOT_ALLOWED = "outputs of {source} may not be given to {target}; the setting refs.allow can permit it."
-_TOO_LARGE = "the references of one call may have {most} bytes together, and with it there are more."
 _NOT_TEXT = "the output is not text."
-_NO_LINES = "it asks for the lines {first} to {last}, and the output has {count}."
-_NOT_FINITE = "the number {number} is too large to be given on."
-_TOO_DEEP = "it is nested too deeply."
 
 _LITERAL = "\\{{output:"
 _OPENINGS = ("{{output:", _LITERAL)
@@ -44,6 +37,10 @@ _LINES = re.compile(r"L([1-9][0-9]{0,17})-([1-9][0-9]{0,17})")
 Path: TypeAlias = tuple[str | int, ...]
 Check: TypeAlias = Callable[[Mapping[str, Any]], str | None]
 """Returns what is wrong with the arguments, as a sentence, or None if they match the tool's schema."""
+
+
+def _not_filled(path: str, reason: str, tool: str) -> RefError:
+    return RefError(f"The argument {path} cannot be filled in: {reason} The tool {tool} was not called.")
 
 
 class ReferenceSource(Struct, frozen=True):
@@ -82,9 +79,9 @@ def resolve(
     try:
         filled = filling.fill(args, ())
     except RecursionError:
-        raise RefError(_FAILED.format(path="/", reason=_TOO_DEEP, tool=tool)) from None
+        raise _not_filled("/", "it is nested too deeply.", tool) from None
     if check and filling.uses and (reason := check(filled)):
-        raise RefError(_MISFIT.format(tool=tool, reason=reason))
+        raise RefError(f"With the references filled in, the arguments do not suit the tool {tool}: {reason} It was not called.")
     return filled, filling.uses
 
 
@@ -138,7 +135,7 @@ class _Filling:
             source = self._fetch(reference[1])
             content, size = self._content(source, reference[2])
         except OverspillError as error:
-            raise RefError(_FAILED.format(path=place, reason=error, tool=self._tool)) from None
+            raise _not_filled(place, str(error), self._tool) from None
         self.uses.append(ReferenceUse(source.kept.id, size, place))
         self._used += size
         return content
@@ -148,7 +145,10 @@ class _Filling:
         if part is None:
             return self._text(source.reader, 0, source.reader.size)
         if found := _LINES.fullmatch(part):
-            return self._text(source.reader, *_line_span(source.view, int(found[1]), int(found[2])))
+            first, last = int(found[1]), int(found[2])
+            if first > last or source.view.line_start(last) == source.view.bytes:
+                raise RefError(f"it asks for the lines {first} to {last}, and the output has {source.view.lines}.")
+            return self._text(source.reader, *source.view.line_span(first, last))
         if part.startswith("/"):
             return self._value(source.reader, part)
         raise RefError(_FORM)
@@ -159,37 +159,28 @@ class _Filling:
             for source, target in self._allow
         )
         if not permitted:
-            raise RefError(
-                _NOT_ALLOWED.format(
-                    source=_qualified_name(kept.server, kept.tool), target=_qualified_name(self._server, self._tool)
-                )
-            )
+            source, target = _qualified_name(kept.server, kept.tool), _qualified_name(self._server, self._tool)
+            raise RefError(f"outputs of {source} may not be given to {target}; the setting refs.allow can permit it.")
         if kept.media == "binary":
             raise RefError(_NOT_TEXT)
 
     def _text(self, reader: Reader, start: int, end: int) -> tuple[str, int]:
-        if end - start > self._room():
-            raise RefError(_TOO_LARGE.format(most=self._most))
+        if end - start > self._most - self._used:
+            raise self._too_large()
         return _decode_text(reader.read(start, end)), end - start
 
     def _value(self, reader: Reader, pointer: str) -> tuple[Value, int]:
         value = lookup(reader, pointer)
-        room = Bound(self._room())
+        room = Bound(self._most - self._used)
         text = value if isinstance(value, str) else write_within(value, room)
         if text is None or not room.holds(text):
-            raise RefError(_TOO_LARGE.format(most=self._most))
+            raise self._too_large()
         if "\ufffd" in text:  # it may replace an invalid byte
             _decode_text(reader.read(0, reader.size))
         return _plain(value), len(text.encode("utf-8", "surrogatepass"))
 
-    def _room(self) -> int:
-        return self._most - self._used
-
-
-def _line_span(view: View, first: int, last: int) -> tuple[int, int]:
-    if first > last or view.line_start(last) == view.bytes:
-        raise RefError(_NO_LINES.format(first=first, last=last, count=view.lines))
-    return view.line_span(first, last)
+    def _too_large(self) -> RefError:
+        return RefError(f"the references of one call may have {self._most} bytes together, and with it there are more.")
 
 
 def _decode_text(data: bytes) -> str:
@@ -208,7 +199,8 @@ def _plain(value: Value) -> Value:
         return [_plain(item) for item in value]
     if isinstance(value, Number):
         if not math.isfinite(value):
-            raise RefError(_NOT_FINITE.format(number=value.spelling if len(value.spelling) < 50 else "there"))
+            number = value.spelling if len(value.spelling) < 50 else "there"
+            raise RefError(f"the number {number} is too large to be given on.")
         return float(value)
     return value
 

@@ -14,9 +14,8 @@ from msgspec import Struct
 from overspill.errors import BadRequest
 from overspill.lexical.select import select
 from overspill.reading import Bound
-from overspill.reading.pattern import Pattern, compile_pattern
 from overspill.reading.query import query
-from overspill.reading.search import Search
+from overspill.reading.search import Pattern, Search, compile_pattern
 from overspill.retrieval.views import EngineIndexes
 from overspill.sql.answers import explain_failure, read_answer, spell_cell
 from overspill.sql.library import Source, SqlLibrary

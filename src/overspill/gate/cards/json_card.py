@@ -13,8 +13,7 @@ from overspill.gate.cards.card import Card, Count, Section, indent, make_visible
 from overspill.gate.cards.sample import MAX_WHOLE_BYTES, OutputSample, Read, Window
 from overspill.gate.cards.table import make_table_card, read_json_tables
 from overspill.lexical.kinds.kind import Layout
-from overspill.reading.query.document import open_raw
-from overspill.reading.query.outline import DETAIL_LEVELS, outline_levels
+from overspill.reading.query.document import DETAIL_LEVELS, open_raw, outline_levels
 from overspill.tables.json_rows import UNREADABLE
 from overspill.tables.json_text import HeldJson, hold_json
 from overspill.text.encoding import decode

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import reduce
 
 from msgspec import Struct
 
 from overspill.errors import BadRequest
-from overspill.reading.passage import Bound, clip, require_whole_number
-from overspill.reading.query.document import Number, Value, expand, is_object, parse, parse_lazily, quote, write_within
+from overspill.reading.query.document import (
+    Number,
+    Value,
+    describe_kind,
+    expand,
+    is_object,
+    outline_within,
+    parse,
+    parse_lazily,
+    quote,
+    write_within,
+)
 from overspill.reading.query.expression import Expression
-from overspill.reading.query.outline import describe_kind, outline_within
-from overspill.reading.query.pointer import append_token, follow, is_pointer, split_pointer
-from overspill.reading.query.stream import follow_stream
+from overspill.reading.query.pointer import append_token, follow, follow_stream, is_pointer, split_pointer
+from overspill.reading.ranges import Bound, clip, require_whole_number
 from overspill.store.protocols import Reader
 from overspill.text.encoding import decode
 
-_NOT_TEXT = "The query must be a JSON pointer or a JMESPath expression, not {value!r}."
 _TOO_DEEP = "The JSON is nested too deeply to be queried. Use grep, lines or a slice."
-_TOO_LARGE = (
-    "The output has {size} bytes, and JMESPath works only up to {largest}. "
-    "Use a JSON pointer such as /items/0, or grep, lines or a slice."
-)
-_TOO_LONG = "The query has {length:,} characters, and {most:,} are allowed. Ask for less."
-_PAST_END = "from {start} is past the end: the text has {total} characters."
-_NOT_A_TEXT = "from continues a long string, but this value is {kind}. Leave it out."
-_LARGER = "The value is too large for one answer; this is its outline. Ask for a part of it{example}"
-_SUCH_AS = ", such as {example}"
 _PLAIN_KEY = re.compile(r"[\w.-]{1,64}")
 
 _MAX_PARSED_BYTES = 64 * 1024 * 1024
@@ -56,7 +56,7 @@ def query(
     `start` continues a string that did not fit.
     """
     if not isinstance(expression, str):
-        raise BadRequest(_NOT_TEXT.format(value=expression))
+        raise BadRequest(f"The query must be a JSON pointer or a JMESPath expression, not {expression!r}.")
     begin = require_whole_number("from", start, 0)
     try:
         value, expanded = _evaluate(reader, expression, largest)
@@ -64,7 +64,7 @@ def query(
         if text is not None:
             return _text(text, begin, bound, expanded=expanded)
         if begin:
-            raise BadRequest(_NOT_A_TEXT.format(kind=describe_kind(value)))
+            raise BadRequest(f"from continues a long string, but this value is {describe_kind(value)}. Leave it out.")
         json = write_within(value, bound)
         return _outline_within(value, expression, bound, expanded=expanded) if json is None else QueryAnswer(json, True, expanded)
     except RecursionError:
@@ -81,18 +81,19 @@ def lookup(reader: Reader, pointer: str) -> Value:
 
 def _evaluate(reader: Reader, expression: str, largest: int) -> tuple[Value, bool]:
     if len(expression) > _MAX_QUERY_CHARS:
-        raise BadRequest(_TOO_LONG.format(length=len(expression), most=_MAX_QUERY_CHARS))
+        raise BadRequest(f"The query has {len(expression):,} characters, and {_MAX_QUERY_CHARS:,} are allowed. Ask for less.")
     if is_pointer(expression):
         path = split_pointer(expression)
-        return follow_stream(reader, path) if reader.size > largest else follow(parse_lazily(_text_of(reader)), path)
+        if reader.size > largest:
+            return follow_stream(reader, path)
+        return follow(parse_lazily(decode(reader.read(0, reader.size))), path)
     compiled = Expression(expression)
     if reader.size > largest:
-        raise BadRequest(_TOO_LARGE.format(size=reader.size, largest=largest))
-    return _search(compiled, parse(_text_of(reader)), reader.size)
-
-
-def _text_of(reader: Reader) -> str:
-    return decode(reader.read(0, reader.size))
+        raise BadRequest(
+            f"The output has {reader.size} bytes, and JMESPath works only up to {largest}. "
+            "Use a JSON pointer such as /items/0, or grep, lines or a slice."
+        )
+    return _search(compiled, parse(decode(reader.read(0, reader.size))), reader.size)
 
 
 def _search(compiled: Expression, value: Value, size: int) -> tuple[Value, bool]:
@@ -125,14 +126,14 @@ def _candidates(value: Value) -> Iterator[Value]:
 
 def _text(text: str, begin: int, bound: Bound, *, expanded: bool) -> QueryAnswer:
     if begin and begin >= len(text):
-        raise BadRequest(_PAST_END.format(start=begin, total=len(text)))
+        raise BadRequest(f"from {begin} is past the end: the text has {len(text)} characters.")
     piece = clip(text[begin:], bound) or text[begin : begin + 1]
     end = begin + len(piece)
     return QueryAnswer(piece, len(piece) == len(text), expanded, end if end < len(text) else None)
 
 
 def _outline_within(value: Value, expression: str, bound: Bound, *, expanded: bool) -> QueryAnswer:
-    note = _LARGER.format(example=_example(value, expression))
+    note = f"The value is too large for one answer; this is its outline. Ask for a part of it{_example(value, expression)}"
     outline = outline_within(value, bound.after(f"\n[{note}]"))
     if outline is None:
         return QueryAnswer(clip(describe_kind(value), bound), False, expanded)
@@ -144,13 +145,6 @@ def _example(value: Value, expression: str) -> str:
     first = next(iter(value)) if is_object(value) else 0
     if isinstance(first, str) and not _PLAIN_KEY.fullmatch(first):
         return ""
-    return _SUCH_AS.format(example=_part(first, expression))
-
-
-def _part(first: str | int, expression: str) -> str:
     if not is_pointer(expression):
-        return f"{expression} | {quote(first) if isinstance(first, str) else '[0]'}"
-    place = ""
-    for token in [*split_pointer(expression), first]:
-        place = append_token(place, token)
-    return place
+        return f", such as {expression} | {quote(first) if isinstance(first, str) else '[0]'}"
+    return f", such as {reduce(append_token, [*split_pointer(expression), first], '')}"

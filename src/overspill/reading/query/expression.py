@@ -8,8 +8,8 @@ from jmespath import exceptions, functions, visitor  # pyright: ignore[reportMis
 from jmespath import parser as untyped_parser  # pyright: ignore[reportMissingTypeStubs]
 
 from overspill.errors import BadRequest
-from overspill.reading.passage import Bound
 from overspill.reading.query.document import Value, is_array, is_object, write_within
+from overspill.reading.ranges import Bound
 from overspill.text.humanize import quote_line
 
 _UNUSABLE = (
