@@ -10,7 +10,7 @@ import local_model
 from local_model import Say
 from msgspec import Struct
 
-from overspill.cli.models import endpoints
+from overspill.cli.settings import endpoints
 from overspill.models.endpoints import Endpoint
 from overspill.settings import Settings
 

@@ -25,9 +25,8 @@ from overspill.settings import Settings
 from overspill.store.files.store import FileStore
 from overspill.store.protocols import ShelfLabel
 from overspill.types import Kept, Reply, Size
-from overspill.view.charts import plot_context
-from overspill.view.citations import find_answer
-from overspill.view.records import SessionRecord
+from overspill.view.library import find_answer
+from overspill.view.records import SessionRecord, plot_context
 
 HX = {"HX-Request": "true"}
 HOSTILE_PLACES = [RecordedReply(handles.new(), *place) for place in ((-1, 9), (0, -1), (0, 1 << 40), (1 << 70, 1 << 70))]

@@ -15,7 +15,7 @@ import click
 from overspill import __version__
 from overspill.cli import ending
 from overspill.cli.common_options import CommandGroup, add_common_options, add_own_options
-from overspill.cli.stderr import report_usage
+from overspill.cli.terminal import report_usage
 from overspill.errors import OverspillError
 
 
@@ -34,16 +34,16 @@ COMMANDS = {
     "keep": CommandEntry("overspill.cli.commands.keep:keep", "Run a command, and store its output if it is large."),
     "get": CommandEntry("overspill.cli.commands.get:get", "Read a stored output: lines, matches, a query, an answer."),
     "worker": CommandEntry("overspill.cli.commands.worker:worker", "Run the slow tools of sessions, on any number of machines."),
-    "skill": CommandEntry("overspill.cli.commands.skill:skill", "Print what to tell a coding agent about `keep` and `get`."),
+    "skill": CommandEntry("overspill.cli.commands.help:skill", "Print what to tell a coding agent about `keep` and `get`."),
     "hook": CommandEntry("overspill.cli.commands.hook:hook", "Answer a hook of a coding agent."),
-    "serve": CommandEntry("overspill.cli.commands.serve:serve", "Serve what hooks have stored, over MCP."),
+    "serve": CommandEntry("overspill.cli.commands.hook:serve", "Serve what hooks have stored, over MCP."),
     "sql": CommandEntry("overspill.cli.commands.sql:sql", "Query files as tables, with SQL."),
     "run": CommandEntry("overspill.cli.commands.run:run", "Run an agent from a file and print its final report."),
     "snapshot": CommandEntry("overspill.cli.commands.snapshot:snapshot", "Show what `run --snapshot` recorded."),
     "artifacts": CommandEntry("overspill.cli.commands.artifacts:artifacts", "List, show, export and remove stored outputs."),
-    "verify": CommandEntry("overspill.cli.commands.verify:verify", "Check stored outputs against their checksums."),
+    "verify": CommandEntry("overspill.cli.commands.artifacts:verify", "Check stored outputs against their checksums."),
     "stats": CommandEntry("overspill.cli.commands.stats:stats", "Show how much was kept and retrieved."),
-    "jobs": CommandEntry("overspill.cli.commands.jobs:jobs", "List the background jobs of live sessions."),
+    "jobs": CommandEntry("overspill.cli.commands.stats:jobs", "List the background jobs of live sessions."),
     "view": CommandEntry("overspill.cli.commands.view:view", "Look at sessions and stored outputs in a browser."),
     "wrap": CommandEntry("overspill.cli.commands.wrap:wrap", "Run a client's MCP servers through Overspill."),
     "unwrap": CommandEntry("overspill.cli.commands.wrap:unwrap", "Undo `wrap`."),

@@ -8,8 +8,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from overspill.cli.stderr import is_quiet, is_verbose, set_verbosity
-from overspill.cli.terminal import chosen_color
+from overspill.cli.terminal import chosen_color, is_quiet, is_verbose, set_verbosity
 from overspill.text.humanize import suggest_nearest
 
 _SHOW_THEIR_LOG = {"proxy", "run", "serve"}

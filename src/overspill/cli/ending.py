@@ -9,7 +9,7 @@ import sys
 from contextlib import suppress
 from typing import NoReturn
 
-from overspill.cli.stderr import report_error
+from overspill.cli.terminal import report_error
 from overspill.errors import OverspillError
 
 # What a shell reports when a program writes to a pipe that nothing reads. Windows has no such signal.

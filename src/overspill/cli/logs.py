@@ -1,23 +1,27 @@
-"""What Overspill logs, shown while a command runs, and traces of the calls in it."""
+"""What a running command writes to standard error, which may stay unread: what Overspill logs. And traces of its calls."""
 
 from __future__ import annotations
 
+import io
 import logging
+import os
+import select
 import sys
+import threading
+from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
-from overspill.cli.stderr import Level, inform, is_verbose, warn
+from overspill.cli.terminal import Level, inform, is_verbose
 
 if TYPE_CHECKING:
     from overspill.record.observers import Observer
 
 _LOGGER = logging.getLogger("overspill")  # by name: importing the room that logs would delay a proxy's servers
-
-
-def write(text: str, level: Level) -> None:
-    (inform if level == "note" else warn)(text)
+_MAX_WAITING_BYTES = 1024 * 1024
+_FLUSH_SECONDS = 1.0  # for a reader that is merely slow, when the server ends
+_LEFT_OUT = "overspill: {count:,} bytes of messages are left out here, because nothing read them in time.\n"
 
 
 def find_observers() -> tuple[Observer, ...]:
@@ -31,7 +35,7 @@ def find_observers() -> tuple[Observer, ...]:
 
 @contextmanager
 def show_log(
-    write: Callable[[str, Level], None] = write, wanted: Callable[[logging.LogRecord], bool] = lambda _: True
+    write: Callable[[str, Level], None] = inform, wanted: Callable[[logging.LogRecord], bool] = lambda _: True
 ) -> Generator[None]:
     """Show warnings and which outputs were stored while a command runs, and everything with --verbose."""
     handler = _LogLines(write)
@@ -58,3 +62,86 @@ class _LogLines(logging.Handler):
         if is_warning or is_stored or self._is_verbose:
             with suppress(OSError, ValueError):  # standard error may be closed by now; the tool keeps running
                 self._write(record.getMessage(), "warning" if is_warning else "note")
+
+
+@contextmanager
+def unread_stderr_allowed() -> Generator[None]:
+    """Meanwhile, writing to `sys.stderr` never waits for a reader: a server does not wait until whoever started it reads it."""
+    usual: TextIO | None = sys.stderr
+    try:
+        number = usual.fileno() if usual is not None else -1
+    except (OSError, ValueError):  # a stream without a descriptor does not wait for anyone
+        number = -1
+    if usual is None or number < 0:
+        yield
+        return
+    usual.flush()
+    relay = _Relay(number)
+    # Written through, so that a line is complete when it is relayed, and nothing stays behind.
+    sys.stderr = io.TextIOWrapper(
+        io.BufferedWriter(relay, 1), encoding=usual.encoding, errors=usual.errors or "backslashreplace", write_through=True
+    )
+    try:
+        yield
+    finally:
+        sys.stderr = usual
+        relay.wait_until_written(_FLUSH_SECONDS)
+
+
+class _Relay(io.RawIOBase):
+    """Takes bytes without waiting, and writes them in a thread. What nothing reads is left out, and counted."""
+
+    def __init__(self, target: int) -> None:
+        self._target = target
+        self._changed = threading.Condition()
+        self._waiting: deque[bytes] = deque()
+        self._bytes = 0
+        self._left_out = 0
+        # A daemon: it may be writing to a full pipe when the server ends.
+        threading.Thread(target=self._write_all, name="overspill standard error", daemon=True).start()
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._target
+
+    def isatty(self) -> bool:
+        return os.isatty(self._target)
+
+    def write(self, data: object, /) -> int:
+        piece = bytes(memoryview(data))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        with self._changed:
+            if self._bytes + len(piece) > _MAX_WAITING_BYTES:
+                self._left_out += len(piece)
+            else:
+                self._append(piece)
+        return len(piece)
+
+    def wait_until_written(self, seconds: float) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: not self._bytes, seconds)
+
+    def _append(self, piece: bytes) -> None:
+        self._waiting.append(piece)
+        self._bytes += len(piece)
+        self._changed.notify_all()
+
+    def _write_all(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting)
+                piece = self._waiting.popleft()
+            rest = memoryview(piece)
+            with suppress(OSError):  # the reader is gone; nobody needs the rest
+                while rest:
+                    try:
+                        rest = rest[os.write(self._target, rest) :]
+                    except BlockingIOError:  # another process that has it open may have made it non-blocking
+                        select.select((), (self._target,), ())
+            with self._changed:
+                self._bytes -= len(piece)
+                if self._left_out and not self._waiting:
+                    count, self._left_out = self._left_out, 0
+                    self._append(_LEFT_OUT.format(count=count).encode())
+                self._changed.notify_all()

@@ -14,8 +14,7 @@ from typing import Any, BinaryIO, TypeVar
 
 import click
 
-from overspill.cli.stderr import inform
-from overspill.cli.terminal import has_color, on_terminal
+from overspill.cli.terminal import has_color, inform, on_terminal
 from overspill.text.humanize import to_datetime
 from overspill.text.lenient_json import dumps
 

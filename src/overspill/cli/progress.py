@@ -16,9 +16,9 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from overspill.agent.progress import CallEnded, CallStarted, ModelAnswered, ModelSaid, Progress, TurnStarted
-from overspill.cli.consoles import progress_console
-from overspill.cli.logs import show_log, write
-from overspill.cli.stderr import Level, format_message, is_quiet
+from overspill.cli.logs import show_log
+from overspill.cli.tables import progress_console
+from overspill.cli.terminal import Level, format_message, inform, is_quiet
 from overspill.text.humanize import escape_invisible, format_size
 
 
@@ -52,7 +52,7 @@ class ProgressView:
         self.log(text, "note")
 
     def log(self, text: str, level: Level) -> None:
-        write(text, level)
+        inform(text, level)
 
 
 class _Display(ProgressView):

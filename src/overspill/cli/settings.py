@@ -1,25 +1,27 @@
-"""The settings of a command: its options, the files it reads, and your folders."""
+"""The settings of a command: its options, the files it reads, your folders, and where models are served."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 from click.core import ParameterSource
 
-from overspill.cli.stderr import warn
+from overspill.cli.terminal import warn
 from overspill.errors import SettingsError
-from overspill.settings import PRESETS, Layer, Loaded, load
+from overspill.settings import PRESETS, Layer, Loaded, Settings, load
 from overspill.settings.files import parse_yaml
 from overspill.text.urls import mask_password
+
+if TYPE_CHECKING:
+    from overspill.models.endpoints import Endpoint
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _STORE = "overspill.store"
 _STORE_VARIABLE = "OVERSPILL_STORE"
-_NO_HOME = "HOME is not set, and the system does not know your home directory. Set HOME."
 
 
 def _note_store(context: click.Context, _: click.Parameter, url: str | None) -> None:
@@ -39,22 +41,11 @@ store_option = click.option(
 
 def settings_options(command: Command) -> Command:
     """--preset, --config and --set, as the parameters of `load_settings`, and --store."""
-    for option in (
-        store_option,
-        click.option(
-            "--set",
-            "assignments",
-            multiple=True,
-            metavar="KEY=VALUE",
-            help="Set one key, e.g. toolOutput.maxChunks=2. Can be repeated.",
-        ),
-        click.option(
-            "--config", type=click.Path(path_type=Path), metavar="FILE", help="Read this config file instead of the usual ones."
-        ),
-        click.option("--preset", type=click.Choice(list(PRESETS)), help="The preset to start from."),
-    ):
-        command = option(command)
-    return command
+    set_help = "Set one key, e.g. toolOutput.maxChunks=2. Can be repeated."
+    command = click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help=set_help)(store_option(command))
+    config_help = "Read this config file instead of the usual ones."
+    command = click.option("--config", type=click.Path(path_type=Path), metavar="FILE", help=config_help)(command)
+    return click.option("--preset", type=click.Choice(list(PRESETS)), help="The preset to start from.")(command)
 
 
 def load_settings(
@@ -120,11 +111,27 @@ def read_variable(name: str, environ: Mapping[str, str]) -> str:
     return environ[name]
 
 
+def endpoints(settings: Settings, environ: Mapping[str, str], given: Iterable[str] = ()) -> dict[str, Endpoint]:
+    """Where models are served. `given` are the models named on the command line. A mistyped one is an error, not skipped."""
+    from overspill.models.endpoints import split_target  # the proxy's servers start before
+    from overspill.retrieval.extractor import configured_endpoints
+
+    for name, provider in settings.providers.items():
+        if provider.api_key_env and not environ.get(provider.api_key_env):
+            raise SettingsError(
+                f"providers.{name}.apiKeyEnv names {provider.api_key_env}, and that environment variable is not set."
+            )
+    found = configured_endpoints(settings, environ)
+    for target in given:
+        split_target(target, found)
+    return found
+
+
 def home() -> Path:
     try:
         return Path.home()
     except RuntimeError:
-        raise SettingsError(_NO_HOME) from None
+        raise SettingsError("HOME is not set, and the system does not know your home directory. Set HOME.") from None
 
 
 def _user_dir(variable: str, default: str) -> Path:

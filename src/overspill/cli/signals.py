@@ -1,19 +1,25 @@
-"""End in order on Ctrl-C or SIGTERM: what a command opened is closed and removed first."""
+"""Wait on the event loop: until Ctrl-C or SIGTERM, on which what a command opened is closed and removed, or for input."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import signal
-from collections.abc import Awaitable, Callable, Generator
+import stat
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
+from typing import BinaryIO
 
 import anyio
+import anyio.to_thread
 
-from overspill.shell.waking import wake_on_signals
+from overspill.cli.logs import unread_stderr_allowed
+from overspill.cli.output import ask_to_type
+from overspill.shell.command import wake_on_signals
 
 _ENDING = (signal.SIGINT, signal.SIGTERM)
+_BLOCK_BYTES = 1 << 20
 
 
 class Interrupted(Exception):
@@ -58,10 +64,16 @@ def cancel_on_signal() -> Generator[None]:
         raise Interrupted(128 + received[0])
 
 
+def serve_until_signal(run: Callable[[anyio.Event], Awaitable[None]]) -> None:
+    """For commands that serve: nobody has to read what they write to standard error."""
+    with unread_stderr_allowed():
+        anyio.run(run_until_signal, run)
+
+
 async def run_until_signal(run: Callable[[anyio.Event], Awaitable[None]]) -> None:
     """Set `stop` on the first signal, so that what runs can end in order. A second signal ends without waiting."""
     stop, failure = anyio.Event(), None
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+    with anyio.open_signal_receiver(*_ENDING) as signals:
         async with anyio.create_task_group() as group:
 
             async def listen() -> None:
@@ -78,3 +90,18 @@ async def run_until_signal(run: Callable[[anyio.Event], Awaitable[None]]) -> Non
             group.cancel_scope.cancel()
     if failure is not None:
         raise failure
+
+
+async def read_stream(file: BinaryIO) -> AsyncIterator[bytes]:
+    """Input that may keep us waiting is not read in a thread, which Ctrl-C could not end. One Ctrl-D ends it."""
+    ask_to_type(file, "Reading")  # not before: whoever is asked may press Ctrl-C, which is listened for only now
+    fd = file.fileno()
+    mode = os.fstat(fd).st_mode
+    may_wait = file.isatty() or stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+    while True:
+        if may_wait:
+            await anyio.wait_readable(file)
+        block = os.read(fd, _BLOCK_BYTES) if may_wait else await anyio.to_thread.run_sync(os.read, fd, _BLOCK_BYTES)
+        if not block:
+            return
+        yield block

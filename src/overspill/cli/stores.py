@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from overspill.cli.settings import lasting_store, load_settings
-from overspill.cli.stderr import warn
+from overspill.cli.terminal import warn
 from overspill.errors import OverspillError, StoreError
 from overspill.retrieval.archive import Archive
 from overspill.settings import Settings

@@ -19,6 +19,8 @@ from overspill.types import Extraction
 
 Source: TypeAlias = str | bytes | os.PathLike[str] | IO[bytes] | AsyncIterator[bytes | str]
 Ask: TypeAlias = Callable[..., Coroutine[Any, Any, Extraction]]
+NoteRead: TypeAlias = Callable[[int], None]
+"""Called with the bytes of a file that were read so far."""
 _BLOCK_BYTES = 1 << 20
 
 
@@ -61,8 +63,10 @@ async def open_extraction(
     base = Settings.of(values | {("retention",): "session", ("truncation", "max_artifact_size"): None})
     async with Session(base, models=given, endpoints=endpoints, preload=False) as session:
 
-        async def ask(source: Source, *, max_tokens: int, progress: Progress | None = None) -> Extraction:
-            kept = await session.keep(_as_bytes(source), name=_name(source))
+        async def ask(
+            source: Source, *, max_tokens: int, progress: Progress | None = None, note_read: NoteRead = lambda _: None
+        ) -> Extraction:
+            kept = await session.keep(_as_bytes(source, note_read), name=_name(source))
             try:
                 return await session.extract(
                     kept.handle, query, mode=mode, max_tokens=max_tokens, models=names, progress=progress
@@ -74,11 +78,11 @@ async def open_extraction(
         yield ask
 
 
-def _as_bytes(source: Source) -> Any:
+def _as_bytes(source: Source, note_read: NoteRead) -> Any:
     if isinstance(source, os.PathLike):
-        return _file(Path(source))
+        return _file(Path(source), note_read)
     if hasattr(source, "read"):
-        return _blocks(cast("IO[bytes]", source))
+        return _blocks(cast("IO[bytes]", source), note_read)
     return source
 
 
@@ -86,15 +90,18 @@ def _name(source: Source) -> str:
     return Path(source).name if isinstance(source, os.PathLike) else "input"
 
 
-def _file(path: Path) -> Iterator[bytes]:
+def _file(path: Path, note_read: NoteRead) -> Iterator[bytes]:
     try:
         with path.open("rb") as file:
-            yield from _blocks(file)
+            yield from _blocks(file, note_read)
     except OSError as error:
         raise BadRequest(f"{path} cannot be read: {error.strerror}.") from None
 
 
-def _blocks(file: IO[bytes]) -> Iterator[bytes]:
+def _blocks(file: IO[bytes], note_read: NoteRead) -> Iterator[bytes]:
     """Leaves the file open for its owner to close."""
+    done = 0
     while block := file.read(_BLOCK_BYTES):
+        done += len(block)
+        note_read(done)
         yield block

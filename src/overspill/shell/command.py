@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import os
 import signal
+import socket
 import struct
 import subprocess
 import termios
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import ExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
@@ -17,7 +19,6 @@ import anyio
 import anyio.to_thread
 
 from overspill.errors import OverspillError
-from overspill.shell.waking import wake_on_signals
 
 MAX_BLOCK_BYTES = 1 << 18
 FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
@@ -228,6 +229,35 @@ class SignalForwarder:
             self._waiting.append(number)
         elif not (self._shares_terminal and number in _SENT_BY_TERMINALS and _is_in_foreground()):  # a terminal sends it to both
             self._send(number)
+
+
+@contextmanager
+def wake_on_signals() -> Generator[None]:
+    """Inside, every signal wakes the running event loop, so that a handler set with `signal.signal` is called at once.
+
+    Python calls it in the main thread only. If that waits for events, and the signal reached another thread or came just before
+    the wait began, it would be called at the next event, which may be far away.
+    """
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:  # no loop, or Trio's, which does it itself
+        yield
+        return
+    woken, waking = socket.socketpair()
+    with woken, waking:
+        woken.setblocking(False)
+        waking.setblocking(False)
+        try:
+            loop.add_reader(woken, woken.recv, 4096)
+        except NotImplementedError:  # the loop of Windows does it itself
+            yield
+            return
+        before = signal.set_wakeup_fd(waking.fileno(), warn_on_full_buffer=False)
+        try:
+            yield
+        finally:
+            signal.set_wakeup_fd(before)
+            loop.remove_reader(woken)
 
 
 def _find_descendants(pid: int) -> list[int]:

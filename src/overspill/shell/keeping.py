@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import subprocess
+import sys
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 import anyio
 import anyio.to_thread
@@ -22,6 +23,7 @@ from overspill.session.session import Session
 from overspill.settings import Layer, Settings
 from overspill.shell.command import RunningCommand, run_command
 from overspill.text import encoding
+from overspill.text.humanize import escape_invisible
 from overspill.types import Reply
 from overspill.wording import shell as wording
 
@@ -35,11 +37,18 @@ MAX_UNCHANGED_BYTES = 1 << 20
 """Held in memory to be printed unchanged, whatever the bytes are. What passes the gate is smaller, unless its limits are off."""
 
 
-class Printer(Protocol):
-    """What the caller sees."""
+class StandardOutput:
+    """Exact bytes, except on a terminal, where control characters are shown as escapes."""
 
-    def write(self, data: bytes, *, is_last: bool = True) -> None: ...
-    def tell(self, problem: str) -> None: ...
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace") if sys.stdout.isatty() else None
+
+    def write(self, data: bytes, *, is_last: bool = True) -> None:
+        """If more follows, half a character at the end waits for its other half."""
+        if self._decoder is not None:
+            data = escape_invisible(self._decoder.decode(data, is_last)).encode()
+        sys.stdout.buffer.write(data)
+        sys.stdout.flush()
 
 
 class CommandOutput:
@@ -77,103 +86,100 @@ class CommandOutput:
         return encoding.encode(reply.text) + b"\n"
 
 
-async def keep_stream(blocks: AsyncIterable[bytes], settings: Settings, what: str, printer: Printer, name: str = "input") -> None:
+async def keep_stream(blocks: AsyncIterable[bytes], settings: Settings, what: str, warn: Callable[[str], None]) -> None:
     """Keep a stream, and print something in its place."""
-    async with _open_session(settings, printer) as session:
+    async with _open_session(settings, warn) as session:
         if session is None:
-            await _pass(blocks, printer)
+            await _pass(blocks)
             return
         output = CommandOutput(blocks)
-        printer.write(output.shown(await session.call(name, {}, output.produce, background=False, intent=what)))
+        StandardOutput().write(output.shown(await session.call("input", {}, output.produce, background=False, intent=what)))
 
 
 async def keep_command(
     command: Sequence[str],
     settings: Settings,
     what: str,
-    printer: Printer,
+    warn: Callable[[str], None],
     background_after: float | None = None,
     detach: Callable[[], None] = lambda: None,
 ) -> int:
     """Run a command, print something in place of its output, and return its exit code, or minus the signal that ended it.
 
     If it takes longer than `background_after` seconds, print how to read it later, `detach`, and return when it has ended. If the
-    store cannot be used, print everything, and wait for its end.
+    store cannot be used, warn, print everything, and wait for its end.
     """
-    async with _open_session(settings, printer) as session:
-        if session is None:
-            return await _pass_command(command, printer)
-        return await _keep_command(session, command, what, printer, background_after, detach)
-
-
-async def _keep_command(
-    session: Session,
-    command: Sequence[str],
-    what: str,
-    printer: Printer,
-    background_after: float | None,
-    detach: Callable[[], None],
-) -> int:
-    may_leave = background_after is not None
-    background: Background = "now" if background_after == 0 else may_leave
-    stdin = subprocess.DEVNULL if may_leave and os.isatty(0) else None
-    async with run_command(command, stdin=stdin, reads_stderr=may_leave) as running:
-        send, receive = anyio.create_memory_object_stream[bytes]()
-        output = CommandOutput(receive, lambda id: session.note(CommandEnded(now_ms(), id, running.exit_code)))
-        failure: Exception | None = None
-        async with anyio.create_task_group() as group:
-            group.start_soon(_pump, running, send, output)
-            try:
-                reply = await session.call(Path(command[0]).name, {}, output.produce, background=background, intent=what)
-                if reply.job is not None and background_after is not None:
-                    await output.publish()
-                    printer.write(encoding.encode(wording.still_running(reply.job.id, background_after) + "\n"))
-                    detach()
-                    await session.stop()
-                else:
-                    printer.write(output.shown(reply))
-            except Exception as error:  # raised below, because the group would wrap it
-                failure = error
-                group.cancel_scope.cancel()
-        if failure is not None:
-            raise failure
+    async with _open_session(settings, warn) as session:
+        may_leave = background_after is not None and session is not None
+        stdin = subprocess.DEVNULL if may_leave and os.isatty(0) else None
+        async with run_command(command, stdin=stdin, reads_stderr=may_leave) as running:
+            if session is None:
+                await _pass(running.stdout.read())
+            else:
+                await _keep(session, running, Path(command[0]).name, what, background_after, detach)
     return running.exit_code
 
 
+async def _keep(
+    session: Session,
+    running: RunningCommand,
+    name: str,
+    what: str,
+    background_after: float | None,
+    detach: Callable[[], None],
+) -> None:
+    background: Background = "now" if background_after == 0 else background_after is not None
+    send, receive = anyio.create_memory_object_stream[bytes]()
+    output = CommandOutput(receive, lambda id: session.note(CommandEnded(now_ms(), id, running.exit_code)))
+    failure: Exception | None = None
+    async with anyio.create_task_group() as group:
+        group.start_soon(_pump, running, send, output)
+        try:
+            reply = await session.call(name, {}, output.produce, background=background, intent=what)
+            if reply.job is not None and background_after is not None:
+                await output.publish()
+                StandardOutput().write(encoding.encode(wording.still_running(reply.job.id, background_after) + "\n"))
+                detach()
+                await session.stop()
+            else:
+                StandardOutput().write(output.shown(reply))
+        except Exception as error:  # raised below, because the group would wrap it
+            failure = error
+            group.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
+
+
 @asynccontextmanager
-async def _open_session(settings: Settings, printer: Printer) -> AsyncGenerator[Session | None]:
-    """None if the store cannot be used, which the printer has told."""
+async def _open_session(settings: Settings, warn: Callable[[str], None]) -> AsyncGenerator[Session | None]:
+    """None if the store cannot be used."""
     async with AsyncExitStack() as opened:
         session: Session | None = None
         try:
             session = await opened.enter_async_context(Session(settings, family=FAMILY, preload=False))
         except StoreError as error:
-            printer.tell(f"Nothing can be stored, so all of the output follows. {error}")
+            warn(f"Nothing can be stored, so all of the output follows. {error}")
         yield session
 
 
-async def _pass_command(command: Sequence[str], printer: Printer) -> int:
-    async with run_command(command, stdin=None, reads_stderr=False) as running:
-        await _pass(running.stdout.read(), printer)
-    return running.exit_code
-
-
-async def _pass(blocks: AsyncIterable[bytes], printer: Printer) -> None:
+async def _pass(blocks: AsyncIterable[bytes]) -> None:
+    printed = StandardOutput()
     async for block in blocks:
-        await anyio.to_thread.run_sync(partial(printer.write, block, is_last=False))
-    printer.write(b"")
+        await anyio.to_thread.run_sync(partial(printed.write, block, is_last=False))
+    printed.write(b"")
 
 
 async def _pump(running: RunningCommand, send: ObjectSendStream[bytes], output: CommandOutput) -> None:
-    """Standard error goes on to ours, and to the output once nobody reads ours."""
+    """Standard error is passed on to ours, and to the output once nobody reads ours."""
+
+    def write_all(data: bytes) -> None:
+        with suppress(OSError):  # nobody reads ours
+            while data:
+                data = data[os.write(2, data) :]
 
     async def relay(errors: AsyncIterator[bytes]) -> None:
         async for block in errors:
-            if output.is_in_background:
-                await send.send(block)
-            else:
-                with suppress(OSError):  # nobody reads ours
-                    await anyio.to_thread.run_sync(_write_all, 2, block)
+            await (send.send(block) if output.is_in_background else anyio.to_thread.run_sync(write_all, block))
 
     async with send:
         async with anyio.create_task_group() as group:
@@ -182,8 +188,3 @@ async def _pump(running: RunningCommand, send: ObjectSendStream[bytes], output: 
             async for block in running.stdout.read():
                 await send.send(block)
         await running.wait()
-
-
-def _write_all(fd: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(fd, data) :]

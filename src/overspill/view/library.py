@@ -1,24 +1,33 @@
-"""What the pages show, read through the same archive as the commands."""
+"""What the pages show, read through the same archive as the commands, and quotes, checked when somebody looks."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from threading import RLock
 
+from msgspec import Struct
+
 from overspill import handles
-from overspill.errors import HandleError, MalformedHandle, StoreError, UnknownHandle
-from overspill.record.events import Entry, find_reply
+from overspill.decoding import redecode
+from overspill.errors import HandleError, MalformedHandle, OverspillError, StoreError, UnknownHandle
+from overspill.reading.positions import View
+from overspill.record.events import Entry, ModelCalled, OutputExtracted, OutputRetrieved, Quote, RecordedReply, find_reply
 from overspill.retrieval.archive import Archive, ArchivedOutput, Check
 from overspill.retrieval.output import StoredOutput
-from overspill.store.protocols import ShelfLabel
+from overspill.retrieval.quotes import is_quoted
+from overspill.store.protocols import Reader, ShelfLabel
+from overspill.text.encoding import decode
 from overspill.view.records import SessionRecord, read_events
 
 MAX_OPEN_OUTPUTS = 8
 """Kept open with their line positions, because whoever reads an output usually reads on."""
 MAX_REMEMBERED_OUTPUTS = 200_000
 """Stored outputs of the sessions whose journals are remembered. Others are read again."""
+MAX_QUOTES = 100
+_MAX_QUOTE_BYTES = 20_000
+"""Shown of a quote. All of it is checked."""
 
 
 class Library:
@@ -96,3 +105,77 @@ class Library:
         while len(self._records) > 1 and sum(len(each.kept) for each in self._records.values()) > MAX_REMEMBERED_OUTPUTS:
             self._records.popitem(last=False)
         return record
+
+
+class CheckedQuote(Struct, frozen=True):
+    quote: Quote
+    text: str
+    line: int
+    is_sound: bool
+    is_cut: bool
+
+
+class Citation(Struct, frozen=True):
+    item: ArchivedOutput
+    event: OutputExtracted
+    quotes: tuple[CheckedQuote, ...]
+    answers: tuple[str, ...]
+    """How the answers of models begin, as the journal has them."""
+    reply: RecordedReply | None
+    """The whole answer, where it is on record."""
+    cost: float
+    problem: str
+    """What is wrong with the output itself, checked now: its size, its hash or a quote. Empty if nothing is."""
+
+    @property
+    def is_sound(self) -> bool:
+        return not self.problem and all(quote.is_sound for quote in self.quotes)
+
+
+def find_citation(library: Library, session: str, op: str) -> Citation:
+    """Raises HandleError if the session has no such extraction, or its output is gone."""
+    event, answers, cost = None, list[str](), 0.0
+    found = list(library.events(session))
+    for each in found:
+        if isinstance(each, OutputExtracted) and each.op == op:
+            event = each
+        elif isinstance(each, ModelCalled) and each.op == op:
+            cost += each.cost or 0.0
+            if each.preview:
+                answers.append(each.preview)
+    if event is None:
+        raise HandleError("This session has no such extraction.")
+    item, quotes, problem = library.find(session, event.id), (), ""
+    try:
+        reader = library.open(item).reader
+        reader = redecode(reader, event.decoded) if event.decoded else reader
+    except OverspillError as error:
+        problem = str(error)
+    else:
+        quotes = tuple(_check_quotes(event.quotes[:MAX_QUOTES], reader))
+    problem = problem or library.verify(item).problem
+    return Citation(item, event, quotes, tuple(answers), find_answer(found, op), cost, problem)
+
+
+def find_answer(events: Iterable[Entry], op: str) -> RecordedReply | None:
+    """The reply to the retrieval that extracted. None if several asked the same tool about the same output at the same time."""
+    waiting: list[OutputExtracted] = []
+    for event in events:
+        if isinstance(event, OutputExtracted):
+            waiting.append(event)
+        elif isinstance(event, OutputRetrieved):
+            mine = [each for each in waiting if (each.id, each.tool) == (event.id, event.tool)]
+            if any(each.op == op for each in mine):
+                return event.reply if len(mine) == 1 else None
+            waiting = [each for each in waiting if each not in mine]
+    return None
+
+
+def _check_quotes(quotes: Iterable[Quote], reader: Reader) -> Iterator[CheckedQuote]:
+    view = View(reader)
+    for quote in quotes:
+        # A damaged journal may hold any place.
+        start, end = max(0, quote.start), min(max(0, quote.end), reader.size)
+        shown = reader.read(start, min(end, start + _MAX_QUOTE_BYTES))
+        is_sound = 0 <= quote.start <= quote.end <= reader.size and is_quoted(quote, reader)
+        yield CheckedQuote(quote, decode(shown), view.line_at(start) if shown else 0, is_sound, end - start > len(shown))

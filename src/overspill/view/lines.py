@@ -12,7 +12,6 @@ from msgspec import Struct
 from overspill.lexical.kinds.kind import Layout
 from overspill.store.protocols import Reader
 from overspill.text.humanize import escape_invisible
-from overspill.view.rendering import classify_line
 from overspill.view.windows import Line, TextWindow
 
 _STRINGS_NUMBERS_WORDS = r"|(?P<s>\"(?:[^\"\\]|\\.)*\"?|'(?:[^'\\]|\\.)*'?|`[^`]*`?)|(?P<n>\d[\w.]*)|(?P<w>[^\W\d]\w*)"
@@ -31,6 +30,9 @@ super switch this throw throws trait true True try type typeof undefined union u
 volatile where while with yield
 """
 _KNOWN = frozenset(_WORDS.split())
+_LEVELS = ("fatal", "critical", "error", "severe", "panic", "warn")
+_LEVEL = re.compile(r"\b(?:(fatal|critical|error|severe|panic)|warn(?:ing)?)\b")
+_LEVEL_CHARS = 200
 
 
 def find_comments(lines: Sequence[str]) -> re.Pattern[str]:
@@ -55,13 +57,24 @@ _BEGAN = '<span class="cut" title="The line began earlier">…</span>'
 _GOES_ON = '<span class="cut" title="The line goes on">…</span>'
 
 
+def _classify_line(layout: Layout, line: str) -> str:
+    """The class of a line of a diff or a log."""
+    if layout == "hunks":
+        return {"+": "add", "-": "del", "@": "hunk"}.get(line[:1], "")
+    head = line[:_LEVEL_CHARS].lower() if layout == "events" else ""
+    # Most lines have none of the words, and a pattern takes much longer to find that out.
+    if any(word in head for word in _LEVELS) and (found := _LEVEL.search(head)):
+        return "level-error" if found[1] else "level-warn"
+    return ""
+
+
 def show_lines(window: TextWindow, layout: Layout) -> Markup:
     show = partial(color_code, find_comments([line.text for line in window.lines])) if layout == "definitions" else escape
     return Markup("\n".join(_show_line(line, layout, show) for line in window.lines))  # noqa: S704  # all text in it is escaped below
 
 
 def _show_line(line: Line, layout: Layout, show: Callable[[str], str]) -> str:
-    named = classify_line(layout, line.text) + (" marked" if line.is_marked else "")
+    named = _classify_line(layout, line.text) + (" marked" if line.is_marked else "")
     number, text = line.number, "".join(_show_pieces(line, show))
     link = f'<a class="no" href="#L{number}" aria-label="Line {number}">{number}</a>'
     return f'<li id="b{line.start}" class="{named}">{link}<span class="t">{text}</span></li>'

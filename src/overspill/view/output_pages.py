@@ -17,14 +17,11 @@ from overspill.retrieval.output import StoredOutput
 from overspill.store.protocols import Reader
 from overspill.text.images import identify_image
 from overspill.view import windows
-from overspill.view.asking import read_number, read_range, read_words
-from overspill.view.citations import find_citation
-from overspill.view.library import Library
+from overspill.view.library import Library, find_citation
 from overspill.view.lines import HexRows, make_hex_rows, show_lines
-from overspill.view.rendering import find_form, render
+from overspill.view.pages import Showing, read_number, read_range, read_words
+from overspill.view.rendering import ShownText, find_form, open_text, render
 from overspill.view.searches import WAYS, Searches, SearchResult, compile_words, find_spans
-from overspill.view.showing import Showing
-from overspill.view.texts import ShownText, open_text
 from overspill.view.windows import TextWindow
 
 _BLOCK_BYTES = 1 << 20

@@ -1,20 +1,35 @@
-"""The pages about all sessions, one session, and what was saved."""
+"""The pages about all sessions, one session, what a model saw, and what was saved; and what all pages share: what an address may
+ask for, and templates in which all that is stored becomes text."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from overspill.errors import BadRequest
-from overspill.view.asking import AnswerPage, read_number, read_words
-from overspill.view.charts import GROUPINGS, plot_context, sum_days, sum_savings
+from overspill.errors import BadRequest, HandleError, OverspillError
+from overspill.gate.replies import OutputText, draft_handle
+from overspill.reading.positions import View
+from overspill.retrieval.output import StoredOutput
+from overspill.settings import Settings
+from overspill.store.readers import BytesReader
+from overspill.text.encoding import clean, decode
+from overspill.text.humanize import count_noun, escape_invisible, format_size, one_line, to_datetime
 from overspill.view.library import Library
-from overspill.view.records import SessionRecord
-from overspill.view.showing import Showing
+from overspill.view.records import GROUPINGS, SessionRecord, plot_context, sum_days, sum_savings
 from overspill.view.timeline import make_timeline
+from overspill.view.windows import Span, make_window
 
+FOLDER = Path(__file__).parent
+MAX_WORDS_CHARS = 2_000
+_MAX_NUMBER = 1 << 53
+_RANGE = re.compile(r"([0-9]{1,16})(?:-([0-9]{1,16}))?")
 SESSIONS_PER_PAGE = 50
 ROWS_PER_PAGE = 200
 OUTPUTS_PER_PAGE = 100
@@ -25,6 +40,83 @@ STATES: dict[str, Callable[[SessionRecord], bool]] = {
     "failed": lambda record: record.errors > 0,
     "running": lambda record: bool(record.running),
 }
+_GONE = "It is no longer stored: it was removed, or the session ended before it was stored."
+
+
+def read_number(request: Request, name: str, default: int = 0) -> int:
+    given = request.query_params.get(name, "")
+    if not given:
+        return default
+    if not (given.isascii() and given.isdigit() and len(given) <= 16 and int(given) <= _MAX_NUMBER):
+        raise BadRequest(f"{name} must be a whole number of at least 0.")
+    return int(given)
+
+
+def read_words(request: Request, name: str) -> str:
+    given = request.query_params.get(name, "")
+    if len(given) > MAX_WORDS_CHARS:
+        raise BadRequest(f"{name} has {len(given):,} characters. The most is {MAX_WORDS_CHARS:,}.")
+    return given.strip()
+
+
+def read_range(request: Request, name: str) -> Span | None:
+    """`10-20`, or `10` for one; None if it is not asked for."""
+    given = request.query_params.get(name, "")
+    if not given:
+        return None
+    found = _RANGE.fullmatch(given)
+    if found is None:
+        raise BadRequest(f"{name} must be a number or two with a hyphen between them, such as 10-20.")
+    first = int(found[1])
+    last = int(found[2]) if found[2] else first
+    if last < first:
+        raise BadRequest(f"{name}={given}: the first is after the last.")
+    return first, last
+
+
+class AnswerPage:
+    """A part of a long list."""
+
+    def __init__(self, total: int, number: int, size: int) -> None:
+        self.total = total
+        self.last = max(1, -(-total // size))
+        self.number = min(max(number, 1), self.last)
+        self.start = (self.number - 1) * size
+        self.end = min(self.start + size, total)
+
+
+class Showing:
+    """Renders pages below one folder of URLs."""
+
+    def __init__(self, root: str) -> None:
+        def show_visibly(value: Any) -> Any:
+            """Nothing in a name, an error or a text can turn the direction of what follows, or hide."""
+            return escape_invisible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+        self._environment = Environment(
+            loader=FileSystemLoader(FOLDER / "templates"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            finalize=show_visibly,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            auto_reload=False,
+        )
+        # Jinja's types know only its own globals and filters.
+        known: dict[str, Any] = self._environment.globals
+        known["root"] = root
+        filters: dict[str, Any] = self._environment.filters
+        filters.update(
+            time=_format_time,
+            seconds=_format_seconds,
+            size=format_size,
+            count=count_noun,
+            number="{:,}".format,
+            line=one_line,
+        )
+
+    def page(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+        return HTMLResponse(self._environment.get_template(template).render(**values), status)
 
 
 class ViewerPages:
@@ -89,6 +181,49 @@ class ViewerPages:
     def days(self, request: Request) -> Response:
         days = sum_days(self._library.sessions())
         return _plot([day for day, _ in days], [found.shown_tokens for _, found in days], [s.saved_tokens for _, s in days])
+
+    def recorded_reply(self, request: Request) -> Response:
+        session, id, start = (request.path_params[name] for name in ("session", "id", "start"))
+        try:
+            data = self._library.read_reply(session, id, start)
+        except HandleError:
+            return self._show_reply(request, "_refused.html", 404, session=session, what=_GONE)
+        reader = BytesReader(data)
+        window = make_window(reader, View(reader), read_number(request, "from"))
+        shown = decode(data[window.start : window.end])
+        return self._show_reply(request, "_reply.html", session=session, id=id, start=start, window=window, shown=shown)
+
+    def rebuilt_reply(self, request: Request) -> Response:
+        item = self._library.find(request.path_params["session"], request.path_params["file"])
+        return self._show_reply(
+            request, "_rebuilt.html", session=item.kept.session, shown=_rebuild_reply(self._library.open(item))
+        )
+
+    def _show_reply(self, request: Request, part: str, status: int = 200, **values: Any) -> Response:
+        if "hx-request" in request.headers:
+            return self._showing.page(part, **values)  # htmx shows no answer that says it failed
+        return self._showing.page("reply.html", status, part=part, **values)
+
+
+def _rebuild_reply(stored: StoredOutput) -> str:
+    """What today's defaults would show: the journal holds no content. Empty if there is none to rebuild: the output is damaged,
+    not plain text, or was stored by the host itself."""
+    kept = stored.kept
+    if stored.damage or kept.media != "text" or kept.reason == "requested":
+        return ""
+    try:
+        drafts = draft_handle(kept, OutputText(stored.reader, kept.size), Settings())
+    except OverspillError:
+        return ""
+    return clean(drafts[0].text)
+
+
+def _format_time(milliseconds: int) -> str:
+    return to_datetime(milliseconds).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _format_seconds(milliseconds: int) -> str:
+    return f"{milliseconds} ms" if abs(milliseconds) < 1000 else f"{milliseconds / 1000:,.1f} s"
 
 
 def _plot(steps: list[int], entered: list[int], kept_out: list[int]) -> JSONResponse:

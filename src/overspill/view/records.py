@@ -1,11 +1,13 @@
-"""What the journal of one session says, read once: a journal only grows, so that later looks read only what is new."""
+"""What the journal of one session says, read once: a journal only grows, so that later looks read only what is new. And the
+figures behind the plots: what entered the context and what was kept out of it."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
+from typing import Literal, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -22,9 +24,11 @@ from overspill.record.events import (
     RecordedReply,
     TextShown,
     ToolCalled,
+    TurnOpened,
     decode_events,
 )
 from overspill.store.protocols import ShelfLabel
+from overspill.text.humanize import to_datetime
 from overspill.text.tokens import CHARS_PER_TOKEN
 from overspill.types import Kept
 
@@ -32,6 +36,11 @@ DAY_MS = 24 * 60 * 60 * 1000
 MAX_TOOLS = 1_000
 """Tools of one session that are told apart. A server may invent a name for each call."""
 _OTHERS = "(other tools)"
+MAX_POINTS = 2_000
+"""Of a plot. With more, each point stands for several steps."""
+Grouping: TypeAlias = Literal["tool", "server", "day"]
+GROUPINGS: dict[str, Grouping] = {"tool": "tool", "server": "server", "day": "day"}
+N = TypeVar("N", int, str)
 
 
 def read_events(lines: Iterable[bytes]) -> Iterator[Entry]:
@@ -49,13 +58,11 @@ def _is_sound(event: Entry) -> bool:
         case JobChanged():
             return handles.is_uuid(event.id) and math.isfinite(event.seconds)
         case ToolCalled() | OutputRetrieved() | TextShown():
-            return (not event.id or handles.is_uuid(event.id)) and (event.reply is None or _is_sound_reply(event.reply))
+            reply = event.reply
+            is_sound = reply is None or (handles.is_uuid(reply.id) and reply.start >= 0 and 0 <= reply.size <= MAX_REPLY_BYTES)
+            return is_sound and (not event.id or handles.is_uuid(event.id))
         case _:
             return True
-
-
-def _is_sound_reply(reply: RecordedReply) -> bool:
-    return handles.is_uuid(reply.id) and reply.start >= 0 and 0 <= reply.size <= MAX_REPLY_BYTES
 
 
 class SavingsKey(Struct, frozen=True):
@@ -188,3 +195,69 @@ class SessionRecord:
         if key not in self.savings and len(self.savings) >= MAX_TOOLS:
             key = SavingsKey(t // DAY_MS, "", _OTHERS)
         return self.savings.setdefault(key, Savings())
+
+
+class ContextPoint(Struct, frozen=True):
+    """After this step: tokens that entered so far, and tokens of kept outputs that were not shown so far."""
+
+    step: int
+    label: str
+    entered: int
+    kept_out: int
+
+
+def plot_context(events: Iterable[Entry]) -> list[ContextPoint]:
+    """A point for each turn, or for each call where nobody recorded turns."""
+    entered = produced = shown_of_kept = 0
+    points: list[ContextPoint] = []
+    turns: list[ContextPoint] = []
+
+    def make_point(step: int, label: str) -> ContextPoint:
+        return ContextPoint(step, label, entered // CHARS_PER_TOKEN, max(0, produced - shown_of_kept // CHARS_PER_TOKEN))
+
+    for event in events:
+        match event:
+            case ToolCalled() | OutputRetrieved(status="ok"):
+                entered += event.chars_out
+                is_of_kept = event.truncated if isinstance(event, ToolCalled) else bool(event.id)
+                shown_of_kept += event.chars_out if is_of_kept else 0
+                points.append(make_point(len(points) + 1, event.tool))
+            case TextShown(what="output" | "news"):  # a notice leaves the context again
+                entered += event.chars
+                shown_of_kept += event.chars if event.what == "output" else 0
+                points.append(make_point(len(points) + 1, event.what))
+            case OutputStored(kept=kept) if kept.reason != "requested":
+                produced += kept.size.tokens
+            case TurnOpened():
+                turns.append(make_point(len(turns), f"before turn {event.turn}"))
+            case _:
+                pass
+    if turns:
+        points = [*turns, make_point(len(turns), "now")]
+    every = -(-len(points) // MAX_POINTS)
+    return points if every <= 1 else [*points[:-1:every], points[-1]]
+
+
+def sum_savings(records: Iterable[SessionRecord], grouping: Grouping) -> list[tuple[str, Savings]]:
+    """By tool or server, the most saved first; by day, in order."""
+    rows = _sum_by(lambda key: _name(key, grouping), records).items()
+    return sorted(rows) if grouping == "day" else sorted(rows, key=lambda row: -row[1].saved_tokens)
+
+
+def sum_days(records: Iterable[SessionRecord]) -> list[tuple[int, Savings]]:
+    """By the second at which each day begins."""
+    return [(day * (DAY_MS // 1000), found) for day, found in sorted(_sum_by(lambda key: key.day, records).items())]
+
+
+def _sum_by(name: Callable[[SavingsKey], N], records: Iterable[SessionRecord]) -> dict[N, Savings]:
+    sums: dict[N, Savings] = {}
+    for record in records:
+        for key, found in record.savings.items():
+            sums.setdefault(name(key), Savings()).add(found)
+    return sums
+
+
+def _name(key: SavingsKey, grouping: Grouping) -> str:
+    if grouping == "day":
+        return to_datetime(key.day * DAY_MS).date().isoformat()
+    return key.tool if grouping == "tool" else key.server or "(none)"

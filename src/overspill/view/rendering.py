@@ -1,4 +1,5 @@
-"""Stored text rendered for people by its kind: JSON as a tree, rows as a table, Markdown as a page, marks for diffs and logs."""
+"""The text in a stored output, as far as there is any, rendered for people by its kind: JSON as a tree, rows as a table, Markdown
+as a page, marks for diffs and logs."""
 
 from __future__ import annotations
 
@@ -11,12 +12,18 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 from msgspec import Struct
 
-from overspill.lexical.kinds.kind import Layout
+from overspill.errors import NotText, OverspillError
+from overspill.lexical.kinds import recognise
+from overspill.lexical.kinds.kind import Kind, Layout
+from overspill.reading.positions import View
+from overspill.retrieval.output import StoredOutput
+from overspill.retrieval.views import describe_gaps
+from overspill.store.protocols import Reader
 from overspill.tables.delimited import iterate_rows, take_heading
 from overspill.text.encoding import decode
 from overspill.text.humanize import escape_invisible, shorten
-from overspill.view.texts import ShownText
 
+_SAMPLE_BYTES = 256 << 10
 Form: TypeAlias = Literal["tree", "table", "page", ""]
 MAX_RENDERED_BYTES = 256 << 10
 """Of the beginning of an output. The rest is shown as text."""
@@ -26,10 +33,39 @@ MAX_COLUMNS = 60
 MAX_CELL_CHARS = 300
 _MAX_DEPTH = 60
 _HEADING = re.compile(r"^#{1,6} \S", re.MULTILINE)
-_LEVELS = ("fatal", "critical", "error", "severe", "panic", "warn")
-_LEVEL = re.compile(r"\b(?:(fatal|critical|error|severe|panic)|warn(?:ing)?)\b")
-_LEVEL_CHARS = 200
 _NO_TREE = "It is too large or not well formed enough for a tree. Ask with a JSON pointer or JMESPath."
+
+
+class ShownText(Struct, frozen=True):
+    """The stored bytes themselves, or what was decoded from them."""
+
+    reader: Reader
+    view: View
+    notes: tuple[str, ...] = ()
+    is_text: bool = True
+    """False if there is none: then the bytes themselves are shown."""
+    is_decoded: bool = False
+    """Whether positions are those of the decoded text, and not of the stored bytes."""
+
+    @property
+    def kind(self) -> Kind:
+        """What the engine takes it for, by its beginning."""
+        return recognise(self.reader.read(0, _SAMPLE_BYTES))
+
+
+def open_text(stored: StoredOutput) -> ShownText:
+    """A damaged output is shown too, as far as it is there."""
+    is_text = stored.kept.media == "text"
+    if stored.damage:
+        return ShownText(stored.reader, stored.view, is_text=is_text)
+    try:
+        text = stored.decoded()
+    except NotText as problem:
+        return ShownText(stored.reader, stored.view, (str(problem),), is_text=False)
+    except OverspillError as problem:
+        return ShownText(stored.reader, stored.view, (str(problem),), is_text=is_text)
+    is_decoded = text.decoding is not None and bool(text.decoding.formats)
+    return ShownText(text.reader, text.positions, tuple(describe_gaps(stored.kept, text)), is_decoded=is_decoded)
 
 
 class RenderedNode(Struct, frozen=True):
@@ -75,17 +111,6 @@ def render(text: ShownText) -> Rendered:
             return Rendered("page", page=render_markdown(decode(data)), note=note)
         case "":
             return Rendered("")
-
-
-def classify_line(layout: Layout, line: str) -> str:
-    """The class of a line of a diff or a log."""
-    if layout == "hunks":
-        return {"+": "add", "-": "del", "@": "hunk"}.get(line[:1], "")
-    head = line[:_LEVEL_CHARS].lower() if layout == "events" else ""
-    # Most lines have none of the words, and a pattern takes much longer to find that out.
-    if any(word in head for word in _LEVELS) and (found := _LEVEL.search(head)):
-        return "level-error" if found[1] else "level-warn"
-    return ""
 
 
 def render_markdown(text: str) -> Markup:

@@ -20,7 +20,7 @@ from overspill.retrieval.views import EngineIndexes
 from overspill.sql.answers import explain_failure, read_answer, spell_cell
 from overspill.sql.library import Source, SqlLibrary
 from overspill.text.encoding import decode
-from overspill.view.texts import ShownText
+from overspill.view.rendering import ShownText
 from overspill.view.windows import Span
 
 Way: TypeAlias = Literal["grep", "ask", "query", "sql"]

@@ -1,7 +1,8 @@
-"""Listen on this machine only, and serve until told to stop."""
+"""Listen on this machine only, and serve the pages behind the guard until it is time to stop."""
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Generator
@@ -12,20 +13,30 @@ import anyio
 import anyio.to_thread
 import uvicorn
 from markupsafe import escape
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 
+from overspill.errors import OverspillError
 from overspill.record.events import Entry
 from overspill.retrieval.archive import Archive
 from overspill.store.files.scratch import ScratchFolder
-from overspill.view.application import build_application
-from overspill.view.guard import Entrance
+from overspill.view.guard import Entrance, ViewerGuard
 from overspill.view.library import Library
 from overspill.view.live import POLL_SECONDS, LivePages
+from overspill.view.output_pages import OutputPages
+from overspill.view.pages import FOLDER, Showing, ViewerPages
 from overspill.view.searches import Searches
 from overspill.web.addresses import bracket, is_loopback, open_listener
 from overspill.web.descriptors import Descriptors
 from overspill.web.server import WebServer
 
 _GRACE_SECONDS = 2
+_OUTPUT = "/output/{session}/{file}"
 
 
 class Address:
@@ -54,12 +65,11 @@ class Viewer(WebServer):
         self.address = address
         self.link = address.origin + self.entrance.start_path
         self._searches = Searches()
-        library = Library(archive)
-        self._live = LivePages(library, poll_seconds)
-        app = build_application(library, self._live, self._searches, self.entrance, address.hosts, address.port)
+        self._library = Library(archive)
+        self._live = LivePages(self._library, poll_seconds)
         super().__init__(
             uvicorn.Config(
-                app,
+                self._build_application(),
                 ws="none",
                 lifespan="off",
                 proxy_headers=False,
@@ -72,6 +82,43 @@ class Viewer(WebServer):
             address.listener,
             Descriptors(lambda _: None),
         )
+
+    def _build_application(self) -> Starlette:
+        showing, folder = Showing(self.entrance.folder), self.entrance.folder
+        pages, outputs = ViewerPages(self._library, showing), OutputPages(self._library, showing, self._searches)
+        routes = [
+            Route("/", pages.sessions),
+            Route("/session/{session}", pages.session),
+            Route("/session/{session}/context.json", pages.context),
+            Route(_OUTPUT, outputs.output),
+            Route(f"{_OUTPUT}/window", outputs.window),
+            Route(f"{_OUTPUT}/search", outputs.search),
+            Route(f"{_OUTPUT}/raw", outputs.raw),
+            Route(f"{_OUTPUT}/image", outputs.image),
+            Route(f"{_OUTPUT}/reply", pages.rebuilt_reply),
+            Route("/reply/{session}/{id}/{start:int}", pages.recorded_reply),
+            Route("/citation/{session}/{op}", outputs.citation),
+            Route("/live", self._live),
+            Route("/savings", pages.savings),
+            Route("/savings.json", pages.days),
+            Mount("/static", StaticFiles(directory=FOLDER / "static")),
+        ]
+
+        def explain(request: Request, problem: Exception) -> Response:
+            match problem:
+                case HTTPException():
+                    return showing.page("problem.html", problem.status_code, what="There is no such page.")
+                case OverspillError():
+                    # A link where a file should be is not followed, so there is nothing to show.
+                    cause = problem.__cause__
+                    is_link = isinstance(cause, OSError) and cause.errno in (errno.ELOOP, errno.ENOTDIR)
+                    return showing.page("problem.html", 404 if is_link else problem.code, what=str(problem))
+                case _:  # ours: the reason is for the log of a developer, not for a page
+                    return showing.page("problem.html", 500, what="Something went wrong inside the viewer.")
+
+        guard = Middleware(ViewerGuard, entrance=self.entrance, hosts=self.address.hosts, port=self.address.port)
+        handlers = {OverspillError: explain, HTTPException: explain, Exception: explain}
+        return Starlette(routes=[Mount(folder, routes=routes)], middleware=[guard], exception_handlers=handlers)
 
     def observe(self, session: str, event: Entry) -> None:
         """Give this to a session in the same process, `Session(observers=[viewer.observe])`, and open pages follow it at once."""

@@ -21,7 +21,7 @@ from forked import run as run_forked
 from waiting import list_paths, until
 
 from overspill.cli import main
-from overspill.cli.models import endpoints
+from overspill.cli.settings import endpoints
 from overspill.errors import SettingsError
 from overspill.settings import Settings
 

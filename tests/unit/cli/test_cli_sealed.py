@@ -17,7 +17,7 @@ NOBODY = """
 import os, sys
 import encodings.idna, traceback
 import overspill.cli.commands.config, overspill.cli.commands.doctor.command, overspill.cli.commands.run
-import overspill.cli.commands.wrap, overspill.cli.serving
+import overspill.cli.commands.wrap, overspill.mcp.proxy.http, overspill.mcp.proxy.stdio
 import overspill.cli.commands.doctor.servers
 from overspill.cli import main
 if os.getuid() == 0:

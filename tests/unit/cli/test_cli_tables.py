@@ -10,7 +10,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from overspill.cli import layout
+from overspill.cli import tables
 
 WORDS = [
     "ab",
@@ -47,4 +47,4 @@ def test_a_long_table_is_printed_as_rich_prints_it(width: int, encoding: str):
     for columns in range(1, 7):
         cells = [" ".join(chance.choices(WORDS, k=chance.randint(0, 4))) for _ in range(12 * columns)]
         rows = [cells[start : start + columns] for start in range(0, len(cells), columns)]
-        assert printed(layout.print_long_table, rows, width, encoding) == printed(layout.print_table, rows, width, encoding)
+        assert printed(tables.lay_out_long, rows, width, encoding) == printed(tables.lay_out, rows, width, encoding)

@@ -13,7 +13,7 @@ import pytest
 from client_files import CLAUDE_CODE, CLAUDE_DESKTOP, CURSOR
 from commands import RUN, SOURCE, Place, Result, on_a_terminal
 
-from overspill.cli.client_files.launching import find_launch
+from overspill.cli.client_files import find_launch
 from overspill.errors import BadRequest
 
 # The limit ends with the command, because coverage writes a file, too.

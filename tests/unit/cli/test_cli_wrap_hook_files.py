@@ -12,8 +12,7 @@ import pytest
 from client_files import CLAUDE_CODE
 from commands import Place, Result
 
-from overspill.cli.client_files.plans import plan_wrap, write
-from overspill.cli.client_files.target import find_hook_files
+from overspill.cli.client_files import find_hook_files, plan_wrap, write
 from overspill.errors import SettingsError
 
 SETTINGS = '{\n  // mine\n  "model": "opus"\n}\n'

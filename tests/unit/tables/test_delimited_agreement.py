@@ -20,8 +20,7 @@ from overspill.lexical.rows.cells import read_columns, read_rows
 from overspill.reading.positions import View
 from overspill.sql.library import Source, SqlLibrary
 from overspill.store.readers import BytesReader
-from overspill.view.rendering import render
-from overspill.view.texts import ShownText
+from overspill.view.rendering import ShownText, render
 
 pytestmark = pytest.mark.usefixtures("forked_workers")
 

@@ -1,4 +1,4 @@
-"""`overspill artifacts`: list, show, export and remove stored outputs."""
+"""`overspill artifacts`: list, show, export and remove stored outputs. `overspill verify`: check that they are unchanged."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import to_builtins
 
 from overspill.cli import output, stores, tables
 from overspill.cli.common_options import CommandGroup
 from overspill.cli.settings import load_settings, settings_options
-from overspill.cli.stderr import inform, warn
-from overspill.cli.terminal import on_terminal
+from overspill.cli.terminal import inform, on_terminal, warn
 from overspill.errors import BadRequest, StoreError
-from overspill.retrieval.archive import Archive, ArchivedOutput
+from overspill.retrieval.archive import Archive, ArchivedOutput, Check
 from overspill.retrieval.definitions import parse_range
 from overspill.retrieval.output import StoredOutput
-from overspill.text import encoding, humanize
-from overspill.text.humanize import escape_invisible
+from overspill.text import encoding
+from overspill.text.humanize import count_noun, escape_invisible, format_size
 
 _BLOCK_BYTES = 1 << 20
 
@@ -52,7 +52,7 @@ def list_(as_json: bool, as_lines: bool, **options: Any) -> None:
         click.echo("No stored outputs.")
     else:
         rows = [
-            [kept.artifact_id, kept.name, humanize.format_size(kept.size.bytes), f"{kept.size.lines:,}", kept.source, kept.server,
+            [kept.artifact_id, kept.name, format_size(kept.size.bytes), f"{kept.size.lines:,}", kept.source, kept.server,
              output.format_time(kept.created_ms), "live" if label.live else "closed"]
             for kept, label in ((item.kept, item.label) for item in items)
         ]  # fmt: skip
@@ -154,42 +154,34 @@ def clean(force: bool, live: bool, as_json: bool, **options: Any) -> None:
     found = archive.items()
     selected = [item for item in found if live or not item.label.live]
     size = sum(item.kept.size.bytes for item in selected)
-    what = f"{humanize.count_noun(len(selected), 'stored output')} ({humanize.format_size(size)})"
-    if selected and not force and not _confirm(what):
-        inform("Nothing removed.")
-        return
+    what = f"{count_noun(len(selected), 'stored output')} ({format_size(size)})"
+    if selected and not force:
+        if not (sys.stdin and sys.stdin.isatty()):
+            raise BadRequest(f"This would remove {what}, and there is no terminal to confirm it on. Use --force.")
+        if not click.confirm(f"Remove {what}?", err=True):
+            inform("Nothing removed.")
+            return
     sessions = archive.remove(live=live)
     if as_json:
         output.print_json({"removed": len(selected), "bytes": size, "sessions": sessions})
     else:
-        kept = humanize.count_noun(len(found) - len(selected), "output")
+        kept = count_noun(len(found) - len(selected), "output")
         spared = f" --live also removes the {kept} of live sessions." if len(found) > len(selected) else ""
         click.echo(f"Removed {what}." if selected else f"Nothing to remove.{spared}")
 
 
-def _confirm(what: str) -> bool:
-    if not (sys.stdin and sys.stdin.isatty()):
-        raise BadRequest(f"This would remove {what}, and there is no terminal to confirm it on. Use --force.")
-    return click.confirm(f"Remove {what}?", err=True)
-
-
 def _find_span(stored: StoredOutput, lines: str | None, bytes_: str | None) -> tuple[int, int]:
-    size = stored.reader.size
-    if lines is not None:
-        first, last = parse_range("--lines", lines)
-        if last < first:
-            raise BadRequest(f"--lines {lines}: the first line is after the last.")
-        if first < 1 or first > stored.view.lines:
-            raise BadRequest(f"--lines {lines}: the output has {stored.view.lines:,} lines, counted from 1.")
-        return stored.view.line_span(first, last)
-    if bytes_ is not None:
-        first, last = parse_range("--bytes", bytes_)
-        if last < first:
-            raise BadRequest(f"--bytes {bytes_}: the first byte is after the last.")
-        if first >= size:
-            raise BadRequest(f"--bytes {bytes_}: the output has {size:,} bytes, counted from 0.")
-        return first, min(last + 1, size)
-    return 0, size
+    given = lines if lines is not None else bytes_
+    if given is None:
+        return 0, stored.reader.size
+    option, unit = ("--lines", "line") if lines is not None else ("--bytes", "byte")
+    first, last = parse_range(option, given)
+    total, counted_from = (stored.view.lines, 1) if lines is not None else (stored.reader.size, 0)
+    if last < first:
+        raise BadRequest(f"{option} {given}: the first {unit} is after the last.")
+    if not counted_from <= first < total + counted_from:
+        raise BadRequest(f"{option} {given}: the output has {total:,} {unit}s, counted from {counted_from}.")
+    return stored.view.line_span(first, last) if lines is not None else (first, min(last + 1, total))
 
 
 def _describe_part(stored: StoredOutput, start: int, end: int) -> dict[str, Any]:
@@ -235,25 +227,50 @@ def _copy(stored: StoredOutput, file: Path, *, force: bool) -> None:
 
 
 def _describe(item: ArchivedOutput) -> dict[str, Any]:
-    kept = item.kept
+    kept, size, label = item.kept, item.kept.size, item.label
+    names = ("artifact_id", "name", "handle", "tool", "server", "source", "reason", "media")
+    sizes = {"bytes": size.bytes, "chars": size.chars, "lines": size.lines, "tokens": size.tokens}
     return {
-        "artifact_id": kept.artifact_id,
-        "name": kept.name,
-        "handle": kept.handle,
-        "tool": kept.tool,
-        "server": kept.server,
-        "source": kept.source,
-        "reason": kept.reason,
-        "media": kept.media,
-        "bytes": kept.size.bytes,
-        "chars": kept.size.chars,
-        "lines": kept.size.lines,
-        "tokens": kept.size.tokens,
-        "tokens_estimated": kept.size.estimated,
+        **{name: getattr(kept, name) for name in names},
+        **sizes,
+        "tokens_estimated": size.estimated,
         "sha256": kept.sha256,
         "stored_at": output.format_iso(kept.created_ms),
         "missing": kept.missing,
-        "session_name": item.label.name,
-        "retention": item.label.retention,
-        "live": item.label.live,
+        "session_name": label.name,
+        "retention": label.retention,
+        "live": label.live,
     }
+
+
+@click.command()
+@click.argument("id", required=False, shell_complete=stores.complete_outputs)
+@output.json_options()
+@settings_options
+def verify(id: str | None, as_json: bool, as_lines: bool, **options: Any) -> None:
+    """Check stored outputs against the SHA-256 checksums recorded when they were stored.
+
+    With ID, only that output is checked. Of an output that a query made, the query is shown, with the outputs that it read and
+    their checksums then. The exit code is 1 if an output has changed.
+    """
+    archive = stores.archive(**options)
+    checks = list(archive.verify([archive.find(id)] if id else archive.items()))
+    changed = [check for check in checks if not check.sound]
+    if as_json or as_lines:
+        output.print_records(map(_describe_check, checks), as_lines=as_lines)
+    else:
+        if changed:
+            tables.print_table(
+                "Changed outputs", ("ID", "Problem"), [[check.kept.artifact_id, check.problem] for check in changed]
+            )
+        for check in checks:
+            if (made := check.kept.lineage) is not None:
+                sources = "".join(f"\n  from {each.name}: {each.handle}, SHA-256 {each.sha256}" for each in made.sources)
+                click.echo(escape_invisible(f"{check.kept.artifact_id} was made by: {' '.join(made.query.split())}{sources}"))
+        click.echo(f"{len(checks):,} checked, {len(changed):,} changed.")
+    sys.exit(1 if changed else 0)
+
+
+def _describe_check(check: Check) -> dict[str, Any]:
+    facts = {"artifact_id": check.kept.artifact_id, "sound": check.sound, "problem": check.problem}
+    return facts if check.kept.lineage is None else facts | {"lineage": to_builtins(check.kept.lineage)}

@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from overspill.cli import output
-from overspill.cli.consoles import console
 from overspill.cli.settings import load_settings, settings_options
+from overspill.cli.tables import console
 from overspill.settings import Settings
 from overspill.settings.schema import dotted_path, flatten, visible
 from overspill.text.lenient_json import dumps

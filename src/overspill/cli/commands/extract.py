@@ -1,29 +1,43 @@
-"""`overspill extract`: the parts of a file or a stream that answer a question."""
+"""`overspill extract`: the parts of files or of a stream that answer a question."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeAlias, get_args
 
+import anyio
 import click
+from msgspec import to_builtins
+from msgspec.structs import replace
 
 from overspill.cli import output
-from overspill.cli.models import endpoints
-from overspill.cli.searches.answers import add_warning, asked_of_many, asked_of_one, describe, print_answers
-from overspill.cli.searches.extractions import has_answer
-from overspill.cli.searches.highlighting import find_words
-from overspill.cli.settings import load_settings, settings_options
-from overspill.errors import SettingsError
+from overspill.cli.extractions import has_answer, print_extraction, print_parts
+from overspill.cli.searching import list_files, split_files
+from overspill.cli.settings import endpoints, load_settings, settings_options
+from overspill.cli.signals import Interrupted, cancel_on_signal, read_stream
+from overspill.cli.terminal import has_color, inform, is_quiet, report_error, watched_on_terminal
+from overspill.errors import BadRequest, NotText, SettingsError
 from overspill.extraction import BUILTIN
 from overspill.models.endpoints import Endpoint
 from overspill.models.opening import open_model
 from overspill.retrieval.definitions import ExtractMode
-from overspill.session.oneshot import open_extraction
+from overspill.session.oneshot import Ask, open_extraction
 from overspill.settings import Settings
+from overspill.text import tokens
+from overspill.text.humanize import count_noun, format_size
+from overspill.types import Extraction
+
+Opening: TypeAlias = Callable[[], AbstractAsyncContextManager[Ask]]
+Answers: TypeAlias = list[tuple[str, Extraction]]
+"""Each with the name of its file."""
+_MIN_TOKENS_OF_A_FILE = 300
+_MAX_SHARES = 4
+_MAX_LISTED = 5
 
 
 @click.command()
@@ -66,19 +80,13 @@ def extract(
     available = endpoints(settings, os.environ, models)
     asked, problem = _choose_models(models, settings, available)
     opening = partial(open_extraction, what, mode=mode, models=asked, settings=settings, endpoints=available)
-    paths = files or (Path("-"),)
-    if len(paths) == 1 and not paths[0].is_dir():
-        searched = asked_of_one(paths[0], opening, max_tokens)
-    else:
-        searched = asked_of_many(paths, opening, max_tokens)
-    searched = add_warning(searched, problem)
-    if as_lines or (as_json and searched.is_many):
-        output.print_records(map(describe, searched.answers), as_lines=as_lines)
-    elif as_json:
-        output.print_json(describe(searched.answers[0]))
-    else:
-        print_answers(searched, find_words(what), max_tokens)
-    sys.exit(2 if searched.is_incomplete else 0 if any(has_answer(each.found) for each in searched.answers) else 1)
+    one, failed = files[0] if files else Path("-"), list[Path]()
+    is_many = len(files) > 1 or one.is_dir()
+    answers = _ask_many(files, opening, max_tokens, failed) if is_many else _ask_one(one, opening, max_tokens)
+    if problem:
+        answers = [(name, _add_warning(found, problem)) for name, found in answers]
+    _print(answers, what, max_tokens, is_many=is_many, as_json=as_json, as_lines=as_lines)
+    sys.exit(2 if failed else 0 if any(has_answer(found) for _, found in answers) else 1)
 
 
 def _choose_models(models: Sequence[str], settings: Settings, available: Mapping[str, Endpoint]) -> tuple[Sequence[str], str]:
@@ -93,3 +101,116 @@ def _choose_models(models: Sequence[str], settings: Settings, available: Mapping
     if BUILTIN in named or not problems or len(problems) < len(named) or "builtin" not in settings.extraction_fallback:
         return models, ""
     return [BUILTIN], f"{' '.join(problems)} The built-in engine answered instead."
+
+
+def _add_warning(found: Extraction, problem: str) -> Extraction:
+    return replace(found, warnings=(problem, *found.warnings)) if found.model == BUILTIN else found
+
+
+def _ask_one(file: Path, opening: Opening, max_tokens: int) -> Answers:
+    is_stream = str(file) == "-"
+    stream = read_stream(output.standard_input()) if is_stream else None
+    size = 0 if is_stream or not file.is_file() else file.stat().st_size
+
+    async def search(bar: ChunkBar | None) -> Extraction:
+        watching = {"note_read": bar.read} if bar and size else {}
+        async with opening() as ask:
+            return await ask(stream or file, max_tokens=max_tokens, progress=bar, **watching)
+
+    return [("standard input" if is_stream else str(file), _run(search, size))]
+
+
+def _ask_many(given: Sequence[Path], opening: Opening, max_tokens: int, failed: list[Path]) -> Answers:
+    """Best first. Files in folders that are no text are left out."""
+    if any(str(path) == "-" for path in given):
+        raise BadRequest("Standard input cannot be searched together with files. Leave out `-`.")
+    files = list_files(given)
+    share = min(max_tokens, max(_MIN_TOKENS_OF_A_FILE, max_tokens // min(len(files) or 1, _MAX_SHARES)))
+
+    async def search(bar: ChunkBar | None) -> Answers:
+        answers, done = Answers(), 0
+        for batch in split_files(files):
+            async with opening() as ask:
+                for file in batch:
+                    watching = {"note_read": partial(bar.read, before=done)} if bar else {}
+                    done += file.size
+                    try:
+                        answers.append((str(file.path), await ask(file.path, max_tokens=share, **watching)))
+                    except (BadRequest, NotText) as problem:
+                        if file.is_named:
+                            report_error(str(problem))
+                            failed.append(file.path)
+        return answers
+
+    answers: Answers = _run(search, sum(file.size for file in files))
+    found = sorted((each for each in answers if each[1].found), key=lambda each: -each[1].confidence)
+    best = [each for each in found if not each[1].is_nearest] or found[:1]
+    if not best and not failed:
+        inform(f"No match in {count_noun(len(answers), 'file')}. Try words that appear in them, or ask a model with --model.")
+    return best
+
+
+def _run(search: Callable[[ChunkBar | None], Coroutine[Any, Any, Any]], size: int) -> Any:
+    async def run() -> Any:
+        with cancel_on_signal(), ChunkBar(size) if watched_on_terminal() and not is_quiet() else nullcontext() as bar:
+            return await search(bar)
+
+    try:
+        return anyio.run(run)
+    except Interrupted as ended:
+        # Everything is closed and removed by now. A thread that is still searching cannot be interrupted, and Python would
+        # wait for it.
+        os._exit(ended.code)
+
+
+class ChunkBar:
+    """On a terminal: the bytes that were read, and then the chunks that a model has read. `total` is 0 if it is not known."""
+
+    def __init__(self, total: int) -> None:
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # Rich takes long to import
+
+        from overspill.cli.tables import progress_console
+
+        console = progress_console()
+        columns = (TextColumn("extracting"), BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        self._bar = Progress(*columns, console=console, transient=True, disable=not console.is_interactive)
+        self._task = self._bar.add_task("", total=total or None)
+        self._total = total
+
+    def __enter__(self) -> ChunkBar:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def __call__(self, done: int, total: int) -> None:
+        self._bar.update(self._task, completed=done, total=total, description=f"{done}/{total} chunks")
+
+    def read(self, done: int, before: int = 0) -> None:
+        """So many bytes of the file that is being read, and of those before."""
+        done += before
+        shown = f"{format_size(done)} of {format_size(self._total)}" if self._total else format_size(done)
+        self._bar.update(self._task, completed=done, total=self._total or None, description=shown)
+
+
+def _print(answers: Answers, what: str, max_tokens: int, *, is_many: bool, as_json: bool, as_lines: bool) -> None:
+    if as_json or as_lines:
+        records = [{"file": name, **to_builtins(found)} for name, found in answers]
+        output.print_records(records, as_lines=as_lines) if as_lines or is_many else output.print_json(records[0])
+        return
+    left = max_tokens
+    for place, (name, found) in enumerate(answers):
+        if is_many:
+            size = tokens.count(found.text).tokens
+            if place and size > left:
+                names = ", ".join(name for name, _ in answers[place : place + _MAX_LISTED])
+                rest = len(answers) - place
+                more = f" and {rest - _MAX_LISTED:,} more" if rest > _MAX_LISTED else ""
+                inform(f"{count_noun(rest, 'more file')} with matches did not fit: {names}{more}. Raise --max-tokens.")
+                return
+            left -= size
+            print_parts(("\n" if place else "") + (f"\x1b[35m{name}\x1b[0m" if has_color() else name), is_safe=has_color())
+        elif found.warnings:
+            name = f"the part of {name} that was searched"
+        print_extraction(found, name, max_tokens, what)

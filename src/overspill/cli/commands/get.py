@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 import anyio
@@ -12,21 +11,17 @@ import click
 from msgspec import to_builtins
 
 from overspill.cli import stores
-from overspill.cli.models import endpoints
+from overspill.cli.extractions import has_answer, highlight_pattern, print_extraction, print_parts
 from overspill.cli.output import json_options, print_json, print_records
-from overspill.cli.searches.extractions import has_answer, print_extraction, print_parts
-from overspill.cli.searches.highlighting import find_words, highlight_pattern
-from overspill.cli.settings import load_settings, settings_options
-from overspill.cli.stderr import warn
-from overspill.cli.terminal import has_color
+from overspill.cli.settings import endpoints, load_settings, settings_options
+from overspill.cli.terminal import has_color, warn
 from overspill.reading import Bound
 from overspill.record.ledger import Ledger
 from overspill.retrieval.archive import Archive
 from overspill.retrieval.extractor import ExtractionRequest, Extractor
 from overspill.retrieval.output import StoredOutput
 from overspill.settings import Settings
-from overspill.shell.finding import FoundOutput, OutputFinder
-from overspill.shell.pages import Part, Wanted, read_part
+from overspill.shell.reading import OutputFinder, Part, Wanted, read_part
 from overspill.text.humanize import escape_invisible
 from overspill.types import Extraction
 
@@ -71,31 +66,30 @@ def get(name: str, ask: str | None, wait: float | None, as_json: bool, as_lines:
         finder.wait(name, wait)
     with finder.open(name) as output:
         answer = read_part(output.stored, wanted, bound) if ask is None else _ask(output.stored, ask, settings)
-        if as_json or as_lines:
-            described = {"id": output.stored.shown_id, **_describe(answer, output.note)}
-            print_records([described], as_lines=True) if as_lines else print_json(described)
+        id, notes = output.stored.shown_id, [output.note] if output.note else []
+        if isinstance(answer, Part):
+            is_found = answer.is_found
+            described = {"found": is_found, "text": answer.data, "notes": [*answer.notes, *notes]}
         else:
-            _print(answer, output, wanted, find_words(ask or ""), settings)
-    is_found = answer.is_found if isinstance(answer, Part) else has_answer(answer)
+            is_found, described = has_answer(answer), {**to_builtins(answer), "notes": notes}
+        if as_lines:
+            print_records([{"id": id, **described}], as_lines=True)
+        elif as_json:
+            print_json({"id": id, **described})
+        else:
+            _print(answer, id, wanted, ask or "", settings)
+            print_parts(*notes)
     sys.exit(0 if is_found else 1)
 
 
-def _describe(answer: Part | Extraction, note: str) -> dict[str, Any]:
-    if isinstance(answer, Part):
-        return {"found": answer.is_found, "text": answer.data, "notes": [*answer.notes, *([note] if note else [])]}
-    return {**to_builtins(answer), "notes": [note] if note else []}
-
-
-def _print(answer: Part | Extraction, output: FoundOutput, wanted: Wanted, words: Sequence[str], settings: Settings) -> None:
+def _print(answer: Part | Extraction, id: str, wanted: Wanted, what: str, settings: Settings) -> None:
     if isinstance(answer, Extraction):
-        print_extraction(answer, output.stored.shown_id, _count_tokens(settings), words)
+        print_extraction(answer, id, _count_tokens(settings), what)
     elif wanted.grep is None or not has_color():
         print_parts(answer.text)
     else:
         shown = highlight_pattern(escape_invisible(answer.text), wanted.grep, ignore_case=wanted.ignore_case)
         print_parts(shown, is_safe=True)
-    if output.note:
-        print_parts(output.note)
 
 
 def _read_wanted(ask: str | None, **options: Any) -> Wanted:

@@ -1,8 +1,10 @@
-"""`overspill help`: how to use a command."""
+"""`overspill help`: how to use a command. `overspill skill`: how a coding agent uses them."""
 
 from __future__ import annotations
 
 import click
+
+from overspill.wording.shell import SKILL, SKILL_HEADER
 
 
 def _complete(context: click.Context, _: click.Parameter, typed: str) -> list[str]:
@@ -29,3 +31,15 @@ def help_(context: click.Context, names: tuple[str, ...]) -> None:
         if command is not None:
             found = click.Context(command, parent=found, info_name=name)
     click.echo(found.get_help())
+
+
+@click.command()
+@click.option("--header", is_flag=True, help="Begin with the header that a SKILL.md file needs.")
+def skill(header: bool) -> None:
+    """Print a few lines that tell a coding agent when to use `overspill keep` and `overspill get`.
+
+    \b
+    overspill skill >> AGENTS.md
+    mkdir -p .claude/skills/overspill && overspill skill --header > .claude/skills/overspill/SKILL.md
+    """
+    click.echo((SKILL_HEADER if header else "") + SKILL, nl=False)

@@ -1,14 +1,15 @@
-"""`overspill hook`: called by a coding agent with what one of its tools returned."""
+"""`overspill hook`: called by a coding agent with what a tool returned. `overspill serve`: the tools that read it back."""
 
 from __future__ import annotations
 
 import os
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
 
-from overspill.cli.stderr import inform
+from overspill.cli.terminal import inform, lacks_mcp
 from overspill.hooks.shapes import HOOKS, MAX_EVENT_BYTES, SMALL_EVENT_BYTES, Client, Unusable, decode, find_text
 
 SETTINGS_FILES = (".overspill.yaml", ".overspill.yml", ".overspill.json")
@@ -68,3 +69,18 @@ def _has_settings() -> bool:
     """Whether there may be settings with lower limits than usual."""
     base = Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"))
     return os.path.exists(base / "overspill") or any(map(os.path.lexists, SETTINGS_FILES))
+
+
+@click.command()
+@click.argument("client", type=click.Choice(tuple(HOOKS)))
+def serve(client: Client) -> None:
+    """Serve the tools that read what `overspill hook` has stored, over MCP on standard input and output.
+
+    It reads the outputs of this client in this project folder, and nothing else.
+    """
+    if find_spec("mcp") is None:
+        raise lacks_mcp("serve")
+    from overspill.cli.serving import serve_outputs
+    from overspill.hooks.keeping import family_of
+
+    serve_outputs(family_of(client, project_of(client)))

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-import codecs
 import os
 import resource
 import signal
 import sys
+from collections.abc import Callable
 from functools import partial
-from typing import Any, NoReturn
+from threading import Thread
+from typing import Any, NoReturn, TypeAlias
 
 import anyio
 import click
 
 from overspill.cli import ending, output
-from overspill.cli.detaching import run_detachable
 from overspill.cli.settings import load_settings, settings_options
-from overspill.cli.stderr import report_error, warn
-from overspill.cli.streams import read_stream
-from overspill.settings import Settings
-from overspill.shell.command import CommandNotStarted
+from overspill.cli.signals import read_stream
+from overspill.cli.terminal import report_error, warn
+from overspill.errors import OverspillError
+from overspill.shell.command import FORWARDED, CommandNotStarted, SignalForwarder
 from overspill.shell.keeping import KEEP_DEFAULTS, OFFERED, keep_command, keep_stream
-from overspill.text.humanize import escape_invisible
+
+Detachable: TypeAlias = Callable[[], None]
+"""Leaves the caller, who then gets exit code 0."""
+_LEFT = b"left"
 
 
 @click.command(context_settings={"allow_interspersed_args": False})
@@ -50,43 +53,23 @@ def keep(command: tuple[str, ...], what: str, background_after: float | None, **
     ending.require_output()
     if background_after is not None and not command:
         raise click.UsageError("--background-after needs a command: overspill keep --background-after 20 -- make.")
-    settings = _load(background_after, **options)
+    slow = () if not background_after else (f"asyncTimeoutSecs={background_after}",)
+    assignments = (*options["assignments"], OFFERED, *slow)
+    settings = load_settings(options["preset"], options["config"], assignments, [KEEP_DEFAULTS], lasting="keep").settings
     if not command:
-        anyio.run(keep_stream, read_stream(output.standard_input()), settings, what, StandardOutput())
+        anyio.run(keep_stream, read_stream(output.standard_input()), settings, what, warn)
         return
-    run = partial(keep_command, command, settings, what)
+    run = partial(keep_command, command, settings, what, warn)
     try:
         if background_after is None:
-            code = anyio.run(run, StandardOutput())
+            code = anyio.run(run)
         else:
-            code = run_detachable(lambda leave: anyio.run(run, StandardOutput(), background_after, leave))
+            code = _run_detachable(lambda leave: anyio.run(run, background_after, leave))
     except CommandNotStarted as problem:
         report_error(str(problem))
         code = problem.exit_code
     sys.stdout.flush()
     _end(code)
-
-
-def _load(background_after: float | None, preset: str | None, config: Any, assignments: tuple[str, ...]) -> Settings:
-    slow = () if not background_after else (f"asyncTimeoutSecs={background_after}",)
-    return load_settings(preset, config, (*assignments, OFFERED, *slow), [KEEP_DEFAULTS], lasting="keep").settings
-
-
-class StandardOutput:
-    """Exact bytes, except on a terminal, where control characters are shown as escapes."""
-
-    def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace") if sys.stdout.isatty() else None
-
-    def write(self, data: bytes, *, is_last: bool = True) -> None:
-        """If more follows, half a character at the end waits for its other half."""
-        if self._decoder is not None:
-            data = escape_invisible(self._decoder.decode(data, is_last)).encode()
-        sys.stdout.buffer.write(data)
-        sys.stdout.flush()
-
-    def tell(self, problem: str) -> None:
-        warn(problem)
 
 
 def _end(code: int) -> NoReturn:
@@ -96,3 +79,61 @@ def _end(code: int) -> NoReturn:
         signal.signal(-code, signal.SIG_DFL) if -code not in (signal.SIGKILL, signal.SIGSTOP) else None
         os.kill(os.getpid(), -code)
     sys.exit(128 - code if code < 0 else code)
+
+
+def _run_detachable(work: Callable[[Detachable], int]) -> int:
+    """Do the work in a process that can leave the caller: it has no terminal, and once it leaves, none of the caller's streams.
+
+    Return what `work` returns, or 0 as soon as it leaves. Negative: the signal that ended it.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    told, telling = os.pipe()
+    lifeline, ours = os.pipe()  # closed when we end
+    signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)  # until both are ready for them
+    child = os.fork()  # before there are threads
+    if not child:
+        os.close(told)
+        os.close(ours)
+        os._exit(_work(work, telling, lifeline))
+    with SignalForwarder() as signals:
+        signals.forward_to(lambda number: os.kill(child, number))
+        os.close(telling)
+        os.close(lifeline)
+        with open(told, "rb") as pipe:
+            message = pipe.read()
+        if message == _LEFT:
+            return 0
+        _, status = os.waitpid(child, 0)
+        return int(message) if message else os.waitstatus_to_exitcode(status)
+
+
+def _work(work: Callable[[Detachable], int], telling: int, lifeline: int) -> int:
+    os.setsid()  # what ends or stops the caller's processes together does not reach this one
+    has_left = False
+
+    def follow() -> None:
+        """End like the caller if that was killed. What guards the command sees that we are gone, and ends the command."""
+        os.read(lifeline, 1)
+        if not has_left:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    Thread(target=follow, daemon=True).start()
+
+    def leave() -> None:
+        nonlocal has_left
+        has_left = True
+        null = os.open(os.devnull, os.O_RDWR)
+        for stream in range(3):  # otherwise a program that reads these streams to their end would wait for us
+            os.dup2(null, stream)
+        os.write(telling, _LEFT)
+        os.close(telling)
+
+    try:
+        code = work(leave)
+    except (OSError, OverspillError) as problem:
+        code = ending.report_failure(problem)
+        code = problem.exit_code if isinstance(problem, CommandNotStarted) else code
+    if not has_left:
+        os.write(telling, str(code).encode())
+    return 0

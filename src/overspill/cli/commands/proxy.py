@@ -10,7 +10,7 @@ import click
 
 from overspill.cli.common_options import grace_option
 from overspill.cli.settings import store_option
-from overspill.cli.stderr import lacks_mcp
+from overspill.cli.terminal import lacks_mcp
 from overspill.settings import PRESETS
 
 
@@ -60,8 +60,8 @@ def proxy(**given: Any) -> None:
     `overspill wrap` puts this into a client's configuration for you.
     """
     # Imported late: `--help` does not need it.
-    from overspill.cli.starting import start
+    from overspill.cli.serving import serve_proxy
 
     if find_spec("mcp") is None:
         raise lacks_mcp("proxy")
-    start(given)
+    serve_proxy(given)

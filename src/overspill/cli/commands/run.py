@@ -19,11 +19,9 @@ from overspill.agent.record import append_accounting, may_replace, write_snapsho
 from overspill.agent.wording import still_running
 from overspill.cli import ending, output
 from overspill.cli.logs import find_observers
-from overspill.cli.models import endpoints
 from overspill.cli.progress import ProgressView, progress
-from overspill.cli.settings import command_line, parse_assignments, settings_options, user_config_dir
-from overspill.cli.stderr import is_verbose, report_error, warn
-from overspill.cli.terminal import on_terminal
+from overspill.cli.settings import command_line, endpoints, parse_assignments, settings_options, user_config_dir
+from overspill.cli.terminal import is_verbose, on_terminal, report_error, warn
 from overspill.errors import OverspillError, SettingsError
 from overspill.models.endpoints import Endpoint
 from overspill.settings.files import file_exists, file_layers

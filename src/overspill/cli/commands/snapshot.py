@@ -13,7 +13,7 @@ from overspill.agent.record import read_snapshot
 from overspill.agent.wording import still_running
 from overspill.cli import output
 from overspill.cli.common_options import CommandGroup
-from overspill.cli.consoles import console
+from overspill.cli.tables import console
 from overspill.errors import BadRequest
 from overspill.text.humanize import count_noun, escape_invisible
 

@@ -12,8 +12,7 @@ from msgspec import Raw
 from msgspec.json import format as compact
 
 from overspill.cli import output
-from overspill.cli.stderr import inform, warn
-from overspill.cli.terminal import on_terminal
+from overspill.cli.terminal import inform, on_terminal, warn
 from overspill.errors import BadRequest
 from overspill.sql.answers import SqlAnswer, explain_failure, read_answer, spell_cell
 from overspill.sql.files import name_tables, open_file, open_stream

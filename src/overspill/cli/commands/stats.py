@@ -1,23 +1,28 @@
-"""`overspill stats`: what Overspill kept and retrieved, over all sessions that are still stored."""
+"""What sessions that are still stored did: `overspill stats` sums it up, `overspill jobs` lists what runs in the background."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import click
 
+from overspill import handles
 from overspill.cli import output, stores, tables
 from overspill.cli.settings import settings_options
-from overspill.cli.stderr import inform
-from overspill.record.counters import Counters
-from overspill.store.protocols import ShelfLabel
-from overspill.text import humanize
+from overspill.cli.terminal import inform
+from overspill.record.events import now_ms
+from overspill.retrieval.archive import ArchivedJob
+from overspill.text.humanize import format_size
 
 _NOTHING_STORED = (
     "No session is stored, so every figure is 0. Sessions leave nothing behind when they end, unless their retention is `keep`, "
     "as in the proxy, in `overspill keep` and in hooks."
 )
+
+_SUMMED = (
+    "calls", "failed_calls", "kept", "kept_bytes", "kept_tokens", "truncated", "tokens_kept_out", "retrievals",
+    "failed_retrievals", "retrieved_in_full", "refs", "estimated_tokens", "reported_tokens",
+)  # fmt: skip
 
 
 @click.command()
@@ -29,8 +34,13 @@ def stats(as_json: bool, as_lines: bool, **options: Any) -> None:
     --jsonl prints the figures of each session, without the total.
     """
     sessions = stores.archive(**options).counters()
-    total = _sum([counters for _, counters in sessions])
-    described = [_describe(label, counters) for label, counters in sessions]
+    total: dict[str, Any] = {name: sum(getattr(counters, name) for _, counters in sessions) for name in _SUMMED}
+    total |= {"truncation_rate": total["truncated"] / total["calls"] if total["calls"] else 0.0}
+    described = [
+        {"session": label.session, "name": label.name, "live": label.live}
+        | {name: getattr(counters, name) for name in (*_SUMMED, "truncation_rate")}
+        for label, counters in sessions
+    ]
     if as_lines:
         output.print_records(described, as_lines=True)
         return
@@ -42,7 +52,7 @@ def stats(as_json: bool, as_lines: bool, **options: Any) -> None:
     rows = [
         ("Sessions", f"{len(sessions):,} ({sum(label.live for label, _ in sessions)} live)"),
         ("Tool calls", f"{total['calls']:,} ({total['failed_calls']:,} failed)"),
-        ("Outputs kept", f"{total['kept']:,} ({humanize.format_size(total['kept_bytes'])})"),
+        ("Outputs kept", f"{total['kept']:,} ({format_size(total['kept_bytes'])})"),
         ("Tokens kept out of context", f"{total['tokens_kept_out']:,}"),
         ("Calls answered with less", f"{total['truncation_rate']:.1%}"),
         ("Retrievals", f"{total['retrievals']:,} ({total['failed_retrievals']:,} failed)"),
@@ -53,17 +63,44 @@ def stats(as_json: bool, as_lines: bool, **options: Any) -> None:
     tables.print_facts("Overspill", rows)
 
 
-_SUMMED = (
-    "calls", "failed_calls", "kept", "kept_bytes", "kept_tokens", "truncated", "tokens_kept_out", "retrievals",
-    "failed_retrievals", "retrieved_in_full", "refs", "estimated_tokens", "reported_tokens",
-)  # fmt: skip
+@click.command()
+@output.json_options()
+@settings_options
+def jobs(as_json: bool, as_lines: bool, **options: Any) -> None:
+    """List the running, queued and finished background jobs of live sessions.
+
+    To print the output of a finished job: overspill artifacts show ID
+    """
+    found = stores.archive(**options).jobs()
+    if as_json or as_lines:
+        output.print_records(map(_describe_job, found), as_lines=as_lines)
+    elif not found:
+        click.echo("No background jobs in live sessions.")
+    else:
+        rows = [
+            [handles.artifact_id(job.change.id), job.change.tool, job.change.state, f"{_count_seconds(job):,.1f}",
+             output.format_time(job.asked_ms), job.session, job.change.error]
+            for job in found
+        ]  # fmt: skip
+        tables.print_table(
+            "Background Jobs", ("ID", "Tool", "State", "Seconds", "Requested", "Session", "Error"), rows, numbers=("Seconds",)
+        )
 
 
-def _describe(label: ShelfLabel, counters: Counters) -> dict[str, Any]:
-    figures = {name: getattr(counters, name) for name in (*_SUMMED, "truncation_rate")}
-    return {"session": label.session, "name": label.name, "live": label.live, **figures}
+def _count_seconds(job: ArchivedJob) -> float:
+    """Up to now, for a job that is still running."""
+    change = job.change
+    since = 0.0 if change.state in ("ready", "failed") else max(0, now_ms() - change.t) / 1000
+    return round(change.seconds + since, 1)
 
 
-def _sum(all_counters: Sequence[Counters]) -> dict[str, Any]:
-    total = {name: sum(getattr(counters, name) for counters in all_counters) for name in _SUMMED}
-    return total | {"truncation_rate": total["truncated"] / total["calls"] if total["calls"] else 0.0}
+def _describe_job(job: ArchivedJob) -> dict[str, Any]:
+    return {
+        "id": handles.artifact_id(job.change.id),
+        "tool": job.change.tool,
+        "state": job.change.state,
+        "seconds": _count_seconds(job),
+        "asked_for": output.format_iso(job.asked_ms),
+        "session": job.session,
+        "error": job.change.error,
+    }

@@ -11,9 +11,8 @@ import click
 
 from overspill.cli import stores
 from overspill.cli.settings import settings_options
-from overspill.cli.signals import run_until_signal
-from overspill.cli.stderr import inform, warn
-from overspill.cli.unread_stderr import unread_stderr_allowed
+from overspill.cli.signals import serve_until_signal
+from overspill.cli.terminal import inform, warn
 from overspill.errors import MissingPackage, SettingsError
 
 _PACKAGES = ("jinja2", "markdown_it", "starlette", "uvicorn")
@@ -63,5 +62,4 @@ def view(port: int, host: str, insecure: bool, opens: bool, **options: Any) -> N
             inform(f"serving at {viewer.address.origin}. Ctrl-C ends it.")
             await viewer.serve_until(stop)
 
-    with unread_stderr_allowed():
-        anyio.run(run_until_signal, run)
+    serve_until_signal(run)

@@ -13,9 +13,8 @@ import click
 
 from overspill.cli.common_options import grace_option
 from overspill.cli.settings import load_settings, settings_options
-from overspill.cli.signals import run_until_signal
-from overspill.cli.stderr import inform
-from overspill.cli.unread_stderr import unread_stderr_allowed
+from overspill.cli.signals import serve_until_signal
+from overspill.cli.terminal import inform
 from overspill.errors import MissingPackage, SettingsError
 
 
@@ -68,8 +67,7 @@ def worker(module: str, jobs: str | None, max_running: int, grace: float, insecu
     ready = partial(inform, f"running {', '.join(tools)} for {address.shown}")
 
     async def run(stop: anyio.Event) -> None:
+        logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="overspill: %(message)s")
         await serving.serve(stop, ready)
 
-    with unread_stderr_allowed():
-        logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="overspill: %(message)s")
-        anyio.run(run_until_signal, run)
+    serve_until_signal(run)

@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import click
 
 from overspill.cli import output
-from overspill.cli.client_files.launching import parse_launch
-from overspill.cli.client_files.outcomes import finish, name_server
-from overspill.cli.client_files.plans import FilePlan, plan_unwrap, plan_wrap
-from overspill.cli.client_files.target import HookFiles, clients, complete_clients, find_hook_files, find_installed, find_target
-from overspill.cli.stderr import warn
+from overspill.cli.client_files import (
+    FilePlan,
+    HookFiles,
+    clients,
+    complete_clients,
+    find_hook_files,
+    find_installed,
+    find_target,
+    parse_launch,
+    plan_unwrap,
+    plan_wrap,
+    write,
+)
+from overspill.cli.terminal import warn
 from overspill.errors import BadRequest, OverspillError
-from overspill.mcp.host_configs import display, rewriting
+from overspill.mcp.host_configs import display, entries, rewriting
+from overspill.mcp.host_configs.rewriting import RewriteOutcome
 from overspill.text.humanize import escape_line
+
+_UNREMARKABLE = {rewriting.NOT_WRAPPED, entries.OWN_SERVER}
 
 
 @click.command()
@@ -66,7 +81,7 @@ def wrap(
     if every:
         raise click.UsageError("Use --all or name a client, not both.")
     plan = plan_wrap(_find_hooks(file) if hooks else find_target(file), launch, servers)
-    finish(plan, dry=dry, as_json=as_json)
+    _finish(plan, dry=dry, as_json=as_json)
     refused = any(outcome.change == "none" and outcome.reason != rewriting.ALREADY_WRAPPED for outcome in plan.servers.outcomes)
     sys.exit(1 if servers and refused else 0)
 
@@ -84,7 +99,7 @@ def unwrap(file: str, servers: tuple[str, ...], dry: bool, as_json: bool) -> Non
     """
     hooked = None if servers else find_hook_files(file)
     plan = plan_unwrap(hooked if hooked and hooked.launch else find_target(file), servers)
-    finish(plan, dry=dry, as_json=as_json)
+    _finish(plan, dry=dry, as_json=as_json)
     sys.exit(1 if any(outcome.reason == rewriting.NO_ORIGINAL for outcome in plan.servers.outcomes) else 0)
 
 
@@ -108,17 +123,13 @@ def _wrap_all(launch: Sequence[str], *, dry: bool, ask: bool) -> None:
         raise BadRequest(f"There is nothing to wrap on this machine.{_list_clients()}")
     if ask:
         for plan in changed:
-            names = ", ".join(name_server(outcome) for outcome in plan.servers.outcomes if outcome.change == "wrapped")
+            names = ", ".join(map(_name_server, plan.changed_servers))
             click.echo(escape_line(f"{plan.files.given}: {names} ({plan.files.servers})"))
-        _confirm()
+        if not (sys.stdin and sys.stdin.isatty()):
+            raise BadRequest("Nothing was written, because there is no terminal to ask you on. Use --all, or name a client.")
+        click.confirm("Run these servers through Overspill?", abort=True, err=True)
     for plan in changed:
-        finish(plan, dry=dry, as_json=False)
-
-
-def _confirm() -> None:
-    if not (sys.stdin and sys.stdin.isatty()):
-        raise BadRequest("Nothing was written, because there is no terminal to ask you on. Use --all, or name a client.")
-    click.confirm("Run these servers through Overspill?", abort=True, err=True)
+        _finish(plan, dry=dry, as_json=False)
 
 
 def _list_clients() -> str:
@@ -126,3 +137,89 @@ def _list_clients() -> str:
     installed = [name for name, client in known.items() if os.path.exists(client.file)]
     here = f" On this machine: {', '.join(installed)}." if installed else ""
     return f" Name a client ({', '.join(known)}) or a file.{here} For any other client, `--print` shows what to write."
+
+
+def _name_server(outcome: RewriteOutcome) -> str:
+    return f"{outcome.server} (project {outcome.project})" if outcome.project else outcome.server
+
+
+def _finish(plan: FilePlan, *, dry: bool, as_json: bool) -> None:
+    """Write what is planned, unless it is `dry`, and say so."""
+    copies = {} if dry else write(plan)
+    if as_json:
+        output.print_json(_list_facts(plan, copies))
+        return
+    for line in _render(plan) if dry else _describe(plan, copies):
+        click.echo(escape_line(line))
+
+
+def _list_facts(plan: FilePlan, copies: Mapping[Path, Path | None]) -> dict[str, Any]:
+    at = plan.files
+
+    def list_file(path: Path) -> dict[str, Any]:
+        copy, real = copies.get(path), at.found[path].path if path in at.found else path
+        return {"file": str(real), "written": path in copies, "copy": str(copy) if copy else None}
+
+    keys = ("server", "project", "change", "reason")
+    servers = [{key: getattr(outcome, key) for key in keys} for outcome in plan.servers.outcomes]
+    hooks = {"hooks": list_file(at.hooks)} if isinstance(at, HookFiles) else {}
+    return {**list_file(at.servers), "client": at.client and at.client.name, "servers": servers, **hooks}
+
+
+def _render(plan: FilePlan) -> list[str]:
+    """What would change. Of hooks, our own entries, and not the lines of the file that they are on, which may hold secrets."""
+    at, lines = plan.files, list[str]()
+    if isinstance(at, HookFiles):
+        sign, texts = ("-", {path: at.text(path) for path in plan.texts}) if plan.is_undo else ("+", plan.texts)
+        words = at.place.find_hook(texts[at.hooks], str(at.hooks), at.place.find_server(texts[at.servers], str(at.servers)))
+        if at.hooks in plan.changed:
+            lines += [f"{at.hooks}", f"{sign} hooks.{at.place.event}: {at.place.tools}: {shlex.join(words)}", ""]
+        if at.servers in plan.changed:
+            lines += [f"{at.servers}", f"{sign} mcpServers.overspill: {shlex.join([*words[:-2], 'serve', at.place.client])}", ""]
+    for outcome in plan.changed_servers:
+        lines += [_name_server(outcome), *display.diff_entry(outcome), ""]
+    return [*lines, *_describe_skipped(plan.servers.outcomes), "Nothing was written."]
+
+
+def _describe(plan: FilePlan, copies: Mapping[Path, Path | None]) -> list[str]:
+    at, hooked = plan.files, plan.files if isinstance(plan.files, HookFiles) else None
+    skipped = _describe_skipped(plan.servers.outcomes)
+    if not copies:
+        nothing = f": the hook and the server of {at.title} are there" if hooked else f" in {at.servers}"
+        return [*skipped, f"Nothing to change{nothing}."]
+    lines: list[str] = []
+    if hooked:
+        verb = "no longer go" if plan.is_undo else "now go"
+        lines.append(f"Outputs of these built-in tools {verb} through Overspill: {', '.join(hooked.place.tools.split('|'))}.")
+    if changed := plan.changed_servers:
+        now = "now run" if changed[0].change == "wrapped" else "no longer run"
+        lines += [f"These servers {now} through Overspill:", *(f"  {_name_server(outcome)}" for outcome in changed)]
+    lines += skipped
+    for path, copy in copies.items():
+        lines += _describe_file(plan, path, copy)
+    if hooked and not plan.is_undo:
+        lines.append("Large outputs of these tools are from now on stored on your disk, secrets included, readable only by you.")
+    lines.append(at.client.restart if at.client else "Restart the client that reads this file.")
+    if plan.is_undo:
+        return lines
+    if not hooked and at.client and at.servers != at.client.file:
+        lines.append("If you share this file, everyone needs Overspill at the same path, or wrap it with --command overspill.")
+    return [*lines, f"To undo: {output.program()} unwrap {shlex.quote(at.given)}"]
+
+
+def _describe_skipped(outcomes: Sequence[RewriteOutcome]) -> list[str]:
+    skipped = [outcome for outcome in outcomes if outcome.change == "none" and outcome.reason not in _UNREMARKABLE]
+    lines = [f"  {_name_server(outcome)}: {outcome.reason}." for outcome in skipped]
+    return ["Not changed:", *lines] if lines else []
+
+
+def _describe_file(plan: FilePlan, path: Path, copy: Path | None) -> list[str]:
+    """A file that was changed, and where its text from before is."""
+    if not plan.texts[path]:
+        return [f"Removed {path}, which Overspill had made."]
+    if path not in plan.files.found:
+        return [f"Made {path}."]
+    file = plan.files.found[path]
+    link = f" {file.given} is still a link to it." if file.is_symlink else ""
+    original = f"The original is in {copy}, secrets included. Remove it when you no longer need it."
+    return [f"Changed {file.path}.{link}", original if copy else "It is as it was before, so the copies of it are removed."]

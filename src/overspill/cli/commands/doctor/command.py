@@ -16,12 +16,12 @@ import click
 from msgspec import to_builtins
 
 from overspill.cli import output
-from overspill.cli.client_files.target import clients, complete_clients, find_target
-from overspill.cli.commands.doctor import DoctorReport, Finding, config, hooks, models, store
-from overspill.cli.models import endpoints
+from overspill.cli.client_files import clients, complete_clients, find_target
+from overspill.cli.commands.doctor import checks
+from overspill.cli.commands.doctor.checks import DoctorReport, Finding
 from overspill.cli.settings import command_line, lasting_store, settings_options, user_config_dir
 from overspill.cli.signals import Interrupted, cancel_on_signal
-from overspill.errors import MissingPackage, SettingsError
+from overspill.errors import MissingPackage
 from overspill.mcp.host_configs import rewriting
 from overspill.mcp.host_configs.clients import USUAL
 from overspill.settings import Settings
@@ -56,8 +56,12 @@ def doctor(file: str | None, chosen: tuple[str, ...], timeout: float, as_json: b
     --jsonl prints a line for each finding, with what a server offers. The exit code is 1 if anything is wrong.
     """
     cli = command_line(options["preset"], options["assignments"])
-    findings, settings = config.check(cli, options["config"], Path.cwd(), user_config_dir())
-    findings += [*_check_models(settings), *_check_stores(settings), *(hooks.check(file) if file else [])]
+    findings, settings = checks.check_settings(cli, options["config"], user_config_dir())
+    findings += checks.check_models(settings)
+    # Without a setting there are two: programs store in the temporary directory, the proxy in a folder that lasts.
+    urls = [place] if (place := store_place(settings)) else [None, lasting_store()]
+    findings += [finding for url in urls for finding in checks.check_store(url, settings)]
+    findings += checks.check_hooks(file) if file else []
     if chosen and file is None and not settings.mcp_servers:
         raise click.UsageError("--server needs FILE, because your settings have no servers.")
     reports = list(map(DoctorReport, findings))
@@ -73,20 +77,6 @@ def doctor(file: str | None, chosen: tuple[str, ...], timeout: float, as_json: b
     else:
         _print(reports, [] if file else _list_other_clients())
     sys.exit(1 if any(each.finding.level == "wrong" for each in reports) else 0)
-
-
-def _check_stores(settings: Settings) -> list[Finding]:
-    """Without a setting there are two: programs store in the temporary directory, the proxy in a folder that lasts."""
-    urls = [place] if (place := store_place(settings)) else [None, lasting_store()]
-    return [finding for url in urls for finding in store.check(url, settings)]
-
-
-def _check_models(settings: Settings) -> list[Finding]:
-    try:
-        available = endpoints(settings, os.environ)
-    except SettingsError as problem:
-        return [Finding("settings", "wrong", str(problem), "Set it wherever you start Overspill, and in your client.")]
-    return models.check(settings, available)
 
 
 def _check_servers(file: str | None, settings: Settings, chosen: Sequence[str], timeout: float) -> list[DoctorReport]:
@@ -127,14 +117,11 @@ def _list_other_clients() -> list[str]:
 def _print(reports: Sequence[DoctorReport], hints: Sequence[str]) -> None:
     lines: list[str] = []
     for report in reports:
-        lines += _render(report.finding)
+        found = report.finding
+        lines += [f"{found.level:<5}  {found.about}: {found.text}", *([f"       {found.advice}"] if found.advice else [])]
         tools = sorted(report.probe.tools, key=lambda tool: -tool.bytes) if report.probe else []
         lines += [f"{tool.bytes:>20,} bytes {tool.tokens:>7,} tokens  {tool.name}" for tool in tools]
     wrong = sum(report.finding.level == "wrong" for report in reports)
     verdict = f"Found {count_noun(wrong, 'problem')}." if wrong else "No problems found."
     for line in [*lines, *hints, verdict]:
         click.echo(escape_line(line))
-
-
-def _render(finding: Finding) -> list[str]:
-    return [f"{finding.level:<5}  {finding.about}: {finding.text}", *([f"       {finding.advice}"] if finding.advice else [])]

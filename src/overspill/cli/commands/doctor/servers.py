@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import anyio
 
-from overspill.cli.commands.doctor import DoctorReport, Finding
+from overspill.cli.commands.doctor.checks import DoctorReport, Finding
 from overspill.errors import SettingsError
 from overspill.mcp.client.config import ServerConfig, server_configs
 from overspill.mcp.client.probe import probe

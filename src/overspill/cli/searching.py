@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
 
 from msgspec import Struct
 
-from overspill.cli.stderr import warn
+from overspill.cli.terminal import warn
 from overspill.errors import BadRequest
 
 _MAX_FILES = 10_000
@@ -27,7 +26,7 @@ class SearchedFile(Struct, frozen=True):
 
 
 def list_files(given: Sequence[Path]) -> list[SearchedFile]:
-    """In order, each once. In folders, hidden files, links and whatever is no regular file are left out."""
+    """In order, each once. In folders, hidden files, links and all that is no regular file are left out."""
     found: dict[Path, SearchedFile] = {}
     for path in given:
         try:
@@ -37,7 +36,7 @@ def list_files(given: Sequence[Path]) -> list[SearchedFile]:
             else:
                 found[path] = SearchedFile(path, path.stat().st_size, is_named=True)
         except OSError:
-            found[path] = SearchedFile(path, 0, is_named=True)  # reading it tells why it cannot be read
+            found[path] = SearchedFile(path, 0, is_named=True)  # reading it shows why it cannot be read
         if len(found) > _MAX_FILES:
             raise BadRequest(f"{path} has more than {_MAX_FILES:,} files. Name fewer, or a folder in it.")
     return list(found.values())
@@ -46,12 +45,12 @@ def list_files(given: Sequence[Path]) -> list[SearchedFile]:
 def _walk(folder: Path) -> list[SearchedFile]:
     found: list[SearchedFile] = []
 
-    def tell(problem: OSError) -> None:
+    def report(problem: OSError) -> None:
         if problem.filename == str(folder):
             raise problem
         warn(f"{problem.filename}: {problem.strerror}.")
 
-    for parent, folders, names in os.walk(folder, onerror=tell):
+    for parent, folders, names in os.walk(folder, onerror=report):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for path in (Path(parent, name) for name in sorted(names) if not name.startswith(".")):
             status = path.lstat()
@@ -73,16 +72,3 @@ def split_files(files: Sequence[SearchedFile]) -> Iterator[list[SearchedFile]]:
         size += file.size
     if batch:
         yield batch
-
-
-class WatchedFile:
-    """A file that tells how much of it has been read."""
-
-    def __init__(self, file: BinaryIO, told: Callable[[int], None]) -> None:
-        self._file, self._told, self._done = file, told, 0
-
-    def read(self, size: int) -> bytes:
-        block = self._file.read(size)
-        self._done += len(block)
-        self._told(self._done)
-        return block

@@ -1,0 +1,274 @@
+"""The files of clients that `wrap`, `unwrap` and `doctor` work on, and what is written into them: all of it or nothing."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, distribution
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem
+from msgspec import Struct
+
+from overspill import __version__
+from overspill.cli.settings import home
+from overspill.cli.terminal import warn
+from overspill.errors import BadRequest, MissingPackage, OverspillError, SettingsError
+from overspill.mcp.host_configs import clients as places
+from overspill.mcp.host_configs import display, files, rewriting
+from overspill.mcp.host_configs.clients import Client, ConfigDialect, guess_dialect
+from overspill.mcp.host_configs.files import ClientFile
+from overspill.mcp.host_configs.own_entries import HookPlace
+from overspill.mcp.host_configs.rewriting import RewriteOutcome, Rewriting
+from overspill.settings.files import file_exists
+from overspill.text.humanize import suggest_nearest
+
+_REQUIRED = ("mcp", "mcp_types")  # looked up but not imported, which would take a second
+_INSTALL = (
+    "Install it (`uv tool install 'overspill[mcp]'` or `pipx install 'overspill[mcp]'`), or give the command with --command."
+)
+
+
+class ClientFiles(Struct, frozen=True):
+    """`given` is what you typed: a client's name or a path. `found` has those of the files that exist."""
+
+    given: str
+    client: Client | None
+    servers: Path
+    found: Mapping[Path, ClientFile]
+
+    @property
+    def title(self) -> str:
+        return self.client.title if self.client else self.given
+
+    @property
+    def dialect(self) -> ConfigDialect:
+        return self.client.dialect if self.client else guess_dialect(self.found[self.servers].path)
+
+    def text(self, path: Path) -> str:
+        """Empty if the file does not exist."""
+        return self.found[path].text if path in self.found else ""
+
+
+class HookFiles(ClientFiles, frozen=True):
+    """Also the file of a client's hooks, which may be the same."""
+
+    hooks: Path
+    place: HookPlace
+
+    @property
+    def launch(self) -> list[str]:
+        """The command that starts Overspill in our entries; empty if there are none."""
+        server = self.place.find_server(self.text(self.servers), str(self.servers))
+        return server or self.place.find_hook(self.text(self.hooks), str(self.hooks))[:-2]
+
+
+def clients() -> dict[str, Client]:
+    return places.known_clients(home(), sys.platform, os.environ)
+
+
+def complete_clients(_: click.Context, __: click.Parameter, typed: str) -> list[CompletionItem]:
+    """For your shell: the names of clients, or else files."""
+    with suppress(SettingsError):
+        if names := [name for name in clients() if name.startswith(typed)]:
+            return [CompletionItem(name) for name in names]
+    return [CompletionItem(typed, type="file")]
+
+
+def find_target(given: str) -> ClientFiles:
+    known = clients()
+    client = known.get(given)
+    path = client.file if client else Path(given)
+    if not file_exists(path):
+        if client is None:
+            hint = suggest_nearest(given, known) or f" The clients you can name are {', '.join(known)}."
+            raise SettingsError(f"{given} does not exist.{hint}")
+        has_own = bool(client.project_file) and os.path.exists(client.project_file)
+        own = f"This folder has its own servers in {Path(client.project_file)}."
+        hint = own if has_own else "Add one there first, or name the file that has yours."
+        raise SettingsError(f"{client.title} has no servers: {client.file} does not exist. {hint}")
+    return ClientFiles(given, client or places.find_owner(path, known), path, {path: files.read(path)})
+
+
+def find_hook_files(given: str) -> HookFiles | None:
+    """None if this is no client, or no file of one, whose hooks Overspill knows."""
+    known = clients()
+    client = known.get(given) or places.find_owner(Path(given), known)
+    if client is None or client.hooks is None:
+        return None
+    is_own = given == client.name or Path(given).absolute() == client.file
+    servers = client.file if is_own else Path(given)
+    project = Path(os.path.normpath(servers.absolute().as_posix().removesuffix(client.project_file)))
+    hooks = client.hooks.file if is_own else project / client.hooks.project_file
+    if hooks == servers.absolute():
+        hooks = servers
+    found = {path: _read(path) for path in dict.fromkeys((servers, hooks)) if os.path.lexists(path)}
+    if not found and not hooks.parent.is_dir():
+        missing = f"{hooks} does not exist" if hooks == servers else f"neither {servers} nor {hooks} exists"
+        raise SettingsError(f"{client.title} is not installed here: {missing}.")
+    return HookFiles(given, client, servers, found, hooks, client.hooks)
+
+
+def _read(path: Path) -> ClientFile:
+    file = files.read(path)
+    if not file.text.strip():
+        raise SettingsError(f"{path} is empty. Remove it, or write {{}} into it, and run this again.")
+    return file
+
+
+def find_installed() -> list[ClientFiles]:
+    """The files of the clients on this machine. Those that cannot be read are named on standard error."""
+    found: list[ClientFiles] = []
+    for name, client in clients().items():
+        try:
+            if file_exists(client.file):
+                found.append(find_target(name))
+        except OverspillError as problem:
+            warn(f"{problem} Skipping it.")
+    return found
+
+
+class FilePlan(Struct, frozen=True):
+    """The new text of each file. A file whose text is empty is removed."""
+
+    files: ClientFiles
+    servers: Rewriting
+    texts: Mapping[Path, str]
+    is_undo: bool = False
+
+    @property
+    def changed(self) -> list[Path]:
+        return [path for path, text in self.texts.items() if text != self.files.text(path)]
+
+    @property
+    def changed_servers(self) -> list[RewriteOutcome]:
+        return [outcome for outcome in self.servers.outcomes if outcome.change != "none"]
+
+
+def plan_wrap(at: ClientFiles, launch: Sequence[str], only: Sequence[str] = ()) -> FilePlan:
+    hooked, name = at if isinstance(at, HookFiles) else None, str(at.servers)
+    text = at.text(at.servers)
+    result = display.wrap(hooked.place.add_server(text, name, launch) if hooked else text, name, launch, only, at.dialect)
+    texts = {at.servers: result.text}
+    if hooked:
+        before = texts.get(hooked.hooks, at.text(hooked.hooks))
+        texts[hooked.hooks] = hooked.place.add_hook(before, str(hooked.hooks), launch)
+    return FilePlan(at, result, texts)
+
+
+def plan_unwrap(at: ClientFiles, only: Sequence[str] = ()) -> FilePlan:
+    backups = {path: file.read_backups() for path, file in at.found.items()}
+    if isinstance(at, HookFiles):
+        return _plan_unwrap_hooks(at, backups)
+    result = rewriting.unwrap(at.text(at.servers), str(at.servers), backups[at.servers], only, at.dialect)
+    return FilePlan(at, result, {at.servers: result.text}, is_undo=True)
+
+
+def _plan_unwrap_hooks(at: HookFiles, backups: Mapping[Path, Sequence[str]]) -> FilePlan:
+    texts = {path: at.text(path) for path in (at.servers, at.hooks)}
+    launch = at.launch
+    result = Rewriting(texts[at.servers], ())
+    if at.place.find_server(texts[at.servers], str(at.servers)):
+        result = rewriting.unwrap(texts[at.servers], str(at.servers), backups[at.servers], (), at.dialect)
+        texts[at.servers] = at.place.remove_server(result.text, str(at.servers))
+    texts[at.hooks] = at.place.remove_hook(texts[at.hooks], str(at.hooks), launch)
+    named = [outcome.server for outcome in result.outcomes if outcome.change == "unwrapped"]
+    for path in at.found:
+        # What was an empty list before, or did not exist, is known only from what would have been made of it.
+        texts[path] = next(
+            (old for old in (*backups[path], "") if _wrap_again(at, path, old, launch, named) == at.text(path)), texts[path]
+        )
+    return FilePlan(at, result, texts, is_undo=True)
+
+
+def write(plan: FilePlan) -> dict[Path, Path | None]:
+    """Write all files or none. Returns the changed files with their backups, if they have one."""
+    copies: dict[Path, Path | None] = {}
+    now = datetime.now(UTC)
+    for path in plan.changed:
+        if path in plan.files.found:
+            plan.files.found[path].require_writable()
+    with ExitStack() as undo:
+        for path in plan.changed:
+            file, text = plan.files.found.get(path), plan.texts[path]
+            if file is None:
+                files.create(path, text)
+                undo.callback(path.unlink)
+                copies[path] = None
+            elif not text:
+                file.remove()
+                undo.callback(files.create, path, file.text)
+                copies[path] = None
+            else:
+                copies[path] = file.restore(text, now) if plan.is_undo else file.replace(text, now)
+                undo.callback(_put_back, path, file.text)
+        undo.pop_all()
+    return copies
+
+
+def _put_back(path: Path, text: str) -> None:
+    files.read(path).restore(text, datetime.now(UTC))
+
+
+def _wrap_again(at: HookFiles, path: Path, old: str, launch: Sequence[str], named: Sequence[str]) -> str | None:
+    with suppress(SettingsError):
+        if path == at.servers:
+            old = at.place.add_server(old, "", launch)
+            old = rewriting.wrap(old, "", launch, named, at.dialect).text if named else old
+        return at.place.add_hook(old, "", launch) if path == at.hooks else old
+    return None
+
+
+def parse_launch(command: str | None) -> list[str]:
+    if command is None:
+        if not all(map(find_spec, _REQUIRED)):
+            raise MissingPackage("The proxy", "mcp")
+        return find_launch(os.environ)
+    try:
+        words = shlex.split(command)
+    except ValueError as problem:
+        raise BadRequest(f"--command {command}: {problem}.") from None
+    if not words:
+        raise BadRequest("--command is empty. Write the command that starts Overspill, e.g. --command overspill.")
+    return words
+
+
+def find_launch(environ: Mapping[str, str]) -> list[str]:
+    """The full path of this program, because desktop clients do not have your shell's PATH. Links are not followed: they survive
+    updates. A program in the cache of `uvx` is gone when the cache is cleaned: then it is `uvx`, with this version."""
+    on_path = shutil.which("overspill")
+    found = (Path(sys.argv[0]), Path(sys.executable).with_name("overspill"), *([Path(on_path)] if on_path else []))
+    programs = [path.absolute() for path in found if path.name == "overspill" and os.path.isfile(path)]
+    lasting = [path for path in programs if not _is_cached(path, environ)]
+    if lasting:
+        return [str(lasting[0])]
+    if not programs:
+        raise BadRequest("Cannot tell how a client should start Overspill. Give the command with --command.")
+    uvx = shutil.which("uvx")
+    if uvx and _is_release():
+        return [uvx, "--from", f"overspill[mcp]=={__version__}", "overspill"]
+    raise BadRequest(f"{programs[0]} is in a cache, so a client could not start it tomorrow. {_INSTALL}")
+
+
+def _is_cached(path: Path, environ: Mapping[str, str]) -> bool:
+    """A clone in the temporary directory does not count: you put it there yourself."""
+    places = [environ.get(name, "") for name in ("UV_CACHE_DIR", "XDG_CACHE_HOME", "PIPX_SHARED_LIBS")]
+    caches = [Path(place) for place in places if place]
+    real = Path(os.path.realpath(path))
+    inside = any(each.is_relative_to(cache) for cache in caches for each in (path, real))
+    return inside or not {".cache", "Caches"}.isdisjoint((*path.parts, *real.parts))
+
+
+def _is_release() -> bool:
+    """Whether this version came from a package index and can come from there again."""
+    try:
+        return distribution("overspill").read_text("direct_url.json") is None
+    except PackageNotFoundError:
+        return False

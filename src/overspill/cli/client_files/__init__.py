@@ -1,1 +1,0 @@
-"""The files of clients that `wrap`, `unwrap` and `doctor` work on."""

@@ -1,1 +1,0 @@
-"""What `extract` and `get` search, and how they print what was found."""

@@ -1,0 +1,193 @@
+"""What `overspill get` prints: an output found by its name, also one that a command in the background is still printing, and a
+bounded part of it with the command that prints the next part."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+
+from msgspec import Struct
+
+from overspill import handles, reading
+from overspill.calls.background import find_last_change
+from overspill.errors import BadRequest, HandleError, NotText, StoreError, UnknownHandle
+from overspill.reading import Bound, Range
+from overspill.record import events
+from overspill.record.events import CommandEnded, JobChanged, now_ms
+from overspill.retrieval.archive import Archive
+from overspill.retrieval.definitions import parse_range
+from overspill.retrieval.output import RunningReader, StoredOutput
+from overspill.retrieval.pages import (
+    Page,
+    Search,
+    base64_page,
+    binary_page,
+    decoded_page,
+    finished_page,
+    grep_page,
+    passage_page,
+    query_page,
+)
+from overspill.shell.keeping import FAMILY
+from overspill.store.keep import list_shelves
+from overspill.store.protocols import Shelf, ShelfLabel, Store
+from overspill.store.readers import BytesReader
+from overspill.types import Kept, Size
+from overspill.wording import shell as wording
+
+_LOOK_AGAIN_SECONDS = 0.2
+_NOTHING = ("null", "[]")
+"""What an expression gives that matches nothing. A stored null or empty list cannot be told from it."""
+
+
+class FoundOutput(Struct, frozen=True):
+    """`note` is what to know about the command that printed it, if anything."""
+
+    stored: StoredOutput
+    note: str = ""
+
+
+class OutputFinder:
+    """Over the stores of all sessions of this user."""
+
+    def __init__(self, stores: Sequence[Store], archive: Archive) -> None:
+        self._stores = stores
+        self._archive = archive
+
+    def wait(self, spelling: str, seconds: float) -> None:
+        """Return when the command has ended, or after so many seconds. Returns immediately if it is not running."""
+        deadline = time.monotonic() + seconds
+        while self._is_running(spelling) and (rest := deadline - time.monotonic()) > 0:
+            time.sleep(min(_LOOK_AGAIN_SECONDS, rest))
+
+    def _is_running(self, spelling: str) -> bool:
+        return any(label.live and change.state in ("queued", "running") for label, _, change in self._unfinished(spelling))
+
+    @contextmanager
+    def open(self, spelling: str) -> Generator[FoundOutput]:
+        """Raises HandleError if there is none."""
+        try:
+            found = self._archive.find(spelling)
+        except HandleError as unknown:
+            for label, shelf, change in self._unfinished(spelling):
+                with self._open_unfinished(label, shelf, change) as unfinished:
+                    yield unfinished
+                return
+            raise unknown from None
+        with self._archive.open(found.kept.handle) as stored:
+            stored.shown_id = stored.kept.artifact_id if handles.parse_name(spelling) is None else stored.kept.name
+            yield FoundOutput(stored, self._describe_end(stored.kept))
+
+    @contextmanager
+    def _open_unfinished(self, label: ShelfLabel, shelf: Shelf, change: JobChanged) -> Generator[FoundOutput]:
+        try:
+            reader = RunningReader(shelf.open(change.id))
+        except UnknownHandle:
+            reader = BytesReader(b"")
+        asked_ms, size = handles.created_ms(change.id), reader.size
+        note = wording.so_far((now_ms() - asked_ms) / 1000, size) if label.live else wording.interrupted(size)
+        kept = Kept(label.session, change.id, change.tool, "background", Size(size, 0, 0, 0), "", asked_ms)
+        with StoredOutput(kept, reader) as stored:
+            yield FoundOutput(stored, note)
+
+    def _unfinished(self, spelling: str) -> Iterator[tuple[ShelfLabel, Shelf, JobChanged]]:
+        """The last that is known of a command in the background. Until it has ended, its output has no name."""
+        if handles.parse_name(spelling) is not None:
+            return
+        session, file = handles.parse(spelling)
+        for store in self._stores:
+            for label in list_shelves(store, FAMILY):
+                if label.name != FAMILY and session in (None, label.session):
+                    with suppress(HandleError, StoreError), closing(store.read_shelf(label.session)) as shelf:
+                        lines = (line for line in shelf.journal() if file.encode() in line)
+                        if change := find_last_change(events.decode_events(lines), file):
+                            yield label, shelf, change
+
+    def _describe_end(self, kept: Kept) -> str:
+        for store in self._stores if kept.reason == "background" else ():
+            with suppress(UnknownHandle), closing(store.read_shelf(kept.session)) as shelf:
+                for event in events.decode_events(shelf.journal()):
+                    if isinstance(event, CommandEnded) and event.id == kept.id:
+                        return wording.ended(event.code)
+        return ""
+
+
+class Wanted(Struct, frozen=True, kw_only=True):
+    """Which part of an output: at most one of the first four. None of them: its beginning."""
+
+    lines: str | None = None
+    bytes: str | None = None
+    grep: str | None = None
+    query: str | None = None
+    context: int = 0
+    ignore_case: bool = False
+    start: int = 0
+
+
+class Part(Struct, frozen=True):
+    """`text` as it is printed: `data`, the stored text in it, and below it `notes`, which are ours."""
+
+    text: str
+    is_found: bool = True
+    data: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def read_part(stored: StoredOutput, wanted: Wanted, bound: Bound) -> Part:
+    """Blocks."""
+    if not stored.reader.size:
+        return Part(wording.EMPTY, is_found=wanted.grep is None and wanted.query is None, notes=(wording.EMPTY,))
+    found = True
+
+    def read(bound: Bound) -> Page:
+        nonlocal found
+        if wanted.grep is not None:
+            page, found = _grep(stored, wanted.grep, wanted, bound)
+            return page
+        page = _read(stored, wanted, bound)
+        found = wanted.query is None or page.data not in _NOTHING
+        return page
+
+    page = finished_page(stored, bound, read)
+    return Part(page.text, found, page.text if page.data is None else page.data, page.notes)
+
+
+def _read(stored: StoredOutput, wanted: Wanted, bound: Bound) -> Page:
+    if (expression := wanted.query) is not None:
+        return query_page(stored, expression, wanted.start, bound, lambda at: _spell(stored, "--query", expression, at=at))
+    is_binary = stored.kept.media == "binary"
+    if wanted.bytes is not None:
+        first, last = parse_range("--bytes", wanted.bytes)
+        if is_binary:
+            return base64_page(stored, first, last + 1, bound, _spell_range)
+        return passage_page(
+            stored, bound, lambda bound: reading.bytes_range(stored.reader, stored.view, first, last + 1, bound), _spell_range
+        )
+    lines = (1, None) if wanted.lines is None else parse_range("--lines", wanted.lines)
+    if not is_binary:
+        return passage_page(stored, bound, lambda bound: reading.lines(stored.reader, stored.view, *lines, bound), _spell_range)
+    try:
+        return decoded_page(stored, lines, bound, _spell_range, lambda at: _spell(stored, "--grep", ".", at=at))
+    except NotText:
+        return binary_page(stored, (wording.COMMAND,))
+
+
+def _grep(stored: StoredOutput, pattern: str, wanted: Wanted, bound: Bound) -> tuple[Page, bool]:
+    if not pattern:
+        raise BadRequest("--grep needs a pattern.")
+    options = ["--context", str(wanted.context)] if wanted.context else []
+    options += ["--ignore-case"] if wanted.ignore_case else []
+    search = Search(pattern, wanted.context, wanted.ignore_case, wanted.start)
+    return grep_page(stored, search, bound, lambda at: _spell(stored, "--grep", pattern, *options, at=at))
+
+
+def _spell_range(stored: StoredOutput, range: Range) -> str:
+    if range.unit == "lines":
+        return _spell(stored, "--lines", f"{range.start}-{range.end}")
+    start, end = stored.view.char_span(range.start, range.end) if range.unit == "chars" else (range.start, range.end)
+    return _spell(stored, "--bytes", f"{start}-{end - 1}")
+
+
+def _spell(stored: StoredOutput, *options: str, at: int = 0) -> str:
+    return wording.spell_get(stored.shown_id, *options, *(["--from", str(at)] if at else []))
