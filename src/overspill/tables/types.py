@@ -25,6 +25,7 @@ _UTC = "(Z| ?UTC|[+]00:?00)"
 _OFFSET = "(Z| ?UTC|\\s?[+-][0-9]{2}(:?[0-9]{2})?)"
 _ISO = "[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]{1,9})?)?"
 _FLOAT = "-?(0|[1-9][0-9]*)?[.][0-9]{1,14}|-?(0|[1-9][0-9]*)([.][0-9]{1,14})?[eE][-+]?[0-9]{1,2}|-?(0|[1-9][0-9]{0,14})"
+_GROUPED = "([0-9]{1,3}(,[0-9]{3})+|[0-9]+)([.][0-9]*)?"
 _ACCESS_TIME = "[0-9]{2}/[A-Z][a-z]{2}/[0-9]{4}:[0-9]{2}:[0-9]{2}:[0-9]{2} [+-][0-9]{4}"
 SECONDS = {
     "y": 31536000.0,
@@ -134,8 +135,11 @@ READINGS: tuple[Reading, ...] = (
         lambda text: float(text.replace(".", "").replace(",", ".")),
     ),
     Reading("noted", "number", "(0|[1-9][0-9]{0,14})( [(][^()]{1,40}[)])?", lambda text: float(text.partition(" ")[0])),
-    Reading("percent", "percent", "[-+]?[0-9.,]*[0-9]\\s?%", _drop("%, +")),
-    Reading("money", "number", "-?[$€£¥]\\s?-?[0-9][0-9,]*([.][0-9]+)?", _drop("$€£¥, ")),
+    Reading("percent", "percent", f"[-+]?({_GROUPED}|[.][0-9]+)\\s?%", _drop("%, +")),
+    Reading(
+        "decimal comma percent", "percent", "[-+]?[0-9]+(,[0-9]+)?\\s?%", lambda text: float(text.rstrip("% ").replace(",", "."))
+    ),
+    Reading("money", "number", f"-?[$€£¥]\\s?-?{_GROUPED}", _drop("$€£¥, ")),
 )
 """The first that reads a column is taken."""
 

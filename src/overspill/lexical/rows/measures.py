@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 _NUMBER = re.compile(r"[-−]?\d[\d,' ]*(?:\.\d+)?")
+_DECIMAL_COMMA = re.compile(r"[-−]?\d+,(?!\d{3}\b)\d+")
+_BRACKETED = re.compile(r"\s*\(\s?[^\w\s()]?\s?\d[^()]{0,40}\)\s*")
+"""A negative amount, as accountants write it."""
 _PLAIN = str.maketrans("−", "-", ",' ")
 _UNITS = "KMGTP"
 _UNIT = re.compile(r" ?([kKMGTP])i?B?(?!\w)")
@@ -62,7 +65,8 @@ def measure(cell: str, scale: Scale = "number") -> float | None:
         return None
     unit = _UNIT.match(cell, number.end())
     size = 1000.0 ** (1 + _UNITS.index(unit[1].upper())) if unit else 1.0
-    return float(number[0].translate(_PLAIN)) * size
+    plain = number[0].replace(",", ".") if _DECIMAL_COMMA.fullmatch(number[0].rstrip()) else number[0]
+    return float(plain.translate(_PLAIN)) * (-size if _BRACKETED.fullmatch(cell) else size)
 
 
 def _count_days(cell: str) -> float | None:

@@ -45,6 +45,7 @@ _VALUES: dict[str, str] = {
     "decimal comma": "TRY_CAST(replace(replace({}, '.', ''), ',', '.') AS DOUBLE)",
     "noted": "TRY_CAST(split_part({}, ' ', 1) AS BIGINT)",
     "percent": "TRY_CAST(regexp_replace({}, '[%, ]', '', 'g') AS DOUBLE)",
+    "decimal comma percent": "TRY_CAST(replace(regexp_replace({}, '[% ]', '', 'g'), ',', '.') AS DOUBLE)",
     "money": "TRY_CAST(regexp_replace({}, '[$€£¥, ]', '', 'g') AS DOUBLE)",
 }
 """The SQL that reads a text, with `{}` for it."""
