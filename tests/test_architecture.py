@@ -317,7 +317,7 @@ SHARED_NAMES = {
     "Cut": "what a gate decides, and what shortening leaves",
     "OverspillMiddleware": "as each framework calls it",
     "OverspillPlugin": "as each framework calls it",
-    "Found": "in lexical and sql.tables",
+    "Found": "in lexical and sql",
     "Measurement": "in store",
     "NameEntry": "in store",
     "Parts": "in lexical and store",

@@ -66,7 +66,15 @@ class QueryResult(Struct, frozen=True):
     @property
     def notes(self) -> tuple[str, ...]:
         """What a query does not see."""
-        return tuple(_describe_gaps(self.loaded))
+        notes: list[str] = []
+        for name, found in self.loaded.items():
+            for table in found.tables:
+                shown = rename(table.name, name)
+                if table.bad_rows:
+                    notes.append(f"Left out {count_noun(table.bad_rows, 'row')} of {shown} that could not be read.")
+                if table.note:
+                    notes.append(f"{shown}: {table.note}")
+        return tuple(notes)
 
 
 def is_installed() -> bool:
@@ -110,14 +118,9 @@ class SqlLibrary:
             raise MissingPackage("SQL", "sql")
         with self._lock:
             loading = self._loading.setdefault(source.key, Lock())
-        try:
-            with loading:
-                loaded = self._find(source.key)
-                found = (loaded, None) if loaded else self._load(source, query, name)
-        finally:
-            with self._lock:
-                self._loading.pop(source.key, None)
-        return found
+        with loading:
+            loaded = self._find(source.key)
+            return (loaded, None) if loaded else self._load(source, query, name)
 
     def query(self, sql: str, sources: Mapping[str, Source], seconds: float) -> QueryResult:
         """`sources` are named as the query names them: `NAME` and `NAME_…` are the tables of each."""
@@ -163,7 +166,11 @@ class SqlLibrary:
         database = self._file(source.key)
         database.unlink(missing_ok=True)
         with tempfile.TemporaryDirectory(prefix="load-", dir=self._folder()) as folder:
-            text = source.file or _copy(source.reader, Path(folder, "text"))
+            text = source.file or Path(folder, "text")
+            if not source.file:
+                with text.open("wb") as file:
+                    for start in range(0, source.reader.size, _BLOCK_BYTES):
+                        file.write(source.reader.read(start, start + _BLOCK_BYTES))
             request = LoadRequest(
                 str(text.absolute()),
                 folder,
@@ -226,22 +233,3 @@ def _read_result(lines: list[bytes], is_late: bool, seconds: float) -> SqlResult
         return msgspec.json.decode(lines[0], type=SqlResult)
     late = f"The query took longer than {seconds:g} seconds, or more memory than it may use."
     raise BadRequest(late if is_late else f"The process that runs the query {_ENDED}")
-
-
-def _copy(reader: Reader, target: Path) -> Path:
-    with target.open("wb") as file:
-        for start in range(0, reader.size, _BLOCK_BYTES):
-            file.write(reader.read(start, start + _BLOCK_BYTES))
-    return target
-
-
-def _describe_gaps(loaded: Mapping[str, LoadedTables]) -> list[str]:
-    notes: list[str] = []
-    for name, found in loaded.items():
-        for table in found.tables:
-            shown = rename(table.name, name)
-            if table.bad_rows:
-                notes.append(f"Left out {count_noun(table.bad_rows, 'row')} of {shown} that could not be read.")
-            if table.note:
-                notes.append(f"{shown}: {table.note}")
-    return notes

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import mmap
 import signal
-from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -17,18 +16,19 @@ from msgspec.structs import replace
 
 from overspill.confined import limits
 from overspill.lexical.kinds.kind import Layout
+from overspill.sql.at_once import read_delimited_at_once, read_json_at_once
+from overspill.sql.columns import read_types
 from overspill.sql.protocol import Config, LoadedTables, LoadRequest, SqlColumn, SqlDatabase, TableInfo
 from overspill.sql.querying import run
-from overspill.sql.tables.columns import read_types
-from overspill.sql.tables.delimited import read_at_once
-from overspill.sql.tables.json_type import quote_name
-from overspill.sql.tables.kind import find_kind
-from overspill.sql.tables.nested import find_in_document, find_lines
-from overspill.sql.tables.table import Found, RowWriter, join_notes
+from overspill.sql.rows import find_kind
+from overspill.sql.statements import quote_name
+from overspill.sql.writing import Found, RowWriter, Work, write_rows
+from overspill.tables.json_tables import JsonTable, find_json_tables, is_list_of_rows, read_json_table
+from overspill.tables.json_text import hold_json
 from overspill.tables.names import ROW, make_name
 from overspill.tables.rows import read_tables
-from overspill.tables.table import MAX_TABLES, Unreadable
-from overspill.text.humanize import quote_line
+from overspill.tables.table import MAX_TABLES, FoundTable, JsonRows, Unreadable
+from overspill.text.humanize import count_noun, quote_line
 
 _MANY_COLUMNS = 200
 _MOST_CHECKED_COLUMNS = 40
@@ -57,15 +57,14 @@ def load(request: LoadRequest) -> LoadedTables:
     source, numbers = Path(request.source), itertools.count(1)
     if not source.stat().st_size:
         return LoadedTables("empty")
-
-    def work() -> Path:
-        return Path(request.folder, f"part{next(numbers)}")
-
     with source.open("rb") as file:
         text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)  # open as long as the process: parts of it are in use
     kind = find_kind(text, request.kind)
     try:
-        found = _limit_tables(_find(kind.traits.layout, source, text, work))
+        found = _find(kind.traits.layout, source, text, lambda: Path(request.folder, f"part{next(numbers)}"))
+        if len(found) > MAX_TABLES:
+            found = found[:MAX_TABLES]
+            found[-1] = _add_note(found[-1], "Tables after this one are not loaded.")
         return LoadedTables(kind.name, _write(request, found)) if found else LoadedTables(kind.name)
     except (MemoryError, duckdb.OutOfMemoryException):  # whose advice is to change settings that nobody can change here
         return LoadedTables(
@@ -75,34 +74,52 @@ def load(request: LoadRequest) -> LoadedTables:
         return LoadedTables(kind.name, failed=quote_line(str(error).partition("\n")[0]))
 
 
-def _find(layout: Layout, source: Path, text: mmap.mmap, work: Callable[[], Path]) -> list[Found]:
-    if layout == "document":
-        return find_in_document(source, text, work)
-    if layout == "documents":
-        return find_lines(source, text, work)
-    rows = partial(_write_rows, text, layout, work)
-    at_once = read_at_once(text, source, lambda: rows()[0]) if layout == "rows" else None
-    return [at_once] if at_once else rows()
+def _find(layout: Layout, source: Path, text: mmap.mmap, work: Work) -> list[Found]:
+    def write() -> Found:
+        return write_rows(read_tables(text, layout), work)[0]
+
+    found, whole = None, JsonTable(memoryview(text))
+    if layout == "rows":
+        found = read_delimited_at_once(text, source, write)
+    elif layout == "documents" and text.find(b"\n\n") < 0 and text.find(b"\n\r\n") < 0 and text[:1] not in b"\r\n\xef":
+        found = read_json_at_once(source, text, whole, write, is_lines=True)  # whose lines are numbered as its rows
+    elif layout == "document":
+        if is_list_of_rows(whole.raw):
+            found = read_json_at_once(source, text, whole, lambda: _write_json(whole, work))
+        if not found:
+            return _find_in_document(text, work)
+    return [found] if found else write_rows(read_tables(text, layout), work)
 
 
-def _write_rows(text: mmap.mmap, layout: Layout, work: Callable[[], Path]) -> list[Found]:
-    writers: dict[int, RowWriter] = {}
-    for table, row in read_tables(text, layout):
-        writer = writers.get(id(table))
-        if writer is None:
-            if len(writers) > MAX_TABLES:
-                break
-            writer = writers[id(table)] = RowWriter(work(), table)
+def _find_in_document(text: mmap.mmap, work: Work) -> list[Found]:
+    held = hold_json(text)
+    found: list[Found] = []
+    for table in itertools.islice(find_json_tables(held.documents), MAX_TABLES + 1):
+        read = None
+        if table.shape == "list":
+            file, raw = work(), bytes(table.raw)
+            file.write_bytes(raw)
+            read = read_json_at_once(file, raw, table, partial(_write_json, table, work))
+        found.append(read or _write_json(table, work))
+    if not found:
+        first = held.documents[0]
+        found = [_write_json(JsonTable(first, shape="list" if bytes(first[:1]) == b"[" else "value"), work)]
+    if held.around:
+        found[0] = _add_note(found[0], f"{count_noun(held.around, 'byte')} of text around the JSON left out.")
+    return found
+
+
+def _write_json(table: JsonTable, work: Work) -> Found:
+    """For what DuckDB does not read, or not exactly: keys that occur twice, numbers that do not fit, half characters, rows that
+    are no objects, lines that are no JSON, and more columns than there is room for."""
+    writer = RowWriter(work(), FoundTable(JsonRows(), title=table.title))
+    for row in read_json_table(table):
         writer.write(row)
-    return [writer.finish() for writer in writers.values()]
+    return writer.finish()
 
 
-def _limit_tables(found: list[Found]) -> list[Found]:
-    """At most so many tables. Says so if that leaves some out."""
-    if len(found) <= MAX_TABLES:
-        return found
-    *first, last = found[:MAX_TABLES]
-    return [*first, replace(last, note=join_notes(last.note, "Tables after this one are not loaded."))]
+def _add_note(found: Found, note: str) -> Found:
+    return replace(found, note=f"{found.note} {note}".strip())
 
 
 def _write(request: LoadRequest, found: list[Found]) -> tuple[TableInfo, ...]:
@@ -133,7 +150,7 @@ def _write_table(connection: Any, found: Found, name: str) -> TableInfo:
     columns, place = _describe(connection, target), "" if found.hidden else found.row
     if place:  # which a query computes
         columns = (SqlColumn(ROW, "BIGINT" if place.startswith("rowid") else "VARCHAR"), *columns)
-    return TableInfo(name, rows, columns, found.title, found.bad_rows, join_notes(found.note, *notes), place)
+    return TableInfo(name, rows, columns, found.title, found.bad_rows, " ".join(filter(None, (found.note, *notes))), place)
 
 
 def _describe(connection: Any, table: str) -> tuple[SqlColumn, ...]:
@@ -148,16 +165,16 @@ def _fill_table(connection: Any, found: Found, target: str, source: str) -> tupl
     texts = sum(kind == "VARCHAR" for _, kind in columns)
     if is_checked and texts > _MOST_CHECKED_COLUMNS:  # whose patterns do not fit in memory together
         raise duckdb.InvalidInputException("There are too many columns.")
-    typed = read_types(connection, _TEMPORARY, columns, is_typed=found.is_typed, is_checked=is_checked)
-    if is_checked and typed.notes:  # which count values of all rows
+    typed, notes = read_types(connection, _TEMPORARY, columns, is_typed=found.is_typed, is_checked=is_checked)
+    if is_checked and notes:  # which count values of all rows
         raise duckdb.InvalidInputException("Some of the first rows are unlike the others.")
-    if len(typed.columns) > _MANY_COLUMNS:
+    if len(typed) > _MANY_COLUMNS:
         connection.execute("SET disabled_optimizers = 'compressed_materialization'")  # its time grows with their square
     places = [(found.row, ROW)] if found.hidden else []
-    selected = ", ".join(f"{expression} AS {quote_name(column)}" for expression, column in [*places, *typed.columns])
+    selected = ", ".join(f"{expression} AS {quote_name(column)}" for expression, column in [*places, *typed])
     connection.execute("SET threads = 1")  # two would write everything twice, to keep the order of rows
     (rows,) = connection.execute(f"CREATE TABLE {target} AS SELECT {selected} FROM {source}").fetchone()
-    return rows, typed.notes
+    return rows, notes
 
 
 def read_rows(connection: Any, found: Found) -> tuple[Found, int]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from itertools import islice
 from mmap import mmap
 from typing import TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from overspill.errors import BadRequest
+from overspill.lexical.kinds import KINDS, LINES, recognise
+from overspill.lexical.kinds.kind import Kind
+from overspill.lexical.kinds.sample import Sample
 from overspill.reading.query.pointer import split_pointer
-from overspill.sql.tables.kind import find_kind
 from overspill.tables.json_tables import BEFORE_VALUE, Elements, Members
 from overspill.tables.json_text import ENDING_BYTES, HEAD_BYTES, find_end, find_start
 from overspill.tables.literals import is_literal, mask_literal
@@ -23,6 +25,19 @@ Text: TypeAlias = bytes | mmap
 _BEFORE_ELEMENT = re.compile(rb"[\s,]*+")
 
 
+_NAMED = {kind.name: kind for kind in KINDS}
+_TEXT = replace(LINES, name="text", traits=replace(LINES.traits, layout="text"))
+"""Text of which nothing is known, unlike the events of a log."""
+
+
+def find_kind(text: Text, name: str = "") -> Kind:
+    """What a text is, which decides how its tables are read. `name` is that of its kind, if it is known."""
+    if name:
+        return _NAMED[name]
+    kind = recognise(text)
+    return _TEXT if kind is LINES and not kind.recognise(Sample(text, 0, len(text))) else kind
+
+
 def find_row(text: Text, row: int | str) -> Span:
     """Its bytes. Raises BadRequest if there is no such row, or if its `_row` does not say where it is."""
     if isinstance(row, str):
@@ -31,20 +46,16 @@ def find_row(text: Text, row: int | str) -> Span:
     if layout == "page":
         raise BadRequest("The rows of a table in HTML are only numbered. Search for one of its cells with grep.")
     try:
-        found = _find_line(text, row) if layout == "documents" else _find_place(text, row, layout)
+        if layout == "documents":
+            places = enumerate(iterate_lines(text, 0, len(text)), 1)
+        else:
+            places = ((each.where, each.span) for _, each in read_tables(text, layout))
+        start, end = next((span for where, span in places if where == row), (-1, -1))
     except Unreadable as error:
         raise BadRequest(f"The rows cannot be read: {error}") from None
-    if found is None:
+    if start < 0:
         raise _no_row(row)
-    return found[0], found[0] + len(bytes(text[slice(*found)]).rstrip(b"\r\n"))
-
-
-def _find_line(text: Text, number: int) -> Span | None:
-    return next(islice(iterate_lines(text, 0, len(text)), number - 1, None), None) if number > 0 else None
-
-
-def _find_place(text: Text, row: int, layout: str) -> Span | None:
-    return next((each.span for _, each in read_tables(text, layout) if each.where == row), None)
+    return start, start + len(bytes(text[start:end]).rstrip(b"\r\n"))
 
 
 def _find_value(text: Text, pointer: str) -> Span:

@@ -44,6 +44,15 @@ _MAX_DEPTH = 10_000
 """Of a tree: DuckDB nests expressions up to 1,000 times, and writes several levels for each."""
 
 
+def quote(text: str) -> str:
+    """As a string of SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def quote_name(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
 class Refused(Exception):
     """The statement does something else than reading."""
 

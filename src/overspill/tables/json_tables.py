@@ -15,9 +15,10 @@ from typing import Literal, TypeAlias, cast
 import msgspec
 from msgspec import Raw, Struct
 
-from overspill.tables.json_rows import UNREADABLE, read_cells, read_float
+from overspill.tables.json_rows import UNREADABLE, read_cells, read_exactly, read_float
 from overspill.tables.json_text import hold_json
 from overspill.tables.names import make_unique
+from overspill.tables.table import Row
 
 MIN_ROWS = 3
 """Members of an object that are rows, at least. Fewer rows of a list are a table too, but say no more than their text."""
@@ -86,6 +87,11 @@ class JsonTable(Struct, frozen=True):
                 yield JsonRow(where, member, name)
             else:
                 yield from (JsonRow(f"{where}/{number}", row, name) for number, row in enumerate(Elements.decode(member)))
+
+
+def read_json_table(table: JsonTable) -> Iterator[Row]:
+    """Every row, exactly. Each says where it is by its pointer."""
+    return (Row(row.where, (0, 0), read_exactly(bytes(row.raw), row.key)) for row in table.rows())
 
 
 def find_json_tables(documents: list[memoryview]) -> Iterator[JsonTable]:

@@ -9,10 +9,12 @@ from overspill.tables.commits import COMMIT, read_commits
 from overspill.tables.delimited import MAX_HEADING_BYTES, Heading, find_heading, iterate_rows, take_heading
 from overspill.tables.elements import read_elements
 from overspill.tables.events import read_events
+from overspill.tables.json_rows import read_exactly
 from overspill.tables.lines import find_tables, is_sure
 from overspill.tables.pages import read_page
-from overspill.tables.table import FoundTable, Omission, Row, Text, Unreadable, number_lines
+from overspill.tables.table import FoundTable, JsonRows, Omission, Row, Text, Unreadable, number_lines
 from overspill.text.humanize import format_size, quote_line
+from overspill.text.lines import iterate_lines
 
 TableRow: TypeAlias = tuple[FoundTable, Row]
 _MAX_SHORT_BYTES = 4_096
@@ -22,6 +24,8 @@ _MAX_SHORT_BYTES = 4_096
 def read_tables(text: Text, layout: str) -> Iterator[TableRow]:
     """In the order of the text, but for JSON. Raises Unreadable if its tables cannot be read."""
     match layout:
+        case "documents":
+            return _read_lines(text)
         case "rows":
             return _read_delimited(text, read_heading(text))
         case "page":
@@ -36,6 +40,14 @@ def read_tables(text: Text, layout: str) -> Iterator[TableRow]:
             return _read_shown(text, find_tables(text, 0, len(text)))
         case _:
             return _read_others(text)
+
+
+def _read_lines(text: Text) -> Iterator[TableRow]:
+    """Lines of JSON."""
+    table = FoundTable(JsonRows())
+    for number, (start, end) in enumerate(iterate_lines(text, 0, len(text)), 1):
+        if line := bytes(text[start:end]).strip(b" \t\r\n\xef\xbb\xbf"):
+            yield table, Row(number, (start, end), read_exactly(line))
 
 
 def _read_others(text: Text) -> Iterator[TableRow]:

@@ -17,7 +17,7 @@ from overspill.errors import BadRequest
 from overspill.sql import loading
 from overspill.sql.library import MAX_MEMORY_BYTES, Source, SqlLibrary
 from overspill.sql.protocol import LoadedTables, LoadRequest
-from overspill.sql.tables.table import Found
+from overspill.sql.writing import Found
 from overspill.store.readers import BytesReader
 from overspill.tables.elements import read_elements
 from overspill.tables.names import make_unique

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from overspill.sql.tables.json_type import quote, quote_name
+from overspill.sql.statements import quote, quote_name
 from overspill.tables.names import make_unique
 from overspill.tables.types import BYTES, MIN_FITTING_SHARE, NO_VALUE, READINGS, SECONDS, Reading, find_reading
 from overspill.text.humanize import count_noun, quote_line
@@ -71,29 +71,23 @@ class _Chosen(Struct, frozen=True):
 
     def value(self, source: str, *, is_checked: bool) -> str:
         value = _VALUES[self.reading.name].replace("{}", source)
-        if is_checked and self.reading.name in _SPELT_ONE_WAY:
-            none = f"nullif({source}, '')" if self.replaces else _value_text(source)
+        if not is_checked:
+            return f"CASE WHEN {_matches(self.reading, source)} THEN {value} END" if self.others else value
+        text = f"nullif({source}, '')" if self.replaces else _value_text(source)
+        if self.reading.name in _SPELT_ONE_WAY:
             return (
-                f"CASE WHEN CAST({value} AS VARCHAR) = ltrim({source}) THEN {value} WHEN {none} IS NOT NULL THEN {_DIFFERS} END"
+                f"CASE WHEN CAST({value} AS VARCHAR) = ltrim({source}) THEN {value} WHEN {text} IS NOT NULL THEN {_DIFFERS} END"
             )
-        if is_checked:
-            text = f"nullif({source}, '')" if self.replaces else _value_text(source)
-            fits = f"regexp_full_match({source}, {quote(self.reading.pattern)})"
-            return f"CASE WHEN {text} IS NULL THEN NULL WHEN {fits} THEN coalesce({value}, {_DIFFERS}) ELSE {_DIFFERS} END"
-        return f"CASE WHEN {_matches(self.reading, source)} THEN {value} END" if self.others else value
-
-
-class Typed(Struct, frozen=True):
-    """The columns to select from a table that was read as text, each with its expression and name, and what to say of them."""
-
-    columns: list[tuple[str, str]]
-    notes: list[str]
+        fits = f"regexp_full_match({source}, {quote(self.reading.pattern)})"
+        return f"CASE WHEN {text} IS NULL THEN NULL WHEN {fits} THEN coalesce({value}, {_DIFFERS}) ELSE {_DIFFERS} END"
 
 
 def read_types(
     connection: Any, table: str, columns: Sequence[tuple[str, str]], *, is_typed: bool, is_checked: bool = False
-) -> Typed:
-    """`columns` has names and SQL types. If `is_typed`, the text itself says which values are numbers, as JSON does. If
+) -> tuple[list[tuple[str, str]], list[str]]:
+    """The columns to select from a table that was read as text, each with its expression and name, and what to say of them.
+
+    `columns` has names and SQL types. If `is_typed`, the text itself says which values are numbers, as JSON does. If
     `is_checked`, the table is a sample of one, and the expressions raise an error if other rows are not like it."""
     texts = [name for name, kind in columns if kind == "VARCHAR"]
     found = _choose(connection, table, texts) if texts else {}
@@ -111,7 +105,7 @@ def read_types(
         chosen.append((source, name))
     unique = make_unique([name for _, name in chosen] + [name for _, name in beside])
     selected = [(expression, name) for (expression, _), name in zip([*chosen, *beside], unique, strict=True)]
-    return Typed(selected, notes[:_MAX_NOTES])
+    return selected, notes[:_MAX_NOTES]
 
 
 def _choose(connection: Any, table: str, columns: list[str]) -> dict[str, _Chosen]:

@@ -1,0 +1,231 @@
+"""A table that was found in an output, ready to be loaded, and the file of its rows that DuckDB reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, Optional, TypeAlias, cast
+
+import msgspec
+from msgspec import Meta, Struct
+
+from overspill.sql.statements import quote, quote_name
+from overspill.tables.delimited import Delimited, is_total
+from overspill.tables.names import ROW, choose_name
+from overspill.tables.table import MAX_TABLES, FoundTable, JsonRows, Row
+from overspill.text.humanize import count_noun, quote_line
+
+MAX_COLUMNS = 3_000
+"""DuckDB lacks the memory for many more, and takes minutes for them."""
+_MAX_MOSTLY_EMPTY_CELLS = 8_000_000
+"""Of a table with more cells than its text has bytes, where most rows lack most columns: few bytes can have many of them."""
+_MAX_DEPTH = 20
+_MAX_INSIDE = 3_000
+_MAX_EXACT_INT = 1 << 53
+_EXTRA = "_extra"
+"""Cells of rows that have more of them than the header."""
+_EXTRA_KEY = "\0"
+"""Under which no other cell is."""
+_USUAL_ROW_BYTES = 1 << 24  # the longest row that DuckDB reads without being told to
+_SCALARS: dict[type, str] = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", str: "VARCHAR"}
+_CHECKS: dict[str, Any] = {
+    "BIGINT": Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)],
+    "DOUBLE": Annotated[float, Meta(ge=-_MAX_EXACT_INT, le=_MAX_EXACT_INT)],  # beyond, whole numbers would be rounded
+    "BOOLEAN": bool,
+    "VARCHAR": str,
+}
+
+Work: TypeAlias = Callable[[], Path]
+"""Gives a path for a new file."""
+
+
+class Found(Struct, frozen=True):
+    """`reader` is a DuckDB table function over files of ours; `row` is an expression over `rowid` or a column that says where a
+    row is in the output."""
+
+    reader: str
+    row: str
+    title: str = ""
+    """What it is called in the output: a caption, a heading, or the key above it."""
+    is_typed: bool = False
+    """Whether the text says which values are numbers, as JSON does. Text that looks like a number stays text then."""
+    hidden: tuple[str, ...] = ()
+    """Columns of the reader that are only needed for `row`."""
+    rows: int | None = None
+    """How many it has, where that is known: fewer of them in the database are some that were lost."""
+    bad_rows: int = 0
+    note: str = ""
+    otherwise: Callable[[], Found] | None = None
+    """How to read it if DuckDB refuses `reader`."""
+
+
+class JsonType:
+    """The kinds of values in a column of JSON, and the types of what is inside them: the elements of lists are under ""."""
+
+    __slots__ = ("_has_long", "count", "inside", "kinds")
+
+    def __init__(self) -> None:
+        self.kinds = set[str]()
+        self.inside = dict[str, JsonType]()
+        self.count = 0
+        """Of the types inside, at all depths: DuckDB makes columns of them too."""
+        self._has_long = False
+
+    def add(self, value: object, depth: int = 0) -> None:
+        if value is None:
+            return
+        if isinstance(value, bool | int | float | str):
+            self.kinds.add(_SCALARS[type(value)])
+            self._has_long |= isinstance(value, int) and abs(value) > _MAX_EXACT_INT
+            return
+        self.kinds.add("STRUCT" if isinstance(value, dict) else "LIST")
+        if depth == _MAX_DEPTH or self.count > _MAX_INSIDE:
+            self.kinds |= {"STRUCT", "LIST"}  # so that it is text
+            return
+        members: Any = cast("Any", value).items() if isinstance(value, dict) else (("", each) for each in cast("Any", value))
+        for name, member in members:
+            inside = self.inside.get(name)
+            if inside is None:
+                inside = self.inside[name] = JsonType()
+                self.count += 1
+            before = inside.count
+            inside.add(member, depth + 1)
+            self.count += inside.count - before
+
+    @property
+    def kind(self) -> str:
+        """Of all values; "none" if there are none, and "mixed" if none suits all of them."""
+        if self.kinds == {"BIGINT", "DOUBLE"} and not self._has_long:
+            return "DOUBLE"
+        return next(iter(self.kinds), "none") if len(self.kinds) < 2 else "mixed"
+
+    def spell(self, *, is_flat: bool = False) -> str:
+        """The type in SQL. Where values differ, it is text; if `is_flat`, also that of all that has parts."""
+        match self.kind:
+            case "LIST" if not is_flat:
+                return f"{self.inside[''].spell() if self.inside else 'VARCHAR'}[]"
+            case "STRUCT" if self.inside and not is_flat:
+                return f"STRUCT({', '.join(f'{quote_name(name)} {inner.spell()}' for name, inner in self.inside.items())})"
+            case kind:
+                return kind if kind in _CHECKS else "VARCHAR"
+
+    def check(self) -> Any:
+        """The type for msgspec that accepts only such values, with no other members. Raises KeyError if they differ."""
+        if self.kind == "none":
+            return None
+        if self.kind == "LIST":
+            element = self.inside[""].check() if self.inside else None
+            return list[Optional[element]]  # noqa: UP045
+        if self.kind != "STRUCT":
+            return _CHECKS[self.kind]
+        if len({name.lower() for name in self.inside}) < len(self.inside) or "" in self.inside:
+            raise KeyError("names that SQL cannot tell apart")
+        fields = [(f"f{number}", Optional[inner.check()], None) for number, inner in enumerate(self.inside.values())]  # noqa: UP045
+        renamed = {f"f{number}": name for number, name in enumerate(self.inside)}
+        return msgspec.defstruct("Members", fields, rename=renamed, forbid_unknown_fields=True, gc=False)
+
+
+def write_rows(rows: Iterable[tuple[FoundTable, Row]], work: Work) -> list[Found]:
+    """At most one table more than are loaded."""
+    writers: dict[int, RowWriter] = {}
+    for table, row in rows:
+        writer = writers.get(id(table))
+        if writer is None:
+            if len(writers) > MAX_TABLES:
+                break
+            writer = writers[id(table)] = RowWriter(work(), table)
+        writer.write(row)
+    return [writer.finish() for writer in writers.values()]
+
+
+class RowWriter:
+    """Writes rows as lines of JSON, and remembers the columns in the order in which they came, and what values they have.
+
+    Columns whose names SQL could not tell apart get other names.
+    """
+
+    def __init__(self, file: Path, table: FoundTable) -> None:
+        self._file, self._table = file, table
+        self._rows = self._bytes = self._bad = self._uneven = 0
+        self._columns, self._types = dict[str, str](), dict[str, JsonType]()
+        self._taken = {ROW: 1}
+        self._longest = _USUAL_ROW_BYTES
+        self._last: Row | None = None
+        self._stream = file.open("wb")
+        self._encode = msgspec.json.Encoder().encode
+        self._is_typed = isinstance(table.format, JsonRows)
+        self._add_columns(table.format.names)
+
+    def write(self, row: Row) -> None:
+        if row.cells is None:
+            self._bad += 1
+            return
+        cells = row.cells | {_EXTRA_KEY: row.extra} if row.extra is not None else row.cells
+        self._uneven += len(cells) != len(self._table.format.names)
+        if not cells.keys() <= self._columns.keys():
+            self._add_columns(cells)
+        if self._is_typed:
+            for name, cell in cells.items():
+                self._types[name].add(cell)
+        written = {ROW: row.where, **{self._columns[name]: cell for name, cell in cells.items()}}
+        try:
+            line = self._encode(written) + b"\n"
+        except UnicodeEncodeError:  # half a character
+            spelt = json.dumps(written, ensure_ascii=False).encode("utf-8", "surrogatepass")
+            line = spelt.decode("utf-8", "replace").encode() + b"\n"
+        self._longest = max(self._longest, len(line))
+        self._bytes += self._stream.write(line)
+        self._rows, self._last = self._rows + 1, row
+
+    def finish(self) -> Found:
+        """There is room for cells beyond the header even if columns are left out."""
+        self._stream.close()
+        extra = self._columns.pop(_EXTRA_KEY, "")
+        room = count_room(self._rows, self._bytes) - bool(extra)
+        inside = sum(inner.count for inner in self._types.values())
+        types = {ROW: "VARCHAR" if self._last and isinstance(self._last.where, str) else "BIGINT"}
+        for name, column in list(self._columns.items())[:room]:
+            types[column] = self._types[name].spell(is_flat=inside > room) if self._is_typed else "VARCHAR"
+        left_out = len(self._columns) - len(types) + 1
+        types |= {extra: "VARCHAR"} if extra else {}
+        columns = ", ".join(f"{quote(name)}: {quote(kind)}" for name, kind in types.items())
+        how = f"format='newline_delimited', maximum_object_size={self._longest}, columns={{{columns}}}"
+        notes = [*self._describe(extra)]
+        if left_out > 0:
+            why = "SQL would take too long or too much memory for more."
+            notes.append(f"{count_noun(left_out, 'column')} after the first {room:,} left out: {why}")
+        if inside > max(room, 0):
+            notes.append("Objects with too many different keys are text.")
+        return Found(
+            f"read_json({quote(str(self._file))}, {how})",
+            f'"{ROW}"',
+            self._table.title,
+            self._is_typed,
+            (ROW,),
+            rows=self._rows,
+            bad_rows=self._bad,
+            note=" ".join(notes),
+        )
+
+    def _describe(self, extra: str) -> Iterator[str]:
+        """What is not as in other tables."""
+        for omission in self._table.omissions:
+            yield f"{omission.count:,} {omission.what}."
+        cells = list(self._last.cells.values()) if self._last and self._last.cells and not self._is_typed else []
+        if is_total(cells):
+            yield f"The last row sums up others: {quote_line(' '.join(filter(None, cells)))}."
+        if self._uneven and isinstance(self._table.format, Delimited):
+            beyond = f"; more are in {quote_name(extra)}" if extra else ""
+            yield f"{count_noun(self._uneven, 'row')} with more or fewer cells than the header{beyond}."
+
+    def _add_columns(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name not in self._columns:
+                self._columns[name] = choose_name(_EXTRA if name == _EXTRA_KEY else name, self._taken)
+                self._types[name] = JsonType()
+
+
+def count_room(rows: int, size: int) -> int:
+    """For how many columns there is room in a table of so many rows, whose text has so many bytes."""
+    return min(MAX_COLUMNS, max(_MAX_MOSTLY_EMPTY_CELLS, size) // max(1, rows))
