@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from overspill.errors import BadRequest
-from overspill.gate.cards.table import ReadTable, read_engine_tables, read_json_tables
+from overspill.gate.cards.sample import OutputSample, Window
+from overspill.gate.cards.table import ReadTable, read_json_tables, read_text_tables
 from overspill.lexical.index import build
 from overspill.lexical.rows.cells import read_columns, read_rows
 from overspill.sql import loading
@@ -19,6 +21,7 @@ from overspill.tables.json_rows import UNREADABLE
 from overspill.tables.json_text import hold_json
 from overspill.tables.table import Omission
 from overspill.tables.types import find_reading
+from overspill.types import Size
 
 
 class Answer(NamedTuple):
@@ -61,17 +64,17 @@ def ask_sql(text: bytes) -> list[Answer]:
     return answers
 
 
+def read_card_tables(text: bytes) -> list[ReadTable]:
+    layout = build(text).traits.layout
+    with suppress(BadRequest, *UNREADABLE):
+        if layout in ("document", "documents"):
+            return read_json_tables(hold_json(text), len(text))
+    sample = OutputSample((Window(0, text),), Size(len(text), len(text), text.count(b"\n") + 1, 0))
+    return read_text_tables(sample, layout)[0]
+
+
 def ask_card(text: bytes) -> list[Answer]:
-    index = build(text)
-    tables: list[ReadTable] = []
-    if index.traits.layout in ("document", "documents"):
-        try:
-            tables = read_json_tables(hold_json(text), len(text))
-        except (BadRequest, *UNREADABLE):
-            tables = read_engine_tables(index)
-    else:
-        tables = read_engine_tables(index)
-    return [_read_card(table, text) for table in tables]
+    return [_read_card(table, text) for table in read_card_tables(text)]
 
 
 def _read_card(table: ReadTable, text: bytes) -> Answer:

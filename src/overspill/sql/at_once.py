@@ -51,7 +51,7 @@ def read_delimited_at_once(text: mmap.mmap, source: Path, otherwise: Callable[[]
         f"read_csv({quote(str(source))}, auto_detect=false, delim={quote(mark)}, quote='\"', escape='\"', "
         f"skip={heading.count_skipped(text)}, header=false, columns={{{columns}}}, allow_quoted_nulls=false)"
     )
-    notes = [f"{omission.count:,} {omission.what}." for omission in list_omissions(text, heading)]
+    notes = [f"{omission.count:,} {omission.what}." for omission in list_omissions(text, heading.above)]
     if total := find_total(text, heading):
         notes.append(f"The last row sums up others: {quote_line(total)}.")
     return Found(reader, "rowid + 1", rows=rows, note=" ".join(notes), otherwise=otherwise)

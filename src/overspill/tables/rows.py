@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from overspill.tables.commits import COMMIT, read_commits
-from overspill.tables.delimited import MAX_HEADING_BYTES, Heading, find_heading, iterate_rows, take_heading
+from overspill.tables.delimited import MAX_HEADING_BYTES, Delimited, Heading, find_heading, iterate_rows, take_heading
 from overspill.tables.elements import read_elements
 from overspill.tables.events import read_events
 from overspill.tables.json_rows import read_exactly
 from overspill.tables.lines import find_tables, is_sure
 from overspill.tables.pages import read_page
-from overspill.tables.table import FoundTable, JsonRows, Omission, Row, Text, Unreadable, number_lines
+from overspill.tables.table import FoundTable, JsonRows, Omission, Row, Span, Text, Unreadable, number_lines
 from overspill.text.humanize import format_size, quote_line
 from overspill.text.lines import iterate_lines
 
@@ -22,12 +22,10 @@ _MAX_SHORT_BYTES = 4_096
 
 
 def read_tables(text: Text, layout: str) -> Iterator[TableRow]:
-    """In the order of the text, but for JSON. Raises Unreadable if its tables cannot be read."""
+    """In the order of the text. Raises Unreadable if its tables cannot be read."""
     match layout:
         case "documents":
-            return _read_lines(text)
-        case "rows":
-            return _read_delimited(text, read_heading(text))
+            return _read_documents(text)
         case "page":
             return read_page(text)
         case "elements":
@@ -36,36 +34,49 @@ def read_tables(text: Text, layout: str) -> Iterator[TableRow]:
             return read_commits(text)
         case "events":
             return read_events(text)
-        case "aligned":
-            return _read_shown(text, find_tables(text, 0, len(text)))
         case _:
-            return _read_others(text)
+            return _read_lines(text, layout)
 
 
-def _read_lines(text: Text) -> Iterator[TableRow]:
-    """Lines of JSON."""
+def find_line_tables(text: Text, layout: str) -> Iterator[FoundTable]:
+    """Delimited rows, aligned columns, boxes, `ls -l` and access logs. In a text that is mostly something else, only what is
+    surely a table; and a few delimited rows alone."""
+    if layout == "rows":
+        yield _find_delimited(text, read_heading(text))
+        return
+    is_empty = True
+    for table in find_tables(text, 0, len(text)):
+        if layout == "aligned" or is_sure(text, table):
+            is_empty = False
+            yield table
+    if is_empty and layout != "aligned" and len(text) <= _MAX_SHORT_BYTES and (heading := find_heading(text, min_rows=2)):
+        yield _find_delimited(text, heading)
+
+
+def _find_delimited(text: Text, heading: Heading) -> FoundTable:
+    table = FoundTable(heading.format, heading.header, above=heading.above)
+    for start, end in iterate_rows(text, heading.format.mark, heading.first, len(text)):
+        table.starts.append(start)
+        table.ends.append(end)
+    return table
+
+
+def _read_lines(text: Text, layout: str) -> Iterator[TableRow]:
+    number_line = number_lines(text)
+    for table in find_line_tables(text, layout):
+        if isinstance(table.format, Delimited):
+            table.omissions = list_omissions(text, table.above)
+        for number, span in enumerate(zip(table.starts, table.ends, strict=True), 1):
+            where = number if isinstance(table.format, Delimited) else number_line(span[0])
+            yield table, table.format.read(where, span, text)
+
+
+def _read_documents(text: Text) -> Iterator[TableRow]:
+    """A line of JSON is a row."""
     table = FoundTable(JsonRows())
     for number, (start, end) in enumerate(iterate_lines(text, 0, len(text)), 1):
         if line := bytes(text[start:end]).strip(b" \t\r\n\xef\xbb\xbf"):
             yield table, Row(number, (start, end), read_exactly(line))
-
-
-def _read_others(text: Text) -> Iterator[TableRow]:
-    """In a text that is mostly something else, only what is surely a table; and a few rows alone."""
-    is_empty = True
-    for each in _read_shown(text, (table for table in find_tables(text, 0, len(text)) if is_sure(text, table))):
-        is_empty = False
-        yield each
-    if is_empty and len(text) <= _MAX_SHORT_BYTES and (heading := find_heading(text, min_rows=2)):
-        yield from _read_delimited(text, heading)
-
-
-def _read_shown(text: Text, tables: Iterable[FoundTable]) -> Iterator[TableRow]:
-    """Lines that show tables: aligned columns, boxes, `ls -l` and access logs."""
-    number = number_lines(text)
-    for table in tables:
-        for span in zip(table.starts, table.ends, strict=True):
-            yield table, table.format.read(number(span[0]), span, text)
 
 
 def read_heading(text: Text) -> Heading:
@@ -76,15 +87,9 @@ def read_heading(text: Text) -> Heading:
     return heading
 
 
-def list_omissions(text: Text, heading: Heading) -> tuple[Omission, ...]:
-    """The rows above the header."""
-    if not heading.above:
+def list_omissions(text: Text, above: Sequence[Span]) -> tuple[Omission, ...]:
+    """The rows above a header."""
+    if not above:
         return ()
-    said = quote_line(bytes(text[heading.above[0][0] : heading.above[-1][1]]).decode("utf-8", "replace").strip())
-    return (Omission(len(heading.above), f"row{'s' * (len(heading.above) > 1)} above the header left out: {said}"),)
-
-
-def _read_delimited(text: Text, heading: Heading) -> Iterator[TableRow]:
-    table = FoundTable(heading.format, heading.header, above=heading.above, omissions=list_omissions(text, heading))
-    for number, span in enumerate(iterate_rows(text, heading.format.mark, heading.first, len(text)), 1):
-        yield table, table.format.read(number, span, text)
+    said = quote_line(bytes(text[above[0][0] : above[-1][1]]).decode("utf-8", "replace").strip())
+    return (Omission(len(above), f"row{'s' * (len(above) > 1)} above the header left out: {said}"),)

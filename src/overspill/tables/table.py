@@ -88,6 +88,10 @@ class FoundTable(Struct):
     def __len__(self) -> int:
         return len(self.starts)
 
+    def read(self, text: Text, number: int) -> str:
+        """One of its rows."""
+        return bytes(text[self.starts[number] : self.ends[number]]).decode("utf-8", "replace").rstrip("\r\n")
+
 
 def number_lines(text: Text) -> Callable[[int], int]:
     """Gives the line of a position. Ask for positions that only grow."""

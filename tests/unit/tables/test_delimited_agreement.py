@@ -11,10 +11,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from asked_tables import read_card_tables
 from extras import needs
 from msgspec import Struct
 
-from overspill.gate.cards.table import read_engine_tables
 from overspill.lexical.index import build
 from overspill.lexical.rows.cells import read_columns, read_rows
 from overspill.reading.positions import View
@@ -98,7 +98,7 @@ def test_the_engine_finds_names_and_cells(name: str) -> None:
 @pytest.mark.parametrize("name", EXPECTED)
 def test_the_card_finds_names_and_cells(name: str) -> None:
     data, expected, rows = read_output(name)
-    (table,) = read_engine_tables(build(data))
+    (table,) = read_card_tables(data)
     assert (table.rows, table.names, len(table.above)) == (len(rows), expected.columns, expected.above)
     width = len(expected.columns)
     assert [fit(row, width) for row in zip(*table.columns, strict=True)] == [fit(row, width) for row in rows]

@@ -8,9 +8,9 @@ import time
 from random import Random
 
 import pytest
+from asked_tables import read_card_tables
 from extras import needs
 
-from overspill.gate.cards.table import read_engine_tables
 from overspill.lexical.index import build
 from overspill.lexical.rows.cells import read_columns, read_rows
 from overspill.lexical.select import select
@@ -112,7 +112,7 @@ def test_ten_thousand_columns_are_a_table_for_the_engine_and_the_card() -> None:
     index = build(text.encode())
     (table,) = index.outline.tables
     assert read_columns(index, table) == names
-    (card,) = read_engine_tables(index)
+    (card,) = read_card_tables(text.encode())
     assert (card.rows, len(card.names)) == (5, 10_000)
 
 
@@ -125,7 +125,7 @@ def test_a_row_is_found_again_however_lines_end() -> None:
 @needs("duckdb", "sql")
 def test_a_row_of_a_total_is_named() -> None:
     text = "City,People,Area\n" + "".join(f"c{n},{n * 100},{n}\n" for n in range(40)) + "Total,,780\n"
-    (table,) = read_engine_tables(build(text.encode()))
+    (table,) = read_card_tables(text.encode())
     assert (table.rows, table.total) == (41, "Total,,780")
     with SqlLibrary() as library:
         (loaded,) = library.load(Source("key", BytesReader(text.encode()))).tables

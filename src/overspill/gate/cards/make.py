@@ -9,7 +9,7 @@ from overspill.gate.cards.json_card import make_json_card
 from overspill.gate.cards.log import make_log_card
 from overspill.gate.cards.outline import make_outline_card
 from overspill.gate.cards.sample import MAX_WHOLE_BYTES, OutputSample, Read, take_sample
-from overspill.gate.cards.table import make_table_card, read_line_tables
+from overspill.gate.cards.table import make_table_card, read_text_tables
 from overspill.lexical.kinds import recognise
 from overspill.lexical.kinds.kind import Kind, Layout
 from overspill.text.humanize import count_noun, format_size
@@ -49,7 +49,7 @@ def _describe(read: Read, sample: OutputSample, kind: Kind) -> Card:
     layout, size = kind.traits.layout, sample.size
     if layout in ("document", "documents") and (card := make_json_card(read, sample, layout)):
         return card
-    if layout in ("rows", "aligned", "paragraphs") and (card := make_table_card(*read_line_tables(sample, kind))):
+    if layout in ("rows", "aligned", "paragraphs", "page") and (card := make_table_card(*read_text_tables(sample, layout))):
         return card
     if layout == "events" and size.bytes <= _MAX_LINE_BYTES * size.lines:
         return make_log_card(take_sample(read, size, seeks_failure=True) if size.bytes > MAX_WHOLE_BYTES else sample)

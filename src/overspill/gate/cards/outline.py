@@ -10,7 +10,6 @@ from itertools import islice, zip_longest
 
 from overspill.gate.cards.card import Card, Section, indent, make_visible
 from overspill.gate.cards.sample import OutputSample
-from overspill.gate.cards.table import make_table_card, read_engine_tables
 from overspill.lexical.cutting import COLOUR_START
 from overspill.lexical.index import Index, build
 from overspill.lexical.kinds.kind import Kind, Layout
@@ -23,8 +22,6 @@ _MAX_TITLE_CHARS, _MAX_PARAGRAPH_CHARS = 120, 800
 _MAX_CUT_BYTES = 12 << 10
 """Of what the engine has to cut into records, which takes it a hundred times as long as a search."""
 _OPENING_BYTES = 3_000
-_MAX_ROW_BYTES = 1_000
-"""On average, in a page that may be a table."""
 _FENCE = rb"\n {0,3}(?:```|~~~)"
 _CAPITALS = rb"[ \t]*+[A-Z][A-Z0-9 ,&'/()-]{3,80}+:?[ \t\r]*+\n"
 _DIVISIONS = rb"Part|Book|Volume|Title|Chapter|Article|Section|Clause|Schedule|Appendix|Annex|Exhibit"
@@ -80,12 +77,9 @@ def make_outline_card(sample: OutputSample, kind: Kind) -> Card:
             [Section(f"{count_noun(len(counts), noun)}{sample.where}, most first", items, len(counts), 10), begins], sample
         )
     (noun, pattern), labels = _PARTS.get(layout, ("heading", None)), list[Part]()
-    if pattern is None or data.count(b"<tr") * _MAX_ROW_BYTES > len(data):
-        beginning = sample.begin(_MAX_CUT_BYTES)
-        index = build(beginning.data, kind=kind)
-        if card := make_table_card(read_engine_tables(index), beginning):
-            return card
-        sample, labels = (sample, labels) if pattern else (beginning, list(_find_labels(index)))
+    if pattern is None:
+        sample = sample.begin(_MAX_CUT_BYTES)
+        labels = list(_find_labels(build(sample.data, kind=kind)))
     found = _find(pattern, data) if pattern else labels
     if layout == "paragraphs" and not found:
         found = _find(_UNMARKED_HEADING, data)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from heapq import nlargest
 from itertools import islice
 from types import NoneType
@@ -15,17 +16,17 @@ from msgspec import Struct
 from overspill.gate.cards.card import Card, Section, indent, name
 from overspill.gate.cards.columns import MAX_DISTINCT_SHARE, MAX_VALUES, describe_column
 from overspill.gate.cards.sample import OutputSample, draw
-from overspill.lexical.index import Index, build
-from overspill.lexical.kinds.kind import Kind
-from overspill.lexical.outline import Table
-from overspill.lexical.render import render
-from overspill.lexical.rows.cells import read_columns
+from overspill.lexical.cutting import COLOUR_START
+from overspill.lexical.kinds.kind import Layout
+from overspill.lexical.reading import find_filler, strip_colours
 from overspill.tables.bars import Barred
 from overspill.tables.delimited import Delimited, is_total
 from overspill.tables.json_rows import read_cells, write_cell
 from overspill.tables.json_tables import MIN_ROWS, JsonRow, JsonTable, Members, find_json_tables, find_shape
 from overspill.tables.json_text import HeldJson
-from overspill.tables.table import JsonRows, Omission
+from overspill.tables.pages import read_page
+from overspill.tables.rows import find_line_tables
+from overspill.tables.table import FoundTable, Omission
 from overspill.text.encoding import decode
 from overspill.text.humanize import count_noun
 from overspill.wording.names import NextStep
@@ -45,7 +46,9 @@ _MAX_TABLES = 12
 _MIN_TABLE_SHARE = 0.5
 """Of the output, for it to be described as tables."""
 _FIRST_LINES, _DRAWN_LINES, _LAST_LINES = 16, 32, 2
-"""Of lines that all seem to be rows: from these, the engine finds out where rows begin and how they are split."""
+"""Of lines that all seem to be rows: these show where rows begin and how they are split."""
+_MAX_PAGE_BYTES, _MAX_PAGE_ROW_BYTES = 12 << 10, 1_000
+"""Read of a page that may be tables, and the average length of their rows then."""
 _NO_ROW = re.compile(rb"\n[ \t\r+=|:-]*+\n")
 """A line that is blank, or drawn between rows."""
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w{0,29}", re.ASCII)
@@ -77,77 +80,99 @@ class ReadTable(Struct, frozen=True):
     """The last row, if it sums up others."""
 
 
-def read_line_tables(sample: OutputSample, kind: Kind) -> tuple[list[ReadTable], OutputSample]:
-    """The tables that the output is, if most of it is rows on lines; and what was read."""
-    if kind.traits.layout == "paragraphs" and sample.data.count(b"|") < sample.data.count(b"\n"):
-        return [], sample  # which takes the engine long to cut
-    if found := _read_rows_on_lines(sample, kind):
+def read_text_tables(sample: OutputSample, layout: Layout) -> tuple[list[ReadTable], OutputSample]:
+    """The tables that are most of an output, and what was read of it."""
+    if layout == "page":
+        sample = sample.begin(_MAX_PAGE_BYTES)
+        return _read_page(sample.data), sample
+    if layout == "paragraphs" and sample.data.count(b"|") < sample.data.count(b"\n"):
+        return [], sample
+    windows = [_strip_colours(window.data).removesuffix(b"\n") for window in sample.windows]
+    if found := _read_even_lines(windows, layout):
         return found, sample
-    if kind.traits.layout == "rows" and b'"' in sample.data:
-        sample = OutputSample(sample.windows[:1], sample.size)  # a later window may begin inside a cell of several lines
-    return read_engine_tables(build(sample.data, kind=kind)), sample
+    if layout == "rows" and b'"' in sample.data:
+        windows = windows[:1]  # a later one may begin inside a cell of several lines
+        sample = OutputSample(sample.windows[:1], sample.size)
+    text = b"\n".join(windows) + b"\n"
+    tables = list(islice(find_line_tables(text, layout), _MAX_TABLES + 1))
+    inside = sum(table.ends[-1] - table.starts[0] for table in tables if len(table))
+    if inside <= _MIN_TABLE_SHARE * len(text) or len(tables) > _MAX_TABLES:
+        return [], sample
+    return [_read_table(table, text, len(table), partial(table.read, text)) for table in tables], sample
 
 
-def _read_rows_on_lines(sample: OutputSample, kind: Kind) -> list[ReadTable]:
-    """The table in a text that is a header with rows below it and nothing else. Empty unless that is certain."""
-    data = sample.data
-    lines = [line for window in sample.windows for line in window.data.removesuffix(b"\n").split(b"\n")]
-    has_others = any(_NO_ROW.search(window.data) for window in sample.windows)
-    is_plain = not has_others and b"\x1b" not in data and data.count(b"\r") == data.count(b"\r\n")
-    if len(lines) < 2 * _FIRST_LINES or not is_plain or (b'"' in data and any(line.count(b'"') % 2 for line in lines)):
+def _strip_colours(data: bytes) -> bytes:
+    if COLOUR_START not in data:
+        return data
+    fill = find_filler(data)
+    return bytes(strip_colours(data, len(data), fill)).translate(None, fill)
+
+
+def _read_even_lines(windows: Sequence[bytes], layout: Layout) -> list[ReadTable]:
+    """The table in lines that are a header with rows below it and nothing else, as some of them show. Empty unless that is
+    certain."""
+    lines = [line for window in windows for line in window.split(b"\n")]
+    has_others = any(_NO_ROW.search(window) or window.count(b"\r") != window.count(b"\r\n") for window in windows)
+    has_quotes = any(b'"' in window for window in windows)
+    if len(lines) < 2 * _FIRST_LINES or has_others or (has_quotes and any(line.count(b'"') % 2 for line in lines)):
         return []
     drawn = [*range(_FIRST_LINES), *draw(_FIRST_LINES, len(lines) - _LAST_LINES, _DRAWN_LINES), *range(-_LAST_LINES, 0)]
-    index = build(text := b"".join(lines[number] + b"\n" for number in drawn), kind=kind)
-    table, outline = index.outline.tables[0] if len(index.outline.tables) == 1 else None, index.outline
-    if table is None or isinstance(table.rows, Barred):
+    text = b"".join(lines[number] + b"\n" for number in drawn)
+    table, *others = [*find_line_tables(text, layout), None]
+    if table is None or others != [None] or not len(table) or isinstance(table.format, Barred):
         return []
-    first = text.count(b"\n", 0, outline.starts[table.first])
-    below = text.count(b"\n", outline.ends[table.last - 1])
+    first, below = text.count(b"\n", 0, table.starts[0]), text.count(b"\n", table.ends[-1])
     rows = lines[first : len(lines) - below]
-    header = text[outline.label_starts[table.header] :].split(None, 1) if table.header >= 0 else []
-    is_repeated = header and data.count(header[0]) > 1 and not isinstance(table.rows, Delimited)
-    if is_repeated or first >= _FIRST_LINES or len(drawn) - first - below != table.last - table.first:
+    is_delimited = isinstance(table.format, Delimited)
+    header = text[slice(*table.header)].split(None, 1) if table.header and not is_delimited else []
+    is_repeated = header and sum(window.count(header[0]) for window in windows) > 1
+    if is_repeated or first >= _FIRST_LINES or len(drawn) - first - below != len(table):
         return []
-    read = _read_table(index, table, len(rows), lambda number: decode(rows[number]).rstrip("\r"))
-    return [] if read.uneven and not isinstance(table.rows, Delimited) else [read]
+    read = _read_table(table, text, len(rows), lambda number: decode(rows[number]).rstrip("\r"))
+    return [] if read.uneven and not is_delimited else [read]
 
 
-def read_engine_tables(index: Index) -> list[ReadTable]:
-    """The tables that the engine found, if they are most of the output."""
-    outline = index.outline
-    tables = [table for table in outline.tables if not isinstance(table.rows, JsonRows)]
-    inside = sum(outline.ends[table.last - 1] - outline.starts[table.first] for table in tables)
-    if inside <= _MIN_TABLE_SHARE * index.total_bytes or len(tables) > _MAX_TABLES:
-        return []
-    return [
-        _read_table(index, table, table.last - table.first, lambda number, first=table.first: _read_record(index, first + number))
-        for table in tables
-    ]
-
-
-def _read_record(index: Index, record: int) -> str:
-    return render(index, index.outline.starts[record], index.outline.ends[record])
-
-
-def _read_table(index: Index, table: Table, count: int, read: Callable[[int], str]) -> ReadTable:
+def _read_table(table: FoundTable, text: bytes, count: int, read: Callable[[int], str]) -> ReadTable:
     """`read` gives one of its rows by number."""
-    names = read_columns(index, table)
-    rows = [table.rows.split(read(number)) for number in _draw_rows(count, len(names))]
+    names, split = table.format.names, table.format.split
+    rows = [split(read(number)) for number in _draw_rows(count, len(names))]
     columns = [[row[number] if number < len(row) else None for row in rows] for number in range(min(len(names), _MAX_COLUMNS))]
-    has_title = isinstance(table.rows, Delimited) and index.outline.tables[0] == table
-    last = read(count - 1)
+    is_delimited, last = isinstance(table.format, Delimited), read(count - 1)
     return ReadTable(
         "",
         count,
-        names,
+        list(names),
         columns,
         [" ".join(read(number).split("\n")) for number in range(min(count, _MAX_EXAMPLES))],
         len(rows),
         sum(len(row) != len(names) for row in rows),
         omissions=table.omissions,
-        above=[_read_record(index, record) for record in range(table.first)] if has_title else [],
-        total=last if is_total(table.rows.split(last)) else "",
+        above=[decode(text[start:end]).strip("\r\n") for start, end in table.above] if is_delimited else [],
+        total=last if is_total(split(last)) else "",
     )
+
+
+def _read_page(page: bytes) -> list[ReadTable]:
+    """The tables of a page that is mostly tables."""
+    if page.count(b"<tr") * _MAX_PAGE_ROW_BYTES <= len(page):
+        return []
+    tables = dict[int, tuple[FoundTable, list[dict[str, Any]]]]()
+    for table, row in read_page(page):
+        tables.setdefault(id(table), (table, []))[1].append(row.cells or {})
+    if page.rfind(b"</tr") - page.find(b"<tr") <= _MIN_TABLE_SHARE * len(page) or len(tables) > _MAX_TABLES:
+        return []
+    return [
+        ReadTable(
+            "",
+            len(rows),
+            table.format.names,
+            [[row.get(name) for row in rows] for name in table.format.names[:_MAX_COLUMNS]],
+            [" | ".join(cell or "" for cell in row.values()) for row in rows[:_MAX_EXAMPLES]],
+            len(rows),
+            sum(len(row) != len(table.format.names) for row in rows),
+        )
+        for table, rows in tables.values()
+    ]
 
 
 def read_json_tables(held: HeldJson, total: int) -> list[ReadTable]:
