@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from overspill.lexical.measures import measure
 
+from overspill.lexical.rows.measures import measure
 from overspill.tables.types import find_reading
 
 
