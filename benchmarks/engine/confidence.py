@@ -15,6 +15,7 @@ import hashlib
 import json
 import math
 import sys
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
@@ -30,9 +31,10 @@ from overspill.lexical.query import parse
 from overspill.lexical.rank import rank
 from overspill.lexical.select import select
 from overspill.lexical.signals import SIGNALS, compares_rows
+from overspill.types import LIKELY, UNLIKELY
 
 BUDGET = 2000
-CONFIDENT = 0.5
+CONFIDENT = LIKELY
 MIN_RIGHT = 0.83  # of confident answers, while fitting: more than is promised, because the check will find less
 MAX_ABSENT = 0.08  # of absent answers of each kind
 STEPS, RATE, SHRINKAGE = 1500, 0.3, 0.5
@@ -144,6 +146,14 @@ def share(cases: Sequence[Case], holds: Callable[[Case], bool]) -> float:
     return sum(map(holds, cases)) / len(cases) if cases else 1.0
 
 
+def measure_area(cases: Sequence[Case]) -> float:
+    """How often a right answer has more confidence than a wrong or absent one; those that have the same count half."""
+    right = [case.confidence for case in cases if case.is_right]
+    others = sorted(case.confidence for case in cases if not case.is_right)
+    below = sum(bisect_left(others, each) + bisect_right(others, each) for each in right) / 2
+    return below / max(1, len(right) * len(others))
+
+
 def bins(cases: Sequence[Case]) -> list[tuple[float, float, int, float]]:
     """Lowest and highest confidence of a fifth, how many answers are in it, and what share of them is right."""
     edges = [number / 5 for number in range(6)]
@@ -162,6 +172,11 @@ def report(name: str, cases: Sequence[Case]) -> None:
     right = [case for case in cases if case.is_right]
     print(f"\n{name}: {len(cases)} answers, {share(sure, lambda case: case.is_right):.1%} of {len(sure)} confident ones right;")
     print(f"{share(right, lambda case: case.confidence >= CONFIDENT):.1%} of {len(right)} right ones confident")
+    print(f"area under the curve {measure_area(cases):.3f} for right ones against all others")
+    print("\n| step | answers | right |\n|---|---:|---:|")
+    for step, low, high in (("unlikely", 0.0, UNLIKELY), ("possible", UNLIKELY, LIKELY), ("likely", LIKELY, math.inf)):
+        group = [case for case in cases if low <= case.confidence < high]
+        print(f"| {step} | {len(group)} | {share(group, lambda case: case.is_right):.0%} |")
     print("\n| confidence | answers | right |\n|---|---:|---:|")
     for low, high, count, ratio in bins(cases):
         print(f"| {low:.1f} to {high:.1f} | {count} | {f'{ratio:.0%}' if count else '–'} |")

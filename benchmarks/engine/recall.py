@@ -31,9 +31,10 @@ from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
 from overspill.lexical.select import Selection, select
 from overspill.lexical.signals import SIGNALS
+from overspill.types import LIKELY
 
 BUDGETS = (500, 1000, 2000, 4000)
-CONFIDENT = 0.5
+CONFIDENT = LIKELY
 ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
 Question = dict[str, Any]

@@ -258,12 +258,19 @@ Support: TypeAlias = Literal[
 ]
 
 
+# The engine's confidence in three steps. Of 1,630 unseen questions, half of them asked of an output without the answer, 86 % of
+# the answers at LIKELY or above were right, 37 % of those below it, and 4 % of those below UNLIKELY.
+LIKELY = 0.4
+UNLIKELY = 0.08
+
+
 class Extraction(Struct, frozen=True):
     """What was found in a stored output for a question, and how much of the output was searched."""
 
     text: str
     excerpts: tuple[Excerpt, ...]
     confidence: float
+    """0…1: likely from 0.4 up, unlikely below 0.08."""
     strategy: str
     """What really answered: focused, full-chunked, read-grep, truncate, or builtin for the built-in engine."""
     source_hash: str

@@ -11,10 +11,10 @@ from overspill.extraction.fallback import BY_ENGINE, ask_engine, fall_back
 from overspill.extraction.findings import cut_to_tokens
 from overspill.extraction.full_chunked import compute_chunk_tokens
 from overspill.extraction.inquiry import Inquiry
-from overspill.extraction.strategies import CONFIDENT, choose_plain_mode, extract_by_mode, needs_whole
+from overspill.extraction.strategies import choose_plain_mode, extract_by_mode, needs_whole
 from overspill.text import tokens
 from overspill.text.encoding import encode
-from overspill.types import Extraction
+from overspill.types import LIKELY, Extraction
 
 DENIED = "{model} found nothing, but the built-in engine is confident that it did."
 UNSUPPORTED = "Nothing was found in the stored output that supports the answer of {model}."
@@ -56,7 +56,7 @@ def _find_room(inquiry: Inquiry, passages: str) -> int:
 def find_fault(found: Extraction, passages: Extraction | None) -> str:
     """Why a model's answer does not count; empty if it does."""
     if not found.found:
-        is_doubtful = passages is not None and passages.confidence >= CONFIDENT
+        is_doubtful = passages is not None and passages.confidence >= LIKELY
         return DENIED.format(model=found.model) if is_doubtful else ""
     return "" if found.support else UNSUPPORTED.format(model=found.model)
 

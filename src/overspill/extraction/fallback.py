@@ -14,7 +14,7 @@ from overspill.extraction.provenance import read_excerpts
 from overspill.text import tokens
 from overspill.text.encoding import character_start, decode
 from overspill.truncate import Cut, truncate_ends
-from overspill.types import Extraction
+from overspill.types import UNLIKELY, Extraction
 
 BUILTIN = "builtin/lexical"
 
@@ -25,9 +25,6 @@ BY_ENDS = "What follows is not an extraction: the beginning and the end of the o
 BY_WHOLE = "What follows is not an extraction: it is the whole output."
 NO_ANSWER = "No fallback is configured. The mode truncate shows the beginning and the end."
 PART_SEARCHED = "Only the first {searched:,} of {total:,} bytes were searched."
-MIN_FITTING_CONFIDENCE = 0.08
-"""Below this, nine in ten of the engine's answers to the development questions, each asked of its own document and of another
-of its kind, do not hold the answer."""
 _MAX_CHARACTER_BYTES = 4
 
 
@@ -83,7 +80,7 @@ def extract_with_engine(document: Document, query: str, policy: Policy, engine: 
         chunks_total=1,
         model=BUILTIN,
         found=found,
-        is_nearest=bool(excerpts) and selection.confidence < MIN_FITTING_CONFIDENCE,
+        is_nearest=bool(excerpts) and selection.confidence < UNLIKELY,
         warnings=() if is_whole else (PART_SEARCHED.format(searched=selection.searched_bytes, total=size),),
         planned_strategy=planned,
     )

@@ -17,11 +17,7 @@ from overspill.extraction.inquiry import Inquiry, run_in_thread
 from overspill.extraction.numbered import NumberedLines, align_lines
 from overspill.extraction.prompting import PlainPrompts
 from overspill.extraction.read_grep import extract_read_grep
-from overspill.types import Extraction, Size
-
-CONFIDENT = 0.4
-"""At this confidence and above, the engine's passages mostly hold the answer: they do for 93 % of the development questions that
-reach it, as do 1 in 9 questions that have no answer."""
+from overspill.types import LIKELY, Extraction, Size
 
 _WHOLE = re.compile(
     r"\b(?:summar(?:y|ies|i[sz](?:e[ds]?|ing|ations?))|sum(?:s|med|ming)? up|recap|synopsis|tl;?dr|in a nutshell|"
@@ -50,7 +46,7 @@ def choose_plain_mode(
     needed = chunks.count(size.tokens, chunk_tokens, policy.overlap_percent)
     if is_model_large and needs_whole(query) and needed <= policy.max_extraction_chunks:
         return "full-chunked"
-    if confidence is not None and (confidence >= CONFIDENT or not is_model_large):
+    if confidence is not None and (confidence >= LIKELY or not is_model_large):
         return "focused"
     return choose_mode(size, policy, chunk_tokens)
 

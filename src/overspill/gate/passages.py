@@ -23,13 +23,9 @@ from overspill.record.events import Quote
 from overspill.settings import Settings
 from overspill.text import encoding
 from overspill.truncate import Cut
-from overspill.types import Kept
+from overspill.types import LIKELY, UNLIKELY, Kept
 from overspill.wording import presets as wording
 
-LOW_CONFIDENCE = 0.5
-"""Below this, an answer is more likely wrong than right."""
-MIN_CONFIDENCE = 0.05
-"""Below this, an answer is not shown: its words are nearly everywhere, or hardly any of them are in it."""
 MAX_NOTED_CHARS = 1 << 20
 """For the intents of all background jobs of a session, together."""
 MAX_SEARCHES = 2
@@ -248,7 +244,7 @@ class IntentAnswers:
         frame = self._count_tokens(wording.passages(question, "", rest, kept, _LONG_KIND, is_sure=False))
         while True:
             found = self._search.find(kept, question, max(1, max_tokens - frame), asked.work)
-            is_sure = found.confidence >= LOW_CONFIDENCE
+            is_sure = found.confidence >= LIKELY
             if not found.text or found.confidence < _least_confidence(asked.intent):
                 return _Answer(question, found)
             rest = f"\n{wording.partly_searched(found.searched_bytes, kept, asked.offered)}" if found.left_bytes else ""
@@ -271,7 +267,8 @@ def _measure(answer: _Answer) -> int:
 
 
 def _least_confidence(intent: Intent) -> float:
-    return MIN_CONFIDENCE if intent.is_explicit else LOW_CONFIDENCE
+    """Where the model does not say what a call is for, that is guessed, and shown only if the answer is probably right."""
+    return UNLIKELY if intent.is_explicit else LIKELY
 
 
 _unfinished: set[Event] = set()

@@ -11,13 +11,12 @@ import msgspec
 from msgspec.structs import replace
 
 from overspill.extraction import BUILTIN, NOT_FOUND
-from overspill.extraction.strategies import CONFIDENT
 from overspill.reading import Bound
 from overspill.retrieval.pages import Page
 from overspill.text import encoding
 from overspill.text.humanize import one_line
 from overspill.truncate import truncate_until
-from overspill.types import Excerpt, Extraction, Kept
+from overspill.types import LIKELY, Excerpt, Extraction, Kept
 from overspill.wording import framing
 from overspill.wording import retrieval as wording
 from overspill.wording.presets import OVERSPILL, Wording
@@ -137,7 +136,7 @@ class _Draft:
     def _puts_passages_first(self) -> bool:
         """Where the engine is not sure, a model rarely is right either: what is really there comes first."""
         passages = self._found.passages
-        return passages is not None and bool(self._passages) and passages.confidence < CONFIDENT
+        return passages is not None and bool(self._passages) and passages.confidence < LIKELY
 
     def _show_unsupported(self) -> str:
         said = self._found.unsupported

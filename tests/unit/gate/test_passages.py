@@ -15,7 +15,7 @@ from overspill.gate.intent import Intent
 from overspill.gate.passages import MAX_SEARCHES, IntentAnswers, Passages
 from overspill.gate.replies import ReplyDraft
 from overspill.lexical.work import QUICK, Work
-from overspill.types import Kept, Size
+from overspill.types import LIKELY, Kept, Size
 
 pytestmark = pytest.mark.anyio
 
@@ -159,7 +159,7 @@ async def test_a_guess_that_fails_says_nothing_and_one_that_was_not_searched_say
     texts = await extend(answers(search), Intent(("which failed",)), intentWithinSecs=0.05)
     assert texts[0].startswith('handle and preview\n\nNot searched for "which failed" yet')
     search.may_end.set()
-    unsure = HeldSearch(Passages("[L3]\nfailed", "(matched 1 record, all shown)", 0.4, 1, "log", 50_000))
+    unsure = HeldSearch(Passages("[L3]\nfailed", "(matched 1 record, all shown)", LIKELY - 0.01, 1, "log", 50_000))
     unsure.may_end.set()
     assert await extend(answers(unsure), Intent(("which failed",)), intentWithinSecs=20) == ["handle and preview", "handle"]
 

@@ -1,8 +1,8 @@
 import pytest
 
-from overspill.extraction.fallback import MIN_FITTING_CONFIDENCE
 from overspill.lexical.index import build
 from overspill.lexical.select import select
+from overspill.types import UNLIKELY
 
 NOTES = b"The harbour was closed in March because of the storm.\n\nThe ferry to Skopelos leaves at nine.\n\n" + b"".join(
     b"On day %d the crew painted the deck and mended nets.\n\n" % number for number in range(40)
@@ -74,4 +74,4 @@ def test_that_code_and_pages_lack_the_words_of_a_question_does_not_mean_that_not
 ) -> None:
     found = select(build(text), question)
     assert found.excerpts
-    assert found.confidence >= MIN_FITTING_CONFIDENCE
+    assert found.confidence >= UNLIKELY
