@@ -18,7 +18,7 @@ from overspill.errors import OverspillError
 from overspill.gate.intent import Intent
 from overspill.gate.kept import BoundedCache
 from overspill.gate.replies import ReplyDraft
-from overspill.lexical.work import QUICK, Work
+from overspill.lexical.index import QUICK, Work
 from overspill.record.events import Quote
 from overspill.settings import Settings
 from overspill.text import encoding

@@ -1,18 +1,29 @@
-"""Cuts a reading into records, and texts inside its strings like texts of their own."""
+"""Cuts a reading into records: the whole of it, or only the parts of a large output that a question needs."""
 
 from __future__ import annotations
 
-from mmap import mmap
+from mmap import ACCESS_COPY, mmap
+from threading import Lock
 
 from overspill.lexical import reading
 from overspill.lexical.kinds import LINES, recognise
 from overspill.lexical.kinds.kind import Kind
-from overspill.lexical.outline import Outline, Source
+from overspill.lexical.kinds.lines import between_characters
+from overspill.lexical.locate import Visible
+from overspill.lexical.outline import NO_LABEL, RESUMED, Outline, Source
 from overspill.tables.table import Text
+from overspill.text import pieces
 
 COLOUR_START = b"\x1b["
 _MAX_EMBEDDED_DEPTH = 4
 _ESCAPED_LETTER = b"\\u"
+PART_BYTES = 16_384
+_WINDOW_BYTES = 4_096
+"""How far to look for a place where a record begins."""
+_LOOK_BACK_BYTES = 2 * PART_BYTES
+_MAX_HELD_PARTS = 1_024
+"""Parts that are kept; with more, all are dropped and cut again when they are needed."""
+_SOFT_BREAKS = (b"\\n", b" ", b",")
 
 
 class Cutting:
@@ -66,3 +77,95 @@ def cut_whole(source: Source, kind: Kind) -> tuple[Text, Outline, bytes]:
     cutting = Cutting(text, kind, fill, text if isinstance(text, bytearray) else None)
     outline = cutting.cut(0, len(source))
     return cutting.text, outline, fill
+
+
+class Parts:
+    """Part 0 begins at the start, and every other one where a record seems to begin. Several threads may ask for parts.
+
+    Positions are those of the source. A kind that is read differently from its bytes gets text as long as the source, of which
+    only the pages that parts were written to take memory.
+    """
+
+    def __init__(self, source: Source, kind: Kind) -> None:
+        self.count = max(1, -(-len(source) // PART_BYTES))
+        self._source = source
+        self._kind = kind
+        self._held: dict[int, Outline] = {}
+        self._starts: dict[int, tuple[int, bool]] = {}
+        self._lock = Lock()
+        self.fill = b""
+        if kind.read or kind.traits.has_string_escapes or pieces.find(source, COLOUR_START) >= 0:
+            self.fill = reading.find_filler(source)
+        self._reading = self._make_reading()
+        self.visible = Visible(len(source), kind.find_hidden(source) if kind.find_hidden else ())
+
+    def _make_reading(self) -> mmap | None:
+        return mmap(-1, len(self._source), access=ACCESS_COPY) if self.fill else None
+
+    def span(self, number: int) -> tuple[int, int]:
+        return self._start(number)[0], self._start(number + 1)[0]
+
+    def part_at(self, position: int) -> int:
+        number = position // PART_BYTES
+        return number if position >= self._start(number)[0] else number - 1
+
+    def read(self, numbers: list[int]) -> tuple[Text, Outline]:
+        """The text that has these parts, and their records, in the order of the parts."""
+        joined = Outline()
+        with self._lock:
+            if len(self._held.keys() | numbers) > _MAX_HELD_PARTS:
+                # Answers that are being written keep the text that they have.
+                self._held, self._reading = {}, self._make_reading()
+            for number in numbers:
+                if number not in self._held:
+                    self._held[number] = self._cut(number)
+                joined.extend(self._held[number])
+            return self._reading or self._source, joined
+
+    def _start(self, number: int) -> tuple[int, bool]:
+        """Where a part begins, and whether a record surely begins there."""
+        if number <= 0:
+            return 0, True
+        if number >= self.count:
+            return len(self._source), True
+        if number not in self._starts:
+            at = number * PART_BYTES
+            window = self._source[at : at + _WINDOW_BYTES]
+            found = self._kind.find_start(window)
+            self._starts[number] = (at + found, True) if found >= 0 else (_find_soft_start(self._source, at, window), False)
+        return self._starts[number]
+
+    def _cut(self, number: int) -> Outline:
+        start, end = self.span(number)
+        if self._reading:
+            self._read(self._reading, start, end)
+        cutting = Cutting(self._reading or self._source, self._kind, self.fill, self._reading)
+        if number and self._kind.traits.has_one_header:
+            cutting.outline.header = RESUMED if self._continues_table(start) else NO_LABEL
+        if self._kind.traits.has_string_escapes and not self._start(number)[1]:
+            outline = cutting.cut_inside_string(start, end)
+        else:
+            outline = cutting.cut(start, end)
+        if self._kind.traits.has_string_escapes:
+            # Its arrays are cut anywhere, so rows of one table would seem to be tables to be joined.
+            outline.tables.clear()
+            outline.uncounted.update(range(len(outline.label_starts)))
+        return outline
+
+    def _read(self, text: mmap, start: int, end: int) -> None:
+        part: bytes | bytearray = self._source[start:end]
+        if hidden := list(self.visible.list_hidden(start, end)):
+            part = bytearray(part)
+            for first, last in hidden:
+                part[first - start : last - start] = self.fill * (last - first)
+        text[start:end] = bytes((self._kind.read or reading.strip_colours)(part, len(part), self.fill))
+
+    def _continues_table(self, start: int) -> bool:
+        return b"\n\n" not in self._source[max(0, start - _LOOK_BACK_BYTES) : start].replace(b"\r", b"")
+
+
+def _find_soft_start(source: Source, at: int, window: bytes) -> int:
+    for mark in _SOFT_BREAKS:
+        if (found := window.find(mark)) >= 0:
+            return at + found + len(mark)
+    return between_characters(source, at)

@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from overspill.lexical.kinds.kind import Traits
 from overspill.lexical.outline import Outline, Source
-from overspill.lexical.pieces import search_pieces
 from overspill.lexical.reading import find_red
+from overspill.lexical.scan import search_pieces
 from overspill.lexical.weights import WEIGHTS
 from overspill.tables.table import Span, Text
 from overspill.text.patterns import Pattern, compile_pattern, find_spans

@@ -14,16 +14,14 @@ from typing import TypeVar, cast
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from overspill.lexical.cutting import COLOUR_START, cut_whole
+from overspill.lexical.cutting import COLOUR_START, PART_BYTES, Parts, cut_whole
 from overspill.lexical.failures import Signs, find_sign_places, read_signs
 from overspill.lexical.kinds import recognise
 from overspill.lexical.kinds.kind import Kind, Traits
 from overspill.lexical.locate import BLOCK_BYTES, Places, locate
 from overspill.lexical.outline import Outline, Source, Table, join_spans
-from overspill.lexical.parts import PART_BYTES, Parts
 from overspill.lexical.query import Term
 from overspill.lexical.scan import TermSamples
-from overspill.lexical.work import Work
 from overspill.tables.table import Span, Text
 from overspill.text.lines import count_line_ends
 
@@ -42,6 +40,19 @@ _HEAD_BYTES = 1 << 20
 _LINE_BLOCK_BYTES = 1 << 12
 _COLOURED_MEMORY_PER_BYTE = 5
 _MEASURED_ELEMENTS = 64
+
+
+class Work(Struct, frozen=True):
+    """How much a search may do. It is counted in bytes, so that it finds the same on every machine, however busy."""
+
+    read: int
+    """From the beginning of the output on, to find the words of the question."""
+    cut: int
+    """Into records, which are compared with the question: all of the output, or the parts with its words."""
+
+
+QUICK = Work(32 << 20, 1 << 20)
+"""For a reply that waits for the search: about a second of processor time."""
 
 
 class _Output:

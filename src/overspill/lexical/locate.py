@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from array import array
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from heapq import nlargest
 from itertools import chain, islice
@@ -16,9 +17,9 @@ from msgspec import Struct
 from overspill.lexical.kinds.kind import Traits
 from overspill.lexical.outline import Source
 from overspill.lexical.query import Term
-from overspill.lexical.scan import MAX_COMMON_HITS, Finder, TermSamples
-from overspill.lexical.visible import Visible
+from overspill.lexical.scan import MAX_COMMON_HITS, Finder, Hit, TermSamples
 from overspill.lexical.weights import WEIGHTS
+from overspill.tables.table import Span
 
 BLOCK_BYTES = 512
 """About a record: terms in one block are near each other."""
@@ -32,6 +33,41 @@ _MIN_BYTES_PER_HIT = 1_000
 _BITS = 64
 """Terms beyond this share a bit."""
 _MAX_REMEMBERED_MASKS = 1 << 16
+_MAX_SKIMMED_BYTES = 1_500
+"""Searching so much that is hidden, and dropping what is found there, takes less time than a search on each side of it."""
+
+
+class Visible:
+    """What a reader sees of a kind that hides something. In arrays, because a page may have hundreds of thousands of scripts."""
+
+    def __init__(self, size: int, hidden: Iterable[Span]) -> None:
+        starts, ends = array("q"), array("q")
+        self._starts, self._ends = starts, ends
+        self._searched = [(0, size)]
+        for start, end in hidden:
+            starts.append(start)
+            ends.append(end)
+            if end - start > _MAX_SKIMMED_BYTES:
+                first, last = self._searched.pop()
+                self._searched += [(first, start), (end, last)]
+
+    def find(self, finder: Finder, source: Source) -> Iterator[Hit]:
+        """The hits that a reader sees."""
+        starts, ends = self._starts, self._ends
+        for span in self._searched:
+            if not starts:
+                yield from finder.hits(source, *span)
+                continue
+            for hit in finder.hits(source, *span):
+                before = bisect_right(starts, hit[0]) - 1
+                if before < 0 or hit[0] >= ends[before]:
+                    yield hit
+
+    def list_hidden(self, start: int, end: int) -> Iterator[Span]:
+        """What is hidden of this span, cut at its edges."""
+        numbers = slice(bisect_right(self._ends, start), bisect_left(self._starts, end))
+        for first, last in zip(self._starts[numbers], self._ends[numbers], strict=True):
+            yield first if first > start else start, last if last < end else end
 
 
 class Places(Struct, frozen=True):

@@ -12,7 +12,7 @@ from overspill.lexical.flow import flow
 from overspill.lexical.index import Index
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
-from overspill.lexical.repeats import move_repeats
+from overspill.lexical.reply.repeats import move_repeats
 from overspill.lexical.rows.cells import MOST_ROWS
 from overspill.lexical.verdicts import favour_verdicts
 from overspill.lexical.weights import WEIGHTS

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from overspill.lexical.pieces import search_pieces
+from overspill.lexical.scan import search_pieces
 from overspill.tables.table import Text
 from overspill.text import pieces
 from overspill.text.lines import FILLERS

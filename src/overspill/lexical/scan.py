@@ -8,14 +8,16 @@ from collections.abc import Iterator
 from html.entities import codepoint2name
 from typing import NamedTuple
 
-from overspill.lexical.pieces import iterate_pieces
 from overspill.lexical.query import Term
 from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import KEYWORDS, is_unspaced, split_subwords, split_words, stem
 from overspill.tables.table import Text
 from overspill.text.encoding import decode
-from overspill.text.patterns import compile_pattern, find_spans
+from overspill.text.patterns import Pattern, compile_pattern, find_spans
 
+_PIECE_BYTES = 1 << 20
+_MAX_WORD_BYTES = 4_096
+_WORD_ENDS = (b"\n", b" ", b'"', b",", b">")
 _SAMPLES = 16
 _SAMPLE_BYTES = 8_192
 _MAX_REMEMBERED_TERMS = 10_000
@@ -233,6 +235,25 @@ def _add_boundaries(literal: str, raw: bool) -> str:
     opening = word_start if literal[0].isascii() and literal[0].isalnum() else ""
     closing = "\\b" if literal[-1].isascii() and literal[-1].isalnum() else ""
     return f"{opening}{_escape(literal, raw)}{closing}"
+
+
+def iterate_pieces(text: Text, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Cuts a span at line ends or, in long lines, between words: a call of a matcher lets no other thread run."""
+    while end - start > _PIECE_BYTES:
+        cut = start + _PIECE_BYTES
+        tail = text[cut - _MAX_WORD_BYTES : cut]
+        ends = (tail.rfind(mark) for mark in _WORD_ENDS)
+        cut -= len(tail) - 1 - next((found for found in ends if found >= 0), len(tail) - 1)
+        yield start, cut
+        start = cut
+    if start < end:
+        yield start, end
+
+
+def search_pieces(pattern: Pattern, text: Text, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Where the pattern matches."""
+    for piece in iterate_pieces(text, start, end):
+        yield from find_spans(pattern, text, *piece)
 
 
 class TermSamples:

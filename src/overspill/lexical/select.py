@@ -12,16 +12,15 @@ from msgspec.structs import replace
 
 from overspill.lexical.boost import Signal
 from overspill.lexical.confidence import estimate_confidence
-from overspill.lexical.drafts import Draft, Drafts, Found
-from overspill.lexical.fill import BudgetFill, Costs
-from overspill.lexical.index import Index
+from overspill.lexical.index import Index, Work
 from overspill.lexical.plan import plan
 from overspill.lexical.query import parse
 from overspill.lexical.rank import rank
-from overspill.lexical.render import describe_none_fits, describe_nothing_found
-from overspill.lexical.repeats import leave_out_noise
+from overspill.lexical.reply.drafts import Draft, Drafts, Found
+from overspill.lexical.reply.fill import BudgetFill, Costs
+from overspill.lexical.reply.render import describe_none_fits, describe_nothing_found
+from overspill.lexical.reply.repeats import leave_out_noise
 from overspill.lexical.signals import SIGNALS, compares_rows
-from overspill.lexical.work import Work
 
 _AIM = 1.25
 """Planned costs may be this much too high."""

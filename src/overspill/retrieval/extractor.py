@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from overspill import handles
 from overspill.errors import BadRequest, SettingsError
 from overspill.extraction import BUILTIN, Cache, Document, Inspection, Mode, Policy, Progress, extract, extract_with_engine
-from overspill.lexical.work import Work
+from overspill.lexical.index import Work
 from overspill.models.endpoints import DEFAULT_TIMEOUT, Endpoint, from_environment
 from overspill.models.facts import convert_limits
 from overspill.models.opening import open_model

@@ -9,7 +9,7 @@ import anyio.to_thread
 from overspill import handles
 from overspill.extraction import BUILTIN
 from overspill.gate.passages import Passages
-from overspill.lexical.work import Work
+from overspill.lexical.index import Work
 from overspill.reading import Bound
 from overspill.record.events import OutputExtracted, now_ms
 from overspill.retrieval.extracted import format_abstract

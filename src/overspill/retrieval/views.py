@@ -9,7 +9,7 @@ from msgspec import Struct
 from overspill.decoding import decode
 from overspill.errors import NotText
 from overspill.extraction.cache import Recent
-from overspill.lexical.work import Work
+from overspill.lexical.index import Work
 from overspill.reading.positions import View
 from overspill.store.meter import Meter
 from overspill.store.protocols import Reader

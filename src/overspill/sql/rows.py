@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from overspill.errors import BadRequest
 from overspill.lexical.kinds import KINDS, LINES, recognise
-from overspill.lexical.kinds.kind import Kind
-from overspill.lexical.kinds.sample import Sample
+from overspill.lexical.kinds.kind import Kind, Sample
 from overspill.reading.query.pointer import split_pointer
 from overspill.tables.json_tables import BEFORE_VALUE, Elements, Members
 from overspill.tables.json_text import ENDING_BYTES, HEAD_BYTES, find_end, find_start

@@ -14,7 +14,7 @@ from overspill import Settings
 from overspill.gate.intent import Intent
 from overspill.gate.passages import MAX_SEARCHES, IntentAnswers, Passages
 from overspill.gate.replies import ReplyDraft
-from overspill.lexical.work import QUICK, Work
+from overspill.lexical.index import QUICK, Work
 from overspill.types import LIKELY, Kept, Size
 
 pytestmark = pytest.mark.anyio

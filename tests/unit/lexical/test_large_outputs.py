@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from overspill.lexical.index import build
-from overspill.lexical.parts import PART_BYTES
+from overspill.lexical.cutting import PART_BYTES
+from overspill.lexical.index import Work, build
 from overspill.lexical.select import Selection, select
-from overspill.lexical.work import Work
 
 SMALL_MEMORY = 100_000
 WORDS = (

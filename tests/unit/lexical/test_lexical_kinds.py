@@ -1,4 +1,4 @@
-"""A kind of text takes a module and its place in one list."""
+"""A kind of text has its place in one list."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from overspill.lexical.index import build
 from overspill.lexical.kinds import KINDS
 from overspill.lexical.kinds.kind import Kind
 
-SHARED = {"kind", "sample", "source"}
+SHARED = {"kind", "lines", "tree"}
 SOURCE = Path(kinds.__file__).parents[1]
 
 

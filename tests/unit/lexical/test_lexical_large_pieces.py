@@ -2,8 +2,8 @@
 
 import pytest
 
-from overspill.lexical.records.lines import skip_blank_lines
-from overspill.lexical.records.tree import json_tree
+from overspill.lexical.kinds.lines import skip_blank_lines
+from overspill.lexical.kinds.tree import json_tree
 from overspill.text import pieces
 from overspill.text.lines import iterate_lines
 

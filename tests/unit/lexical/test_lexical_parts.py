@@ -9,13 +9,13 @@ import pytest
 from overspill.lexical.index import build
 from overspill.lexical.kinds import recognise
 from overspill.lexical.kinds.code import CODE
-from overspill.lexical.kinds.diff import DIFF
+from overspill.lexical.kinds.documents import PROSE as DOCUMENT
+from overspill.lexical.kinds.lines import split_long
+from overspill.lexical.kinds.logs import DIFF
 from overspill.lexical.outline import Outline
 from overspill.lexical.query import parse
 from overspill.lexical.rank import rank
 from overspill.lexical.reading import find_filler, strip_colours, strip_tags, unescape
-from overspill.lexical.records.lines import split_long
-from overspill.lexical.records.passages import cut_passages
 from overspill.lexical.rows.ordering import find_ordered_rows
 from overspill.lexical.select import select
 from overspill.lexical.words import split_subwords, stem
@@ -346,6 +346,6 @@ def test_a_paragraph_in_capitals_is_no_pile_of_headings() -> None:
     shouted = "IN NO EVENT WILL ANY HOLDER OF RIGHTS\nBE LIABLE TO YOU FOR DAMAGES, INCLUDING\nLOSS OF DATA OR OF PROFIT"
     text = f"WARRANTY\n\nThere is none.\n\nLIABILITY\n\n{shouted}\n\nREST\nNothing else holds.\n"
     outline = Outline()
-    cut_passages(text.encode(), 0, len(text), outline)
+    DOCUMENT.cut(text.encode(), 0, len(text), outline, lambda start, end: None)
     records = [text[start:end].strip() for start, end in zip(outline.starts, outline.ends, strict=True)]
     assert records == ["WARRANTY", "There is none.", "LIABILITY", shouted, "REST\nNothing else holds."]

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from overspill.lexical.drafts import Found
 from overspill.lexical.index import build
-from overspill.lexical.render import make_pointer
+from overspill.lexical.reply.drafts import Found
+from overspill.lexical.reply.render import make_pointer
 from overspill.lexical.select import select
 
 LOG = "\n".join(

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from overspill.lexical.index import build
-from overspill.lexical.render import render
+from overspill.lexical.reply.render import render
 from overspill.lexical.select import select
 
 GREETING = "<p>Good morning, and thank you for the <strong>quick</strong> help last week.</p>"

@@ -2,8 +2,8 @@
 
 import pytest
 
+from overspill.lexical.cutting import PART_BYTES
 from overspill.lexical.index import MAX_WHOLE_BYTES, Index, build
-from overspill.lexical.parts import PART_BYTES
 from overspill.lexical.reading import find_hidden
 from overspill.lexical.select import select
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
+from overspill.lexical.index import Work
 from overspill.lexical.select import select
-from overspill.lexical.work import Work
 from overspill.retrieval.views import EngineIndexes
 from overspill.store.readers import BytesReader
 

@@ -13,7 +13,7 @@ from overspill.gate.cards.sample import OutputSample
 from overspill.lexical.cutting import COLOUR_START
 from overspill.lexical.index import Index, build
 from overspill.lexical.kinds.kind import Kind, Layout
-from overspill.lexical.render import render
+from overspill.lexical.reply.render import render
 from overspill.text.encoding import decode
 from overspill.text.humanize import ELLIPSIS, count_noun, shorten
 

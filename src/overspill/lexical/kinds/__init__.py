@@ -1,26 +1,16 @@
-"""The kinds of text. A new kind takes a module here and its place in this list."""
+"""The kinds of text, each with its place in one list."""
 
 from __future__ import annotations
 
 import re
 
-from overspill.lexical.kinds.code import CODE, DESCRIPTION
-from overspill.lexical.kinds.columns import ACCESS_LOG, COLUMNS, LISTING
-from overspill.lexical.kinds.delimited import CSV
-from overspill.lexical.kinds.diff import DIFF
-from overspill.lexical.kinds.history import HISTORY
-from overspill.lexical.kinds.html import HTML
-from overspill.lexical.kinds.json import JSON, NDJSON
-from overspill.lexical.kinds.kind import Kind
-from overspill.lexical.kinds.log import LOG
-from overspill.lexical.kinds.matches import MATCHES
-from overspill.lexical.kinds.messages import MESSAGES
-from overspill.lexical.kinds.prose import PROSE
-from overspill.lexical.kinds.sample import MAX_LINES, Sample
-from overspill.lexical.kinds.source import defines
-from overspill.lexical.kinds.tagged import TAGGED
-from overspill.lexical.kinds.turns import MINUTES, TURNS
-from overspill.lexical.kinds.xml import XML
+from overspill.lexical.kinds.code import CODE, DESCRIPTION, defines
+from overspill.lexical.kinds.conversations import MESSAGES, MINUTES, TAGGED, TURNS
+from overspill.lexical.kinds.documents import HTML, PROSE
+from overspill.lexical.kinds.kind import MAX_LINES, Kind, Sample
+from overspill.lexical.kinds.logs import DIFF, HISTORY, LOG, MATCHES
+from overspill.lexical.kinds.nested import JSON, NDJSON, XML
+from overspill.lexical.kinds.rows import ACCESS_LOG, COLUMNS, CSV, LISTING
 from overspill.tables.table import Text
 
 KINDS: tuple[Kind, ...] = (

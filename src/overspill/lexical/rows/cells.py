@@ -9,7 +9,7 @@ from itertools import islice
 
 from overspill.lexical.index import Index
 from overspill.lexical.outline import Table
-from overspill.lexical.render import render
+from overspill.lexical.reply.render import render
 from overspill.lexical.words import read_lexicon, split_subwords, stem
 from overspill.tables.json_rows import read_cells, split_member
 from overspill.tables.names import name_column

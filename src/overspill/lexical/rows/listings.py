@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from overspill.lexical.index import Index
-from overspill.lexical.render import render
+from overspill.lexical.reply.render import render
 from overspill.lexical.rows.cells import MOST_ROWS
 from overspill.lexical.rows.measures import measure
 from overspill.text.encoding import decode

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from overspill.lexical.index import Index
 from overspill.lexical.outline import Table
-from overspill.lexical.render import render
+from overspill.lexical.reply.render import render
 from overspill.lexical.rows.cells import read_columns, read_rows
 from overspill.lexical.words import read_lexicon, split_subwords, stem
 from overspill.tables.schema import Reference, Sketch, find_references, split_cell

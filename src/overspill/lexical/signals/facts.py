@@ -10,7 +10,7 @@ from overspill.lexical.boost import Boost, Step, order_by_score
 from overspill.lexical.index import Index
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
-from overspill.lexical.render import render
+from overspill.lexical.reply.render import render
 from overspill.lexical.subject import find_subject
 from overspill.lexical.values import find_asked_value, has_value
 from overspill.lexical.weights import WEIGHTS

@@ -9,9 +9,9 @@ from itertools import islice, takewhile
 from typing import NamedTuple
 
 from overspill.lexical.index import Index
+from overspill.lexical.kinds.lines import split_long
 from overspill.lexical.outline import join_spans
 from overspill.lexical.rank import Ranking
-from overspill.lexical.records.lines import split_long
 from overspill.lexical.rows.siblings import find_naming_field
 from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import split_subwords, stem

@@ -10,9 +10,9 @@ from overspill.lexical.boost import Order, Step
 from overspill.lexical.index import Index
 from overspill.lexical.outline import join_spans
 from overspill.lexical.rank import Ranking
-from overspill.lexical.render import make_locator, render
+from overspill.lexical.reply.render import make_locator, render
+from overspill.lexical.reply.trim import intersect_spans, list_telling_lines, trim
 from overspill.lexical.rows.cells import find_header
-from overspill.lexical.trim import intersect_spans, list_telling_lines, trim
 from overspill.tables.table import Span
 
 _MIN_ADDITION_TOKENS = 4

@@ -1,10 +1,11 @@
-"""Finds lines in a reading, and splits long ones."""
+"""Lines and paragraphs, of which records are made."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
 
+from overspill.lexical.outline import Outline
 from overspill.tables.table import Text
 from overspill.text import pieces
 from overspill.text.lines import FILLERS, end_long_line
@@ -35,8 +36,9 @@ def find_line_start(window: bytes) -> int:
     return window.find(b"\n") + 1 or -1
 
 
-def find_first(*patterns: re.Pattern[bytes]) -> Callable[[bytes], int]:
+def find_first(*spellings: bytes) -> Callable[[bytes], int]:
     """Finds where the first of these patterns that matches at all ends."""
+    patterns = [re.compile(spelling) for spelling in spellings]
 
     def find(window: bytes) -> int:
         found = next((match for pattern in patterns if (match := pattern.search(window))), None)
@@ -66,3 +68,38 @@ def split_long(text: Text, start: int, end: int, limit: int) -> Iterator[tuple[i
         yield start, cut
         start = cut
     yield start, end
+
+
+class Paragraphs:
+    """The current state: the headings above, and the paragraph that is open. A longer one than `most_bytes` is cut."""
+
+    def __init__(self, text: Text, outline: Outline, most_bytes: int) -> None:
+        self.text = text
+        self.outline = outline
+        self.most_bytes = most_bytes
+        self.headings: list[tuple[int, int]] = []
+        self.opened = -1
+        self.closed = -1
+
+    @property
+    def label(self) -> int:
+        return self.headings[-1][1] if self.headings else -1
+
+    def heading(self, start: int, end: int, depth: int) -> None:
+        """Begins a paragraph with a heading, which is above everything up to the next one of its depth."""
+        self.end_paragraph()
+        while self.headings and self.headings[-1][0] >= depth:
+            self.headings.pop()
+        self.headings.append((depth, self.outline.label(start, end, self.label)))
+        self.line(start, end)
+
+    def line(self, start: int, end: int) -> None:
+        if self.opened < 0:
+            self.opened = start
+        self.closed = end
+
+    def end_paragraph(self) -> None:
+        if self.opened >= 0:
+            for part in split_long(self.text, self.opened, self.closed, self.most_bytes):
+                self.outline.record(*part, self.label)
+        self.opened = -1

@@ -1,4 +1,4 @@
-"""Tables that lines show: aligned columns, as `ps`, `kubectl get` and many others print them, boxes, `ls -l` and access logs."""
+"""Tables that lines show: delimited rows, aligned columns, as `ps` and many others print them, boxes, `ls -l` and access logs."""
 
 from __future__ import annotations
 
@@ -6,22 +6,74 @@ import re
 
 from msgspec.structs import replace
 
-from overspill.lexical.kinds.kind import CutEmbedded, Kind, Traits
-from overspill.lexical.kinds.log import TRAITS
-from overspill.lexical.kinds.sample import Sample
+from overspill.lexical.kinds.kind import CutEmbedded, Kind, Sample, Traits
+from overspill.lexical.kinds.logs import LOG_TRAITS, begins_with_stamp
 from overspill.lexical.outline import RESUMED, Outline, Table
 from overspill.tables.aligned import Worded, is_ruled
 from overspill.tables.bars import is_rule
+from overspill.tables.delimited import Heading, find_heading, iterate_rows, take_heading
 from overspill.tables.lines import find_tables, is_sure
 from overspill.tables.patterned import find_patterned
 from overspill.tables.table import FoundTable, Text
-from overspill.text.lines import is_blank, iterate_lines, read_line
+from overspill.text import pieces
+from overspill.text.lines import FILLERS, is_blank, iterate_lines, read_line
+
+_MAX_LINES_ABOVE = 8
+"""Of a table, its header among them."""
+_MIN_DELIMITED_ROWS = 4
+_ROW = re.compile(rb"(?:[^\"\n]++|\"[^\"]*+\")*+(?:\n|\Z)")
+_OPENS_INSIDE = re.compile(rb"[^\",;|\t\n]*+\"[,;|\t\n]")
+"""The end of a quoted cell, where a row should begin."""
+
+
+def _is_delimited(sample: Sample) -> bool:
+    lines = sample.lines
+    if len(lines) < 1 or any(map(is_rule, lines[:_MAX_LINES_ABOVE])) or begins_with_stamp(lines[0]):
+        return False
+    return find_heading(sample.data, sample.start, sample.end, _MIN_DELIMITED_ROWS, FILLERS) is not None
+
+
+def _cut_delimited(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
+    header, heading = outline.header, Heading(first=start)
+    if header != RESUMED:
+        heading = take_heading(text, start, end, FILLERS)
+    elif pieces.find(text, b'"', start, end) >= 0:
+        heading = replace(heading, format=take_heading(text, start, end, FILLERS).format)
+    for span in heading.above:
+        outline.record(*span)
+    header = outline.label(*heading.header) if heading.header else header
+    first = len(outline)
+    outline.record_all(iterate_rows(text, heading.format.mark, heading.first, end, omit=FILLERS), header)
+    if len(outline) > first:
+        outline.tables.append(Table(first, len(outline), header, heading.format))
+    elif heading.header:
+        outline.record(*heading.header)
+
+
+def _find_row_start(window: bytes) -> int:
+    """A line end between quotation marks is part of a cell, and a row that begins inside a cell has an odd number of them."""
+    first = window.find(b"\n") + 1
+    start = first
+    while start and (found := _ROW.match(window, start)):
+        if found[0].count(b'"') % 2 == 0 and found[0].count(b"\n") <= 1 and not _OPENS_INSIDE.match(found[0]):
+            return start
+        start = window.find(b"\n", start) + 1
+    return first or -1
+
+
+CSV = Kind(
+    "csv",
+    _is_delimited,
+    _cut_delimited,
+    Traits(is_celled=True, has_one_header=True, size_places=6, locator="line", layout="rows"),
+    find_start=_find_row_start,
+)
+
 
 _RULE = re.compile(rb"[\s|+=:-]{3,}$")
 _GAPS = re.compile(r"\S(?: {2,}|\t+)(?=\S)")
 _MIN_ALIGNED_SHARE = 0.7
 _MIN_READ_SHARE = 0.9
-_MAX_ABOVE = 8
 _IN_NO_HEADER = re.compile(r"[,;\t=]|(?<!\S)[-+]?(?!(?:19|20)\d\d(?!\S))\d")
 """What is in rows of other kinds: delimited ones, and messages. A year may be the name of a column."""
 _MARKDOWN_RULE = re.compile(r"\s*+\|?(?:\s*+:?-++:?\s*+\|)++")
@@ -33,7 +85,7 @@ def _count_gaps(line: str) -> int:
 
 def _show_tables(sample: Sample) -> bool:
     """Whether most lines are rows of tables, with headers that no log and no running text would have."""
-    beginning = sample.lines[:_MAX_ABOVE]
+    beginning = sample.lines[:_MAX_LINES_ABOVE]
     if any(map(_MARKDOWN_RULE.match, beginning)) or not any(map(_may_head, beginning)):
         return False
     text = sample.beginning[: sample.beginning.rfind(b"\n") + 1] or sample.beginning
@@ -63,7 +115,7 @@ def _is_access_log(sample: Sample) -> bool:
     return found is not None and found.is_log
 
 
-def _cut(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
+def _cut_tables(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
     position = _resume(text, start, end, outline) if outline.header == RESUMED else start
     for found in find_tables(text, position, end):
         _record_lines(text, position, found.header[0] if found.header else found.starts[0], outline)
@@ -98,8 +150,10 @@ def _resume(text: Text, start: int, end: int, outline: Outline) -> int:
 COLUMNS = Kind(
     "columns",
     _show_tables,
-    _cut,
+    _cut_tables,
     Traits(is_celled=True, has_one_header=True, size_places=6, locator="line", layout="aligned"),
 )
-LISTING = Kind("listing", _is_listing, _cut, replace(COLUMNS.traits, has_one_header=False))
-ACCESS_LOG = Kind("access log", _is_access_log, _cut, replace(TRAITS, is_celled=True, locator="line", layout="aligned"))
+LISTING = Kind("listing", _is_listing, _cut_tables, replace(COLUMNS.traits, has_one_header=False))
+ACCESS_LOG = Kind(
+    "access log", _is_access_log, _cut_tables, replace(LOG_TRAITS, is_celled=True, locator="line", layout="aligned")
+)

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from overspill.lexical.fill import Addition, Piece
 from overspill.lexical.index import Index
 from overspill.lexical.plan import Plan
-from overspill.lexical.render import Shown, make_locator, render, write_closing_line
+from overspill.lexical.reply.fill import Addition, Piece
+from overspill.lexical.reply.render import Shown, make_locator, render, write_closing_line
 from overspill.lexical.rows.cells import MOST_ROWS
 from overspill.text.encoding import decode
 

@@ -1,0 +1,241 @@
+"""Mail, forum threads, chats, transcripts and minutes: what people say to each other."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from itertools import islice
+
+from msgspec.structs import replace
+
+from overspill.lexical.kinds.kind import CutEmbedded, Kind, Sample, Traits
+from overspill.lexical.kinds.lines import Paragraphs
+from overspill.lexical.outline import Outline
+from overspill.tables.table import Text
+from overspill.text import pieces
+from overspill.text.encoding import decode
+from overspill.text.lines import is_blank, iterate_lines
+
+_MAX_PARAGRAPH_BYTES = 500
+"""A longer paragraph is cut between sentences, so that a small budget holds several of them."""
+_SIGNED = re.compile(
+    rb"(?:From \S++ +\w{3},? .{0,30}\d{4}"
+    rb"|[^\W\d_][^\s,<>]*+(?:,? [^\s,<>]++){0,5}(?: <[^<>\n]{3,80}>)?,? [^\n]{0,40}"
+    rb"\d{4}[^\n]{0,12}?\d{1,2}:\d{2}[^\n]{0,12}:)\s*+$"
+)
+"""How an archive begins a message: `From a@b Mon Jan 5 02:02:00 2009`, or `Ann Lee, 2010-01-05 02:02:`."""
+_HEADER = re.compile(rb"(?:From|Date|Sent|To|Cc|Subject|Message-ID|In-Reply-To|References|Reply-To): \S", re.IGNORECASE)
+_THREAD = re.compile(
+    rb"(?:Thread|Topic|Title|Issue|Ticket|Bug|Discussion|Conversation|Merge request|Pull request)"
+    rb"(?::\s{1,8}\S| #?\d{1,10}\b[^\n.]{0,40}$)",
+    re.IGNORECASE,
+)
+"""How a thread begins: `Thread: Slow queries`, or `Issue 12 (closed)` and `Title: Slow queries`."""
+_NUMBERED = re.compile(rb"(?:#{1,6} |={2,6} ?)?(?:[A-Z][A-Z0-9]{1,9}-|[#!])\d{1,10}(?: {0,2}[\[(][^\])\n]{1,40}[\])])?:?[ =]*$")
+"""How a tracker begins an issue: `#12 (closed)`, or `ABC-12`. It is one only if a message or a title follows."""
+_QUOTED = re.compile(rb"[>|]")
+_MIN_MESSAGES = 3
+_MAX_MESSAGES_SHARE = 0.5
+"""If more lines begin a message, these are the entries of a log."""
+_MAX_HEADING_BYTES = 400
+"""Of all lines at the beginning of a thread."""
+_MAX_LINES_BELOW_NUMBER = 4
+_THREAD_DEPTH = 1
+"""A message is one deeper."""
+_MIN_HEADERS = 3
+"""Lines of a header that follow each other begin a message."""
+
+
+def are_messages(sample: Sample) -> bool:
+    lines = [line.encode("utf-8", "replace") for line in sample.lines]
+    messages, headers = 0, 0
+    for line in lines:
+        headers = headers + 1 if _HEADER.match(line) else 0
+        messages += headers == _MIN_HEADERS or _SIGNED.match(line) is not None
+    return _MIN_MESSAGES <= messages <= _MAX_MESSAGES_SHARE * len(lines)
+
+
+def _cut_messages(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
+    """What is quoted from another message is a record by itself. Number and title of a thread may take a line each."""
+    archive = Paragraphs(text, outline, _MAX_PARAGRAPH_BYTES)
+    was_quoted = is_header = is_title = False
+    for line_start, line_end in iterate_lines(text, start, end):
+        line = text[line_start:line_end]
+        continues_header, is_header = is_header, _HEADER.match(line) is not None
+        continues_title, is_title = is_title, False
+        is_quoted = _QUOTED.match(line) is not None
+        if is_blank(line) or is_blank(line.lstrip(b">| ")):
+            archive.end_paragraph()
+        elif (archive.opened < 0 or continues_title) and (_THREAD.match(line) or _begins_issue(text, line_start, line_end, end)):
+            is_title = True
+            if continues_title and line_end - archive.opened <= _MAX_HEADING_BYTES:
+                outline.label_ends[archive.label] = archive.closed = line_end
+            else:
+                archive.heading(line_start, line_end, _THREAD_DEPTH)
+        elif _SIGNED.match(line) or (is_header and not continues_header):
+            archive.heading(line_start, line_end, _THREAD_DEPTH + 1)
+        else:
+            if is_quoted != was_quoted:
+                archive.end_paragraph()
+            archive.line(line_start, line_end)
+        was_quoted = is_quoted
+    archive.end_paragraph()
+
+
+def _begins_issue(text: Text, start: int, end: int, limit: int) -> bool:
+    """Whether a line is a number above the title or the first message of an issue."""
+    if not _NUMBERED.match(text, start, end):
+        return False
+    for line_start, line_end in islice(iterate_lines(text, end, limit), _MAX_LINES_BELOW_NUMBER):
+        line = text[line_start:line_end]
+        if not is_blank(line):
+            return bool(_THREAD.match(line) or _SIGNED.match(line) or _HEADER.match(line))
+    return False
+
+
+MESSAGES = Kind(
+    "messages",
+    are_messages,
+    _cut_messages,
+    Traits(is_running_text=True, has_context=True, has_topics=True, has_replies=True, memory_per_byte=2),
+)
+
+
+_BLOCKS = (
+    rb"(?:p|br|div|li|ul|ol|dl|dt|dd|blockquote|pre|table|thead|tbody|tr|h[1-6]|hr|section|article|aside|header|footer"
+    rb"|details|summary|figure|figcaption)"
+)
+_INLINE = (
+    rb"(?:a|abbr|b|big|center|cite|del|em|font|i|iframe|img|ins|kbd|mark|path|s|small|source|span|strike|strong|sub|sup|svg"
+    rb"|td|th|time|tt|u|use|video)"
+)
+_TAG = rb"<(?:/?(?:" + _BLOCKS + rb"|" + _INLINE + rb")(?=[\s/>])|code\s|/code>\s{0,4}</pre)[^<>]{0,2000}+>"
+"""Other names in angle brackets are addresses and types, and `<code>` within a line marks what is to be typed as it is."""
+_TAGS = re.compile(_TAG + rb"(?:\s*+" + _TAG + rb")*+", re.IGNORECASE)
+_BLOCK = re.compile(rb"</?" + _BLOCKS + rb"[\s/>]", re.IGNORECASE)
+_PARAGRAPH = re.compile(
+    rb"<br ?/?>\s*+<br|</p>\s*+<(?:p|div|ul|ol|pre|blockquote)|</(?:div|ul|ol|pre|blockquote)>\s*+<p", re.IGNORECASE
+)
+"""What is between paragraphs. Between the items of a list is only a line end."""
+_ENDS_LINE = re.compile(r"</?(?:p|br|div|li|blockquote)\s{0,2}/?>", re.IGNORECASE)
+_MIN_TAGGED_SHARE = 0.2
+"""Of the lines. With fewer, tags are what some of the messages are about."""
+_CHUNK_BYTES = 1 << 20
+
+
+def _are_tagged(sample: Sample) -> bool:
+    return sample.share(_ENDS_LINE.search) > _MIN_TAGGED_SHARE and are_messages(sample)
+
+
+def _strip_tags(data: Text, size: int, fill: bytes) -> bytearray:
+    """With blank lines between paragraphs. Line ends of the text stay, because messages and examples are made of lines."""
+
+    def blank(found: re.Match[bytes]) -> bytes:
+        tags = found[0]
+        if not _BLOCK.search(tags):
+            return fill * len(tags)
+        if _PARAGRAPH.search(tags):
+            return b"\n\n".ljust(len(tags), fill)
+        text, start, end = found.string, found.start(), found.end()
+        is_at_line_end = text[start - 1 : start] in (b"\n", b"") or text[end : end + 1] in (b"\n", b"\r", b"")
+        return (fill if is_at_line_end else b"\n").ljust(len(tags), fill)
+
+    plain = bytearray(size)
+    start = 0
+    while start < size:
+        end = min(size, pieces.find(data, b"\n", start + _CHUNK_BYTES) + 1 or size)
+        plain[start:end] = _TAGS.sub(blank, bytes(data[start:end]))
+        start = end
+    return plain
+
+
+TAGGED = replace(
+    MESSAGES,
+    name="posts",
+    recognise=_are_tagged,
+    traits=replace(MESSAGES.traits, memory_per_byte=4),
+    read=_strip_tags,
+)
+
+
+_MAX_TURN_BYTES = 500
+"""A longer turn is cut between sentences: a speech answers a question with a few of them."""
+_NICK = re.compile(r"(?:\W{0,2}(?:\d{4}-\d\d-\d\d[ T])?\d{1,2}:\d{2}(?::\d{2})?\W{0,3} ?)?<[^<>\s]{1,40}> ")
+"""`[12:18] <nick> `, as chat clients write it."""
+_STAMPED = re.compile(
+    r"(?:\[?\d{1,4}[./-]\d{1,2}[./-]\d{1,4}, \d{1,2}:\d{2}(?::\d{2})?(?:[ \u202f][AaPp][Mm])?\]?(?: -)? )([^:\n]{1,40}): \S"
+)
+"""`[06.01.2024, 16:43:00] Ann: ` and `1/6/24, 4:43 PM - Ann: `, as phones export chats."""
+_SPEAKER = re.compile(
+    # Programs write a time of day in brackets too, but what follows is a level or begins with a small letter.
+    r"(?:[\[(](?=[^\])\n]{0,30}\d:\d\d)[^\])\n]{4,40}[\])](?: -)? "
+    r"(?!(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL|SEVERE)\b))?+"
+    r"([^\W\d_a-z][\w.'’#-]*+(?: [^\W\d_][\w.'’-]*+| \([^()\n]{1,40}\)){0,4}): \S"
+)
+"""`Ann Lee: `, and `[4:43 pm on 6 January, 2024] Ann Lee: `."""
+_MIN_TURNS_SHARE, _MAX_INDENTED_SHARE = 0.6, 0.05
+_MIN_SPEAKERS, _MIN_TURNS_PER_SPEAKER = 2, 3
+"""Names before colons are speakers if they are few and come again; else they are keys or terms."""
+_HEADING = re.compile(r"(#{1,6}|={2,6})[ \t]{1,4}[^\s#=][^\n]{0,200}$")
+"""As Markdown and wikis mark it."""
+_MIN_HEADINGS, _MIN_TURNS_SHARE_OF_MINUTES = 3, 0.3
+"""Minutes have lists, tables and paragraphs between turns."""
+_MAX_BEGINNING_BYTES = 200
+_MIN_TURN_CHARS = 30
+"""The average length of what speakers say; values of keys are shorter."""
+
+
+def _are_turns(sample: Sample) -> bool:
+    lines = sample.lines
+    if sample.share(_NICK.match) > _MIN_TURNS_SHARE:
+        return True
+    names = _count_speakers(sample)
+    return (
+        names.total() > _MIN_TURNS_SHARE * len(lines)
+        and _are_speakers(names)
+        and sample.is_wordy
+        and sum(line[:1].isspace() for line in lines) <= _MAX_INDENTED_SHARE * len(lines)
+        and sum(map(len, lines)) >= _MIN_TURN_CHARS * len(lines)
+    )
+
+
+def _are_minutes(sample: Sample) -> bool:
+    if sum(map(bool, map(_HEADING.match, sample.lines))) < _MIN_HEADINGS:
+        return False
+    names = _count_speakers(sample)
+    return names.total() > _MIN_TURNS_SHARE_OF_MINUTES * len(sample.lines) and _are_speakers(names) and sample.is_wordy
+
+
+def _count_speakers(sample: Sample) -> Counter[str]:
+    """How many lines begin with each name and a colon."""
+    return Counter(found[1] for line in sample.lines if ": " in line and (found := _STAMPED.match(line) or _SPEAKER.match(line)))
+
+
+def _are_speakers(names: Counter[str]) -> bool:
+    return _MIN_SPEAKERS <= len(names) <= names.total() / _MIN_TURNS_PER_SPEAKER
+
+
+def _cut_turns(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
+    """A heading is in one record with what is right below it, which may be all that it is about."""
+    said = Paragraphs(text, outline, _MAX_TURN_BYTES)
+    is_heading = False
+    for line_start, line_end in iterate_lines(text, start, end):
+        line = decode(bytes(text[line_start : min(line_end, line_start + _MAX_BEGINNING_BYTES)]))
+        if not line.strip():
+            if not is_heading:
+                said.end_paragraph()
+            continue
+        marked = _HEADING.match(line)
+        if marked:
+            said.heading(line_start, line_end, len(marked[1]))
+        else:
+            if not is_heading and (_NICK.match(line) or _STAMPED.match(line) or _SPEAKER.match(line)):
+                said.end_paragraph()
+            said.line(line_start, line_end)
+        is_heading = marked is not None
+    said.end_paragraph()
+
+
+TURNS = Kind("turns", _are_turns, _cut_turns, Traits(is_running_text=True, has_context=True, memory_per_byte=2))
+MINUTES = Kind("minutes", _are_minutes, _cut_turns, replace(TURNS.traits, has_topics=True))
+"""What speakers say, under the headings of an agenda."""

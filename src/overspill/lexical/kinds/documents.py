@@ -1,0 +1,230 @@
+"""Prose, Markdown and web pages: paragraphs under headings, and the tables between them."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from overspill.lexical.kinds.code import has_definitions
+from overspill.lexical.kinds.conversations import are_messages
+from overspill.lexical.kinds.kind import CutEmbedded, Kind, Sample, Traits
+from overspill.lexical.kinds.lines import Paragraphs, find_first, skip_blank_lines, split_long
+from overspill.lexical.kinds.logs import are_matches
+from overspill.lexical.outline import Outline, Table
+from overspill.lexical.reading import TABLE_EDGE, find_hidden, strip_tags
+from overspill.tables.bars import MAY_BEGIN_BARRED, Barred, is_rule, read_barred
+from overspill.tables.table import FoundTable, Text
+from overspill.text.lines import is_blank, iterate_lines
+
+_MAX_PASSAGE_BYTES = 1_000
+"""A longer paragraph is cut between sentences."""
+
+_MARKED = re.compile(rb"[^\w#]{0,8}(#{1,6})\s+\S")
+_MARKED_LINE = re.compile(rb" {0,3}(?:> ){0,3}(#{1,6})\s+\S")
+"""The same in plain text. A line that is indented further is a comment in an example."""
+_FENCE = re.compile(rb"[ \t]{0,12}(?:```|~~~)")
+_MAX_FENCED_BYTES = 16_384
+"""A fence that is not closed within this is none."""
+_DIVISIONS = b"|".join(
+    spelt
+    for name in b"Part Book Volume Title Chapter Article Section Clause Schedule Appendix Annex Exhibit".split()
+    for spelt in (name, name.upper())
+)
+"""What documents call their numbered parts."""
+_NUMBERED = re.compile(rb"\s*(?:(?:" + _DIVISIONS + rb")\s+[\dIVXLC]+\b|\d+(?:\.\d+)*\.?\s+[A-Z])[^.]{0,80}\.?\s*$")
+_CAPITALS = re.compile(rb"[ \t]*[A-Z][A-Z0-9 ,&'/()-]{3,80}:?\s*?(?:\n|\Z)")
+_HEADING_STARTS = frozenset(b" \t\r\n\f\v0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+"""How a line begins that matches one of these two."""
+_ANCHOR = re.compile(rb"[ \t]*\.\. _[^`\n]{1,100}:\s*$")
+_ANCHOR_DEPTH = 7
+"""`.. _name:` names what is below it, for links, where there may be no heading; a heading ends it."""
+_MAX_HEADING_BYTES = 120
+_UNDERLINE = re.compile(rb"([=\-~^\"'`:.*+#<>_])\1{2,}[ \t]*\r?(?:\n|\Z)")
+_RULE = re.compile(rb"[\s|:+=-]{3,}$")
+
+
+class _Section(Paragraphs):
+    """With the table that is open."""
+
+    header = -1
+    first_row = -1
+
+    def row(self, line: bytes | bytearray, start: int, end: int) -> None:
+        """The first row is the header. The line below it, if it has no words, is skipped."""
+        if b"--" in line and _RULE.match(line):
+            return
+        if self.header < 0:
+            self.end_paragraph()
+            self.header = self.outline.label(start, end, self.label)
+            self.first_row = len(self.outline)
+            self.outline.record(start, end, self.label)
+        else:
+            for part in split_long(self.text, start, end, 2 * _MAX_PASSAGE_BYTES):
+                self.outline.record(*part, self.header)
+
+    def table(self, found: FoundTable) -> None:
+        """Its header is a record too, so that it can be found."""
+        self.end_paragraph()
+        if found.header:
+            self.outline.record(*found.header, self.label)
+        self.outline.add_table(found, self.label)
+
+    def end_paragraph(self) -> None:
+        self.end_table()
+        super().end_paragraph()
+
+    def end_table(self) -> None:
+        if self.header >= 0 and len(self.outline) - self.first_row >= 3:
+            self.outline.tables.append(Table(self.first_row + 1, len(self.outline), self.header, Barred()))
+        self.header = -1
+
+
+def _cut_page(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
+    """Every line of the reading of a page is a paragraph, a row or a heading."""
+    section = _Section(text, outline, _MAX_PASSAGE_BYTES)
+    for line_start, line_end in skip_blank_lines(text, start, end):
+        line = text[line_start:line_end]
+        if is_blank(line):
+            if TABLE_EDGE in line:
+                section.end_paragraph()
+        elif line.count(b"|") >= 2:
+            section.row(line, line_start, line_end)
+        elif depth := _find_depth(line, _MARKED):
+            section.heading(line_start, line_end, depth)
+        else:
+            section.end_paragraph()
+            section.line(line_start, line_end)
+    section.end_paragraph()
+
+
+def _cut_prose(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
+    """A paragraph extends to the next blank line."""
+    section = _Section(text, outline, _MAX_PASSAGE_BYTES)
+    shouted = False
+    underlines: dict[bytes, int] = {}
+    fenced = reached = start
+    for line_start, line_end in iterate_lines(text, start, end):
+        if line_start < reached:
+            continue
+        line = text[line_start:line_end]
+        if line_start >= fenced and (fence := _FENCE.match(line)):
+            fenced = _find_fence_end(text, line_end, bytes(fence[0]))
+        # Consecutive lines in capitals are a paragraph in capitals, as in contracts, not headings.
+        shouted = _CAPITALS.match(line) is not None and (shouted or _CAPITALS.match(text, line_end, end) is not None)
+        if is_blank(line):
+            section.end_paragraph()
+        elif line_start < fenced:
+            section.end_table()
+            section.line(line_start, line_end)
+        elif section.opened < 0 and _UNDERLINE.match(line):
+            continue  # above a heading, or between sections
+        elif MAY_BEGIN_BARRED.search(line) and (barred := read_barred(text, line_start, end)) and barred[0]:
+            section.table(barred[0])
+            reached = barred[1]
+        elif line.count(b"|") >= 2:
+            section.row(line, line_start, line_end)
+        elif not shouted and (depth := _find_depth(line, _MARKED_LINE)):
+            section.heading(line_start, line_end, depth)
+        elif section.opened < 0 and (underline := _find_underline(text, line_start, line_end, end)):
+            section.heading(line_start, line_end, underlines.setdefault(underline, len(underlines) + 1))
+        else:
+            section.end_table()
+            section.line(line_start, line_end)
+    section.end_paragraph()
+
+
+def _find_underline(text: Text, start: int, end: int, limit: int) -> bytes:
+    """The mark below a line that is a heading; the marks of a document have their depth in the order in which they come."""
+    found = _UNDERLINE.match(text, end, limit) if end - start <= _MAX_HEADING_BYTES else None
+    return bytes(found[1]) if found and found.end() - found.start() >= (end - start) // 2 else b""
+
+
+def _find_fence_end(text: Text, after: int, fence: bytes) -> int:
+    """Where a block of code ends that is fenced off, or 0."""
+    closing = text.find(b"\n" + fence, after - 1, after + _MAX_FENCED_BYTES)
+    return closing + 1 + len(fence)
+
+
+def _find_depth(line: bytes | bytearray, marked: re.Pattern[bytes]) -> int:
+    """Of a heading; 0 if the line is none."""
+    if b"#" in line and (found := marked.match(line)):
+        return len(found[1])
+    if b".. _" in line and _ANCHOR.match(line):
+        return _ANCHOR_DEPTH
+    return 6 if line[0] in _HEADING_STARTS and (_NUMBERED.match(line) or _CAPITALS.match(line)) else 0
+
+
+_MIN_LINE_CHARS = 50
+"""The average length of a line of running text, even if it is wrapped."""
+_MIN_WRAPPED_SHARE = 0.07
+"""If this share of lines continues on the next, short lines are headings, lists and examples among running text."""
+_HEADING = re.compile(r"#{1,6} \S")
+_TABLE_RULE = re.compile(r"\|(?:\s*+:?-++:?\s*+\|)++\s*+$")
+_TITLE_RULE = re.compile(r"([=~^\"*#+`-])\1{2,}+\s*+")
+_MAX_RULE_DIFFERENCE = 3
+"""How much longer or shorter than a title the line below it is."""
+_MIN_TITLES, _MIN_TITLE_SHARE = 2, 0.02
+
+
+def _is_prose(sample: Sample) -> bool:
+    lines = sample.lines
+    if not lines:
+        return True
+    if any("\x1b[" in line for line in lines):
+        return False
+    is_long = sum(map(len, lines)) >= _MIN_LINE_CHARS * len(lines) or sample.wrapped_share >= _MIN_WRAPPED_SHARE
+    return (sample.is_wordy and (is_long or _has_underlined_titles(lines))) or _is_markdown(lines)
+
+
+def _has_underlined_titles(lines: list[str]) -> bool:
+    """As in reStructuredText, whose examples may take more lines than what they explain."""
+    titles = sum(
+        _TITLE_RULE.fullmatch(below) is not None and abs(len(below) - len(title)) <= _MAX_RULE_DIFFERENCE
+        for title, below in pairwise(lines)
+    )
+    return titles >= _MIN_TITLES and titles > _MIN_TITLE_SHARE * len(lines)
+
+
+def _is_markdown(lines: list[str]) -> bool:
+    headings = sum(_HEADING.match(line) is not None for line in lines)
+    ruled = any(_TABLE_RULE.match(line) for line in lines) and sum(line[:1] == "|" for line in lines) > 0.3 * len(lines)
+    return ruled or (headings >= _MIN_TITLES and headings > _MIN_TITLE_SHARE * len(lines))
+
+
+PROSE = Kind(
+    "prose",
+    _is_prose,
+    _cut_prose,
+    Traits(is_running_text=True, has_context=True, has_topics=True, memory_per_byte=2, layout="paragraphs"),
+    find_start=find_first(rb"\n\s*\n", rb"\n"),
+)
+
+
+_TAG = re.compile(rb"<(?:t[drh]|p|div|a|li|ul|span|table|br|h[1-6]|b|i|body|head|meta)(?:[\s/][^<>]{0,400})?>", re.IGNORECASE)
+_DOCTYPE = re.compile(rb"\s*+(?:<!--.*?-->\s*+)*+<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL)
+_MAX_BYTES_PER_TAG = 700
+
+
+def _is_html(sample: Sample) -> bool:
+    head = sample.head
+    if head.lstrip()[:5] == b"<?xml" and b"<html" not in head[:2_000]:
+        return False
+    if _DOCTYPE.match(head):
+        return True
+    if head.count(b"<") * _MAX_BYTES_PER_TAG <= len(head) or len(_TAG.findall(head)) * _MAX_BYTES_PER_TAG <= len(head):
+        return False
+    # Otherwise the tags may be in comments, strings, messages and the tables of Markdown.
+    others = (are_matches, has_definitions, are_messages)
+    is_other = any(recognises(sample) for recognises in others) or any(map(is_rule, sample.lines))
+    return head.lstrip().startswith(b"<") or not is_other
+
+
+HTML = Kind(
+    "html",
+    _is_html,
+    _cut_page,
+    Traits(is_markup=True, has_context=True, memory_per_byte=8, layout="page"),
+    strip_tags,
+    find_first(rb"(?i)(?=<(?:tr|p|li|div|h[1-6]|table|ul|ol|dl|section|article)[\s>])", rb">"),
+    find_hidden,
+)

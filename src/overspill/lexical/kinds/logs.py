@@ -1,0 +1,147 @@
+"""What programs write line by line: logs, search results, histories and diffs."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec.structs import replace
+
+from overspill.lexical.kinds.kind import CutEmbedded, Kind, Sample, Traits
+from overspill.lexical.kinds.lines import find_first, split_long
+from overspill.lexical.outline import Outline
+from overspill.tables.table import Text
+from overspill.text.lines import FILLERS, is_blank, iterate_lines
+
+_MAX_RECORD_BYTES = 1_500
+
+_FRAME = re.compile(rb"\s+\S|\xe2\x94\x82|Caused by:|Traceback |During handling of|The above exception")
+_UNUSUAL_STARTS = frozenset(b" \t\r\n\f\v\xe2CTD" + FILLERS)
+"""The first bytes of such lines and of blank ones. Most events are single lines, which need no closer look."""
+_EVENT_STAMP = re.compile(rb"\W{0,3}\d{2,4}[-/.:]\d{1,2}[-/.:]\d{1,4}|[A-Z][a-z]{2}\s+\d{1,2} \d\d:|\[\s*\d+\.\d+\]")
+_STAMP = re.compile(
+    r"\W{0,3}(?:\[\s*+\d++\.\d++\]|\S{0,24}?\d{2,4}[-/.]\d{1,2}[-/.]\d{1,4}|\S{0,12}?\d{1,2}:\d{2}:\d{2}|[A-Z][a-z]{2}\s++\d{1,2}\s|\d{10,13}\b"
+    r"|\S++ - \S++ \[\d|(?=[a-f]*+\d)[0-9a-f]{7,40} \S)"
+)
+_LEVEL = re.compile(r"\W{0,3}(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL|SEVERE)\b")
+_MIN_STAMPED_SHARE = 0.3
+
+_MATCH = re.compile(r"(?:[A-Za-z]:)?(?:[^\WA-Za-z]|[.@+~-])*+[A-Za-z/\\](?:[\w./\\@+~]|-(?!\d++[:-]))*+[:-]\d++[:-]")
+"""A path, which contains a letter or a slash, then a line number."""
+_MIN_MATCHES_SHARE = 0.6
+
+_COMMIT = re.compile(rb"commit [0-9a-f]{7,64}\b")
+"""How `git log` begins a commit."""
+
+_FILE = re.compile(rb"diff --git |Index: |--- \S")
+_DIFF = re.compile(r"(?:diff --git |@@ -\d|--- \S|\+\+\+ \S|Index: )")
+_SURE_MARK = re.compile(r"diff --git |@@ -\d|\+\+\+ \S")
+"""What only a diff has: comments of some languages begin with dashes."""
+_MIN_CHANGED_SHARE = 0.7
+
+
+def begins_with_stamp(line: str) -> bool:
+    return _STAMP.match(line) is not None
+
+
+def _is_log(sample: Sample) -> bool:
+    return sample.share(_STAMP.match) + sample.share(_LEVEL.match) > _MIN_STAMPED_SHARE
+
+
+def continues_event(line: bytes | bytearray) -> bool:
+    return _FRAME.match(line) is not None and not _EVENT_STAMP.match(line.lstrip())
+
+
+def _cut_events(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
+    """An event is a line with its stack trace or indented continuation."""
+    opened = closed = start
+    for line_start, line_end in iterate_lines(text, start, end):
+        if text[line_start] in _UNUSUAL_STARTS:
+            line = text[line_start:line_end]
+            if opened < closed == line_start and line_end - opened <= _MAX_RECORD_BYTES and continues_event(line):
+                closed = line_end
+                continue
+            line_start = line_end if is_blank(line) else line_start
+        _record(text, opened, closed, outline)
+        opened, closed = line_start, line_end
+    _record(text, opened, closed, outline)
+
+
+def _record(text: Text, start: int, end: int, outline: Outline, label: int = -1) -> None:
+    if end - start <= _MAX_RECORD_BYTES:
+        outline.record(start, end, label)
+        return
+    for part in split_long(text, start, end, _MAX_RECORD_BYTES):
+        outline.record(*part, label)
+
+
+def are_matches(sample: Sample) -> bool:
+    return sample.share(_MATCH.match) > _MIN_MATCHES_SHARE
+
+
+def _cut_lines(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
+    for line_start, line_end in iterate_lines(text, start, end):
+        if not is_blank(text[line_start:line_end]):
+            _record(text, line_start, line_end, outline)
+
+
+def _is_history(sample: Sample) -> bool:
+    return _COMMIT.match(sample.head) is not None
+
+
+def _cut_commits(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
+    """A commit with its author, message and files, despite blank lines between them."""
+    label, opened, closed = -1, start, start
+    for line_start, line_end in iterate_lines(text, start, end):
+        commit = _COMMIT.match(text, line_start, line_end)
+        if commit or line_end - opened > _MAX_RECORD_BYTES:
+            outline.record(opened, closed, label)
+            opened = line_start
+        if commit:
+            label = outline.label(line_start, line_end)
+        closed = line_end
+    outline.record(opened, closed, label)
+
+
+def _is_diff(sample: Sample) -> bool:
+    lines = sample.lines
+    marks = sum(bool(_DIFF.match(line)) for line in lines)
+    if marks < 2 or not any(map(_SURE_MARK.match, lines)):
+        return False
+    return sum(line[:1] in "+- @" for line in lines) > _MIN_CHANGED_SHARE * len(lines)
+
+
+def _cut_hunks(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
+    """A hunk is a record, and the file it changes is its label."""
+    label, opened, in_header = -1, start, False
+    for line_start, line_end in iterate_lines(text, start, end):
+        begins_file = not in_header and _FILE.match(text, line_start, line_end)
+        begins_hunk = not begins_file and text[line_start : line_start + 3] == b"@@ "
+        if begins_file or (begins_hunk and not in_header):
+            _record(text, opened, line_start, outline, label)
+            opened = line_start
+        if begins_file:
+            label, in_header = outline.label(line_start, line_end), True
+        elif begins_hunk:
+            in_header = False
+    _record(text, opened, end, outline, label)
+
+
+LOG_TRAITS = Traits(is_program_output=True, is_log=True, has_telling_lines=True, size_places=1, layout="events")
+LOG = Kind("log", _is_log, _cut_events, LOG_TRAITS, find_start=find_first(rb"\n(?=\S)", rb"\n"))
+MATCHES = Kind(
+    "matches", are_matches, _cut_lines, Traits(is_code=True, has_context=True, has_telling_lines=True, layout="results")
+)
+HISTORY = Kind(
+    "history",
+    _is_history,
+    _cut_commits,
+    replace(LOG_TRAITS, layout="commits"),
+    find_start=find_first(rb"\n(?=commit [0-9a-f]{7})", rb"\n"),
+)
+DIFF = Kind(
+    "diff",
+    _is_diff,
+    _cut_hunks,
+    Traits(is_code=True, has_telling_lines=True, layout="hunks"),
+    find_start=find_first(rb"\n(?=diff --git |@@ )", rb"\n"),
+)

@@ -1,0 +1,227 @@
+"""JSON and XML: nested elements, cut until they are small enough to read, and which of them are the rows of tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from overspill.lexical import reading
+from overspill.lexical.kinds.kind import CutEmbedded, Kind, Sample, Traits
+from overspill.lexical.kinds.lines import find_first, split_long
+from overspill.lexical.kinds.tree import MAX_WHOLE_BYTES, Tree, find_element_start, json_tree, xml_tree
+from overspill.lexical.outline import Outline, Table
+from overspill.tables.json_tables import MIN_ROWS, Shape, find_shape
+from overspill.tables.json_text import ENDING_BYTES, HEAD_BYTES, find_start
+from overspill.tables.literals import is_literal, mask_literal
+from overspill.tables.table import JsonRows, Text
+from overspill.text import pieces
+from overspill.text.lines import FILLERS
+from overspill.text.patterns import compile_pattern
+
+_MAX_MEMBER_BYTES = 1_000
+"""Of a member that is not a container."""
+_PIECE_BYTES = 1 << 20
+"""A longer run is searched so that other threads can run."""
+_MAX_RUN_BYTES = 700
+"""Plain members are grouped up to this size."""
+_FILL = re.escape(FILLERS)
+_MEMBER = re.compile(rb",[\s" + _FILL + rb"]*(?=\")|>\s*(?=<)")
+_LONG_MEMBER = compile_pattern(rb",[\s\v" + _FILL + rb"]*\"|>[\s\v]*<")
+"""The same, for long texts: it lets other threads run, but each match takes longer."""
+CONTENT = re.compile(rb"[^\s,{}\[\]" + _FILL + rb"]")
+
+
+def record_plain_members(text: Text, start: int, end: int, label: int, outline: Outline) -> None:
+    """Records members that are not containers: strings, numbers, text between tags."""
+    if not CONTENT.search(text, start, end):
+        return
+    run = start
+    for position in _member_ends(text, start, end):
+        if position - run > _MAX_RUN_BYTES:
+            _split(text, run, position, label, outline)
+            run = position
+    _split(text, run, end, label, outline)
+
+
+def _member_ends(text: Text, start: int, end: int) -> Iterator[int]:
+    if end - start <= _PIECE_BYTES:
+        return (member.end() for member in _MEMBER.finditer(text, start, end))
+    return (member.end() - 1 for member in _LONG_MEMBER.finditer(text, start, end))
+
+
+def _split(text: Text, start: int, end: int, label: int, outline: Outline) -> None:
+    for part in split_long(text, start, end, _MAX_MEMBER_BYTES):
+        if CONTENT.search(text, *part):
+            outline.record(*part, label)
+
+
+_MAX_ROW_BYTES = 16_000
+"""An element of an array is a row, and is cut only if it is larger than this, or than the above if it has a long string and
+the array is a list of texts."""
+_MAX_COMPARED = 20
+"""Members of an object, to see whether they are rows."""
+
+
+def cut_tree(text: Text, tree: Tree, start: int, end: int, outline: Outline, embedded: CutEmbedded) -> None:
+    """Depth first with a stack of (node, label, position reached, next child), because nesting is unlimited.
+
+    `embedded` cuts the content of a string that is a text itself.
+    """
+    stack = [(-1, -1, start, 0)]
+    firsts: dict[int, int] = {}
+    while stack:
+        node, label, position, number = stack.pop()
+        children, is_array = tree.children.get(node, []), node in tree.arrays
+        while True:
+            child = children[number] if number < len(children) else -1
+            before = len(outline)
+            record_plain_members(text, position, _end_of_plain(tree, node, child, end), label, outline)
+            if is_array and len(outline) > before:
+                outline.uncounted.add(label)
+            if number == 0:
+                firsts[node] = len(outline)
+            if child < 0:
+                _note_table(text, tree, node, firsts[node], outline)
+                break
+            first, inside, position, number = tree.starts[child], tree.insides[child], tree.ends[child], number + 1
+            if child in tree.texts:
+                outer, outline.base = outline.base, outline.label(first, inside, label)
+                embedded(inside, position - 1)
+                outline.base = outer
+            elif _is_whole(text, tree, child):
+                outline.record(first, position, label)
+            else:
+                stack += ((node, label, position, number), (child, outline.label(first, inside, label), inside, 0))
+                break
+
+
+def _end_of_plain(tree: Tree, node: int, child: int, end: int) -> int:
+    if child >= 0:
+        return tree.starts[child]
+    return tree.ends[node] if node >= 0 else end
+
+
+def _is_whole(text: Text, tree: Tree, node: int) -> bool:
+    children = tree.children.get(node, ())
+    is_row, has_text = tree.parents[node] in tree.arrays, not tree.texts.isdisjoint(children)
+    if has_text and not is_row:
+        return False
+    is_short = is_row and not (has_text and tree.is_list_of_texts(tree.parents[node]))
+    if tree.ends[node] - tree.starts[node] > (_MAX_ROW_BYTES if is_short else MAX_WHOLE_BYTES):
+        return False
+    if node in tree.arrays:
+        return len(children) < 2 and _find_shape(text, tree, tree.parents[node]) != "lists"
+    return is_row or not _find_shape(text, tree, node)
+
+
+def _note_table(text: Text, tree: Tree, node: int, first: int, outline: Outline) -> None:
+    """An array, a text of documents or an object of rows is a table if each element became one record."""
+    rows = tree.children.get(node, [])
+    shape = _find_shape(text, tree, node) if node >= 0 and node not in tree.arrays else "members"
+    if shape == "lists":
+        rows = [row for member in rows for row in tree.children.get(member, ())]
+    if shape and len(rows) >= MIN_ROWS and len(outline) - first == len(rows) and rows[0] not in tree.arrays:
+        while outline.tables and outline.tables[-1].first >= first:
+            outline.tables.pop()  # one of the lists
+        outline.tables.append(Table(first, first + len(rows), -1, JsonRows(are_lists=shape == "lists")))
+
+
+def _find_shape(text: Text, tree: Tree, node: int) -> Shape | None:
+    """Of an object that has nothing but rows or lists of rows, by their keys."""
+    if node not in tree.shapes:
+        members = tree.children.get(node, [])
+        compared = [_read_row(text, tree, member) for member in members[:_MAX_COMPARED]] if len(members) >= MIN_ROWS else []
+        is_plain = not compared or CONTENT.search(text, tree.insides[node], tree.starts[members[0]])
+        are_mixed = len({member in tree.arrays for member in members}) > 1
+        tree.shapes[node] = None if is_plain or are_mixed or b"" in compared else find_shape(compared)
+    return tree.shapes[node]
+
+
+def _read_row(text: Text, tree: Tree, member: int) -> bytes:
+    """Of an array, the first row. Empty if it is too long to be one."""
+    first = next(iter(tree.children.get(member, ())), member) if member in tree.arrays else member
+    start, end = (tree.starts[first] if first != member else tree.insides[member] - 1), tree.ends[first]
+    row = bytes(text[start:end]).translate(None, FILLERS) if end - start <= _MAX_ROW_BYTES else b""
+    return b"[%b]" % row if row and first != member else row
+
+
+_NEXT_OBJECT = re.compile(rb"[}\]][^\S\n]*+\n\s*+[{\[]")
+_ESCAPED_LETTER = b"\\u"
+
+
+def _is_json(sample: Sample) -> bool:
+    return find_start(sample.head, sample.ending) >= 0
+
+
+def _is_ndjson(sample: Sample) -> bool:
+    """Whether the first element ends on the first line and another follows."""
+    if not _is_json(sample):
+        return False
+    first_end, opening = _NEXT_OBJECT.search(sample.head), sample.head.find(b"\n")
+    return first_end is not None and first_end.start() <= opening
+
+
+def _cut_json(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
+    head = bytes(text[start : min(end, start + HEAD_BYTES)])
+    inside = max(0, find_start(head, bytes(text[max(start, end - ENDING_BYTES) : end])))
+    if is_literal(head[inside:]):
+        masked = mask_literal(bytes(text[start + inside : end]))
+        tree = json_tree(masked, 0, len(masked)).shift(start + inside)
+    else:
+        tree = json_tree(text, start + inside, end)
+    cut_tree(text, tree, start, end, outline, cut_embedded)
+
+
+def _read(text: Text, size: int, fill: bytes) -> Text:
+    return reading.spell_letters(text, 0, size, fill) if pieces.find(text, _ESCAPED_LETTER, 0, size) >= 0 else text
+
+
+JSON = Kind(
+    "json",
+    _is_json,
+    _cut_json,
+    Traits(is_celled=True, has_members=True, has_string_escapes=True, memory_per_byte=6, locator="pointer", layout="document"),
+    _read,
+    find_element_start,
+)
+NDJSON = Kind(
+    "ndjson",
+    _is_ndjson,
+    _cut_json,
+    Traits(
+        is_celled=True,
+        is_program_output=True,
+        has_telling_lines=True,
+        has_string_escapes=True,
+        memory_per_byte=6,
+        locator="line",
+        layout="documents",
+    ),
+    _read,
+)
+
+
+_XML = re.compile(rb"\s*+(?:<\?xml\b|<[A-Za-z][\w:.-]*+(?:\s[^<>]*+)?>)")
+_CLOSED = re.compile(rb"</[A-Za-z][\w:.-]*>|/>")
+_MAX_BYTES_PER_END = 1_000
+
+
+def _is_xml(sample: Sample) -> bool:
+    """Tried after HTML, which may begin in the same way."""
+    head = sample.head
+    return head.lstrip()[:5] == b"<?xml" or (
+        _XML.match(head) is not None and len(_CLOSED.findall(head)) * _MAX_BYTES_PER_END > len(head)
+    )
+
+
+def _cut_xml(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
+    cut_tree(text, xml_tree(text, start, end), start, end, outline, cut_embedded)
+
+
+XML = Kind(
+    "xml",
+    _is_xml,
+    _cut_xml,
+    Traits(memory_per_byte=6, layout="elements"),
+    find_start=find_first(rb"</[^<>]*>\s*+(?=<[A-Za-z])", rb">\s*+(?=<)"),
+)

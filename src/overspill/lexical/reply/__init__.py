@@ -1,0 +1,1 @@
+"""The answer: which records fit, how much of each, and how they are written."""
