@@ -90,7 +90,7 @@ ROOMS: dict[str, Room] = {
     ),
     "extraction": Room(
         "what a model needs from a stored output, every quote checked",
-        "errors models reading schema settings store text truncate types",
+        "errors lexical models reading schema settings store text truncate types",
     ),
     "retrieval": Room(
         "the tools that read kept outputs back",

@@ -76,13 +76,9 @@ class Cache:
     """Lives as long as its session. Failures and partial results are never cached."""
 
     def __init__(self) -> None:
-        self.results: Recent[CacheKey, Extraction] = Recent(MAX_RESULT_CHARS, _weigh_result)
-        self.chunks: Recent[tuple[CacheKey, Span], ModelReport] = Recent(MAX_RESULT_CHARS, _weigh_report)
-
-
-def _weigh_result(result: Extraction) -> int:
-    return len(result.text) + sum(len(excerpt.text) for excerpt in result.excerpts)
-
-
-def _weigh_report(report: ModelReport) -> int:
-    return len(report.answer) + sum(map(len, report.quotes))
+        self.results: Recent[CacheKey, Extraction] = Recent(
+            MAX_RESULT_CHARS, lambda result: len(result.text) + sum(len(excerpt.text) for excerpt in result.excerpts)
+        )
+        self.chunks: Recent[tuple[CacheKey, Span], ModelReport] = Recent(
+            MAX_RESULT_CHARS, lambda report: len(report.answer) + sum(map(len, report.quotes))
+        )

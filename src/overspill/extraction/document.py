@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Literal, Protocol, TypeAlias
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -12,6 +12,9 @@ from overspill.models.targets import Targets
 from overspill.settings.keys import Fallback
 from overspill.store.protocols import Reader
 from overspill.types import Size
+
+if TYPE_CHECKING:
+    from overspill.lexical.select import Selection  # the engine takes long to import
 
 ModelMode: TypeAlias = Literal["focused", "full-chunked", "read-grep", "snippets"]
 """`focused` reads only the engine's passages. `snippets` is full-chunked for verbatim passages alone: chunks of half the window,
@@ -88,33 +91,7 @@ def name_strategy(mode: ModelMode) -> Strategy:
     return "full-chunked" if mode == "snippets" else mode
 
 
-class EnginePassage(Protocol):
-    @property
-    def start_byte(self) -> int: ...
-    @property
-    def end_byte(self) -> int: ...
-    @property
-    def shown(self) -> str:
-        """The stored text as a model should read it, without colours and tags."""
-        ...
-
-
-class EngineSelection(Protocol):
-    """What an engine without a model found."""
-
-    @property
-    def text(self) -> str: ...
-    @property
-    def excerpts(self) -> Sequence[EnginePassage]: ...
-    @property
-    def confidence(self) -> float: ...
-    @property
-    def matched(self) -> int: ...
-    @property
-    def searched_bytes(self) -> int: ...
-
-
-Engine: TypeAlias = Callable[[Document, str, int], EngineSelection]
+Engine: TypeAlias = "Callable[[Document, str, int], Selection]"
 """(document, query, max tokens) -> selection. Blocks, so it runs in a worker thread."""
 
 

@@ -18,13 +18,7 @@ from overspill.types import UNLIKELY, Extraction
 
 BUILTIN = "builtin/lexical"
 
-STRATEGY_FAILED = "{strategy} extraction failed: {reason}"
-ENGINE_FAILED = "The built-in engine failed ({reason})."
 BY_ENGINE = "The built-in engine answered instead: passages by their words, no model."
-BY_ENDS = "What follows is not an extraction: the beginning and the end of the output, with the middle left out."
-BY_WHOLE = "What follows is not an extraction: it is the whole output."
-NO_ANSWER = "No fallback is configured. The mode truncate shows the beginning and the end."
-PART_SEARCHED = "Only the first {searched:,} of {total:,} bytes were searched."
 _MAX_CHARACTER_BYTES = 4
 
 
@@ -37,7 +31,12 @@ async def fall_back(
             case "truncate":
                 shown = await run_in_thread(lambda: extract_by_truncation(document, policy))
                 is_whole = len(shown.text) == document.size.chars
-                return replace(shown, warnings=(f"{reason} {BY_WHOLE if is_whole else BY_ENDS}",))
+                what = (
+                    "it is the whole output."
+                    if is_whole
+                    else "the beginning and the end of the output, with the middle left out."
+                )
+                return replace(shown, warnings=(f"{reason} What follows is not an extraction: {what}",))
             case "builtin":
                 if engine is None:
                     continue
@@ -49,7 +48,7 @@ async def fall_back(
                     return replace(found, warnings=(f"{reason} {BY_ENGINE}", *found.warnings))
             case _:
                 assert_never(fallback)
-    failed = ExtractionFailed(f"{reason} {NO_ANSWER}")
+    failed = ExtractionFailed(f"{reason} No fallback is configured. The mode truncate shows the beginning and the end.")
     failed.strategy = planned
     raise failed
 
@@ -65,7 +64,7 @@ def extract_with_engine(document: Document, query: str, policy: Policy, engine: 
         places = [(Span(excerpt.start_byte, excerpt.end_byte), 0) for excerpt in selection.excerpts]
         excerpts = read_excerpts(document.reader, places)
     except Exception as error:  # the engine is handed in, and a fault of it must not keep the next fallback from answering
-        raise ExtractionFailed(ENGINE_FAILED.format(reason=str(error) or type(error).__name__)) from error
+        raise ExtractionFailed(f"The built-in engine failed ({str(error) or type(error).__name__}).") from error
     found = bool(excerpts) or selection.matched > 0
     size = document.size.bytes
     is_whole = selection.searched_bytes >= size
@@ -81,7 +80,7 @@ def extract_with_engine(document: Document, query: str, policy: Policy, engine: 
         model=BUILTIN,
         found=found,
         is_nearest=bool(excerpts) and selection.confidence < UNLIKELY,
-        warnings=() if is_whole else (PART_SEARCHED.format(searched=selection.searched_bytes, total=size),),
+        warnings=() if is_whole else (f"Only the first {selection.searched_bytes:,} of {size:,} bytes were searched.",),
         planned_strategy=planned,
     )
 

@@ -1,99 +1,88 @@
-"""A model reads every chunk, in parallel; one more request merges what it found into one answer."""
+"""A model reads every chunk, in parallel; then what it found is merged into one answer, in rounds if it does not fit at once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import anyio
-from msgspec import Struct
 
 from overspill.errors import OverspillError
 from overspill.extraction import chunks, wrapper
-from overspill.extraction.chunks import Span
+from overspill.extraction.chunks import NumberedLine, NumberedLines, Span, split_segments
 from overspill.extraction.document import ExtractionFailed
-from overspill.extraction.findings import conclude, describe_coverage
+from overspill.extraction.findings import conclude
 from overspill.extraction.inquiry import Inquiry, run_in_thread
-from overspill.extraction.numbered import NumberedLine, NumberedLines, split_segments
 from overspill.extraction.prompting import name_chunk
 from overspill.extraction.provenance import Located, ModelQuote, locate
-from overspill.extraction.reduce import ReportPart, merge
-from overspill.extraction.report import ModelReport
+from overspill.extraction.report import ModelReport, render
 from overspill.extraction.spelling import simplify
 from overspill.extraction.support import choose_supporting
-from overspill.models.targets import Targets
 from overspill.text import tokens
 from overspill.text.encoding import decode
-from overspill.types import Excerpt, Extraction
+from overspill.truncate import truncate_until
+from overspill.types import Extraction
 
 _SNIPPETS_OVERLAP_PERCENT = 5
 _SAFE_SHARE = 0.95
 _SAFE_SHARE_WITHOUT_VOCABULARY = 0.75  # without the model's own vocabulary, our count may be a quarter too low
 _TYPICAL_NONCE = "f3a9c41b7e02"
 _MAP_TIME_SHARE = 0.75  # of the time there is; the rest is for merging
-
-SEARCHED = "Searched: {searched} of {total} chunks of the output of {tool} ({bytes:,} bytes)."
-NONE_READ = "None of the {total:,} chunks could be read. {reason}"
-NOT_READ = "The document could not be read. {reason}"  # where it is a single chunk
-OUT_OF_TIME = "There was no time to read it."
-NOT_MERGED = "What the chunks gave could not be merged into one answer ({reason}); it follows chunk by chunk."
-NO_TIME_TO_MERGE = "no time was left"
-
-
-class ReadChunks(Struct, frozen=True):
-    """How the document is cut, and what its chunks have given so far."""
-
-    spans: tuple[Span, ...]
-    reports: Mapping[int, ModelReport]
-    failures: Mapping[int, str]
-    """Why a chunk could not be read."""
-    waiting: int
-    """Chunks left for the next time."""
+_CUT = "(this output was too long and is not complete)"
 
 
 async def extract_full_chunked(inquiry: Inquiry) -> Extraction:
-    read = await _map(inquiry, *await _plan(inquiry))
-    if not read.reports:
-        reason = next(iter(read.failures.values()), OUT_OF_TIME)
-        total = len(read.spans)
-        raise ExtractionFailed((NOT_READ if total == 1 else NONE_READ).format(total=total, reason=reason))
-    found = {index: report for index, report in read.reports.items() if report.found}
-    quotes = [ModelQuote(text, read.spans[index]) for index, report in found.items() for text in report.quotes]
+    spans, overlap = await _plan(inquiry)
+    reports, failures = await _map(inquiry, spans, overlap)
+    searched, total, document = len(reports), len(spans), inquiry.document
+    if not reports:
+        reason = next(iter(failures.values()), "There was no time to read it.")
+        what = "The document could not" if total == 1 else f"None of the {total:,} chunks could"
+        raise ExtractionFailed(f"{what} be read. {reason}")
+    found = {index: report for index, report in reports.items() if report.found}
+    quotes = [ModelQuote(text, spans[index]) for index, report in found.items() for text in report.quotes]
     cited = [span for report in found.values() for span in report.cited]
-    located = await _locate(inquiry, quotes, read.spans, cited)
-    warnings = list(describe_coverage(len(read.reports), len(read.spans), read.failures, read.waiting))
-    complete = not warnings
+    located = await run_in_thread(lambda: locate(document.reader, quotes, spans, cited))
+    warnings = [] if searched == total else [_describe_coverage(searched, total, failures)]
+    is_complete = not warnings
     if not found:
-        answer = ModelReport("\n".join(dict.fromkeys(report.answer for report in read.reports.values())), found=False)
-    elif len(read.spans) == 1:
+        answer = ModelReport("\n".join(dict.fromkeys(report.answer for report in reports.values())), found=False)
+    elif total == 1:
         answer = found[0]
     else:
         try:
-            answer, located = await _reduce(inquiry, read, found, located)
+            answer, located = await _reduce(inquiry, spans, found, located)
         except ExtractionFailed as error:
-            complete = False
-            warnings.append(NOT_MERGED.format(reason=str(error).rstrip(".")))
-            named = (f"{name_chunk(i, read.spans[i])}\n{report.answer}" for i, report in found.items())
+            is_complete, reason = False, str(error).rstrip(".")
+            warnings.append(f"What the chunks gave could not be merged into one answer ({reason}); it follows chunk by chunk.")
+            named = (f"{name_chunk(index, spans[index])}\n{report.answer}" for index, report in found.items())
             answer = ModelReport("\n\n".join(named))
-    searched, total, document = len(read.reports), len(read.spans), inquiry.document
-    where = SEARCHED.format(searched=searched, total=total, tool=document.tool, bytes=document.size.bytes)
+    where = f"Searched: {searched} of {total} chunks of the output of {document.tool} ({document.size.bytes:,} bytes)."
     return await conclude(
-        inquiry, answer, located, read.spans, where, warnings=warnings, searched=searched, total=total, is_complete=complete
+        inquiry, answer, located, spans, where, warnings=warnings, searched=searched, total=total, is_complete=is_complete
     )
+
+
+def _describe_coverage(searched: int, total: int, failures: Mapping[int, str]) -> str:
+    """What was not searched, why, and what to do."""
+    parts = [f"Only {searched} of {total} chunks were searched."]
+    if failures:
+        parts.append(f"{len(failures)} could not be read: {next(iter(failures.values()))}")
+    if waiting := total - searched - len(failures):
+        parts.append(f"Not searched yet: {waiting}; ask again with the same words to continue.")
+    return " ".join(parts)
 
 
 def compute_chunk_tokens(inquiry: Inquiry) -> int:
     """What the prompt and the answer leave of the window; for snippets, at most half of the window."""
     # Always the same nonce: cut differently, what was read before could not be used again.
     empty = inquiry.prompts.build_chunk_request("", 0, 1000, 10, _TYPICAL_NONCE)
-    room = int(inquiry.measure_room(empty) * _choose_safe_share(inquiry.model))
+    share = _SAFE_SHARE if tokens.has_vocabulary(inquiry.model.name) else _SAFE_SHARE_WITHOUT_VOCABULARY
+    room = int(inquiry.measure_room(empty) * share)
     return min(room, inquiry.model.context_window // 2) if inquiry.mode == "snippets" else room
 
 
-def _choose_safe_share(model: Targets) -> float:
-    return _SAFE_SHARE if tokens.has_vocabulary(model.name) else _SAFE_SHARE_WITHOUT_VOCABULARY
-
-
 async def _plan(inquiry: Inquiry) -> tuple[tuple[Span, ...], int]:
+    """The chunks, and by how many percent they overlap."""
     reader, most = inquiry.document.reader, compute_chunk_tokens(inquiry)
     overlap = _SNIPPETS_OVERLAP_PERCENT if inquiry.mode == "snippets" else inquiry.policy.overlap_percent
 
@@ -112,18 +101,21 @@ def _show(inquiry: Inquiry, span: Span) -> tuple[str, NumberedLines | None]:
     return lines.text, lines
 
 
-async def _map(inquiry: Inquiry, spans: tuple[Span, ...], overlap: int) -> ReadChunks:
+async def _map(inquiry: Inquiry, spans: tuple[Span, ...], overlap: int) -> tuple[dict[int, ModelReport], dict[int, str]]:
+    """What the chunks have given so far, and why some could not be read. The others are left for the next time."""
     known = {index: inquiry.cache.chunks.get((inquiry.key, span)) for index, span in enumerate(spans)}
     reports = {index: report for index, report in known.items() if report is not None}
-    pending = [index for index, report in known.items() if report is None]
-    asked = pending[: inquiry.policy.max_extraction_chunks]
+    asked = [index for index, report in known.items() if report is None][: inquiry.policy.max_extraction_chunks]
     failures: dict[int, str] = {}
     limiter = anyio.CapacityLimiter(inquiry.policy.concurrency)
 
     async def read(index: int) -> None:
         async with limiter:
             try:
-                report = await _read_chunk(inquiry, index, spans, overlap)
+                text, lines = await run_in_thread(lambda: _show(inquiry, spans[index]))
+                nonce = wrapper.new_nonce()
+                request = inquiry.prompts.build_chunk_request(text, index, len(spans), overlap, nonce)
+                report = await inquiry.ask(request, nonce, lines)
             except OverspillError as error:
                 failures[index] = str(error)
             else:
@@ -136,58 +128,101 @@ async def _map(inquiry: Inquiry, spans: tuple[Span, ...], overlap: int) -> ReadC
         async with anyio.create_task_group() as group:
             for index in asked:
                 group.start_soon(read, index)
-    return ReadChunks(spans, dict(sorted(reports.items())), failures, len(spans) - len(reports) - len(failures))
-
-
-async def _read_chunk(inquiry: Inquiry, index: int, spans: Sequence[Span], overlap: int) -> ModelReport:
-    text, lines = await run_in_thread(lambda: _show(inquiry, spans[index]))
-    nonce = wrapper.new_nonce()
-    return await inquiry.ask(inquiry.prompts.build_chunk_request(text, index, len(spans), overlap, nonce), nonce, lines)
+    return dict(sorted(reports.items())), failures
 
 
 async def _reduce(
-    inquiry: Inquiry, read: ReadChunks, found: Mapping[int, ModelReport], located: Located
+    inquiry: Inquiry, spans: Sequence[Span], found: Mapping[int, ModelReport], located: Located
 ) -> tuple[ModelReport, Located]:
-    """Merge from checked quotes only. They stay the citations where the merged report quotes nothing that is in the document."""
-    lines = NumberedLines([_list_excerpts(located)]) if inquiry.has_numbers else None
-    numbers = {line.span: number for number, line in enumerate(lines.lines, 1)} if lines else {}
-    parts: list[ReportPart] = []
+    """Merge from checked quotes only. They stay the citations where the merged report quotes nothing that is in the document:
+    in the plain contract, those that still support it."""
+    shown = [NumberedLine(Span(each.start_byte, each.end_byte), each.text) for each in located.excerpts]
+    lines = NumberedLines([shown]) if inquiry.has_numbers else None
+    parts: list[str] = []
     for index, report in found.items():
-        own = [each for each in located.excerpts if each.chunk_index == index]
-        numbered = [numbers[span] for each in own if (span := Span(each.start_byte, each.end_byte)) in numbers]
-        parts.append(
-            ReportPart(name_chunk(index, read.spans[index]), report.answer, tuple(each.text for each in own), tuple(numbered))
-        )
+        own = {number: each.text for number, each in enumerate(located.excerpts, 1) if each.chunk_index == index}
+        parts.append(_write_part(name_chunk(index, spans[index]), report.answer, own, has_numbers=lines is not None))
     answer: ModelReport | None = None
     with anyio.CancelScope(deadline=inquiry.deadline):
-        answer = await merge(inquiry, parts, len(read.spans), lines)
+        answer = await _merge(inquiry, parts, len(spans), lines)
     if answer is None:
-        raise ExtractionFailed(NO_TIME_TO_MERGE)
-    merged = await _locate(inquiry, list(_scope_quotes(answer.quotes, located)), read.spans, answer.cited)
+        raise ExtractionFailed("no time was left")
+    known = [(simplify(line.text), line.span) for line in shown]
+    quotes = [
+        ModelQuote(text, next((span for spelled, span in known if bare in spelled), None))
+        for text, bare in ((text, simplify(text)) for text in answer.quotes)
+    ]
+    cited = answer.cited
+    merged = await run_in_thread(lambda: locate(inquiry.document.reader, quotes, spans, cited))
     if not merged.excerpts and answer.found:
-        kept = _keep_supporting(inquiry, answer, located)
+        kept = located.excerpts
+        if inquiry.policy.contract == "plain" and answer.answer:
+            supporting = {line.span for line in choose_supporting(shown, answer.answer, inquiry.query)}
+            kept = tuple(each for each in kept if Span(each.start_byte, each.end_byte) in supporting)
         merged = Located(kept, located.quotes + merged.quotes, located.missing + merged.missing)
     return answer, merged
 
 
-def _list_excerpts(located: Located) -> list[NumberedLine]:
-    return [NumberedLine(Span(each.start_byte, each.end_byte), each.text) for each in located.excerpts]
+def _write_part(title: str, answer: str, quotes: Mapping[int, str], *, has_numbers: bool) -> str:
+    """One output to merge, under a title, with its quotes by their numbers."""
+    if not has_numbers:
+        return f"{title}\n{render(answer, tuple(quotes.values()))}"
+    return "\n".join([title, answer, *(f"{number}| {quote}" for number, quote in quotes.items())])
 
 
-def _keep_supporting(inquiry: Inquiry, answer: ModelReport, located: Located) -> tuple[Excerpt, ...]:
-    """What the chunks cited, for a merged answer that cites nothing: in the plain contract, only what still supports it."""
-    if inquiry.policy.contract == "wrapped" or not answer.answer:
-        return located.excerpts
-    spans = {line.span for line in choose_supporting(_list_excerpts(located), answer.answer, inquiry.query)}
-    return tuple(each for each in located.excerpts if Span(each.start_byte, each.end_byte) in spans)
+async def _merge(inquiry: Inquiry, parts: Sequence[str], total: int, lines: NumberedLines | None) -> ModelReport:
+    """`lines` are the quotes of all parts, if those have numbers. Raises ExtractionFailed if any request fails."""
+    room = inquiry.measure_room(inquiry.prompts.build_merge_request("", len(parts), total, wrapper.new_nonce()))
+    count = len(parts)
+    while True:
+        merged = await _ask_all(inquiry, _group_parts(inquiry, parts, room), count, total, lines)
+        if len(merged) == 1 or not any(each.found for each in merged):
+            return merged[0]
+        parts = []
+        for number, each in enumerate(merged, 1):
+            if each.found:
+                own = dict(enumerate(each.quotes))
+                if lines is not None:
+                    own = {at: lines.lines[at - 1].text for at in each.numbers if 1 <= at <= len(lines.lines)}
+                parts.append(_write_part(f"MERGED OUTPUT {number}", each.answer, own, has_numbers=lines is not None))
 
 
-def _scope_quotes(quotes: Iterable[str], located: Located) -> Iterable[ModelQuote]:
-    known = [(simplify(line.text), line.span) for line in _list_excerpts(located)]
-    for text in quotes:
-        bare = simplify(text)
-        yield ModelQuote(text, next((span for shown, span in known if bare in shown), None))
+def _group_parts(inquiry: Inquiry, parts: Sequence[str], room: int) -> list[str]:
+    """No part may take more than half of the room, so that each group holds at least two and every round leaves fewer."""
+    groups: list[str] = []
+    taken = room + 1
+    for part in parts:
+        text = truncate_until(part, lambda shown: inquiry.count_tokens(shown) <= room // 2 - 2, f"\n{_CUT}")
+        needed = inquiry.count_tokens(text) + 2
+        if taken + needed > room:
+            groups.append(text)
+            taken = needed
+        else:
+            groups[-1] += f"\n\n{text}"
+            taken += needed
+    return groups
 
 
-async def _locate(inquiry: Inquiry, quotes: Sequence[ModelQuote], spans: Sequence[Span], cited: Sequence[Span]) -> Located:
-    return await run_in_thread(lambda: locate(inquiry.document.reader, quotes, spans, cited))
+async def _ask_all(
+    inquiry: Inquiry, groups: Sequence[str], count: int, total: int, lines: NumberedLines | None
+) -> list[ModelReport]:
+    merged: dict[int, ModelReport] = {}
+    failures: list[ExtractionFailed] = []
+    limiter = anyio.CapacityLimiter(inquiry.policy.concurrency)
+
+    async def ask(place: int, outputs: str) -> None:
+        nonce = wrapper.new_nonce()
+        async with limiter:
+            try:
+                request = inquiry.prompts.build_merge_request(outputs, count, total, nonce)
+                merged[place] = await inquiry.ask(request, nonce, lines)
+            except ExtractionFailed as error:
+                failures.append(error)
+                group.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as group:
+        for place, outputs in enumerate(groups):
+            group.start_soon(ask, place, outputs)
+    if failures:
+        raise failures[0]
+    return [merged[place] for place in range(len(groups))]

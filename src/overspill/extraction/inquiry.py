@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from overspill.errors import OverspillError
 from overspill.extraction import prompting
 from overspill.extraction.cache import Cache, CacheKey
+from overspill.extraction.chunks import CitableLines
 from overspill.extraction.document import (
     Document,
     Engine,
@@ -25,7 +26,6 @@ from overspill.extraction.document import (
     Progress,
     limit_output,
 )
-from overspill.extraction.numbered import CitableLines
 from overspill.extraction.prompting import Prompts
 from overspill.extraction.report import ModelReport
 from overspill.extraction.support import choose_supporting
@@ -39,12 +39,6 @@ T = TypeVar("T")
 MAX_ANSWER_CHARS = 256 * 1024
 """A longer report means that something went wrong."""
 
-TOO_LONG = "wrote {chars:,} characters, more than a report may have ({most:,})."
-NO_ROOM = (
-    "What to extract takes {needed:,} tokens together with the instructions, which leaves no room for the document in the "
-    "context window of {model} ({window:,} tokens, {output:,} of them for the answer). "
-    "Ask with fewer words, or use a larger model."
-)
 _MIN_ROOM_TOKENS = 256
 _SAMPLE_BYTES = 2048  # bytes
 _SAMPLE_COUNT = 64
@@ -82,8 +76,11 @@ class Inquiry(Struct, frozen=True):
         needed = sum(map(self.count_tokens, texts))
         free = self.model.context_window - output - needed
         if free < _MIN_ROOM_TOKENS:
-            window = self.model.context_window
-            raise ExtractionFailed(NO_ROOM.format(needed=needed, model=self.model.name, window=window, output=output))
+            raise ExtractionFailed(
+                f"What to extract takes {needed:,} tokens together with the instructions, which leaves no room for the document "
+                f"in the context window of {self.model.name} ({self.model.context_window:,} tokens, {output:,} of them for the "
+                "answer). Ask with fewer words, or use a larger model."
+            )
         return free
 
     def count_tokens(self, text: str) -> int:
@@ -112,7 +109,7 @@ class Inquiry(Struct, frozen=True):
     def describe_missing_report(self, response: Response, nonce: str) -> str:
         """Why an answer holds no report; empty where it holds one."""
         if len(response.text) > MAX_ANSWER_CHARS:
-            return TOO_LONG.format(chars=len(response.text), most=MAX_ANSWER_CHARS)
+            return f"wrote {len(response.text):,} characters, more than a report may have ({MAX_ANSWER_CHARS:,})."
         return self.prompts.describe_missing_report(response, nonce)
 
 

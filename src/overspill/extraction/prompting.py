@@ -11,9 +11,8 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from overspill.extraction import report, wrapper
-from overspill.extraction.chunks import Span
+from overspill.extraction.chunks import CitableLines, Span
 from overspill.extraction.document import Document, ModelMode, Policy
-from overspill.extraction.numbered import CitableLines
 from overspill.extraction.report import NOTHING, ModelReport
 from overspill.models.protocol import Message, Request, Response
 from overspill.models.written import find_written_calls
@@ -28,10 +27,6 @@ FILE_TOOLS = ("Read", "Grep")
 NO_REPORT = "gave no final report."
 EMPTY_ANSWER = "answered nothing."
 TOOL_CALL = "called a tool instead of giving its final report."
-ARGS_CUT = "{shown} … ({omitted:,} more characters of the arguments are not shown)"
-COVERAGE = "They come from {outputs} of {total} chunks. {silent}"
-OTHERS_SILENT = "In the others nothing relevant was found, or they were not read."
-ALL_CHUNKS = "That is all of them."
 
 
 @cache
@@ -71,8 +66,9 @@ class WrappedPrompts:
         return Request(system, (Message("user", frame_data(text, nonce)),), tool_choice="none")
 
     def build_merge_request(self, outputs: str, count: int, total: int, nonce: str) -> Request:
-        coverage = COVERAGE.format(outputs=count, total=total, silent=ALL_CHUNKS if count == total else OTHERS_SILENT)
-        system = self._fill("reduce", nonce, coverage=coverage)
+        silent = "In the others nothing relevant was found, or they were not read."
+        rest = "That is all of them." if count == total else silent
+        system = self._fill("reduce", nonce, coverage=f"They come from {count} of {total} chunks. {rest}")
         return Request(system, (Message("user", frame_data(outputs, nonce)),), tool_choice="none")
 
     def build_explore_prompt(self, nonce: str) -> str:
@@ -115,7 +111,7 @@ def shorten_args(args_json: str) -> str:
     line = " ".join(clean(args_json).splitlines())
     if len(line) <= _MAX_ARGS_CHARS:
         return line
-    return ARGS_CUT.format(shown=line[:_MAX_ARGS_CHARS], omitted=len(line) - _MAX_ARGS_CHARS)
+    return f"{line[:_MAX_ARGS_CHARS]} … ({len(line) - _MAX_ARGS_CHARS:,} more characters of the arguments are not shown)"
 
 
 @cache
@@ -123,13 +119,6 @@ def load_template(name: str) -> str:
     return (_FOLDER / f"{name}.md").read_text("utf-8").strip()
 
 
-WHOLE = "This is what the tool {tool} returned for {args}."
-PART = "This is part {index} of {total} of what the tool {tool} returned for {args}."
-PASSAGES = "These are passages from what the tool {tool} returned for {args}."
-FINDINGS = (
-    "These are answers from {outputs} of {total} parts of what the tool {tool} returned for {args}, with the lines they rest on. "
-    "Put together what belongs together, say each thing once, and say so where they contradict each other."
-)
 OR_NOTHING = f"If no line has to do with the question, write {NOTHING} instead."
 _TASKS = ("answer", "snippets")
 
@@ -143,21 +132,26 @@ class PlainPrompts:
         self._only_sources = mode == "snippets"
         self._query = clean(query)
         self._tool = {"tool": " ".join(clean(document.tool).split()), "args": shorten_args(document.args_json)}
+        self._returned = "what the tool {tool} returned for {args}".format(**self._tool)
         self._task = load_template(f"plain/{'snippets' if self._only_sources else 'answer'}")
 
     def build_focused_request(self, text: str, nonce: str) -> Request:
         # Told what to write when nothing is there, small models write it, whatever is there.
-        return self._build(text, PASSAGES.format(**self._tool), self._task, nonce)
+        return self._build(text, f"These are passages from {self._returned}.", self._task, nonce)
 
     def build_chunk_request(self, text: str, index: int, total: int, overlap: int, nonce: str) -> Request:
         del overlap
         if total == 1:
-            return self._build(text, WHOLE.format(**self._tool), self._task, nonce)
-        origin = PART.format(index=index + 1, total=total, **self._tool)
+            return self._build(text, f"This is {self._returned}.", self._task, nonce)
+        origin = f"This is part {index + 1} of {total} of {self._returned}."
         return self._build(text, origin, f"{self._task}\n{OR_NOTHING}", nonce)
 
     def build_merge_request(self, outputs: str, count: int, total: int, nonce: str) -> Request:
-        return self._build(outputs, FINDINGS.format(outputs=count, total=total, **self._tool), self._task, nonce)
+        origin = (
+            f"These are answers from {count} of {total} parts of {self._returned}, with the lines they rest on. "
+            "Put together what belongs together, say each thing once, and say so where they contradict each other."
+        )
+        return self._build(outputs, origin, self._task, nonce)
 
     def build_explore_prompt(self, nonce: str) -> str:
         size, handle, turns = self._document.size, self._document.handle, self._policy.max_turns

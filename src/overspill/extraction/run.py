@@ -10,7 +10,6 @@ import anyio
 from msgspec.structs import replace
 
 from overspill.errors import BadRequest
-from overspill.extraction.beside_engine import extract_beside_engine
 from overspill.extraction.cache import Cache
 from overspill.extraction.document import (
     Document,
@@ -23,19 +22,14 @@ from overspill.extraction.document import (
     Progress,
     name_strategy,
 )
-from overspill.extraction.fallback import STRATEGY_FAILED, ask_engine, extract_by_truncation, fall_back
+from overspill.extraction.fallback import ask_engine, extract_by_truncation, fall_back
 from overspill.extraction.findings import NOT_FOUND
 from overspill.extraction.full_chunked import compute_chunk_tokens
 from overspill.extraction.inquiry import Inquiry, run_in_thread, scale_for_model
 from overspill.extraction.prompting import PlainPrompts, WrappedPrompts
-from overspill.extraction.strategies import choose_mode, extract_by_mode
+from overspill.extraction.strategies import choose_mode, extract_beside_engine, extract_by_mode
 from overspill.models.targets import Targets
 from overspill.types import Extraction
-
-NO_QUERY = "What to extract is missing: say in words what you need from the stored output."
-UNKNOWN_MODE = "There is no mode {mode!r}. Allowed are {allowed}; the nearest is {nearest!r}."
-NO_MODEL = "There is no model and no engine to extract with."
-EMPTY_DOCUMENT = f"{NOT_FOUND}\nThe stored output is empty."
 
 _MODES: tuple[str, ...] = get_args(Mode)
 _NOMINAL_CHUNK_TOKENS = 100_000  # where no model says how large its window is
@@ -57,11 +51,16 @@ async def extract(
 
     Without a model, the engine answers in every mode but `truncate`.
     """
-    _check(query, mode)
+    if not query.strip():
+        raise BadRequest("What to extract is missing: say in words what you need from the stored output.")
+    if mode not in _MODES:
+        nearest = get_close_matches(mode, _MODES, n=1, cutoff=0)[0]
+        raise BadRequest(f"There is no mode {mode!r}. Allowed are {', '.join(_MODES)}; the nearest is {nearest!r}.")
     if mode == "truncate":
         return await run_in_thread(lambda: extract_by_truncation(document, policy))
     if not document.size.bytes:
-        return Extraction(EMPTY_DOCUMENT, (), 0.0, "full-chunked", document.sha256, 0, 0, 0, found=False)
+        empty = f"{NOT_FOUND}\nThe stored output is empty."
+        return Extraction(empty, (), 0.0, "full-chunked", document.sha256, 0, 0, 0, found=False)
     if model is None:
         return await _without_model(document, query, mode, policy, engine)
     measured = await run_in_thread(lambda: scale_for_model(model, document))
@@ -83,18 +82,15 @@ async def extract(
         max_answer_tokens=policy.max_tokens,
     )
     try:
-        return await (extract_beside_engine(inquiry, mode) if is_plain else _extract_alone(inquiry, mode))
+        if is_plain:
+            return await extract_beside_engine(inquiry, mode)
+        if mode == "auto":
+            chosen = choose_mode(measured.size, policy, compute_chunk_tokens(inquiry))
+            inquiry = replace(inquiry, mode=chosen)
+        return await extract_by_mode(inquiry)
     except ExtractionFailed as error:
         strategy = error.strategy or name_strategy(first_mode)
-        return await fall_back(measured, query, strategy, policy, engine, STRATEGY_FAILED.format(strategy=strategy, reason=error))
-
-
-async def _extract_alone(inquiry: Inquiry, mode: Literal["auto"] | ModelMode) -> Extraction:
-    """The documents' way: the model's answer."""
-    if mode == "auto":
-        chosen = choose_mode(inquiry.document.size, inquiry.policy, compute_chunk_tokens(inquiry))
-        inquiry = replace(inquiry, mode=chosen)
-    return await extract_by_mode(inquiry)
+        return await fall_back(measured, query, strategy, policy, engine, f"{strategy} extraction failed: {error}")
 
 
 async def _without_model(
@@ -102,16 +98,9 @@ async def _without_model(
 ) -> Extraction:
     planned = name_strategy(choose_mode(document.size, policy, _NOMINAL_CHUNK_TOKENS) if mode == "auto" else mode)
     if engine is None:
-        return await fall_back(document, query, planned, policy, None, NO_MODEL)
+        reason = "There is no model and no engine to extract with."
+        return await fall_back(document, query, planned, policy, None, reason)
     try:
         return await ask_engine(document, query, policy, engine, planned)
     except ExtractionFailed as error:
         return await fall_back(document, query, planned, policy, None, str(error))
-
-
-def _check(query: str, mode: str) -> None:
-    if not query.strip():
-        raise BadRequest(NO_QUERY)
-    if mode not in _MODES:
-        nearest = get_close_matches(mode, _MODES, n=1, cutoff=0)[0]
-        raise BadRequest(UNKNOWN_MODE.format(mode=mode, allowed=", ".join(_MODES), nearest=nearest))

@@ -6,17 +6,21 @@ The type checker complains about a mode without a strategy.
 from __future__ import annotations
 
 import re
-from typing import assert_never
+from typing import Literal, assert_never
+
+from msgspec.structs import replace
 
 from overspill.extraction import chunks, wrapper
-from overspill.extraction.chunks import Span
+from overspill.extraction.chunks import NumberedLines, Span, align_lines
 from overspill.extraction.document import ExtractionFailed, ModelMode, Policy, name_strategy
-from overspill.extraction.findings import conclude_alone
-from overspill.extraction.full_chunked import extract_full_chunked
+from overspill.extraction.fallback import BY_ENGINE, ask_engine, fall_back
+from overspill.extraction.findings import conclude_alone, cut_to_tokens
+from overspill.extraction.full_chunked import compute_chunk_tokens, extract_full_chunked
 from overspill.extraction.inquiry import Inquiry, run_in_thread
-from overspill.extraction.numbered import NumberedLines, align_lines
 from overspill.extraction.prompting import PlainPrompts
 from overspill.extraction.read_grep import extract_read_grep
+from overspill.text import tokens
+from overspill.text.encoding import encode
 from overspill.types import LIKELY, Extraction, Size
 
 _WHOLE = re.compile(
@@ -26,6 +30,19 @@ _WHOLE = re.compile(
     re.IGNORECASE,
 )
 _MAX_QUERY_CHARS = 10_000
+_WINDOW_SHARE = 0.5
+"""Of what the question leaves of the window, for passages to read."""
+_ANSWER_SHARE = 0.08
+"""Of the tokens of a reply, for the model's words. With as much less, the engine's passages hold nearly as many answers."""
+_WHOLE_ANSWER_SHARE = 0.5
+"""For a summary or a list, which passages cannot replace."""
+_UNSUPPORTED_SHARE = 0.05
+_MIN_ANSWER_TOKENS = 48
+_MIN_PASSAGE_TOKENS = 32
+_OUR_BYTES = 480
+"""Of our own words in a reply: its first line, the marks of two blocks, and two headings."""
+_BYTES_PER_TOKEN = 5
+"""Of plain words."""
 
 
 def choose_mode(size: Size, policy: Policy, chunk_tokens: int) -> ModelMode:
@@ -56,13 +73,6 @@ def needs_whole(query: str) -> bool:
     return _WHOLE.search(query[:_MAX_QUERY_CHARS]) is not None
 
 
-SEARCHED = "Searched: the passages of the output of {tool} ({bytes:,} bytes) that the built-in engine found."
-NO_ENGINE = "There is no engine to select passages with."
-NO_PASSAGES = "The built-in engine found no passages to read."
-_WINDOW_SHARE = 0.5
-"""Of what the question leaves of the window."""
-
-
 async def extract_focused(inquiry: Inquiry) -> Extraction:
     document = inquiry.document
     prompts = PlainPrompts(document, inquiry.query, inquiry.mode, inquiry.policy)
@@ -72,20 +82,21 @@ async def extract_focused(inquiry: Inquiry) -> Extraction:
     report = await inquiry.ask(prompts.build_focused_request(lines.text, nonce), nonce, lines)
     seen = [line.span for line in lines.lines]
     whole = Span(min(span.start for span in seen), max(span.end for span in seen))
-    return await conclude_alone(inquiry, report, whole, seen, SEARCHED.format(tool=document.tool, bytes=document.size.bytes))
+    what = f"the passages of the output of {document.tool} ({document.size.bytes:,} bytes) that the built-in engine found"
+    return await conclude_alone(inquiry, report, whole, seen, f"Searched: {what}.")
 
 
 def _number_passages(inquiry: Inquiry, max_tokens: int) -> NumberedLines:
     """As many as fit with their numbers, which take room too. Blocks."""
     if inquiry.engine is None:
-        raise ExtractionFailed(NO_ENGINE)
+        raise ExtractionFailed("There is no engine to select passages with.")
     budget, read = max_tokens, inquiry.document.reader.read
     while True:
         passages = inquiry.engine(inquiry.document, inquiry.query, budget).excerpts
         groups = [align_lines(each.shown, read(each.start_byte, each.end_byte), each.start_byte) for each in passages]
         lines = NumberedLines(groups)
         if not lines.lines:
-            raise ExtractionFailed(NO_PASSAGES)
+            raise ExtractionFailed("The built-in engine found no passages to read.")
         excess = inquiry.count_tokens(lines.text) - max_tokens
         if excess <= 0 or budget <= 1:
             return lines
@@ -109,3 +120,74 @@ async def extract_by_mode(inquiry: Inquiry) -> Extraction:
     except ExtractionFailed as error:
         error.strategy = name_strategy(inquiry.mode)
         raise
+
+
+async def extract_beside_engine(inquiry: Inquiry, mode: Literal["auto"] | ModelMode) -> Extraction:
+    """A model's answer with the engine's passages below it, so that no model makes a reply worse than the engine's alone."""
+    policy = inquiry.policy
+    passages = await _ask_engine(inquiry, policy.max_tokens)
+    shown = passages.text if passages else ""
+    room = policy.max_tokens - _count_tokens(shown)
+    if policy.max_bytes is not None:
+        room = min(room, (policy.max_bytes - len(encode(shown)) - _OUR_BYTES) // _BYTES_PER_TOKEN)
+    if mode == "auto":
+        confidence = passages.confidence if passages and passages.excerpts else None
+        size, chunk_tokens, is_large = inquiry.document.size, compute_chunk_tokens(inquiry), inquiry.model.is_large
+        chosen = choose_plain_mode(size, policy, chunk_tokens, inquiry.query, confidence, is_model_large=is_large)
+        inquiry = replace(inquiry, mode=chosen)
+    reads_all = inquiry.mode == "full-chunked" and needs_whole(inquiry.query)
+    limit = _limit_words(policy, _WHOLE_ANSWER_SHARE if reads_all else _ANSWER_SHARE)
+    found = await extract_by_mode(replace(inquiry, max_answer_tokens=max(limit, room)))
+    if found.found and not found.support:
+        fault = f"Nothing was found in the stored output that supports the answer of {found.model}."
+        return await _answer_instead(inquiry, found, passages, fault)
+    if not found.found and passages is not None and passages.confidence >= LIKELY:
+        fault = f"{found.model} found nothing, but the built-in engine is confident that it did."
+        return await _answer_instead(inquiry, found, passages, fault)
+    if passages is None or not passages.found:
+        return found
+    quoted = "\n".join(excerpt.text for excerpt in found.excerpts if not passages.quotes(excerpt))
+    if _count_tokens(f"{found.text}\n{quoted}") > limit:
+        quoted = ""  # their places are enough
+    fitted = await _fit_passages(inquiry, passages, f"{found.text}\n{quoted}")
+    return replace(found, passages=replace(fitted, warnings=()), warnings=(*found.warnings, *passages.warnings))
+
+
+def _limit_words(policy: Policy, share: float) -> int:
+    return max(int(policy.max_tokens * share), min(_MIN_ANSWER_TOKENS, policy.max_tokens))
+
+
+async def _ask_engine(inquiry: Inquiry, max_tokens: int) -> Extraction | None:
+    """None where the engine may not answer, or failed: the model then answers alone."""
+    if inquiry.engine is None or "builtin" not in inquiry.policy.fallback:
+        return None
+    policy = replace(inquiry.policy, max_tokens=max_tokens)
+    try:
+        return await ask_engine(inquiry.document, inquiry.query, policy, inquiry.engine, name_strategy(inquiry.mode))
+    except ExtractionFailed:
+        return None
+
+
+async def _answer_instead(inquiry: Inquiry, found: Extraction, passages: Extraction | None, fault: str) -> Extraction:
+    """The engine, or the next fallback. What the model said comes last, in the room that is left."""
+    if not inquiry.policy.fallback:
+        return replace(found, warnings=(*found.warnings, fault))
+    words = cut_to_tokens(found.text, _limit_words(inquiry.policy, _UNSUPPORTED_SHARE)) if found.found else ""
+    if passages is None:
+        planned = name_strategy(inquiry.mode)
+        answer = await fall_back(inquiry.document, inquiry.query, planned, inquiry.policy, None, fault)
+        return replace(answer, unsupported=words)
+    warnings = (f"{fault} {BY_ENGINE}", *passages.warnings)
+    passages = await _fit_passages(inquiry, passages, words)
+    return replace(passages, warnings=warnings, unsupported=words, planned_strategy=found.strategy)
+
+
+async def _fit_passages(inquiry: Inquiry, passages: Extraction, words: str) -> Extraction:
+    """Passages that leave room for the words. The caller who puts both into a reply fits them to its bytes."""
+    most = max(inquiry.policy.max_tokens - _count_tokens(words), _MIN_PASSAGE_TOKENS)
+    return passages if _count_tokens(passages.text) <= most else await _ask_engine(inquiry, most) or passages
+
+
+def _count_tokens(text: str) -> int:
+    """As the reader of the reply counts, who is not the model that extracts."""
+    return tokens.count(text).tokens

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from overspill.extraction import spelling
-from overspill.extraction.chunks import Span
-from overspill.extraction.numbered import NumberedLine
+from overspill.extraction.chunks import NumberedLine, Span
 from overspill.store.protocols import Reader
 
 _TOKEN = re.compile(r"\w+(?:[.:/@#%+'&-]+\w+)*%?")

@@ -13,7 +13,7 @@ import pytest
 from asking import once
 
 from overspill.extraction import Cache, Document, ExtractionFailed, Policy, extract
-from overspill.extraction.file_tools import FileTools
+from overspill.extraction.read_grep import FileTools
 from overspill.models.protocol import Message, ModelError, Request
 from overspill.models.targets import Targets
 from overspill.store.meter import size_of
