@@ -62,12 +62,8 @@ async def conclude(
         if excerpts:
             located, support = Located(excerpts, located.quotes, located.missing), "located"
     quotes, missing = located.quotes + report.omitted_quotes, located.missing + report.omitted_quotes
-    if not report.found:
-        text = _describe_nothing_found(report, where, searched == total)
-    else:
-        text = _choose_answer(inquiry, report, located)
-    most = inquiry.max_answer_tokens
-    shown = cut_to_tokens(text, most, inquiry.model.name)
+    text = _choose_answer(inquiry, report, located) if report.found else _describe_nothing_found(report, where, searched == total)
+    shown, most = cut_to_tokens(text, inquiry.max_answer_tokens, inquiry.model.name), inquiry.max_answer_tokens
     doubts = _find_doubts(quotes, missing, is_plain=is_plain) if report.found else []
     if shown != text:
         doubts.append(f"The answer had {inquiry.count_tokens(text):,} tokens and was cut to {most:,}. Ask for less at a time.")
