@@ -51,11 +51,7 @@ async def extract(
 
     Without a model, the engine answers in every mode but `truncate`.
     """
-    if not query.strip():
-        raise BadRequest("What to extract is missing: say in words what you need from the stored output.")
-    if mode not in _MODES:
-        nearest = get_close_matches(mode, _MODES, n=1, cutoff=0)[0]
-        raise BadRequest(f"There is no mode {mode!r}. Allowed are {', '.join(_MODES)}; the nearest is {nearest!r}.")
+    _check(query, mode)
     if mode == "truncate":
         return await run_in_thread(lambda: extract_by_truncation(document, policy))
     if not document.size.bytes:
@@ -104,3 +100,11 @@ async def _without_model(
         return await ask_engine(document, query, policy, engine, planned)
     except ExtractionFailed as error:
         return await fall_back(document, query, planned, policy, None, str(error))
+
+
+def _check(query: str, mode: str) -> None:
+    if not query.strip():
+        raise BadRequest("What to extract is missing: say in words what you need from the stored output.")
+    if mode not in _MODES:
+        nearest = get_close_matches(mode, _MODES, n=1, cutoff=0)[0]
+        raise BadRequest(f"There is no mode {mode!r}. Allowed are {', '.join(_MODES)}; the nearest is {nearest!r}.")
