@@ -32,6 +32,7 @@ from overspill.models.targets import Targets
 from overspill.types import Extraction
 
 _MODES: tuple[str, ...] = get_args(Mode)
+_EMPTY = f"{NOT_FOUND}\nThe stored output is empty."
 _NOMINAL_CHUNK_TOKENS = 100_000  # where no model says how large its window is
 
 
@@ -55,14 +56,13 @@ async def extract(
     if mode == "truncate":
         return await run_in_thread(lambda: extract_by_truncation(document, policy))
     if not document.size.bytes:
-        empty = f"{NOT_FOUND}\nThe stored output is empty."
-        return Extraction(empty, (), 0.0, "full-chunked", document.sha256, 0, 0, 0, found=False)
+        return Extraction(_EMPTY, (), 0.0, "full-chunked", document.sha256, 0, 0, 0, found=False)
     if model is None:
         return await _without_model(document, query, mode, policy, engine)
     measured = await run_in_thread(lambda: scale_for_model(model, document))
     first_mode: ModelMode = "full-chunked" if mode == "auto" else mode
     is_plain = policy.contract == "plain"
-    make_prompts = PlainPrompts if is_plain or mode == "focused" else WrappedPrompts
+    prompts = (PlainPrompts if is_plain or mode == "focused" else WrappedPrompts)(measured, query, first_mode, policy)
     inquiry = Inquiry(
         measured,
         query,
@@ -70,7 +70,7 @@ async def extract(
         model,
         policy,
         cache or Cache(),
-        make_prompts(measured, query, first_mode, policy),
+        prompts,
         deadline=math.inf if policy.within_secs is None else anyio.current_time() + policy.within_secs,
         engine=engine,
         progress=progress,
@@ -81,8 +81,7 @@ async def extract(
         if is_plain:
             return await extract_beside_engine(inquiry, mode)
         if mode == "auto":
-            chosen = choose_mode(measured.size, policy, compute_chunk_tokens(inquiry))
-            inquiry = replace(inquiry, mode=chosen)
+            inquiry = replace(inquiry, mode=choose_mode(measured.size, policy, compute_chunk_tokens(inquiry)))
         return await extract_by_mode(inquiry)
     except ExtractionFailed as error:
         strategy = error.strategy or name_strategy(first_mode)
