@@ -22,7 +22,7 @@ from overspill.errors import OverspillError
 from overspill.models.endpoints import Endpoint
 from overspill.models.protocol import Model
 from overspill.record.events import AgentStarted, ModelCalled, now_ms
-from overspill.record.observers import Observers
+from overspill.record.logs import Observers
 from overspill.session.session import Session
 from overspill.store.protocols import Store
 from overspill.types import Output

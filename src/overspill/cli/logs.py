@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TextIO
 from overspill.cli.terminal import Level, inform, is_verbose
 
 if TYPE_CHECKING:
-    from overspill.record.observers import Observer
+    from overspill.record.logs import Observer
 
 _LOGGER = logging.getLogger("overspill")  # by name: importing the room that logs would delay a proxy's servers
 _MAX_WAITING_BYTES = 1024 * 1024

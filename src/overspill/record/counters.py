@@ -6,24 +6,8 @@ from collections import OrderedDict
 
 from msgspec import Struct, field
 
-from overspill.record.events import (
-    AgentStarted,
-    CommandEnded,
-    Entry,
-    EventsDropped,
-    JobChanged,
-    ModelCalled,
-    OutputExtracted,
-    OutputInspected,
-    OutputRetrieved,
-    OutputStored,
-    ReferenceUsed,
-    SessionOpened,
-    TextShown,
-    TokensReported,
-    ToolCalled,
-    TurnOpened,
-)
+from overspill.record import events
+from overspill.record.events import Entry, ModelCalled, OutputRetrieved
 from overspill.text import tokens
 
 MAX_TRACKED_OUTPUTS = 4_096
@@ -79,14 +63,13 @@ class Counters(Struct):
 
     def add(self, event: Entry) -> None:
         match event:
-            case ToolCalled():
+            case events.ToolCalled():
                 self.calls += 1
-                if event.status == "failed":
-                    self.failed_calls += 1
+                self.failed_calls += event.status == "failed"
                 if event.truncated:
                     self.truncated += 1
                     self.shown_chars += event.chars_out
-            case OutputStored(kept=kept):
+            case events.OutputStored(kept=kept):
                 size = kept.size
                 self.kept += 1
                 self.kept_bytes += size.bytes
@@ -96,28 +79,27 @@ class Counters(Struct):
                     self._stop_tracking(next(iter(self.sizes)))
             case OutputRetrieved():
                 self._add_retrieval(event)
-            case TextShown():
+            case events.TextShown():
                 self.shown_chars += event.chars if event.what == "output" else 0
-            case TokensReported():
+            case events.TokensReported():
                 self.estimated_tokens += event.estimated
                 self.reported_tokens += event.reported
-            case ReferenceUsed():
+            case events.ReferenceUsed():
                 self.refs += 1
-            case OutputExtracted():
+            case events.OutputExtracted():
                 self.extractions += event.status == "ok"
             case ModelCalled():
-                self._add_model_call(event)
-            case EventsDropped():
+                self.model_calls += 1
+                self.failed_model_calls += event.status == "failed"
+                self.input_tokens += event.input_tokens
+                self.output_tokens += event.output_tokens
+                self.cost += event.cost or 0.0
+            case events.EventsDropped():
                 self.dropped_events += event.count
-            case SessionOpened() | JobChanged() | CommandEnded() | OutputInspected() | TurnOpened() | AgentStarted():
+            case events.SessionOpened() | events.JobChanged() | events.CommandEnded() | events.OutputInspected():
                 pass
-
-    def _add_model_call(self, event: ModelCalled) -> None:
-        self.model_calls += 1
-        self.failed_model_calls += event.status == "failed"
-        self.input_tokens += event.input_tokens
-        self.output_tokens += event.output_tokens
-        self.cost += event.cost or 0.0
+            case events.TurnOpened() | events.AgentStarted():
+                pass
 
     def _add_retrieval(self, event: OutputRetrieved) -> None:
         if event.status == "failed":

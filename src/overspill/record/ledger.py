@@ -5,11 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from threading import RLock
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from msgspec.structs import replace
-
-from overspill import handles
 from overspill.budget import ContextBudget
 from overspill.errors import StoreError
 from overspill.record import events
@@ -18,18 +15,13 @@ from overspill.record.events import (
     Entry,
     EventsDropped,
     JobChanged,
-    ModelCalled,
     OutputExtracted,
     OutputRetrieved,
     OutputStored,
-    Status,
-    TokensReported,
     ToolCalled,
     now_ms,
 )
-from overspill.record.logs import log_stored, logger
-from overspill.record.observers import Observers, tell
-from overspill.text.names import own_name
+from overspill.record.logs import Observers, log_stored, logger, tell
 
 _MAX_DEFERRED_EVENTS = 256  # events of calls and retrievals that are written together
 MAX_UNWRITTEN_EVENTS = 4096
@@ -173,7 +165,7 @@ class Ledger:
         """Record what the host settled with the budget since the last look."""
         while budget.settlements:
             estimated, reported = budget.settlements.pop(0)
-            self.record(TokensReported(now_ms(), estimated, reported))
+            self.record(events.TokensReported(now_ms(), estimated, reported))
 
     def _drop_oldest(self) -> None:
         """In batches, so that a long failure costs each call next to nothing."""
@@ -189,68 +181,3 @@ class Ledger:
                 remaining.append(event)
         self._waiting, self._counted = remaining, len(remaining)
         self._drop_at = max(MAX_UNWRITTEN_EVENTS, len(remaining)) + _MAX_DEFERRED_EVENTS
-
-
-def accounting(happened: Iterable[Entry], session: str) -> Iterator[dict[str, Any]]:
-    """The entries of an accounting file. A call that moves to the background has two: one for its reply, one for its end."""
-    for event in happened:
-        match event:
-            case ToolCalled():
-                yield _call_entry(event, session)
-            case OutputRetrieved():
-                yield _retrieval_entry(event, session)
-            case JobChanged(state="ready" | "failed"):
-                yield _call_entry(_ending(event), session) | {"background": True}
-            case ModelCalled():
-                yield _model_entry(event)
-            case _:
-                pass
-
-
-def _call_entry(event: ToolCalled, session: str) -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "type": "tool",
-        "timestamp": event.t,
-        "status": event.status,
-        "latency": event.latency,
-        "mcpServer": event.server,
-        "command": own_name(event.tool, event.server),
-        "charactersIn": event.chars_in,
-        "charactersOut": event.chars_out,
-    }
-    if event.id:
-        entry["details"] = {
-            "tool_output_handle": handles.handle(session, event.id),
-            "tool_output_reason": event.reason,
-            "truncated": event.truncated,
-        }
-    return entry
-
-
-def _retrieval_entry(event: OutputRetrieved, session: str) -> dict[str, Any]:
-    called = ToolCalled(event.t, event.tool, "", "function", event.status, event.latency, event.chars_in, event.chars_out)
-    # Only the id, since the output may belong to another session of the same family.
-    details = {"artifact_id": handles.artifact_id(event.id)} if event.id else {}
-    details |= {"mode": event.mode} if event.mode else {}
-    return _call_entry(called, session) | ({"details": details} if details else {})
-
-
-def _ending(event: JobChanged) -> ToolCalled:
-    status: Status = "failed" if event.state == "failed" else "ok"
-    call = ToolCalled(event.t, event.tool, event.server, status=status, latency=round(event.seconds * 1000))
-    return replace(call, id=event.id, reason="background", truncated=True) if event.kept else call
-
-
-def _model_entry(event: ModelCalled) -> dict[str, Any]:
-    provider, _, model = event.model.partition("/")
-    entry = {
-        "type": "llm",
-        "timestamp": event.t,
-        "status": event.status,
-        "latency": event.latency,
-        "provider": provider,
-        "model": model,
-        "tokens": {"inputTokens": event.input_tokens, "outputTokens": event.output_tokens},
-        "costUsd": event.cost,
-    }
-    return entry | ({"extraction": event.op} if event.op else {})

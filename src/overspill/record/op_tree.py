@@ -1,27 +1,26 @@
-"""A session as a tree of operations: calls, retrievals, and extractions with each of their steps."""
+"""Views of what happened in a session: a tree of operations, and the entries of an accounting file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal, TypeAlias
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from overspill import handles
+from overspill.record import events
 from overspill.record.events import (
-    AgentStarted,
     Entry,
     JobChanged,
     ModelCalled,
     OutputExtracted,
-    OutputInspected,
     OutputRetrieved,
-    SessionOpened,
     Status,
     ToolCalled,
     TurnOpened,
 )
+from overspill.text.names import own_name
 
 OpKind: TypeAlias = Literal["session", "turn", "tool", "model"]
 
@@ -40,7 +39,7 @@ class Op(Struct, frozen=True, omit_defaults=True):
     children: tuple[Op, ...] = ()
 
 
-def op_tree(events: Iterable[Entry]) -> Op:
+def op_tree(happened: Iterable[Entry]) -> Op:
     """Build the tree from a journal. Requests are figures only; of answers, there is the recorded beginning."""
     root = Op("session", "", 0)
     steps: dict[str, list[Op]] = {}
@@ -48,9 +47,9 @@ def op_tree(events: Iterable[Entry]) -> Op:
     turns: list[tuple[TurnOpened, list[Op]]] = []
     first: list[Op] = []
     ops = first
-    for event in events:
+    for event in happened:
         match event:
-            case SessionOpened():
+            case events.SessionOpened():
                 root = Op("session", event.session, event.t)
             case ToolCalled():
                 ops.append(_call_op(event, root.name))
@@ -61,22 +60,24 @@ def op_tree(events: Iterable[Entry]) -> Op:
                 ops.append(Op("tool", event.tool, event.t, event.latency, event.status, attributes))
             case JobChanged(state="ready" | "failed"):
                 ops.append(_finish_op(event, root.name))
-            case AgentStarted():
+            case events.AgentStarted():
                 ops.append(Op("session", event.tool, event.t, attributes={"session": event.session}))
             case ModelCalled(op=""):
                 ops.append(_model_op(event))
-            case ModelCalled() | OutputInspected():
+            case ModelCalled():
                 homes.setdefault(event.op, ops)
-                steps.setdefault(event.op, []).append(
-                    _model_op(event) if isinstance(event, ModelCalled) else _inspection_op(event)
-                )
+                steps.setdefault(event.op, []).append(_model_op(event))
+            case events.OutputInspected():
+                homes.setdefault(event.op, ops)
+                step = Op("tool", event.tool, event.t, event.latency, event.status, {"charactersOut": event.chars_out})
+                steps.setdefault(event.op, []).append(step)
             case OutputExtracted():
                 ops.append(_extraction_op(event, steps.pop(event.op, [])))
             case _:
                 pass
     for op, taken in steps.items():  # of an extraction that still runs, or whose process died
         homes[op].append(Op("session", "extraction", taken[-1].t, status="failed", children=tuple(taken)))
-    return msgspec.structs.replace(root, children=(*first, *(_turn_op(event, below) for event, below in turns)))
+    return replace(root, children=(*first, *(_turn_op(event, below) for event, below in turns)))
 
 
 def _turn_op(event: TurnOpened, ops: list[Op]) -> Op:
@@ -126,10 +127,6 @@ def _extraction_op(event: OutputExtracted, steps: list[Op]) -> Op:
     return Op("session", event.tool, event.t, event.latency, attributes=attributes, children=tuple(steps))
 
 
-def _inspection_op(event: OutputInspected) -> Op:
-    return Op("tool", event.tool, event.t, event.latency, event.status, {"charactersOut": event.chars_out})
-
-
 def _model_op(event: ModelCalled) -> Op:
     attributes: dict[str, Any] = {
         "messages": event.messages,
@@ -141,3 +138,63 @@ def _model_op(event: ModelCalled) -> Op:
         "response": event.preview or event.error,
     }
     return Op("model", event.model, event.t, event.latency, event.status, attributes)
+
+
+def accounting(happened: Iterable[Entry], session: str) -> Iterator[dict[str, Any]]:
+    """The entries of an accounting file. A call that moves to the background has two: one for its reply, one for its end."""
+    for event in happened:
+        match event:
+            case ToolCalled():
+                yield _call_entry(event, session)
+            case OutputRetrieved():
+                call = ToolCalled(event.t, event.tool, status=event.status, latency=event.latency)
+                call = replace(call, chars_in=event.chars_in, chars_out=event.chars_out)
+                # Only the id, since the output may belong to another session of the same family.
+                details = {"artifact_id": handles.artifact_id(event.id)} if event.id else {}
+                details |= {"mode": event.mode} if event.mode else {}
+                yield _call_entry(call, session) | ({"details": details} if details else {})
+            case JobChanged(state="ready" | "failed"):
+                status: Status = "failed" if event.state == "failed" else "ok"
+                call = ToolCalled(event.t, event.tool, event.server, status=status, latency=round(event.seconds * 1000))
+                if event.kept:
+                    call = replace(call, id=event.id, reason="background", truncated=True)
+                yield _call_entry(call, session) | {"background": True}
+            case ModelCalled():
+                yield _model_entry(event)
+            case _:
+                pass
+
+
+def _call_entry(event: ToolCalled, session: str) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "type": "tool",
+        "timestamp": event.t,
+        "status": event.status,
+        "latency": event.latency,
+        "mcpServer": event.server,
+        "command": own_name(event.tool, event.server),
+        "charactersIn": event.chars_in,
+        "charactersOut": event.chars_out,
+    }
+    if event.id:
+        entry["details"] = {
+            "tool_output_handle": handles.handle(session, event.id),
+            "tool_output_reason": event.reason,
+            "truncated": event.truncated,
+        }
+    return entry
+
+
+def _model_entry(event: ModelCalled) -> dict[str, Any]:
+    provider, _, model = event.model.partition("/")
+    entry = {
+        "type": "llm",
+        "timestamp": event.t,
+        "status": event.status,
+        "latency": event.latency,
+        "provider": provider,
+        "model": model,
+        "tokens": {"inputTokens": event.input_tokens, "outputTokens": event.output_tokens},
+        "costUsd": event.cost,
+    }
+    return entry | ({"extraction": event.op} if event.op else {})

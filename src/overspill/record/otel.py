@@ -13,7 +13,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from overspill import handles
 from overspill.record.events import Entry, JobChanged, ModelCalled, OutputExtracted, OutputRetrieved, OutputStored, ToolCalled
-from overspill.record.observers import trace_context
+from overspill.record.logs import trace_context
 from overspill.text.tokens import CHARS_PER_TOKEN
 from overspill.types import Kept
 

@@ -19,7 +19,7 @@ from overspill.extraction import Mode
 from overspill.models.endpoints import Endpoint
 from overspill.models.protocol import Model
 from overspill.record.ledger import Ledger
-from overspill.record.observers import Observers
+from overspill.record.logs import Observers
 from overspill.retrieval.definitions import Format
 from overspill.retrieval.extractor import Extractor, configured_endpoints
 from overspill.retrieval.group import JOBS, SessionGroup

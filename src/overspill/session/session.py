@@ -18,9 +18,8 @@ from overspill.models.protocol import Model
 from overspill.reading.references import Check
 from overspill.record.counters import Counters
 from overspill.record.events import Entry
-from overspill.record.ledger import accounting
-from overspill.record.observers import Observers
-from overspill.record.op_tree import Op, op_tree
+from overspill.record.logs import Observers
+from overspill.record.op_tree import Op, accounting, op_tree
 from overspill.retrieval.definitions import Format
 from overspill.retrieval.extractor import ExtractionRequest
 from overspill.retrieval.output import StoredOutput

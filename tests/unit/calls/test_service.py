@@ -17,7 +17,7 @@ from overspill.budget import ContextBudget
 from overspill.errors import RefError, SessionClosed
 from overspill.record import events
 from overspill.record.events import JobChanged, OutputStored, TokensReported, ToolCalled
-from overspill.record.ledger import accounting
+from overspill.record.op_tree import accounting
 from overspill.session.session import Session
 from overspill.settings import Settings
 from overspill.store.memory import MemoryStore

@@ -18,8 +18,9 @@ from overspill.record.events import (
     TokensReported,
     ToolCalled,
 )
-from overspill.record.ledger import MAX_UNWRITTEN_EVENTS, Ledger, accounting
+from overspill.record.ledger import MAX_UNWRITTEN_EVENTS, Ledger
 from overspill.record.logs import compose_name, provider
+from overspill.record.op_tree import accounting
 from overspill.types import Kept, Reason, Size
 
 SESSION = "01a1dd7b-0000-7000-8000-000000000001"

@@ -20,7 +20,7 @@ from opentelemetry.semconv.schemas import Schemas
 from overspill import Output
 from overspill.models.protocol import Request, Response
 from overspill.record.events import Entry, ToolCalled
-from overspill.record.observers import carry_trace
+from overspill.record.logs import carry_trace
 from overspill.record.otel import OpenTelemetry
 from overspill.session.session import Session
 from overspill.settings import Settings

@@ -15,7 +15,7 @@ from overspill.errors import BadRequest
 from overspill.handles import artifact_id, name
 from overspill.models.protocol import ModelError, Request, Response, Usage
 from overspill.record.events import ModelCalled, OutputExtracted, decode_events
-from overspill.record.ledger import accounting
+from overspill.record.op_tree import accounting
 from overspill.settings.keys import PresetName
 from overspill.testing import ScriptedModel
 from overspill.text import tokens

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from overspill.mcp.client.config import ServerConfig
-from overspill.record.observers import Observer
+from overspill.record.logs import Observer
 from overspill.settings import Layer
 from overspill.text.lenient_json import dumps
 

@@ -22,7 +22,7 @@ from overspill.mcp.proxy.client_request import ClientChannel, ClientRequest, Con
 from overspill.mcp.proxy.served_client import ServedClient
 from overspill.mcp.proxy.tasks import refuse_task
 from overspill.mcp.proxy.versions import adapt_result
-from overspill.record.observers import carry_trace
+from overspill.record.logs import carry_trace
 
 FindClient: TypeAlias = Callable[[ClientRequest, ClientIdentity], Awaitable[ServedClient]]
 _DISCOVER_WAIT = 5.0  # seconds; the official client waits 10 for its first answer, including the start of the proxy
