@@ -28,7 +28,15 @@ from overspill.gate.decide import (
 )
 from overspill.gate.images import SealedKept, blob_size, decode_blob
 from overspill.gate.intent import find_intent
-from overspill.gate.kept import MAX_ARGUMENT_CHARS, BoundedCache, KnownOutputs, LateOutput, ShownOutputs, describe_kept
+from overspill.gate.kept import (
+    MAX_ARGUMENT_CHARS,
+    MAX_INLINE_BLOB_BYTES,
+    BoundedCache,
+    KnownOutputs,
+    LateOutput,
+    ShownOutputs,
+    describe_kept,
+)
 from overspill.gate.off_loop import MAX_BYTES_ON_LOOP, run_off_loop
 from overspill.gate.passages import IntentAnswers, Seeker
 from overspill.gate.replies import OutputText, ReplyDraft
@@ -109,7 +117,7 @@ class Gate:
         if sealed is None:
             return None
         data, described = sealed
-        self.held.add(collected.spool.id, data)
+        self.held.put(collected.spool.id, data)
         kept = self._describe(call, collected, described, "background")
         self.kept.add_unstored(kept)
         return kept
@@ -122,7 +130,7 @@ class Gate:
             if block_text(block) is not None:
                 continue
             size = blob_size(block)
-            if size > min(settings.max_inline_blob, self.held.inline_blob_room):
+            if size > min(settings.max_inline_blob, MAX_INLINE_BLOB_BYTES - self.held.inline_blob_bytes):
                 blocks.append(text_block((await self._keep_blob(call, block, settings))[1]))
             else:
                 self.held.inline_blob_bytes += size

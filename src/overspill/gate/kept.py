@@ -72,14 +72,34 @@ def describe_kept(
     )
 
 
+class BoundedCache(OrderedDict[str, T], Generic[T]):
+    """Drops its oldest entries when all of them together measure more than `limit`. Without `measure`, they are counted."""
+
+    def __init__(self, limit: int, measure: Callable[[T], int] = lambda _: 1) -> None:
+        super().__init__()
+        self._limit = limit
+        self._measure = measure
+        self._total = 0
+
+    def put(self, id: str, value: T) -> None:
+        if not (size := self._measure(value)):
+            return
+        if id in self:
+            self._total -= self._measure(self.pop(id))
+        self[id] = value
+        self._total += size
+        while self._total > self._limit:
+            self._total -= self._measure(self.popitem(last=False)[1])
+
+
 class KeptOutputs:
     """By id. An output that left memory is looked up in the journal: none becomes unknown."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._ids: set[str] = set()
-        self._latest: OrderedDict[str, Kept] = OrderedDict()
-        self._unstored: OrderedDict[str, Kept] = OrderedDict()
+        self._latest: BoundedCache[Kept] = BoundedCache(MAX_OUTPUTS_IN_MEMORY)
+        self._unstored: BoundedCache[Kept] = BoundedCache(MAX_UNSTORED_OUTPUTS)
 
     @property
     def ids(self) -> Collection[str]:
@@ -88,14 +108,10 @@ class KeptOutputs:
 
     def add(self, kept: Kept) -> None:
         self._ids.add(kept.id)
-        self._latest[kept.id] = kept
-        if len(self._latest) > MAX_OUTPUTS_IN_MEMORY:
-            self._latest.popitem(last=False)
+        self._latest.put(kept.id, kept)
 
     def add_unstored(self, kept: Kept) -> None:
-        self._unstored[kept.id] = kept
-        if len(self._unstored) > MAX_UNSTORED_OUTPUTS:
-            self._unstored.popitem(last=False)
+        self._unstored.put(kept.id, kept)
 
     def get(self, id: str) -> Kept | None:
         kept = self._latest.get(id) or self._unstored.get(id)
@@ -126,43 +142,16 @@ class KeptOutputs:
         yield from self._unstored.values()
 
 
-class HeldOutputs(OrderedDict[str, bytes]):
+class HeldOutputs(BoundedCache[bytes]):
     """Beginnings of outputs that could not be stored, and how much else is held in memory."""
 
     inline_blob_bytes = 0
     """Of results that finished in the background."""
 
     @property
-    def inline_blob_room(self) -> int:
-        return MAX_INLINE_BLOB_BYTES - self.inline_blob_bytes
-
-    @property
     def room(self) -> int:
         """Bytes that the next one may have."""
         return min(MEMORY, max(_MIN_HELD_BYTES, MAX_HELD_BYTES - sum(map(len, self.values()))))
-
-    def add(self, id: str, data: bytes) -> None:
-        self[id] = data
-        if len(self) > MAX_UNSTORED_OUTPUTS:
-            self.popitem(last=False)
-
-
-class BoundedCache(OrderedDict[str, T], Generic[T]):
-    """Drops its oldest entries when all of them together measure more than `limit`."""
-
-    def __init__(self, limit: int, measure: Callable[[T], int]) -> None:
-        super().__init__()
-        self._limit = limit
-        self._measure = measure
-        self._total = 0
-
-    def put(self, id: str, value: T) -> None:
-        if not (size := self._measure(value)) or id in self:
-            return
-        self[id] = value
-        self._total += size
-        while self._total > self._limit:
-            self._total -= self._measure(self.popitem(last=False)[1])
 
 
 class KnownOutputs:
@@ -172,7 +161,7 @@ class KnownOutputs:
         self.kept = KeptOutputs(ledger)
         self.checkpoints: BoundedCache[list[tuple[int, int, int]]] = BoundedCache(MAX_CHECKPOINTS, len)
         """By stored output, places from which to count lines and characters. Where they are missing, counting starts at zero."""
-        self.held = HeldOutputs()
+        self.held = HeldOutputs(MAX_UNSTORED_OUTPUTS)
         self.names = OutputNames(list_taken)
 
 

@@ -274,10 +274,15 @@ def encode_events(events: Iterable[Entry]) -> bytes:
         return "".join(plain).encode("utf-8", "replace")
 
 
-def decode_events(lines: Iterable[bytes], skip: Callable[[bytes], object] = len) -> Iterator[Entry]:
-    """Decode the lines of a journal. Lines that this version does not know are skipped, and `skip` gets them."""
+def decode_events(lines: Iterable[bytes], skip: Callable[[bytes], object] = len, *, about: str = "") -> Iterator[Entry]:
+    """Decode the lines of a journal, or only those that contain the word `about`, such as an id.
+
+    Lines that this version does not know are skipped, and `skip` gets them.
+    """
+    written = about.encode()
     for line in lines:
-        try:
-            yield _decode(line)
-        except UNREADABLE:
-            skip(line)
+        if written in line:
+            try:
+                yield _decode(line)
+            except UNREADABLE:
+                skip(line)

@@ -148,11 +148,9 @@ class Ledger:
         def read() -> Iterator[bytes]:
             for line in self._read():
                 unwritten.pop(line, None)  # a thread has written it meanwhile
-                if written in line:
-                    yield line
+                yield line
 
-        written = word.encode()
-        yield from events.decode_events(read())
+        yield from events.decode_events(read(), about=word)
         yield from unwritten.values()
 
     def close(self) -> None:

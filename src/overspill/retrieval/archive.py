@@ -218,11 +218,10 @@ class Archive:
             return _needs_record(label) and next(events.decode_events(shelf.journal()), None) is None
 
     def _events(self, store: Store, label: ShelfLabel, shelf: Shelf, about: str) -> Iterator[Entry]:
-        written = about.encode()
         try:
             lines = shelf.journal()
             yield from islice(events.decode_events(lines), 1)
-            yield from events.decode_events(line for line in lines if written in line)  # most lines are not decoded
+            yield from events.decode_events(lines, about=about)
         except StoreError as error:
             if not _has_ended(store, label):
                 self._report(f"Session {label.session} is skipped. {error}")

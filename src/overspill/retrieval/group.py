@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, closing, suppress
+from contextlib import closing, suppress
 
 import msgspec
 from msgspec import Struct
@@ -14,7 +14,7 @@ from overspill.calls.background import find_last_change, restore_job
 from overspill.calls.job import Job
 from overspill.errors import HandleError, StoreError
 from overspill.record import events
-from overspill.record.events import Entry, JobChanged, OutputRetrieved, OutputStored
+from overspill.record.events import JobChanged, OutputRetrieved, OutputStored
 from overspill.store import rules
 from overspill.store.keep import list_shelves
 from overspill.store.protocols import Shelf, ShelfLabel, Store
@@ -78,7 +78,7 @@ class SessionGroup:
             with suppress(HandleError, StoreError), closing(shelf):
                 if session is None:
                     shelf.open(file).close()  # most sessions do not have it, and their journals need not be read
-                for kept in _stored_outputs(shelf, file):
+                for kept in _stored_outputs(shelf.journal(), shelf.session, file):
                     if kept.id == file:
                         return kept
         return None
@@ -93,7 +93,7 @@ class SessionGroup:
         found = {kept.handle for kept in self._find_recorded(ending) if kept.name == name}
         for shelf, _ in () if found else self._readable_sessions():
             with suppress(StoreError), closing(shelf):
-                found.update(kept.handle for kept in _stored_outputs(shelf, ending) if kept.name == name)
+                found.update(kept.handle for kept in _stored_outputs(shelf.journal(), shelf.session, ending) if kept.name == name)
         return found
 
     def _find_recorded(self, ending: str) -> Iterator[Kept]:
@@ -101,7 +101,7 @@ class SessionGroup:
         with suppress(StoreError):
             for session, line in self._store.find_recorded(ending):
                 if any(self._has(label) and self._may_read(label) for label in self._find_label(session)):
-                    yield from _select_outputs([line], session)
+                    yield from _stored_outputs([line], session)
 
     def list_names(self) -> set[str] | None:
         """All names that outputs of the family have, also those of live sessions. None if it has too many sessions."""
@@ -114,7 +114,7 @@ class SessionGroup:
         taken: set[str] = set()
         for shelf, _ in self._open(labels):
             with suppress(StoreError), closing(shelf):
-                taken.update(kept.name for kept in _stored_outputs(shelf, '"event":"kept"'))
+                taken.update(kept.name for kept in _stored_outputs(shelf.journal(), shelf.session, '"event":"kept"'))
         return taken
 
     def find_job(self, spelling: str) -> Job | None:
@@ -122,7 +122,7 @@ class SessionGroup:
         session, file = handles.parse(spelling)
         for shelf, is_live in self._readable_sessions(session, file):
             with suppress(StoreError), closing(shelf):
-                if change := find_last_change(_events_about(shelf, file), file):
+                if change := find_last_change(events.decode_events(shelf.journal(), about=file), file):
                     return None if change.state == "ready" else restore_job(change, is_live=is_live)
         return None
 
@@ -177,7 +177,7 @@ class SessionGroup:
             if label.name != name_part(self.name, id):
                 return None
             with closing(self._store.read_shelf(id)) as shelf:
-                entries = list(_events_about(shelf, id))
+                entries = list(events.decode_events(shelf.journal(), about=id))
         except HandleError:
             return None
         change = find_last_change(entries, id)
@@ -200,15 +200,14 @@ class SessionGroup:
         by_session: list[list[Kept]] = []
         for shelf, _ in self._readable_sessions():
             with suppress(HandleError, StoreError), closing(shelf):
-                by_session.append(list(_stored_outputs(shelf)))
+                by_session.append(list(_stored_outputs(shelf.journal(), shelf.session)))
         return [kept for outputs in reversed(by_session) for kept in outputs]
 
     def has_outputs(self) -> bool:
         """Looks at one session after the other, so that the first that has any is the last that is listed."""
         for shelf, _ in self._open(filter(self._may_read, self._iterate_labels())):
-            with suppress(StoreError), ExitStack() as undo:
-                undo.callback(shelf.close)
-                if next(_stored_outputs(shelf), None):
+            with suppress(StoreError), closing(shelf):
+                if next(_stored_outputs(shelf.journal(), shelf.session), None):
                     return True
         return False
 
@@ -219,8 +218,9 @@ class SessionGroup:
         """
         if session is None and file:
             yield from self._open(filter(self._may_read, self._find_label(file)))
-        labels = self._list_labels(with_parts=not file) if session is None else self._find_label(session)
-        yield from self._open(filter(self._may_read, labels))
+        labels = self._iterate_labels(with_parts=not file) if session is None else self._find_label(session)
+        newest_first = sorted(labels, key=lambda label: label.session, reverse=True)
+        yield from self._open(filter(self._may_read, newest_first))
 
     def _may_read(self, label: ShelfLabel) -> bool:
         return not label.live or self.is_shared
@@ -238,10 +238,6 @@ class SessionGroup:
         owner, _, _ = label.name.rpartition("/")  # a family `a` may not read what `a/b` has
         return owner == self.name and label.session != self._shared_by
 
-    def _list_labels(self, *, with_parts: bool = True) -> list[ShelfLabel]:
-        """Newest first, with or without the parts of jobs."""
-        return sorted(self._iterate_labels(with_parts=with_parts), key=lambda label: label.session, reverse=True)
-
     def _iterate_labels(self, *, with_parts: bool = True) -> Iterator[ShelfLabel]:
         with suppress(StoreError):  # a store that cannot be read has nothing to offer, and the session works without
             yield from list_shelves(self._store, self.name)
@@ -255,14 +251,8 @@ class SessionGroup:
             return []
 
 
-def _stored_outputs(shelf: Shelf, word: str = "") -> Iterator[Kept]:
-    """Those whose lines contain the word. Other lines are not decoded."""
-    written = word.encode()
-    return _select_outputs((line for line in shelf.journal() if written in line), shelf.session)
-
-
-def _select_outputs(lines: Iterable[bytes], session: str) -> Iterator[Kept]:
-    for event in events.decode_events(lines):
+def _stored_outputs(lines: Iterable[bytes], session: str, about: str = "") -> Iterator[Kept]:
+    for event in events.decode_events(lines, about=about):
         if isinstance(event, OutputStored) and event.kept.session == session and handles.is_uuid(event.kept.id):
             yield event.kept
 
@@ -279,9 +269,3 @@ def _add_job_lines(known: JobLines, lines: Iterable[bytes], position: int) -> Jo
         elif isinstance(event, OutputRetrieved) and event.id:
             read.add(event.id)
     return JobLines(last, kept, known.read | read, position)
-
-
-def _events_about(shelf: Shelf, id: str) -> Iterator[Entry]:
-    """Most lines are not decoded."""
-    written = id.encode()
-    return events.decode_events(line for line in shelf.journal() if written in line)

@@ -25,7 +25,7 @@ from overspill.errors import (
     UnknownHandle,
 )
 from overspill.gate.collect import CollectedResult
-from overspill.gate.kept import KeptOutputs, OutputNames
+from overspill.gate.kept import BoundedCache, KnownOutputs
 from overspill.reading import references
 from overspill.retrieval.group import SessionGroup
 from overspill.retrieval.output import RunningReader, StoredOutput
@@ -55,30 +55,42 @@ class StoredOutputs:
     def __init__(
         self,
         shelf: Shelf,
-        kept: KeptOutputs | Mapping[str, Kept],
-        checkpoints: Mapping[str, Sequence[tuple[int, int, int]]],
-        held: Mapping[str, bytes] = MappingProxyType({}),
+        known: KnownOutputs,
         family: SessionGroup | None = None,
-        names: OutputNames | None = None,
         jobs: Mapping[str, Job] = MappingProxyType({}),
         words: Wording = DOCUMENT,
     ) -> None:
         self._shelf = shelf
-        self._kept = kept
-        self._held = held
-        self._checkpoints = checkpoints
-        self._names = names or OutputNames()
-        self._spell_out = _NameFinder(shelf.session, self._names, family).spell_out
+        self._kept, self._checkpoints, self._held, self._names = known.kept, known.checkpoints, known.held, known.names
         self._words = words
         self._jobs = jobs
         self._family = family
-        self._relatives: OrderedDict[str, Kept] = OrderedDict()
+        self._relatives: BoundedCache[Kept] = BoundedCache(_MAX_RELATIVES)
+        self._relative_names: dict[str, set[str]] = {}
         self._shelves: OrderedDict[str, Shelf] = OrderedDict()
         self._recent: OrderedDict[str, StoredOutput] = OrderedDict()
         self._most_open = _count_affordable()
         self._views = TextViews()
         self._is_closed = False
         self._lock = RLock()
+
+    def _spell_out(self, spelling: str) -> str:
+        """The handle of the output with this short name. Any other spelling is returned as given. May block.
+
+        The session's own outputs come first: their names were chosen so that no output of the family had them.
+        """
+        name = handles.parse_name(spelling)
+        if name is None:
+            return spelling
+        found = {handles.handle(self._shelf.session, id) for id in self._names.find(name)}
+        if not found and self._family is not None:
+            found = self._relative_names.get(name) or self._family.find_named(name)
+            self._relative_names |= {name: found} if found else {}  # the journals of the family are read once for each name
+        if len(found) > 1:
+            raise AmbiguousName(name, sorted(found))
+        if not found:
+            raise UnknownHandle(name)
+        return next(iter(found))
 
     def file_id(self, spelling: str) -> str:
         spelling = self._spell_out(spelling)
@@ -131,9 +143,7 @@ class StoredOutputs:
             self._check_open()
             found = self._relatives.get(file)
             if found is None and (found := self._family.find(spelling)):
-                self._relatives[file] = found
-                if len(self._relatives) > _MAX_RELATIVES:
-                    self._relatives.popitem(last=False)
+                self._relatives.put(file, found)
         return found if found and session in (None, found.session) else None
 
     def open(self, spelling: str) -> StoredOutput:
@@ -150,7 +160,7 @@ class StoredOutputs:
             stored = self._recent.get(kept.id)
             if stored is not None and stored.reader.is_removed:
                 del self._recent[kept.id]  # left open: another retrieval may be reading it
-                raise _expired_error(kept, spelling)
+                raise ExpiredHandle(spelling, one_line(kept.tool))
             if stored is not None and stored.damage:
                 del self._recent[kept.id]  # what is known about it, such as where its lines are, is no longer true
                 stored.check()
@@ -171,7 +181,7 @@ class StoredOutputs:
             shelf = self._shelf_of(kept)
             reader = shelf.open(kept.id)
         except UnknownHandle:
-            raise _expired_error(kept, spelling) from None
+            raise ExpiredHandle(spelling, one_line(kept.tool)) from None
         shelf.note_read(kept.id)
         stored = StoredOutput(kept, reader, self._checkpoints.get(kept.id, ()), self._views, words=self._words)
         try:
@@ -236,45 +246,8 @@ class StoredOutputs:
         return StoredOutput(kept, reader, words=self._words)
 
 
-class _NameFinder:
-    """Finds what a short name means in one session: among its own outputs, and those of its family.
-
-    The session's own outputs come first: their names were chosen so that no output of the family had them.
-    """
-
-    def __init__(self, session: str, names: OutputNames, family: SessionGroup | None) -> None:
-        self._session = session
-        self._names = names
-        self._family = family
-        self._relatives: dict[str, str] = {}
-
-    def spell_out(self, spelling: str) -> str:
-        """The handle of the output with this short name. Any other spelling is returned as given. May block."""
-        name = handles.parse_name(spelling)
-        if name is None:
-            return spelling
-        found = {handles.handle(self._session, id) for id in self._names.find(name)}
-        return self._only(name, found) if found or self._family is None else self._find_relative(name, self._family)
-
-    def _find_relative(self, name: str, family: SessionGroup) -> str:
-        if name not in self._relatives:  # the journals of the family are read once for each name
-            self._relatives[name] = self._only(name, family.find_named(name))
-        return self._relatives[name]
-
-    def _only(self, name: str, found: set[str]) -> str:
-        if len(found) > 1:
-            raise AmbiguousName(name, sorted(found))
-        if not found:
-            raise UnknownHandle(name)
-        return found.pop()
-
-
 def _count_affordable() -> int:
     """Outputs that may stay open, by what the process may have open in all."""
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     is_unlimited = descriptors == resource.RLIM_INFINITY
     return MAX_OPEN_OUTPUTS if is_unlimited else max(1, min(MAX_OPEN_OUTPUTS, descriptors // _DESCRIPTORS_FOR_ONE))
-
-
-def _expired_error(kept: Kept, spelling: str) -> ExpiredHandle:
-    return ExpiredHandle(spelling, one_line(kept.tool))

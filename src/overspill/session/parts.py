@@ -62,9 +62,7 @@ class SessionParts:
         self.shelf, self.budget, self.ledger, self.extractor, self.family = shelf, budget, ledger, extractor, family
         self.recorder = recorder = ReplyRecorder(shelf, ledger, is_on=settings.record == "replies")
         jobs, known = BackgroundJobs(partial(recall_job, ledger)), KnownOutputs(ledger, family.list_names if family else tuple)
-        self.outputs = outputs = StoredOutputs(
-            shelf, known.kept, known.checkpoints, known.held, family, known.names, jobs, settings.wording
-        )
+        self.outputs = outputs = StoredOutputs(shelf, known, family, jobs, settings.wording)
         self.gate = gate = Gate(settings, shelf, ledger, budget, known, PassageSearch(outputs, extractor))
         self._elsewhere = elsewhere = JobsElsewhere(family) if family is not None and family.is_shared else None
         attend = None if elsewhere is None else elsewhere.cancel_if_aborted

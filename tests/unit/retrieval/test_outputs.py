@@ -10,6 +10,8 @@ import pytest
 
 from overspill import handles
 from overspill.errors import BadRequest, ExpiredHandle, MalformedHandle, UnknownHandle
+from overspill.gate.kept import KnownOutputs
+from overspill.record.ledger import Ledger
 from overspill.retrieval.outputs import StoredOutputs
 from overspill.store.files.store import FileStore
 from overspill.store.protocols import Shelf
@@ -35,6 +37,13 @@ def stored(shelf: Shelf, data: bytes) -> Kept:
     return Kept(shelf.session, id, "tool", "size_cap", Size(len(data), 0, 0, 0), "", 0)
 
 
+def known(*outputs: Kept) -> KnownOutputs:
+    known = KnownOutputs(Ledger("", lambda _: None))
+    for kept in outputs:
+        known.kept.add(kept)
+    return known
+
+
 @pytest.fixture
 def kept(shelf: Shelf) -> Kept:
     return stored(shelf, b'{"a": [1, 2]}\r\nsecond \xc3\xa9\rthird')
@@ -42,7 +51,7 @@ def kept(shelf: Shelf) -> Kept:
 
 @pytest.fixture
 def outputs(shelf: Shelf, kept: Kept) -> Iterator[StoredOutputs]:
-    outputs = StoredOutputs(shelf, {kept.id: kept}, {})
+    outputs = StoredOutputs(shelf, known(kept))
     yield outputs
     outputs.close()
 
@@ -74,7 +83,7 @@ def test_an_output_is_searched(outputs: StoredOutputs, kept: Kept):
 
 def test_an_output_is_queried(shelf: Shelf):
     kept = stored(shelf, b'{"a": [1, {"b": "x"}]}')
-    with StoredOutputs(shelf, {kept.id: kept}, {}).open(kept.handle) as found:
+    with StoredOutputs(shelf, known(kept)).open(kept.handle) as found:
         assert (found.query("/a/1/b").text, found.query("a[0]").text) == ("x", "1")
 
 
@@ -125,7 +134,7 @@ def test_an_id_of_another_session_is_as_unknown_as_one_that_never_was(
                 look(spelling)
     with pytest.raises(UnknownHandle):
         outputs.open(handles.handle(theirs.session, kept.id))
-    assert StoredOutputs(other, {theirs.id: theirs}, {}).open(theirs.handle).text() == "theirs"
+    assert StoredOutputs(other, known(theirs)).open(theirs.handle).text() == "theirs"
     other.close()
 
 
@@ -152,7 +161,7 @@ def test_an_output_read_again_is_opened_once(outputs: StoredOutputs, kept: Kept)
 
 def test_an_output_that_is_being_read_outlives_its_place_among_the_recent_ones(shelf: Shelf):
     all_kept = [stored(shelf, b"%d" % number) for number in range(40)]
-    outputs = StoredOutputs(shelf, {kept.id: kept for kept in all_kept}, {})
+    outputs = StoredOutputs(shelf, known(*all_kept))
     held = [outputs.recent(kept.handle) for kept in all_kept]
     assert [each.bytes() for each in held] == [b"%d" % number for number in range(40)]
     assert outputs.recent(all_kept[0].handle) is not held[0]
@@ -161,7 +170,7 @@ def test_an_output_that_is_being_read_outlives_its_place_among_the_recent_ones(s
 
 def test_more_outputs_than_are_held_open_can_be_read_from_many_threads(shelf: Shelf):
     all_kept = [stored(shelf, b"%d" % number * 1000) for number in range(40)]
-    outputs = StoredOutputs(shelf, {kept.id: kept for kept in all_kept}, {})
+    outputs = StoredOutputs(shelf, known(*all_kept))
     barrier, wrong = Barrier(8), []
 
     def look(offset: int) -> None:
