@@ -35,51 +35,42 @@ class _Args(Struct, frozen=True, forbid_unknown_fields=True):
     """Field names, types, defaults and descriptions are what a model sees: `describe_arguments` derives the schema from them."""
 
 
-class _Extraction(_Args, frozen=True):
-    handle: Annotated[
-        str,
-        Meta(
-            min_length=1,
-            description="Handle of the stored tool output (relative path under the tool_output root, "
-            "e.g. session-<uuid>/<file-uuid>; provided in the tool-result message)",
-        ),
-    ]
+_HANDLE = (
+    "Handle of the stored tool output (relative path under the tool_output root, "
+    "e.g. session-<uuid>/<file-uuid>; provided in the tool-result message)"
+)
+_DOCUMENT_EXTRACT = (
+    "Provide precise, detailed instructions about what you need from the tool output "
+    "(be specific, include keys/fields/sections if known)."
+)
+_DOCUMENT_MODE = (
+    "Optional override. auto=module decides; full-chunked=LLM chunk+reduce; "
+    "read-grep=dynamic sub-agent with Read/Grep; truncate=keeps top and bottom, truncates in the middle."
+)
+_EXTRACT = (
+    "what you need from the tool output (with keys/fields/sections if known), then in parentheses other "
+    "words that the text may use for it, separated by commas"
+)
+_MODE = (
+    "auto decides; focused reads the best passages; full-chunked reads everything; read-grep searches; truncate keeps both ends"
+)
+_PLAIN_READ = (
+    "raw=all, if small; extract=what `query` asks for; slice=a part; grep=lines matching `pattern`; "
+    "query=JSON pointer or JMESPath"
+)
+_QUERY = "what to extract, then in parentheses other words that the text may use for it; or the JSON expression; or the SQL"
 
 
-class DocumentToolOutput(_Extraction, frozen=True):
-    extract: Annotated[
-        str,
-        Meta(
-            min_length=1,
-            description="Provide precise, detailed instructions about what you need from the tool output "
-            "(be specific, include keys/fields/sections if known).",
-        ),
-    ]
-    mode: Annotated[
-        DocumentMode,
-        Meta(
-            description="Optional override. auto=module decides; full-chunked=LLM chunk+reduce; "
-            "read-grep=dynamic sub-agent with Read/Grep; truncate=keeps top and bottom, truncates in the middle."
-        ),
-    ] = "auto"
+class DocumentToolOutput(_Args, frozen=True):
+    handle: Annotated[str, Meta(min_length=1, description=_HANDLE)]
+    extract: Annotated[str, Meta(min_length=1, description=_DOCUMENT_EXTRACT)]
+    mode: Annotated[DocumentMode, Meta(description=_DOCUMENT_MODE)] = "auto"
 
 
-class ToolOutput(_Extraction, frozen=True):
-    extract: Annotated[
-        str,
-        Meta(
-            min_length=1,
-            description="what you need from the tool output (with keys/fields/sections if known), then in parentheses other "
-            "words that the text may use for it, separated by commas",
-        ),
-    ]
-    mode: Annotated[
-        ExtractMode,
-        Meta(
-            description="auto decides; focused reads the best passages; full-chunked reads everything; "
-            "read-grep searches; truncate keeps both ends"
-        ),
-    ] = "auto"
+class ToolOutput(_Args, frozen=True):
+    handle: Annotated[str, Meta(min_length=1, description=_HANDLE)]
+    extract: Annotated[str, Meta(min_length=1, description=_EXTRACT)]
+    mode: Annotated[ExtractMode, Meta(description=_MODE)] = "auto"
 
 
 class Slice(_Args, frozen=True):
@@ -93,20 +84,8 @@ class Slice(_Args, frozen=True):
 
 class GetToolOutput(_Args, frozen=True, rename={"from_": "from"}):
     id: Annotated[str, Meta(description="id or handle from the tool result")]
-    mode: Annotated[
-        OutputMode,
-        Meta(
-            description="raw=all, if small; extract=what `query` asks for; slice=a part; grep=lines matching `pattern`; "
-            "query=JSON pointer or JMESPath; sql=SELECT over table `output`: count, sum, group, join"
-        ),
-    ]
-    query: Annotated[
-        str | None,
-        Meta(
-            description="what to extract, then in parentheses other words that the text may use for it; or the JSON expression; "
-            "or the SQL"
-        ),
-    ] = None
+    mode: Annotated[OutputMode, Meta(description=f"{_PLAIN_READ}; sql=SELECT over table `output`: count, sum, group, join")]
+    query: Annotated[str | None, Meta(description=_QUERY)] = None
     slice: Annotated[Slice | None, Meta(description="start and length, or anchor, or lines")] = None
     pattern: Annotated[str | None, Meta(description="RE2 regular expression")] = None
     context: Annotated[int, Meta(description="lines around each match")] = 2
@@ -117,13 +96,7 @@ class GetToolOutput(_Args, frozen=True, rename={"from_": "from"}):
 class PlainGetToolOutput(GetToolOutput, frozen=True, rename={"from_": "from"}):
     """For presets that follow a document, and where DuckDB is not installed. Mode `sql` still works, or says what is missing."""
 
-    mode: Annotated[
-        Literal["raw", "extract", "slice", "grep", "query"],
-        Meta(
-            description="raw=all, if small; extract=what `query` asks for; slice=a part; grep=lines matching `pattern`; "
-            "query=JSON pointer or JMESPath"
-        ),
-    ]
+    mode: Annotated[Literal["raw", "extract", "slice", "grep", "query"], Meta(description=_PLAIN_READ)]
     query: Annotated[str | None, Meta(description="what to extract, or the JSON expression")] = None
 
 
@@ -185,19 +158,12 @@ def definition(name: str, format: Format, words: Wording = OVERSPILL, prefix: st
     if name == "get_tool_output" and (words.has_closed_sets or not is_installed()):
         tool = replace(tool, arguments=PlainGetToolOutput)
     named = {"name": prefix + name, "description": tool.description}
-    match format:
-        case "openai":
-            return {"type": "function", "function": {**named, "parameters": tool.parameters}}
-        case "openai-responses":
-            return {"type": "function", **named, "parameters": tool.parameters, "strict": False}
-        case "anthropic":
-            return {**named, "input_schema": tool.parameters}
-        case "gemini":
-            return {**named, "parametersJsonSchema": tool.parameters}
-        case "mcp":
-            return {**named, "inputSchema": tool.parameters}
-        case "jsonschema":
-            return {**named, "parameters": tool.parameters}
+    if format == "openai":
+        return {"type": "function", "function": {**named, "parameters": tool.parameters}}
+    if format == "openai-responses":
+        return {"type": "function", **named, "parameters": tool.parameters, "strict": False}
+    keys = {"anthropic": "input_schema", "gemini": "parametersJsonSchema", "mcp": "inputSchema", "jsonschema": "parameters"}
+    return {**named, keys[format]: tool.parameters}
 
 
 A = TypeVar("A", bound=_Args)
@@ -220,11 +186,6 @@ def parse_arguments(name: str, kind: type[A], args: Mapping[str, Any]) -> A:
 
 def parse_extraction(args: Mapping[str, Any], settings: Settings) -> ToolOutput | DocumentToolOutput:
     return parse_arguments("tool_output", DocumentToolOutput if settings.wording.has_closed_sets else ToolOutput, args)
-
-
-def name_mode(mode: object) -> str:
-    """The mode of a call that was refused."""
-    return mode if isinstance(mode, str) and mode in EXTRACT_MODES else "auto"
 
 
 def _tidy_arguments(kind: type[_Args], args: Mapping[str, Any], properties: Mapping[str, Any]) -> dict[str, Any]:

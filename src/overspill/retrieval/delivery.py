@@ -1,51 +1,21 @@
-"""Deliver the output of a background job as its call would have: whole if it may pass, else what stands for it."""
+"""What stands for the output of a background job, as its call would have answered it."""
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 import anyio.to_thread
-from msgspec.structs import replace
 
 from overspill.calls.job import Job
-from overspill.errors import OverspillError
 from overspill.gate import replies
 from overspill.gate.decide import Keep, decide
 from overspill.gate.gate import Gate
-from overspill.gate.recorder import ReplyRecorder
 from overspill.gate.replies import OutputText, ReplyDraft
-from overspill.retrieval.handlers import RetrievalTools
 from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.outputs import StoredOutputs
 from overspill.settings import Settings
-from overspill.types import JobInfo, Kept, Reply
-
-
-class Delivery:
-    def __init__(self, outputs: StoredOutputs, stand_ins: StandIns, retrieval: RetrievalTools, recorder: ReplyRecorder) -> None:
-        self._recorder = recorder
-        self._outputs = outputs
-        self._stand_ins = stand_ins
-        self._retrieval = retrieval
-
-    async def deliver(self, info: JobInfo) -> Reply | None:
-        """None while the job is still running."""
-        job = self._outputs.find_job(info.id)
-        if job is None or not job.done:
-            return None
-        kept = job.kept
-        if kept is not None and not job.error and self._stand_ins.are_due(kept):
-            with suppress(OverspillError):  # it may be gone already; the retrieval below says so
-                reply = await self._stand_ins.word(job)
-                self._recorder.show("output", reply.text, reply.content, job.id)
-                return replace(reply, job=job.info)
-        reply = await self._retrieval.invoke("get_tool_output", {"id": info.id, "mode": "raw"})
-        return replace(reply, job=job.info)
+from overspill.types import Kept, Reply
 
 
 class StandIns:
-    """What stands for a job's output, which is stored."""
-
     def __init__(self, gate: Gate, outputs: StoredOutputs) -> None:
         self._gate = gate
         self._outputs = outputs

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
 import anyio.to_thread
-from msgspec import Struct
 from msgspec.structs import replace
 
 from overspill.calls.invoke import as_arguments, check_arguments
@@ -25,8 +24,9 @@ from overspill.gate.replies import OutputText, ReplyDraft
 from overspill.reading import Bound
 from overspill.record.events import OutputRetrieved, now_ms
 from overspill.record.ledger import Ledger
-from overspill.retrieval import exact, extracted
-from overspill.retrieval.definitions import MODES, TOOLS, GetArtifact, GetToolOutput, name_mode, parse_arguments, parse_extraction
+from overspill.retrieval import definitions, exact, extracted
+from overspill.retrieval.definitions import TOOLS, GetArtifact, GetToolOutput, parse_arguments
+from overspill.retrieval.delivery import StandIns
 from overspill.retrieval.elsewhere import JobsElsewhere, describe_job, describe_ready, wait_for_jobs
 from overspill.retrieval.exact import output_id, read_image
 from overspill.retrieval.extractor import ExtractionRequest, Extractor
@@ -36,7 +36,7 @@ from overspill.retrieval.pages import Page, add_note, failure_page, finished_pag
 from overspill.retrieval.tables import OutputTables
 from overspill.text import tokens
 from overspill.text.humanize import escape_invisible
-from overspill.types import Block, Extraction, Reply, chars_in
+from overspill.types import Block, Extraction, JobInfo, Reply, chars_in
 from overspill.wording import names, replies, retrieval, slow_tools
 from overspill.wording.slow_tools import JobStatus
 
@@ -47,15 +47,6 @@ MIN_ANSWER_BYTES = 64  # anything smaller has no room to say how to continue
 
 _turn: ContextVar[tuple[object, str | None]] = ContextVar("overspill_turn", default=(None, None))
 """The retrieval tools of the session whose turn this is, and the turn's model. It travels with every task of the turn."""
-
-
-class RetrievalCall(Struct, frozen=True):
-    """What the journal records of a call."""
-
-    tool: str
-    mode: str
-    call: str = ""
-    chars_in: int = 0
 
 
 class RetrievalTools:
@@ -72,13 +63,14 @@ class RetrievalTools:
         ledger: Ledger,
         recorder: ReplyRecorder,
         extractor: Extractor,
+        stand_ins: StandIns,
         elsewhere: JobsElsewhere | None,
         *,
         inherits: bool,
     ) -> None:
         self._latest_model: str | None = None
         self._inherits = inherits
-        self._elsewhere = elsewhere
+        self._stand_ins, self._elsewhere = stand_ins, elsewhere
         self._gate, self._outputs, self._jobs, self._extractor = gate, outputs, jobs, extractor
         self._ledger, self._recorder = ledger, recorder
         self.tables = OutputTables(gate, outputs)
@@ -110,14 +102,33 @@ class RetrievalTools:
     async def invoke(self, name: str, args: object, call: str = "") -> Reply:
         started, given = time.perf_counter(), as_arguments(args)
         mode = given.get("mode")
-        asked = RetrievalCall(name, mode if isinstance(mode, str) and mode in MODES else "", call, chars_in(given))
         try:
             check_arguments(name, args)
             page = await self._page(name, given)
         except OverspillError as error:
             spelling, expired = str(given.get("id") or given.get("handle") or ""), self._gate.settings.wording.expired
             page = failure_page(error, retrieval.retrieval_failure(name, spelling, error, expired))
-        return self._reply(asked, page, started)
+        answer, fits = self._gate.reserve([ReplyDraft((page.text,))])
+        self._jobs.background.note_read(page.id)
+        content = [{"type": "text", "text": answer.text}, *page.blocks]
+        mode = mode if isinstance(mode, str) and mode in definitions.MODES else ""
+        latency, reply = round((time.perf_counter() - started) * 1000), self._recorder.add(content)
+        shown = (page.id, page.start, page.end, len(page.text), latency, call, chars_in(given), reply, page.error_type)
+        self._ledger.record(OutputRetrieved(now_ms(), name, mode, "failed" if page.is_error else "ok", *shown))
+        return Reply(text=answer.text, content=content, is_error=page.is_error, fits=fits, model=self._gate.settings.model)
+
+    async def deliver(self, info: JobInfo) -> Reply | None:
+        """The output of a background job as its call would have given it: whole if it may pass, else what stands for it. None
+        while the job is still running."""
+        job = self._outputs.find_job(info.id)
+        if job is None or not job.done:
+            return None
+        if job.kept is not None and not job.error and self._stand_ins.are_due(job.kept):
+            with suppress(OverspillError):  # it may be gone already; the retrieval below says so
+                reply = await self._stand_ins.word(job)
+                self._recorder.show("output", reply.text, reply.content, job.id)
+                return replace(reply, job=job.info)
+        return replace(await self.invoke("get_tool_output", {"id": info.id, "mode": "raw"}), job=job.info)
 
     def statuses(self) -> list[JobStatus]:
         """Background jobs, and stored outputs of which the model knows only the id."""
@@ -193,17 +204,15 @@ class RetrievalTools:
     async def _raw(self, mode: exact.ExactMode, stored: StoredOutput, asked: GetToolOutput) -> Page:
         """Whole if the gate would pass it and there is room, shortened if the gate would shorten it."""
         kept, settings = stored.kept, self._gate.settings.for_tool(stored.kept.tool, stored.kept.server)
+        source = OutputText(stored.reader, kept.size)
         match decide(kept.size, settings):
             case Keep():
-                source = OutputText(stored.reader, kept.size)
-                images = (
-                    await anyio.to_thread.run_sync(source.list_images, kept) if self._gate.settings.wording.shows_images else []
-                )
+                shows_images = self._gate.settings.wording.shows_images
+                images = await anyio.to_thread.run_sync(source.list_images, kept) if shows_images else []
                 message = "\n".join((retrieval.too_large(kept.size.bytes), *images))
                 found = await self._gate.intents.answer(message, kept, settings, self._gate.room)
                 return Page(f"{found}\n\n{message}" if found else message, is_error=not found)
             case Cut(limit):
-                source = OutputText(stored.reader, kept.size)
 
                 def shorten(bound: Bound) -> Page:
                     return make_page(stored, source.truncate_to_bytes(min(limit, bound.bytes), settings).text)
@@ -218,13 +227,14 @@ class RetrievalTools:
     async def _abstract(self, args: Mapping[str, Any]) -> Page:
         handle, mode = str(args.get("handle") or "unknown"), args.get("mode")
         try:
-            asked = parse_extraction(args, self._gate.settings)
+            asked = definitions.parse_extraction(args, self._gate.settings)
             stored = await anyio.to_thread.run_sync(self._outputs.recent, asked.handle)
         except HandleError as error:
             unknown = retrieval.unknown_handle(handle, len(self._gate.kept), error)
             return Page(retrieval.abstract("unknown", handle, "auto", unknown))
         except BadRequest as error:
-            tool, strategy = await anyio.to_thread.run_sync(self._outputs.tool_of, handle), name_mode(mode)
+            tool = await anyio.to_thread.run_sync(self._outputs.tool_of, handle)
+            strategy = mode if isinstance(mode, str) and mode in definitions.EXTRACT_MODES else "auto"
             return failure_page(error, retrieval.extraction_failure(tool, handle, strategy, escape_invisible(str(error))))
         kept = stored.kept
         words = self._gate.settings.wording
@@ -283,16 +293,6 @@ class RetrievalTools:
     def _bound(self) -> Bound:
         settings = self._gate.settings
         return Bound(settings.answer_max_bytes or EVERYTHING.bytes, settings.answer_max_chars)
-
-    def _reply(self, asked: RetrievalCall, page: Page, started: float) -> Reply:
-        answer, fits = self._gate.reserve([ReplyDraft((page.text,))])
-        latency = round((time.perf_counter() - started) * 1000)
-        self._jobs.background.note_read(page.id)
-        content = [{"type": "text", "text": answer.text}, *page.blocks]
-        status = "failed" if page.is_error else "ok"
-        shown = (page.id, page.start, page.end, len(page.text), latency, asked.call, asked.chars_in, self._recorder.add(content))
-        self._ledger.record(OutputRetrieved(now_ms(), asked.tool, asked.mode, status, *shown, page.error_type))
-        return Reply(text=answer.text, content=content, is_error=page.is_error, fits=fits, model=self._gate.settings.model)
 
     def _status(self, job: Job) -> JobStatus:
         return describe_job(job, self._gate.settings, self._ledger.counters.retrieved.get(job.id, 0))

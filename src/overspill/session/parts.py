@@ -26,7 +26,7 @@ from overspill.record.events import JobChanged, OutputStored
 from overspill.record.ledger import Ledger
 from overspill.record.logs import logger
 from overspill.retrieval.definitions import offered_tools
-from overspill.retrieval.delivery import Delivery, StandIns
+from overspill.retrieval.delivery import StandIns
 from overspill.retrieval.elsewhere import JobsElsewhere, describe_job
 from overspill.retrieval.extractor import ExtractionRequest, Extractor
 from overspill.retrieval.group import SessionGroup
@@ -70,9 +70,10 @@ class SessionParts:
         self.calls = CallService(
             gate, ledger, recorder, outputs.resolve, stand_ins.word, jobs, attend, budget=budget, notice=notice
         )
-        self.retrieval = RetrievalTools(gate, outputs, self.calls.jobs, ledger, recorder, extractor, elsewhere, inherits=inherits)
+        self.retrieval = RetrievalTools(
+            gate, outputs, self.calls.jobs, ledger, recorder, extractor, stand_ins, elsewhere, inherits=inherits
+        )
         self.tables = self.retrieval.tables
-        self.delivery = Delivery(outputs, stand_ins, self.retrieval, recorder)
         keep_arguments = partial(self.keep, count_tokens=False)
         self.remote = RemoteTools(queue, family, keep_arguments, settings) if queue is not None and family is not None else None
         self._earlier_replies: set[str] = set()

@@ -173,7 +173,7 @@ class Session:
         check_turn(calls, model, messages, execute=execute, answer=answer)
         parts = self._life.parts_here
         with parts.retrieval.in_turn(model), remember_said(parts.gate, messages), self._offered.naming():
-            return await parts.calls.turn(calls, answer or partial(self._answer, execute), parts.delivery.deliver)
+            return await parts.calls.turn(calls, answer or partial(self._answer, execute), parts.retrieval.deliver)
 
     async def start(
         self,
