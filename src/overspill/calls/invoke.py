@@ -1,4 +1,4 @@
-"""Call a tool, whatever type of callable it is."""
+"""Call a tool of any kind, collect its result, and keep the result when no caller waits for it any more."""
 
 from __future__ import annotations
 
@@ -79,11 +79,6 @@ def _run_counted(job: Job, work: Callable[[], T]) -> tuple[T]:
         return (work(),)
     finally:
         job.threads -= 1
-
-
-def as_arguments(args: object) -> Mapping[str, Any]:
-    """The arguments if they are an object; otherwise none."""
-    return cast("Mapping[str, Any]", args) if isinstance(args, Mapping) else {}
 
 
 def check_arguments(tool: str, args: object) -> None:

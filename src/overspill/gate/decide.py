@@ -64,11 +64,6 @@ def keeps_nothing(settings: Settings) -> bool:
     return settings.off or not settings.tool_output.enabled
 
 
-def is_over_size_cap(count: int, settings: Settings) -> bool:
-    """Whether an output of so many bytes is kept, whatever else is known of it."""
-    return not keeps_nothing(settings) and 0 < settings.size_cap < count
-
-
 def passes_for_sure(texts: Sequence[str], settings: Settings) -> bool:
     """Whether the texts cannot exceed any limit together, so that nothing has to be counted: no token is shorter than a byte."""
     if settings.off:

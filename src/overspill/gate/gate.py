@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio.to_thread
 from msgspec.structs import replace
@@ -14,18 +14,7 @@ from overspill.budget import ContextBudget
 from overspill.errors import OverspillError, StoreError
 from overspill.gate import replies
 from overspill.gate.collect import CollectedResult, block_text, join_texts, replace_texts, text_block, write_arguments
-from overspill.gate.decide import (
-    Cut,
-    Keep,
-    Pass,
-    Room,
-    Verdict,
-    decide,
-    deciding_bytes,
-    is_over_size_cap,
-    keeps_nothing,
-    passes_for_sure,
-)
+from overspill.gate.decide import Cut, Keep, Pass, Room, Verdict, decide, deciding_bytes, keeps_nothing, passes_for_sure
 from overspill.gate.images import SealedKept, blob_size, decode_blob
 from overspill.gate.intent import find_intent
 from overspill.gate.kept import (
@@ -37,7 +26,6 @@ from overspill.gate.kept import (
     ShownOutputs,
     describe_kept,
 )
-from overspill.gate.off_loop import MAX_BYTES_ON_LOOP, run_off_loop
 from overspill.gate.passages import IntentAnswers, Seeker
 from overspill.gate.replies import OutputText, ReplyDraft
 from overspill.record.events import OutputStored, now_ms
@@ -50,6 +38,10 @@ from overspill.text import encoding, tokens
 from overspill.text.names import describe_source
 from overspill.types import Block, Kept, Reason, Reply, Size, ToolCall
 from overspill.wording import replies as wording
+
+MAX_BYTES_ON_LOOP = 16 * 1024
+"""Worked on where it is, because changing threads takes about as long."""
+T = TypeVar("T")
 
 
 class Gate:
@@ -75,7 +67,7 @@ class Gate:
         texts = collected.in_hand
         if texts is not None and passes_for_sure(texts, settings) and self._finds_room(collected, settings):
             reply = self._reply_in_hand(collected)
-        elif self._budget is None and collected.media == "text" and is_over_size_cap(collected.least_bytes, settings):
+        elif self._is_over_size_cap(collected, settings):
             reply = await self._keep_and_word(call, collected, "size_cap", settings)
         else:
             size = await run_off_loop(lambda: collected.spool.size, collected.least_bytes)
@@ -104,23 +96,16 @@ class Gate:
         """Keep a result that finished in the background: in memory, as far as possible, where it cannot be stored."""
         blocks = await self._other_blocks(call, collected, settings)
         try:
-            kept = await self.keep(call, collected, "background")
+            return LateOutput(blocks, await self.keep(call, collected, "background"))
         except OverspillError as error:
-            if (kept := self._hold(call, collected, str(error))) is None:
+            rescued = collected.spool.rescue(self.held.room, str(error))
+            if rescued is None:
                 return LateOutput(blocks, error=wording.lost_output(collected.spool.total, str(error)))
+            data, sealed = rescued
+            self.held.put(collected.spool.id, data)
+            kept = self._describe(call, collected, sealed, "background")
+            self.kept.add_unstored(kept)
             return LateOutput(blocks, kept, kept.missing)
-        return LateOutput(blocks, kept)
-
-    def _hold(self, call: ToolCall, collected: CollectedResult, why: str) -> Kept | None:
-        """Keep in memory what is left of an output that could not be stored; None when nothing is."""
-        sealed = collected.spool.rescue(self.held.room, why)
-        if sealed is None:
-            return None
-        data, described = sealed
-        self.held.put(collected.spool.id, data)
-        kept = self._describe(call, collected, described, "background")
-        self.kept.add_unstored(kept)
-        return kept
 
     async def _other_blocks(self, call: ToolCall, collected: CollectedResult, settings: Settings) -> list[Block]:
         """The blocks of a result other than its text. A blob that is too large for a reply or for memory is stored, and a note
@@ -159,13 +144,17 @@ class Gate:
         shown = "".join(collected.in_hand or ())
         return self._budget.reserve(self._count_tokens(shown) + collected.count_notes(self._count_tokens))
 
+    def _is_over_size_cap(self, collected: CollectedResult, settings: Settings) -> bool:
+        """Whether it is kept, whatever else is known of it, so that it need not be measured first."""
+        is_plain = self._budget is None and collected.media == "text" and not keeps_nothing(settings)
+        return is_plain and 0 < settings.size_cap < collected.least_bytes
+
     def _verdict(self, collected: CollectedResult, size: Size, settings: Settings) -> Verdict:
         if collected.media == "binary":
             return Keep("binary")
         room = None if self._budget is None else Room(now=self._budget.room, alone=self._budget.capacity)
         verdict = decide(size, settings, room)
-        in_hand = collected.plain is not None or collected.content is not None
-        if collected.spool.failure and not (in_hand and keeps_nothing(settings)):
+        if collected.spool.failure and not (collected.in_hand is not None and keeps_nothing(settings)):
             # The output is too large to store, or the store does not work. An output that is not whole cannot pass.
             return verdict if isinstance(verdict, Keep) else Keep("size_cap")
         if isinstance(verdict, Pass) and self._budget is not None and not keeps_nothing(settings):
@@ -179,20 +168,15 @@ class Gate:
             need = size.tokens + collected.count_notes(self._count_tokens)
             if not (fits := self._budget.reserve(need)):
                 self._budget.charge(need)
-        return replace(await self._reply_whole(collected, size), fits=fits)
-
-    async def _reply_whole(self, collected: CollectedResult, size: Size) -> Reply:
-        plain = collected.plain
-        if plain is None and collected.content is None:
+        if collected.in_hand is None:
             try:
-                plain = encoding.decode(await run_off_loop(lambda: collected.spool.read(0, size.bytes), size.bytes))
-                collected.value = plain if collected.value is None else collected.value
+                collected.plain = encoding.decode(await run_off_loop(lambda: collected.spool.read(0, size.bytes), size.bytes))
+                collected.value = collected.plain if collected.value is None else collected.value
             except StoreError as error:
-                collected.is_error, plain = True, wording.unsaved_output(collected.spool.total, str(error))
+                collected.is_error, collected.plain = True, wording.unsaved_output(collected.spool.total, str(error))
         if not collected.spool.in_memory:
             await anyio.to_thread.run_sync(collected.spool.discard)
-        collected.plain = plain
-        return self._reply_in_hand(collected)
+        return replace(self._reply_in_hand(collected), fits=fits)
 
     def _reply_in_hand(self, collected: CollectedResult) -> Reply:
         plain = collected.plain
@@ -205,8 +189,7 @@ class Gate:
             if collected.broke_off:
                 shown = "\n\n".join((shown, *collected.notes))
             content, passed = [text_block(shown)], collected.error is None
-        model, is_error, original, value = self.settings.model, collected.is_error, collected.original, collected.value
-        return Reply(text=shown, content=content, is_error=is_error, model=model, original=original, passed=passed, value=value)
+        return self._reply(content, shown, collected, passed=passed, value=collected.value)
 
     async def _truncate(self, collected: CollectedResult, size: Size, limit: int, settings: Settings) -> Reply:
         source = OutputText(collected.spool, size, collected.plain)
@@ -305,3 +288,8 @@ class Gate:
 
     def new_spool(self, settings: Settings, new_id: Callable[[], str] = handles.new) -> Spool:
         return Spool(self._shelf, new_id(), settings.truncation.max_artifact_size, settings.model, deciding_bytes(settings))
+
+
+async def run_off_loop(work: Callable[[], T], size: int) -> T:
+    """Run `work` on so many bytes in a thread, unless that is not worth it."""
+    return work() if size <= MAX_BYTES_ON_LOOP else await anyio.to_thread.run_sync(work)

@@ -7,12 +7,12 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import anyio.to_thread
 from msgspec.structs import replace
 
-from overspill.calls.invoke import as_arguments, check_arguments
+from overspill.calls.invoke import check_arguments
 from overspill.calls.job import Job
 from overspill.calls.scheduler import JobScheduler
 from overspill.errors import BadRequest, HandleError, OverspillError
@@ -100,7 +100,8 @@ class RetrievalTools:
         return self._were_needed
 
     async def invoke(self, name: str, args: object, call: str = "") -> Reply:
-        started, given = time.perf_counter(), as_arguments(args)
+        started = time.perf_counter()
+        given = cast("Mapping[str, Any]", args) if isinstance(args, Mapping) else {}
         mode = given.get("mode")
         try:
             check_arguments(name, args)
