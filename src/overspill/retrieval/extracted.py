@@ -105,42 +105,26 @@ class _Draft:
         return self.render(max(0, too_many - 1))
 
     def render(self, citations: int, *, quoted: bool = False) -> str:
+        found, answer, passages, cited = self._found, self._answer, "", ""
+        if self._passages:
+            block = framing.block(framing.OPENING, self._passages)
+            passages = "\n".join(filter(None, (wording.PASSAGES, block, self._passages_closing)))
+        # Where the engine is not sure, a model rarely is right either: what is really there comes first.
+        is_unsure = bool(passages) and found.passages is not None and found.passages.confidence < LIKELY
+        before, after = ([passages], []) if is_unsure else ([], [passages])
+        if found.excerpts:
+            omitted, support = len(found.excerpts) - citations, found.support or "cited"
+            is_shown = found.passages.quotes if found.passages else lambda _: False
+            cited = wording.citations(
+                found.excerpts[:citations], quoted=quoted, omitted=omitted, support=support, is_shown=is_shown
+            )
+        said = f"{wording.UNSUPPORTED}\n{framing.block(framing.OPENING, found.unsupported)}" if found.unsupported else ""
+        ours = "\n\n".join(filter(None, (self._closing, cited, *after, said)))
         # The answer goes into a block if there are words of ours around it. Alone, it is everything below the first line.
-        answer = self._answer
-        passages = self._show_passages()
-        before, after = ([passages], []) if self._puts_passages_first else ([], [passages])
-        ours = "\n\n".join(filter(None, (self._closing, self._cite(citations, quoted), *after, self._show_unsupported())))
         is_framed = bool(answer) and (bool(self._before or before or ours) or framing.imitates(answer))
         shown = framing.block(framing.OPENING, answer) if is_framed else answer
         body = "\n\n".join([*self._before, *before, "\n".join(filter(None, (shown, ours)))])
         return encoding.clean(wording.abstract(self._tool, self._handle, self._strategy, body))
-
-    def _cite(self, count: int, quoted: bool) -> str:
-        found = self._found
-        if not found.excerpts:
-            return ""
-        omitted = len(found.excerpts) - count
-        support, is_shown = found.support or "cited", self._is_shown
-        return wording.citations(found.excerpts[:count], quoted=quoted, omitted=omitted, support=support, is_shown=is_shown)
-
-    def _is_shown(self, excerpt: Excerpt) -> bool:
-        return self._found.passages is not None and self._found.passages.quotes(excerpt)
-
-    def _show_passages(self) -> str:
-        if not self._passages:
-            return ""
-        block = framing.block(framing.OPENING, self._passages)
-        return "\n".join(filter(None, (wording.PASSAGES, block, self._passages_closing)))
-
-    @property
-    def _puts_passages_first(self) -> bool:
-        """Where the engine is not sure, a model rarely is right either: what is really there comes first."""
-        passages = self._found.passages
-        return passages is not None and bool(self._passages) and passages.confidence < LIKELY
-
-    def _show_unsupported(self) -> str:
-        said = self._found.unsupported
-        return f"{wording.UNSUPPORTED}\n{framing.block(framing.OPENING, said)}" if said else ""
 
 
 def _split_closing(found: Extraction) -> tuple[str, str]:
@@ -192,11 +176,9 @@ def _json(found: Extraction, snippets: Sequence[dict[str, Any]], omitted: int) -
     if found.is_nearest or (not found.found and not snippets and found.chunks_searched == found.chunks_total):
         result["no_match_reason"] = NOT_FOUND
     if omitted:
-        result["snippets_omitted"] = omitted
-        result["hint"] = _SNIPPETS_OMITTED
+        result |= {"snippets_omitted": omitted, "hint": _SNIPPETS_OMITTED}
     if found.decoding:
-        result["decoding"] = found.decoding
-        result["note"] = wording.decoding(found.decoding)
+        result |= {"decoding": found.decoding, "note": wording.decoding(found.decoding)}
     if found.strategy == "truncate":
         result["truncated"] = encoding.clean(found.text)
     if found.warnings:
@@ -207,13 +189,5 @@ def _json(found: Extraction, snippets: Sequence[dict[str, Any]], omitted: int) -
 
 
 def _snippet(excerpt: Excerpt) -> dict[str, Any]:
-    return {
-        "text": encoding.clean(excerpt.text),
-        "start_byte": excerpt.start_byte,
-        "end_byte": excerpt.end_byte,
-        "chunk_index": excerpt.chunk_index,
-        "start_char": excerpt.start_char,
-        "end_char": excerpt.end_char,
-        "start_line": excerpt.start_line,
-        "end_line": excerpt.end_line,
-    }
+    places = ("start_byte", "end_byte", "chunk_index", "start_char", "end_char", "start_line", "end_line")
+    return {"text": encoding.clean(excerpt.text), **{name: getattr(excerpt, name) for name in places}}

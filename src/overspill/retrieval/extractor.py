@@ -31,7 +31,7 @@ from overspill.settings import Settings
 from overspill.sql.library import is_installed
 from overspill.text import tokens
 from overspill.text.encoding import encode
-from overspill.types import Decoding, Extraction, Kept
+from overspill.types import Extraction, Kept
 from overspill.wording import retrieval as wording
 
 if TYPE_CHECKING:
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
 _MAX_BYTES_ASKED_TWICE = 1 << 20
 """Of longer outputs, asking the engine again costs more than loading a vocabulary."""
-
-
 _FRAME_BYTES = 200
 """Of a reply, around the engine's passages. If that is too little, the passages are fitted again."""
 
@@ -84,7 +82,10 @@ class Extractor:
         kept = stored.kept
         text = await anyio.to_thread.run_sync(stored.decoded)
         document = read_document(kept, args_json, text)
-        model = self._model(request, op)
+        models = [self._open_model(name) for name in self._model_names(request)]
+        retries, observe = self._settings.extraction_retries, self._ledger.record
+        model = Targets(models, retries=retries, op=op, observe=observe) if models else None
+        max_bytes = request.max_bytes and max(1, request.max_bytes - _FRAME_BYTES)
         try:
             async with model.keep_connected() if model else nullcontext():
                 found = await extract(
@@ -94,7 +95,7 @@ class Extractor:
                     model=model,
                     policy=self._policy(request),
                     cache=self._cache,
-                    engine=self.select if model else partial(self.select, max_bytes=_leave_room(request.max_bytes)),
+                    engine=self.select if model else partial(self.select, max_bytes=max_bytes),
                     progress=progress,
                     on_inspection=lambda look: self._note(op, look),
                 )
@@ -104,7 +105,10 @@ class Extractor:
             self._record(op, stored, text, request, error, started)
             raise
         self._record(op, stored, text, request, found, started)
-        return _add_what_to_know(found, kept, text.decoding)
+        decoding = text.decoding
+        before, after = [wording.incomplete(kept)] if kept.missing else [], decoding.remarks if decoding else ()
+        is_decoded = decoding is not None and bool(decoding.formats)
+        return replace(found, warnings=(*before, *after, *found.warnings), decoding=decoding if is_decoded else None)
 
     def targets(self, request: ExtractionRequest) -> Sequence[str]:
         """The first that is set: the request's own, toolOutput.models, extractionModel, the turn's, the host's.
@@ -120,20 +124,8 @@ class Extractor:
     def has_model(self, request: ExtractionRequest) -> bool:
         return bool(self._model_names(request))
 
-    def _model(self, request: ExtractionRequest, op: str) -> Targets | None:
-        models = [self._open_model(name) for name in self._model_names(request)]
-        if not models:
-            return None
-        retries = self._settings.extraction_retries
-        return Targets(models, retries=retries, op=op, observe=self._ledger.record)
-
     def _model_names(self, request: ExtractionRequest) -> list[str]:
         return [name for name in self.targets(request) if name != BUILTIN]
-
-    def _fallback(self, request: ExtractionRequest, found: Extraction) -> Fallback:
-        if found.strategy == "truncate":
-            return "" if request.mode == "truncate" else "truncate"
-        return "builtin" if found.model == BUILTIN and self._model_names(request) else ""
 
     def _open_model(self, name: str) -> Model:
         if name not in self._models:
@@ -213,6 +205,9 @@ class Extractor:
             event = replace(event, error_type=name_type(found))
         else:
             spans = ((each.start_byte, each.end_byte) for each in found.excerpts)
+            fallback: Fallback = "builtin" if found.model == BUILTIN and self._model_names(request) else ""
+            if found.strategy == "truncate":
+                fallback = "" if request.mode == "truncate" else "truncate"
             event = replace(
                 event,
                 status="ok",
@@ -222,7 +217,7 @@ class Extractor:
                 confidence=round(found.confidence, 3),
                 chunks_searched=found.chunks_searched,
                 chunks_total=found.chunks_total,
-                fallback=self._fallback(request, found),
+                fallback=fallback,
                 quotes=quote_spans(spans, text.reader),
                 support=found.support,
                 decoded=text.decoding.formats if text.decoding else (),
@@ -235,19 +230,8 @@ class Extractor:
         log_extraction(event, kept.handle)
 
 
-def _leave_room(max_bytes: int | None) -> int | None:
-    return max_bytes and max(1, max_bytes - _FRAME_BYTES)
-
-
 def read_document(kept: Kept, args_json: str, text: TextView) -> Document:
     return Document(kept.handle, kept.tool, args_json, text.reader, text.size, kept.sha256)
-
-
-def _add_what_to_know(found: Extraction, kept: Kept, decoding: Decoding | None) -> Extraction:
-    before = [wording.incomplete(kept)] if kept.missing else []
-    after = decoding.remarks if decoding else ()
-    is_decoded = decoding is not None and bool(decoding.formats)
-    return replace(found, warnings=(*before, *after, *found.warnings), decoding=decoding if is_decoded else None)
 
 
 def configured_endpoints(settings: Settings, environ: Mapping[str, str]) -> dict[str, Endpoint]:

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator,
 from typing import Any, TypeAlias, cast
 
 import anyio.to_thread
-from msgspec import Struct
 
 from overspill.budget import ContextBudget
 from overspill.errors import BadRequest, require
@@ -28,17 +27,6 @@ _ERROR_BEGINNINGS = ("error", "tool failed", "traceback")  # of results whose fo
 Message: TypeAlias = Mapping[str, Any]
 Keep: TypeAlias = Callable[[str, str], Awaitable[Kept]]
 """Stores a text under the name of its tool."""
-
-
-class _Result(Struct, frozen=True):
-    """A text of a tool's result, and where it is: in a message, in one of its blocks, in one of the block's own blocks."""
-
-    message: int
-    block: int | None
-    part: int | None
-    key: str
-    call: str
-    text: str
 
 
 class Compactor:
@@ -72,32 +60,30 @@ class Compactor:
         if keep_turns < 1:
             raise BadRequest(f"keep_turns is {keep_turns!r}; it must be at least 1.")
         mark = 0 if self._budget is None else self._budget.mark()
-        found = list(_find_results(messages, _find_last_turns(messages, keep_turns)))
+        end = _find_last_turns(messages, keep_turns)
+        calls: dict[str, str] = {}
+        _reword(messages, end, calls.setdefault)
+        hashes = {text: hashlib.sha256(encoding.encode(text)).hexdigest() for text in calls}
         if self._is_first:
-            earlier = await anyio.to_thread.run_sync(self._find_earlier, {_hash(result.text) for result in found})
+            earlier = await anyio.to_thread.run_sync(self._find_earlier, set(hashes.values()))
             self._is_first = False
             self._lines |= {kept.sha256: compacted_result(kept, self._offered) for kept in earlier}
-        lines = {result: self._lines[digest] for result in found if (digest := _hash(result.text)) in self._lines}
-        shown = _replace(messages, lines)
+        shown = self._shorten(messages, end, hashes)
         used = await anyio.to_thread.run_sync(self._count, shown)
         if used > threshold * window:
-            shown = _replace(messages, lines | await self._replace_more(messages, found))
+            names = dict(_find_names(messages))
+            for text, digest in hashes.items():
+                if digest not in self._lines and await anyio.to_thread.run_sync(self._is_worth_it, text):
+                    kept = await self._keep(text, names.get(calls[text], "tool"))
+                    self._lines[digest] = compacted_result(kept, self._offered)
+            shown = self._shorten(messages, end, hashes)
             used = await anyio.to_thread.run_sync(self._count, shown)
         if self._budget is not None:
             self._budget.recount(used, mark)
         return shown
 
-    async def _replace_more(self, messages: Sequence[Message], found: Sequence[_Result]) -> dict[_Result, str]:
-        lines: dict[_Result, str] = {}
-        names = dict(_find_names(messages))
-        for result in found:
-            if (digest := _hash(result.text)) not in self._lines:
-                if not await anyio.to_thread.run_sync(self._is_worth_it, result.text):
-                    continue
-                kept = await self._keep(result.text, names.get(result.call, "tool"))
-                self._lines[digest] = compacted_result(kept, self._offered)
-            lines[result] = self._lines[digest]
-        return lines
+    def _shorten(self, messages: Sequence[Message], end: int, hashes: Mapping[str, str]) -> list[Message]:
+        return _reword(messages, end, lambda text, _: self._lines.get(hashes[text], text))
 
     def _count(self, messages: Sequence[Message]) -> int:
         texts = [text for message in messages for text in _find_texts(message)]
@@ -105,10 +91,6 @@ class Compactor:
 
     def _is_worth_it(self, text: str) -> bool:
         return tokens.count(text, self._settings.model).tokens >= MIN_RESULT_TOKENS
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(encoding.encode(text)).hexdigest()
 
 
 def _find_last_turns(messages: Sequence[Message], count: int) -> int:
@@ -126,29 +108,41 @@ def _is_models(message: Message) -> bool:
     return message.get("role") == "assistant" or message.get("type") in ("function_call", "reasoning")
 
 
-def _find_results(messages: Sequence[Message], end: int) -> Iterator[_Result]:
+def _reword(messages: Sequence[Message], end: int, change: Callable[[str, str], str]) -> list[Message]:
+    """The messages, with what `change` makes of each text of a tool's result before `end`: it gets the text and the id of its
+    call. Messages that change are copies. The host's own stay as they are."""
+    changed = list(messages)
     for index, message in enumerate(messages[:end]):
         if message.get("role") == "tool":
-            yield from _find_in(message, "content", str(message.get("tool_call_id")), index, None)
+            changed[index] = _reword_result(message, "content", "tool_call_id", change)
         elif message.get("type") == "function_call_output":
-            yield from _find_in(message, "output", str(message.get("call_id")), index, None)
+            changed[index] = _reword_result(message, "output", "call_id", change)
         elif isinstance(content := message.get("content"), list):
-            for number, block in enumerate(cast("list[Any]", content)):
-                if isinstance(block, Mapping) and cast("Message", block).get("type") == "tool_result":
-                    known = cast("Message", block)
-                    if not known.get("is_error"):
-                        yield from _find_in(known, "content", str(known.get("tool_use_id")), index, number)
+            blocks = [_reword_block(block, change) for block in cast("list[Any]", content)]
+            changed[index] = message if blocks == content else {**message, "content": blocks}
+    return changed
 
 
-def _find_in(holder: Message, key: str, call: str, message: int, block: int | None) -> Iterator[_Result]:
+def _reword_block(block: Any, change: Callable[[str, str], str]) -> Any:
+    is_result = isinstance(block, Mapping) and cast("Message", block).get("type") == "tool_result" and not block.get("is_error")
+    return _reword_result(cast("Message", block), "content", "tool_use_id", change) if is_result else block
+
+
+def _reword_result(holder: Message, key: str, id_key: str, change: Callable[[str, str], str]) -> Message:
+    def put(text: Any) -> Any:
+        if not isinstance(text, str) or text.startswith(COMPACTED) or text[:20].lower().startswith(_ERROR_BEGINNINGS):
+            return text
+        return change(text, str(holder.get(id_key)))
+
     content = holder.get(key)
-    parts = [(None, content)] if isinstance(content, str) else []
-    if isinstance(content, list):
-        blocks = cast("list[Any]", content)
-        parts = [(number, cast("Message", each).get("text")) for number, each in enumerate(blocks) if isinstance(each, Mapping)]
-    for part, text in parts:
-        if isinstance(text, str) and not text.startswith(COMPACTED) and not text[:20].lower().startswith(_ERROR_BEGINNINGS):
-            yield _Result(message, block, part, key, call, text)
+    if not isinstance(content, list):
+        return {**holder, key: put(content)} if isinstance(content, str) else holder
+    parts = cast("list[Any]", content)
+    return {**holder, key: [{**each, "text": put(each["text"])} if _has_text(each) else each for each in parts]}
+
+
+def _has_text(part: Any) -> bool:
+    return isinstance(part, Mapping) and isinstance(cast("Message", part).get("text"), str)
 
 
 def _find_names(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
@@ -175,25 +169,3 @@ def _find_texts(value: object) -> Iterator[str]:
             waiting.extend(below for key, below in cast("Mapping[str, object]", each).items() if key not in _NOT_TEXT)
         elif isinstance(each, list | tuple):
             waiting.extend(cast("Sequence[object]", each))
-
-
-def _replace(messages: Sequence[Message], lines: Mapping[_Result, str]) -> list[Message]:
-    """Copies of the messages that change. The host's own stay as they are."""
-    changed: list[Message] = list(messages)
-    for result, line in lines.items():
-        message = dict(changed[result.message])
-        if result.block is None:
-            message[result.key] = _put(message[result.key], result.part, line)
-        else:
-            blocks = list(message["content"])
-            block = blocks[result.block]
-            blocks[result.block] = {**block, result.key: _put(block[result.key], result.part, line)}
-            message["content"] = blocks
-        changed[result.message] = message
-    return changed
-
-
-def _put(content: Any, part: int | None, line: str) -> Any:
-    if part is None:
-        return line
-    return [{**each, "text": line} if number == part else each for number, each in enumerate(content)]
