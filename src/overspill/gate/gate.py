@@ -210,7 +210,8 @@ class Gate:
             nonlocal sealed, kept, unstored, blobs
             if settings.repeats == "stub" and (kept := self._shown.find(call, collected)) is not None:
                 collected.spool.discard()
-                return replies.draft_repeat(kept, describe_source(call.name, call.args), settings), kept.size
+                source = describe_source(call.name, call.args)
+                return [ReplyDraft((settings.wording.repeated_output(kept, source, settings.surface),))], kept.size
             try:
                 sealed = collected.spool.seal()
                 kept, unstored = self._describe(call, collected, sealed, reason), collected.spool.failure

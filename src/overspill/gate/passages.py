@@ -115,7 +115,9 @@ class IntentAnswers:
         self._search = search
         self._count_tokens = count_tokens
         self._noted: BoundedCache[Intent] = BoundedCache(MAX_NOTED_CHARS, lambda intent: sum(map(len, intent.questions)))
-        self._finished: BoundedCache[_Answer] = BoundedCache(MAX_NOTED_CHARS, _measure)
+        self._finished: BoundedCache[_Answer] = BoundedCache(
+            MAX_NOTED_CHARS, lambda answer: len(answer.question + answer.block) if answer.block else 0
+        )
         """What was found, perhaps too late for its reply."""
         self._lock = Lock()
         self._places = Semaphore(MAX_SEARCHES)
@@ -177,11 +179,19 @@ class IntentAnswers:
         started = time.perf_counter()
         try:
             asks_model = settings.intent_model and intent.is_explicit and asked.max_tokens >= _MIN_MODEL_TOKENS
-            if asks_model and (block := await self._ask_model(self._search, asked)):
-                return _Answer(intent.questions[0], _BY_MODEL, block)
+            if asks_model:
+                most = asked.max_tokens * _MIN_BYTES_PER_TOKEN
+                max_bytes = most if asked.max_bytes is None else min(most, asked.max_bytes)
+                block = await self._search.ask_model(kept, intent.questions[0], asked.max_tokens, max_bytes)
+                if block and self._count_tokens(block) <= asked.max_tokens:
+                    return _Answer(intent.questions[0], _BY_MODEL, block)
             answer = self._finished.get(asked.key)
             if answer is None or not self._holds(asked, answer.block):
-                answer = await self._find_in_time(asked, settings.intent_within_secs)
+                answer = None
+                _wait_at_exit()
+                # A search that has begun continues after that time, and what it finds serves the next reply or question.
+                with anyio.move_on_after(settings.intent_within_secs):
+                    answer = await anyio.to_thread.run_sync(self._find, asked, abandon_on_cancel=True, limiter=self._threads)
         except OverspillError:  # asking for it says what is wrong
             return None
         if answer is not None and answer.found is not None and answer.block:
@@ -202,19 +212,6 @@ class IntentAnswers:
         seconds = settings.intent_within_secs
         deadline = None if seconds is None else time.monotonic() + seconds
         return _Asked(kept, intent, min(limits), max_bytes, deadline, settings.surface)
-
-    async def _ask_model(self, search: Seeker, asked: _Asked) -> str:
-        most = asked.max_tokens * _MIN_BYTES_PER_TOKEN
-        max_bytes = most if asked.max_bytes is None else min(most, asked.max_bytes)
-        block = await search.ask_model(asked.kept, asked.intent.questions[0], asked.max_tokens, max_bytes)
-        return block if self._count_tokens(block) <= asked.max_tokens else ""
-
-    async def _find_in_time(self, asked: _Asked, seconds: float | None) -> _Answer | None:
-        """None: it takes too long. A search that has begun continues, and what it finds serves the next reply or question."""
-        _wait_at_exit()
-        with anyio.move_on_after(seconds):
-            return await anyio.to_thread.run_sync(self._find, asked, abandon_on_cancel=True, limiter=self._threads)
-        return None
 
     def _find(self, asked: _Asked) -> _Answer | None:
         """Blocks. The most confident answer; of those that are equally so, the first."""
@@ -259,11 +256,6 @@ class IntentAnswers:
     def _holds(self, asked: _Asked, block: str) -> bool:
         fits = asked.max_bytes is None or len(encoding.encode(block)) <= asked.max_bytes
         return fits and self._count_tokens(block) <= asked.max_tokens
-
-
-def _measure(answer: _Answer) -> int:
-    """Nothing if there is nothing to show."""
-    return len(answer.question + answer.block) if answer.block else 0
 
 
 def _least_confidence(intent: Intent) -> float:

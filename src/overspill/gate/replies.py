@@ -95,7 +95,8 @@ class OutputText:
 
     def _tail(self, length: int) -> bytes:
         data = self.read(max(0, self.size.bytes - length), self.size.bytes)
-        return data[_first_character(data) :]
+        whole = (at for at in range(min(4, len(data))) if data[at] & 0xC0 != 0x80)  # not inside a character
+        return data[next(whole, 0) :]
 
     def read(self, start: int, end: int) -> bytes:
         try:
@@ -116,7 +117,8 @@ def draft_handle(kept: Kept, source: OutputText, settings: Settings, images: Seq
     if most < _MIN_PREVIEW_BYTES or not has_preview(settings) or settings.truncation.default_strategy == "none":
         return [ReplyDraft((message,))]
     room = CardRoom(settings, most)
-    if settings.truncation.default_strategy != _usual_strategy(kept):
+    if settings.truncation.default_strategy != TOOL_STRATEGIES.get(own_name(kept.tool, kept.server).lower(), DEFAULT_STRATEGY):
+        # Somebody set another strategy than the tool's usual one: then that one makes the preview.
         cut = source.truncate_to_room(room, settings)
         shown = wording.preview(encoding.clean(cut.text), cut.omitted_chars)
         return [ReplyDraft((f"{message}\n\n{shown}",), cut), ReplyDraft((message,))]
@@ -126,11 +128,6 @@ def draft_handle(kept: Kept, source: OutputText, settings: Settings, images: Seq
         ReplyDraft((f"{heading}\n\n{each.framed}",), Cut(each.text, "card", kept.size.lines, kept.size.chars)) for each in cards
     ]
     return [*drafts, ReplyDraft((message,))]
-
-
-def _usual_strategy(kept: Kept) -> str:
-    """How outputs of this tool are shortened, unless somebody set another strategy: then that one makes the preview."""
-    return TOOL_STRATEGIES.get(own_name(kept.tool, kept.server).lower(), DEFAULT_STRATEGY)
 
 
 def draft_artifact(kept: Kept, source: OutputText, settings: Settings) -> list[ReplyDraft]:
@@ -152,16 +149,11 @@ def draft(kept: Kept, source: OutputText, settings: Settings, store: StoreBlob) 
     return draft_handle(kept, source, settings, images.lines) + bare, images.blobs
 
 
-def draft_repeat(kept: Kept, source: str, settings: Settings) -> list[ReplyDraft]:
-    """For an output that the model has already been shown. `source`: where it comes from this time."""
-    return [ReplyDraft((settings.wording.repeated_output(kept, source, settings.surface),))]
-
-
-def draft_ready(kept: Kept, source: OutputText, settings: Settings) -> list[ReplyDraft]:
-    return [ReplyDraft((wording.ready_message(kept),))]
-
-
-FORMS: dict[str, Form] = {"handle": draft_handle, "artifact": draft_artifact, "ready": draft_ready}
+FORMS: dict[str, Form] = {
+    "handle": draft_handle,
+    "artifact": draft_artifact,
+    "ready": lambda kept, source, settings: [ReplyDraft((wording.ready_message(kept),))],
+}
 
 
 def draft_incomplete(kept: Kept | None, total: int, why: str, source: OutputText, settings: Settings) -> list[ReplyDraft]:
@@ -203,11 +195,3 @@ def describe_truncation(cut: Cut | None, size: Size, count: Callable[[str], int]
         omitted_lines=cut.omitted_lines,
         omitted_chars=cut.omitted_chars,
     )
-
-
-def _first_character(data: bytes) -> int:
-    """The offset of the first whole character."""
-    for at in range(min(4, len(data))):
-        if data[at] & 0xC0 != 0x80:
-            return at
-    return 0

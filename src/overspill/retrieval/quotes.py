@@ -31,22 +31,18 @@ def describe_misquotes(quotes: Mapping[Formats, Sequence[Quote]], reader: Reader
     problems: list[str] = []
     for names, asked in quotes.items():
         if not names:
-            wrong, where = _count_misquotes(asked, reader), "it"
+            wrong, where = sum(not is_quoted(quote, reader) for quote in asked), "it"
         else:
             where = f"the text decoded from it ({', '.join(names)})"
             try:
-                wrong = _count_misquotes(asked, redecode(reader, names))
+                decoded = redecode(reader, names)
+                wrong = sum(not is_quoted(quote, decoded) for quote in asked)
             except OverspillError as error:
                 problems.append(f"quoted passages could not be checked. {error}")
                 continue
         if wrong:
             problems.append(f"{wrong} quoted passages are not in {where}")
     return "; ".join(problems)
-
-
-def _count_misquotes(quotes: Sequence[Quote], reader: Reader) -> int:
-    """Recorded quotes that are not there."""
-    return sum(not is_quoted(quote, reader) for quote in quotes)
 
 
 def quote_spans(spans: Iterable[tuple[int, int]], reader: Reader) -> tuple[Quote, ...]:

@@ -70,7 +70,7 @@ class OutputTables:
 
     async def ask(self, statement: str) -> SqlAnswer:
         """A statement that calls outputs by their names."""
-        return await anyio.to_thread.run_sync(self._ask, statement)
+        return (await anyio.to_thread.run_sync(lambda: self._query(statement, self._find_named(statement))))[1]
 
     async def reply(self, stored: StoredOutput, statement: str | None, bound: Bound) -> SqlReply:
         """A statement about one output, which may name others. Rows that do not fit are stored."""
@@ -90,12 +90,11 @@ class OutputTables:
             kept = await self._keep(found.lines, Lineage(_record(statement), sources))
         return SqlReply(answer, stored, kept)
 
-    def _ask(self, statement: str) -> SqlAnswer:
-        return self._query(statement, self._find_named(statement))[1]
-
     def _query(self, statement: str, outputs: Mapping[str, StoredOutput]) -> tuple[QueryResult, SqlAnswer]:
         texts = {name: output.decoded() for name, output in outputs.items()}
-        sources = {name: Source(_key(output), texts[name].reader, label=name) for name, output in outputs.items()}
+        sources = {
+            name: Source(output.kept.sha256 or output.kept.id, texts[name].reader, label=name) for name, output in outputs.items()
+        }
         found = self._library.query(statement, sources, self._gate.settings.sql_timeout_secs)
         if (asked := found.loaded.get(_ASKED)) is not None and not asked.tables:
             raise BadRequest(wording.no_table(asked.kind))
@@ -135,7 +134,3 @@ def _record(statement: str) -> str:
     """As much of a statement as is recorded with its result."""
     more = len(statement) - _MAX_RECORDED_CHARS
     return statement if more <= 0 else f"{statement[:_MAX_RECORDED_CHARS]}… ({more:,} more characters)"
-
-
-def _key(stored: StoredOutput) -> str:
-    return stored.kept.sha256 or stored.kept.id

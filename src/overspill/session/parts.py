@@ -77,7 +77,6 @@ class SessionParts:
         keep_arguments = partial(self.keep, count_tokens=False)
         self.remote = RemoteTools(queue, family, keep_arguments, settings) if queue is not None and family is not None else None
         self._earlier_replies: set[str] = set()
-        self._knows_all_events = True
         self._recall()
         keep, earlier = partial(self.keep, count_tokens=True), self.gate.kept.latest()
         self.compactor = Compactor(keep, settings, offered_tools(settings), budget, partial(self._find_readable, earlier))
@@ -85,7 +84,8 @@ class SessionParts:
     def _recall(self) -> None:
         """What happened before the session was opened again. There may be very many events, and they are read once."""
         count, add, note = self.ledger.counters.add, self.gate.kept.add, self.gate.names.note
-        for event in events.decode_events(self.shelf.journal(), self._note_unknown):
+        unknown: list[bytes] = []
+        for event in events.decode_events(self.shelf.journal(), unknown.append):
             count(event)
             if isinstance(event, OutputStored):
                 kept = event.kept
@@ -95,9 +95,7 @@ class SessionParts:
                 self.calls.jobs.background.note_earlier(event)
             elif reply := events.find_reply(event):
                 self._earlier_replies.add(reply.id)
-
-    def _note_unknown(self, line: bytes) -> None:
-        self._knows_all_events = False
+        self._knows_all_events = not unknown
 
     def remove_unrecorded(self) -> None:
         """For a session that was opened again: the process that had it may have died while it stored something. If that cannot be
@@ -148,7 +146,8 @@ class SessionParts:
         if any(block_text(block) is None for block in blocks):
             data = await anyio.to_thread.run_sync(to_json, blocks)
         settings = self.gate.settings.for_tool(name)
-        collected = CollectedResult(partial(self.gate.new_spool if count_tokens else self._estimating_spool, settings))
+        new_spool, most = partial(self.gate.new_spool, settings), settings.truncation.max_artifact_size
+        collected = CollectedResult(new_spool if count_tokens else lambda: Spool(self.shelf, handles.new(), most, ESTIMATE))
         try:
             await collected.take(data)
             if isinstance(collected.error, TypeError) and not collected.broke_off:
@@ -171,9 +170,6 @@ class SessionParts:
         # Shared and left open: the engine's index of it serves later questions, and reads from the same map.
         stored = await anyio.to_thread.run_sync(self.outputs.recent, handle)
         return await self.extractor.extract(stored, self.gate.arguments.get(stored.kept.id, "{}"), request, progress)
-
-    def _estimating_spool(self, settings: Settings) -> Spool:
-        return Spool(self.shelf, handles.new(), settings.truncation.max_artifact_size, ESTIMATE)
 
     async def end(self, *, abort: bool, remove_empty: Callable[[str], None] | None) -> list[Job]:
         """Close everything. Returns the jobs whose threads could not be interrupted."""

@@ -7,12 +7,16 @@ A built-in strategy is a function, an entry below, and a `StrategyName`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from difflib import get_close_matches
+from functools import partial
 
 from overspill.errors import SettingsError
-from overspill.truncate.element import element
-from overspill.truncate.ends import BothEnds, EndsStrategy, for_whole_text, head, head_tail, line, tail
+from overspill.text.lines import count_lines
+from overspill.truncate.element_json import outline_json
+from overspill.truncate.element_xml import outline_xml
+from overspill.truncate.ends import BothEnds, shorten_ends, shorten_text
 from overspill.truncate.shape import Cut, Shape, Strategy, StrategyName, read_shape
 
 __all__ = [
@@ -28,14 +32,26 @@ __all__ = [
     "truncate_until",
 ]
 
-_BY_ENDS: dict[str, EndsStrategy] = {"head": head, "tail": tail, "head_tail": head_tail, "line": line}
-
-ENDS_ARE_ENOUGH = frozenset(_BY_ENDS)
+ENDS_ARE_ENOUGH = frozenset(("head", "tail", "head_tail", "line"))
 """Strategies that never read the middle."""
+_XML = re.compile(r"\ufeff?[ \t\r\n]*<")
+
+
+def _outline(text: str, limit: int, shape: Shape) -> Cut:
+    """Keeps the structure of JSON and XML and omits elements. Falls back to `head_tail` if the text does not parse, is nested too
+    deeply or cannot stay valid within the limit."""
+    try:
+        outline = outline_xml(text, limit, shape) if _XML.match(text) else outline_json(text, limit, shape)
+    except RecursionError:
+        outline = None
+    if outline is None:
+        return shorten_text("head_tail", text, limit, shape)
+    return Cut(outline, "element", max(0, count_lines(text) - count_lines(outline)), len(text) - len(outline))
+
 
 STRATEGIES: dict[str, Strategy] = {
-    **{name: for_whole_text(strategy) for name, strategy in _BY_ENDS.items()},
-    "element": element,
+    **{name: partial(shorten_text, name) for name in ("head", "tail", "head_tail", "line")},
+    "element": _outline,
     "none": lambda text, limit, shape: Cut(text, "none"),
 }
 
@@ -77,7 +93,7 @@ def truncate_ends(
         return truncate(whole, limit, strategy, shape)
     # A piece may end between a CR and its LF. Drop its half, so that no cut can separate them.
     ends = BothEnds(head.removesuffix("\r"), tail.removeprefix("\n"), total_chars, total_lines)
-    return _BY_ENDS.get(strategy, head_tail)(ends, limit, shape)
+    return shorten_ends(strategy if strategy in ENDS_ARE_ENOUGH else "head_tail", ends, limit, shape)
 
 
 def _check(limit: int, strategy: str) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable
-from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -15,7 +13,6 @@ from overspill.truncate.shape import (
     Gap,
     Marker,
     Shape,
-    Strategy,
     mark_beginning,
     mark_briefly,
     mark_middle,
@@ -48,58 +45,36 @@ class EndsPlan(Struct, frozen=True):
     whole_lines: bool = False
 
 
-EndsStrategy: TypeAlias = Callable[[BothEnds, int, Shape], Cut]
+def _plan(name: str, shape: Shape) -> EndsPlan:
+    if name == "head_tail":
+        return EndsPlan(mark_middle, shape.head_ratio, head_lines=None, tail_lines=None)
+    is_line = name == "line"
+    if name == "head" or (is_line and shape.line_from == "start"):
+        return EndsPlan(mark_remainder, head_share=1, head_lines=shape.head_lines, tail_lines=0, whole_lines=is_line)
+    return EndsPlan(mark_beginning, head_share=0, head_lines=0, tail_lines=shape.tail_lines, whole_lines=is_line)
 
 
-def for_whole_text(strategy: EndsStrategy) -> Strategy:
-    def shorten_whole(text: str, limit: int, shape: Shape) -> Cut:
-        return strategy(BothEnds(text, text, len(text), count_lines(text)), limit, shape)
-
-    return shorten_whole
+def shorten_text(name: str, text: str, limit: int, shape: Shape) -> Cut:
+    return shorten_ends(name, BothEnds(text, text, len(text), count_lines(text)), limit, shape)
 
 
-def head(ends: BothEnds, limit: int, shape: Shape) -> Cut:
-    """Keeps the first lines."""
-    return _shorten(ends, limit, "head", EndsPlan(mark_remainder, head_share=1, head_lines=shape.head_lines, tail_lines=0))
-
-
-def tail(ends: BothEnds, limit: int, shape: Shape) -> Cut:
-    """Keeps the last lines; suits logs and the output of commands."""
-    return _shorten(ends, limit, "tail", EndsPlan(mark_beginning, head_share=0, head_lines=0, tail_lines=shape.tail_lines))
-
-
-def head_tail(ends: BothEnds, limit: int, shape: Shape) -> Cut:
-    """Keeps both ends, as many characters as fit."""
-    return _shorten(ends, limit, "head_tail", EndsPlan(mark_middle, shape.head_ratio, head_lines=None, tail_lines=None))
-
-
-def line(ends: BothEnds, limit: int, shape: Shape) -> Cut:
-    """Keeps the first or the last lines, always whole."""
-    if shape.line_from == "start":
-        plan = EndsPlan(mark_remainder, head_share=1, head_lines=shape.head_lines, tail_lines=0, whole_lines=True)
-    else:
-        plan = EndsPlan(mark_beginning, head_share=0, head_lines=0, tail_lines=shape.tail_lines, whole_lines=True)
-    return _shorten(ends, limit, "line", plan)
-
-
-def _shorten(ends: BothEnds, limit: int, name: str, plan: EndsPlan) -> Cut:
-    """Never exceeds the limit and always has a marker.
+def shorten_ends(name: str, ends: BothEnds, limit: int, shape: Shape) -> Cut:
+    """`head` keeps the first lines, `tail` the last ones, `head_tail` as many characters of both ends as fit, and `line` the
+    first or the last lines, always whole. Never exceeds the limit and always has a marker.
 
     If the marker leaves no room for content, a shorter one replaces it: `[1,234 chars omitted]`, and finally `…`. Only a plan of
     whole lines may leave nothing but a marker.
     """
+    plan = _plan(name, shape)
     for marker, cuts in ((plan.marker, False), (plan.marker, True), (mark_briefly, False)):
-        room = limit - _marker_room(marker, ends, plan, cuts)
+        longest = Gap("x", "x", ends.lines, ends.chars, cuts and plan.head_share > 0, cuts and plan.head_share < 1)
+        room = limit - len(marker(longest))
         gap = _find_gap(ends, room, plan)
         text = gap.head + marker(gap) + gap.tail
         if room >= 0 and len(text) <= limit and (gap.head or gap.tail or plan.whole_lines):
             return Cut(text, name, gap.lines, gap.chars)
     gap = _find_gap(ends, limit - len(ELLIPSIS), plan)
     return Cut(gap.head + ELLIPSIS + gap.tail, name, gap.lines, gap.chars)
-
-
-def _marker_room(marker: Marker, ends: BothEnds, plan: EndsPlan, cuts: bool) -> int:
-    return len(marker(Gap("x", "x", ends.lines, ends.chars, cuts and plan.head_share > 0, cuts and plan.head_share < 1)))
 
 
 def _find_gap(ends: BothEnds, room: int, plan: EndsPlan) -> Gap:
