@@ -5,7 +5,7 @@ A model says it in `looking_for`, an argument that is added to the schemas of to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import islice
@@ -126,7 +126,8 @@ def read_last_words(messages: Sequence[Any], count: int | None = None) -> tuple[
                 found[roles] = text
         if len(found) == 2:
             break
-    return tuple(text for roles in (_MODEL_ROLES, _USER_ROLES) if (text := found.get(roles)) and _is_telling(text))
+    texts = [found.get(roles, "") for roles in (_MODEL_ROLES, _USER_ROLES)]
+    return tuple(text for text in texts if len(_find_telling(split_words(text))) >= _MIN_TELLING_WORDS)
 
 
 def _walk(value: object, depth: int) -> Iterator[str]:
@@ -134,15 +135,12 @@ def _walk(value: object, depth: int) -> Iterator[str]:
         yield value
     elif depth and isinstance(value, Mapping):
         for name, below in cast("Mapping[object, object]", value).items():
-            if not (isinstance(name, str) and _NOT_QUESTIONS.intersection(split_words(_space_humps(name[:100])))):
+            spaced = "".join(f" {char}" if char.isupper() else char for char in name[:100]) if isinstance(name, str) else ""
+            if not _NOT_QUESTIONS.intersection(split_words(spaced)):
                 yield from _walk(below, depth - 1)
     elif depth and isinstance(value, list | tuple):
         for below in cast("Sequence[object]", value):
             yield from _walk(below, depth - 1)
-
-
-def _space_humps(name: str) -> str:
-    return "".join(f" {char}" if char.isupper() else char for char in name)
 
 
 def _reads_as_words(text: str) -> bool:
@@ -151,16 +149,11 @@ def _reads_as_words(text: str) -> bool:
         return False
     parts = text.split()
     words = [part for part in parts if (bare := part.strip("\"'“”‘’`.,;:!?()")).replace("-", "").isalpha() and len(bare) > 1]
-    return bool(parts) and len(words) >= _MIN_SHARE_OF_WORDS * len(parts) and not _all_silent(words)
+    return bool(parts) and len(words) >= _MIN_SHARE_OF_WORDS * len(parts) and bool(_find_telling(words))
 
 
-def _all_silent(words: Sequence[str]) -> bool:
-    return all(word.lower() in read_lexicon("stop") or word.lower() in read_lexicon("wording") for word in words)
-
-
-def _is_telling(text: str) -> bool:
-    words = {word for word in split_words(text) if word not in read_lexicon("stop") and word not in read_lexicon("wording")}
-    return len(words) >= _MIN_TELLING_WORDS
+def _find_telling(words: Iterable[str]) -> set[str]:
+    return {word for word in words if word.lower() not in read_lexicon("stop") and word.lower() not in read_lexicon("wording")}
 
 
 def _message_text(message: object) -> str:

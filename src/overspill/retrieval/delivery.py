@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import anyio.to_thread
+from msgspec import Struct
 
 from overspill.calls.job import Job
 from overspill.gate import replies
@@ -15,10 +16,9 @@ from overspill.settings import Settings
 from overspill.types import Kept, Reply
 
 
-class StandIns:
-    def __init__(self, gate: Gate, outputs: StoredOutputs) -> None:
-        self._gate = gate
-        self._outputs = outputs
+class StandIns(Struct, frozen=True):
+    gate: Gate
+    outputs: StoredOutputs
 
     def are_due(self, kept: Kept) -> bool:
         return isinstance(decide(kept.size, self._settings_of(kept)), Keep)
@@ -26,14 +26,14 @@ class StandIns:
     async def word(self, job: Job) -> Reply:
         kept = job.kept
         assert kept is not None
-        stored = await anyio.to_thread.run_sync(self._outputs.recent, kept.handle)
+        stored = await anyio.to_thread.run_sync(self.outputs.recent, kept.handle)
         drafts = await anyio.to_thread.run_sync(self._draft, stored)
-        intent = None if kept.missing else self._gate.intents.noted(kept.id)
-        drafts = await self._gate.intents.extend(drafts, kept, intent, self._settings_of(kept), self._gate.room)
-        answer, fits = self._gate.reserve(drafts)
+        intent = None if kept.missing else self.gate.intents.noted(kept.id)
+        drafts = await self.gate.intents.extend(drafts, kept, intent, self._settings_of(kept), self.gate.room)
+        answer, fits = self.gate.reserve(drafts)
         job.is_announced = True
         content = [{"type": "text", "text": answer.text}, *job.blocks]
-        model, is_error = self._gate.settings.model, bool(job.error)
+        model, is_error = self.gate.settings.model, bool(job.error)
         return Reply(text=answer.text, content=content, fits=fits, kept=kept, is_error=is_error, model=model)
 
     def _draft(self, stored: StoredOutput) -> list[ReplyDraft]:
@@ -44,4 +44,4 @@ class StandIns:
         return replies.FORMS[settings.answer_form](kept, source, settings)
 
     def _settings_of(self, kept: Kept) -> Settings:
-        return self._gate.settings.for_tool(kept.tool, kept.server)
+        return self.gate.settings.for_tool(kept.tool, kept.server)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import anyio.to_thread
+from msgspec import Struct
 
 from overspill import handles
 from overspill.extraction import BUILTIN
@@ -22,17 +23,16 @@ _TOOL = "intent"
 """What the record names in place of a retrieval tool."""
 
 
-class PassageSearch:
+class PassageSearch(Struct, frozen=True):
     """Shares the engine's indexes with the retrieval tools: what one builds, the other uses."""
 
-    def __init__(self, outputs: StoredOutputs, extractor: Extractor) -> None:
-        self._outputs = outputs
-        self._extractor = extractor
+    outputs: StoredOutputs
+    extractor: Extractor
 
     def find(self, kept: Kept, question: str, max_tokens: int, work: Work | None) -> Passages:
-        text = self._outputs.recent(kept.handle).decoded()
+        text = self.outputs.recent(kept.handle).decoded()
         document = read_document(kept, "{}", text)
-        found = self._extractor.select(document, question, max_tokens, work=work)
+        found = self.extractor.select(document, question, max_tokens, work=work)
         passages, closing = "", ""
         if found.excerpts:
             passages, _, closing = found.text.rpartition("\n")
@@ -43,13 +43,13 @@ class PassageSearch:
 
     async def ask_model(self, kept: Kept, question: str, max_tokens: int, max_bytes: int) -> str:
         request = ExtractionRequest(tool=_TOOL, query=question, max_tokens=max_tokens, max_bytes=max_bytes)
-        if not self._extractor.has_model(request):
+        if not self.extractor.has_model(request):
             return ""
-        stored = await anyio.to_thread.run_sync(self._outputs.recent, kept.handle)
-        found = await self._extractor.extract(stored, "{}", request)
+        stored = await anyio.to_thread.run_sync(self.outputs.recent, kept.handle)
+        found = await self.extractor.extract(stored, "{}", request)
         if found.model == BUILTIN:
             return ""
-        refit = partial(self._extractor.refit, stored, request)
+        refit = partial(self.extractor.refit, stored, request)
         fit = partial(format_abstract, kept, found, Bound(max_bytes), stored.shown_id, refit=refit)
         return (await anyio.to_thread.run_sync(fit)).text
 
@@ -69,4 +69,4 @@ class PassageSearch:
             quotes=found.quotes,
             decoded=found.decoded,
         )
-        self._extractor.record(event, kept)
+        self.extractor.record(event, kept)

@@ -94,14 +94,11 @@ class Compactor:
 
 
 def _find_last_turns(messages: Sequence[Message], count: int) -> int:
-    """The index at which the last turns begin. A turn begins with an answer of the model, so that what came before was used."""
-    starts = [index for index in range(len(messages)) if _is_answer(messages, index)]
+    """The index at which the last turns begin. A turn begins with an answer of the model, so that what came before was used.
+    OpenAI's newer API has an item for each of its calls."""
+    spoken = [_is_models(message) for message in messages]
+    starts = [index for index, is_spoken in enumerate(spoken) if is_spoken and not (index and spoken[index - 1])]
     return starts[-count] if len(starts) >= count else 0
-
-
-def _is_answer(messages: Sequence[Message], index: int) -> bool:
-    """Whether the model begins to speak here. OpenAI's newer API has an item for each of its calls."""
-    return _is_models(messages[index]) and not (index and _is_models(messages[index - 1]))
 
 
 def _is_models(message: Message) -> bool:

@@ -66,28 +66,20 @@ async def open_extraction(
         async def ask(
             source: Source, *, max_tokens: int, progress: Progress | None = None, note_read: NoteRead = lambda _: None
         ) -> Extraction:
-            kept = await session.keep(_as_bytes(source, note_read), name=_name(source))
+            data, name, shown = source, "input", "The input"
+            if isinstance(source, os.PathLike):
+                data, name, shown = _file(Path(source), note_read), Path(source).name, str(source)
+            elif hasattr(source, "read"):
+                data = _blocks(cast("IO[bytes]", source), note_read)
+            kept = await session.keep(data, name=name)
             try:
                 return await session.extract(
                     kept.handle, query, mode=mode, max_tokens=max_tokens, models=names, progress=progress
                 )
             except NotText as error:
-                name = str(source) if isinstance(source, os.PathLike) else "The input"
-                raise NotText(error.what, error.advice, name) from None
+                raise NotText(error.what, error.advice, shown) from None
 
         yield ask
-
-
-def _as_bytes(source: Source, note_read: NoteRead) -> Any:
-    if isinstance(source, os.PathLike):
-        return _file(Path(source), note_read)
-    if hasattr(source, "read"):
-        return _blocks(cast("IO[bytes]", source), note_read)
-    return source
-
-
-def _name(source: Source) -> str:
-    return Path(source).name if isinstance(source, os.PathLike) else "input"
 
 
 def _file(path: Path, note_read: NoteRead) -> Iterator[bytes]:

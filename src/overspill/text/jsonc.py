@@ -203,18 +203,15 @@ class _Scanner:
         at = _skip(text, start + 1)
         while text[at : at + 1] != close:
             if kind == "object":
-                keys.append(self._key(at))
+                if text[at : at + 1] != '"':
+                    raise self.problem(at, 'a key in "…" is missing')
+                keys.append(self.node(at))
                 at = self._after(":", keys[-1].end)
             children.append(self.node(at, depth + 1))
             at = _skip(text, children[-1].end)
             if text[at : at + 1] != close:
                 at = self._after(",", at)
         return Node(text, start, at + 1, kind, tuple(children), tuple(keys))
-
-    def _key(self, at: int) -> Node:
-        if self._text[at : at + 1] != '"':
-            raise self.problem(at, 'a key in "…" is missing')
-        return self.node(at)
 
     def _after(self, mark: str, at: int) -> int:
         at = _skip(self._text, at)

@@ -13,7 +13,7 @@ from typing import NoReturn, TypeAlias
 
 from msgspec import Struct
 
-from overspill.truncate.shape import ELLIPSIS, Shape, omitted_in_string, omitted_items, omitted_keys
+from overspill.truncate.shape import ELLIPSIS, Shape, omitted_in_string, say_omitted
 from overspill.truncate.shrink import Level, find_largest, grow_level, join_within, shrink_levels
 
 _NOTHING_FITS = f'"{ELLIPSIS}"'
@@ -117,7 +117,7 @@ class _Outline(Struct, frozen=True):
         if depth <= self.shown.depth:
             return self.open("[", self.items(items, depth + 1), "]", depth)
         everything = _separate((self.value(item, depth) for item in items), ",")
-        return self.close_container("[", items, everything, _quote(omitted_items(len(items))), "]")
+        return self.close_container("[", items, everything, _quote(f"... {say_omitted(len(items), 'item')} ..."), "]")
 
     def object(self, pairs: list[tuple[str, Json]], depth: int) -> Iterable[str]:
         if depth <= self.shown.depth:
@@ -152,7 +152,7 @@ class _Outline(Struct, frozen=True):
         for item in items[:first]:
             yield self.value(item, depth)
         if omitted:
-            yield (_quote(omitted_items(omitted)),)
+            yield (_quote(f"... {say_omitted(omitted, 'item')} ..."),)
         for item in items[first + omitted :]:
             yield self.value(item, depth)
 
@@ -171,7 +171,7 @@ class _Outline(Struct, frozen=True):
         key = "..."
         while key in names:
             key += "."
-        return _quote(key) + self.colon + _quote(omitted_keys(count))
+        return _quote(key) + self.colon + _quote(say_omitted(count, "key"))
 
     @property
     def colon(self) -> str:

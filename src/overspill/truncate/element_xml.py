@@ -12,7 +12,7 @@ from xml.parsers import expat
 
 from msgspec import Struct
 
-from overspill.truncate.shape import Shape, omitted_characters, omitted_elements
+from overspill.truncate.shape import Shape, say_omitted
 from overspill.truncate.shrink import Level, find_largest
 
 _TAG = re.compile(rb"""<(?:[^"'>]|"[^"]*"|'[^']*')*>""")
@@ -79,13 +79,13 @@ class _Outline(Struct, frozen=True):
 
     def element(self, element: Element, depth: int) -> Iterator[str]:
         opened = self.after_tag(element.start)
-        comment = omitted_elements(1)
+        comment = _comment(1, "element")
         if depth > 1 and opened - element.start > max(self.longest, len(comment)):
             yield comment
             return
         yield self.source[element.start : opened].decode()
         if depth > self.shown.depth and element.children:
-            yield omitted_elements(len(element.children))
+            yield _comment(len(element.children), "element")
         else:
             yield from self.content(element, opened, depth)
         yield self.source[element.close : self.end(element)].decode()
@@ -101,7 +101,7 @@ class _Outline(Struct, frozen=True):
             at = self.end(child)
         if omitted:
             yield self.characters(at, children[first].start)
-            yield omitted_elements(omitted)
+            yield _comment(omitted, "element")
             at = self.end(children[first + omitted - 1])
         for child in children[first + omitted :]:
             yield self.characters(at, child.start)
@@ -112,7 +112,7 @@ class _Outline(Struct, frozen=True):
     def characters(self, start: int, end: int) -> str:
         """Text between tags. If it is too long, a comment replaces its middle, or all of it if it contains comments or CDATA."""
         text = self.source[start:end].decode()
-        comment = omitted_characters(len(text))
+        comment = _comment(len(text), "char")
         if len(text) <= max(self.longest, len(comment)):
             return text
         if "<" in text:
@@ -120,7 +120,7 @@ class _Outline(Struct, frozen=True):
         room = max(0, self.longest - len(comment))
         head = int(room * self.head_ratio)
         stop, resume = _reference_at(text, head)[0], _reference_at(text, len(text) - room + head)[1]
-        return text[:stop] + omitted_characters(resume - stop) + text[resume:]
+        return text[:stop] + _comment(resume - stop, "char") + text[resume:]
 
     def after_tag(self, start: int) -> int:
         tag = _TAG.match(self.source, start)
@@ -130,6 +130,10 @@ class _Outline(Struct, frozen=True):
     def end(self, element: Element) -> int:
         opened = self.after_tag(element.start)
         return opened if self.source.endswith(b"/>", 0, opened) else self.after_tag(element.close)
+
+
+def _comment(count: int, noun: str) -> str:
+    return f"<!-- {say_omitted(count, noun)} -->"
 
 
 def _reference_at(text: str, at: int) -> tuple[int, int]:

@@ -111,17 +111,5 @@ def omitted_in_string(chars: int) -> str:
     return f"... [{chars:,} chars omitted] ..."
 
 
-def omitted_items(count: int) -> str:
-    return f"... {count_noun(count, 'item')} omitted ..."
-
-
-def omitted_keys(count: int) -> str:
-    return f"{count_noun(count, 'key')} omitted"
-
-
-def omitted_elements(count: int) -> str:
-    return f"<!-- {count_noun(count, 'element')} omitted -->"
-
-
-def omitted_characters(count: int) -> str:
-    return f"<!-- {count_noun(count, 'char')} omitted -->"
+def say_omitted(count: int, noun: str) -> str:
+    return f"{count_noun(count, noun)} omitted"

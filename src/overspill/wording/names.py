@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
@@ -44,49 +44,29 @@ class NextStep(Struct, frozen=True):
 _ASK, _FIRST_LINES = NextStep("ask", QUESTION), NextStep("lines", "1-100")
 
 
+_SPELLINGS: dict[str, dict[Way, str]] = {
+    COMMAND: {way: f"--{way} {{}}" for way in get_args(Way)},
+    "get_tool_output": {
+        "ask": 'mode="extract", query="{}"',
+        "grep": 'mode="grep", pattern="{}"',
+        "query": 'mode="query", query="{}"',
+        "lines": 'mode="slice", slice={{"lines": "{}"}}',
+    },
+    "get_artifact": {"query": 'query="{}"', "lines": 'lines="{}"'},
+    "tool_output": {"ask": 'extract="{}"'},
+}
+"""How each tool can be asked. The exact ones come first."""
+
+
 def next_calls(id: str, steps: Sequence[NextStep], offered: Collection[str]) -> str:
     """`Next: get_tool_output(…)`, with a question that the model fills in and then these steps, or an empty string if no offered
     tool can do any of it. `id`: as the reply shows it."""
-    tool, key, spell = next((way for way in _TOOLS if way[0] in offered), ("", "", _spell_nothing))
-    asked = [spelt for step in (_ASK, *steps) if (spelt := spell(step))] or [spell(_FIRST_LINES)]
-    if not asked[0]:
+    tool = next((tool for tool in _SPELLINGS if tool in offered), None)
+    if tool is None:
         return ""
-    first = f"{spell_get(id)} {asked[0]}" if tool == COMMAND else f'{tool_name(tool)}({key}="{id}", {asked[0]})'
-    return f"Next: {first}" + "".join(f", or with {each}" for each in asked[1:])
-
-
-def _spell_exactly(step: NextStep) -> str:
-    match step.way:
-        case "ask":
-            return f'mode="extract", query="{step.value}"'
-        case "grep":
-            return f'mode="grep", pattern="{step.value}"'
-        case "query":
-            return f'mode="query", query="{step.value}"'
-        case "lines":
-            return f'mode="slice", slice={{"lines": "{step.value}"}}'
-
-
-def _spell_for_shell(step: NextStep) -> str:
-    return f"--{step.way} {shlex.quote(step.value)}"  # the value may be a name that the output chose
-
-
-def _spell_for_artifact(step: NextStep) -> str:
-    return f'{step.way}="{step.value}"' if step.way in ("query", "lines") else ""
-
-
-def _spell_in_words(step: NextStep) -> str:
-    return f'extract="{step.value}"' if step.way == "ask" else ""
-
-
-def _spell_nothing(step: NextStep) -> str:
-    return ""
-
-
-_TOOLS: tuple[tuple[str, str, Callable[[NextStep], str]], ...] = (
-    (COMMAND, "", _spell_for_shell),
-    ("get_tool_output", "id", _spell_exactly),
-    ("get_artifact", "id", _spell_for_artifact),
-    ("tool_output", "handle", _spell_in_words),
-)
-"""The exact ones first."""
+    ways, quote = _SPELLINGS[tool], shlex.quote if tool == COMMAND else str  # a value may be a name that the output chose
+    steps = [step for step in (_ASK, *steps) if step.way in ways] or [_FIRST_LINES]
+    first, *others = (ways[step.way].format(quote(step.value)) for step in steps)
+    key = "handle" if tool == "tool_output" else "id"
+    call = f"{spell_get(id)} {first}" if tool == COMMAND else f'{tool_name(tool)}({key}="{id}", {first})'
+    return f"Next: {call}" + "".join(f", or with {each}" for each in others)
