@@ -101,7 +101,7 @@ class RetrievalTools:
 
     async def invoke(self, name: str, args: object, call: str = "") -> Reply:
         started = time.perf_counter()
-        given = cast("Mapping[str, Any]", args) if isinstance(args, Mapping) else {}
+        given: Mapping[str, Any] = cast("Mapping[str, Any]", args) if isinstance(args, Mapping) else {}
         mode = given.get("mode")
         try:
             check_arguments(name, args)

@@ -120,9 +120,10 @@ def _reword(messages: Sequence[Message], end: int, change: Callable[[str, str], 
     return changed
 
 
-def _reword_block(block: Any, change: Callable[[str, str], str]) -> Any:
-    is_result = isinstance(block, Mapping) and cast("Message", block).get("type") == "tool_result" and not block.get("is_error")
-    return _reword_result(cast("Message", block), "content", "tool_use_id", change) if is_result else block
+def _reword_block(block: object, change: Callable[[str, str], str]) -> object:
+    known: Message = cast("Message", block) if isinstance(block, Mapping) else {}
+    is_result = known.get("type") == "tool_result" and not known.get("is_error")
+    return _reword_result(known, "content", "tool_use_id", change) if is_result else block
 
 
 def _reword_result(holder: Message, key: str, id_key: str, change: Callable[[str, str], str]) -> Message:
