@@ -10,8 +10,9 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from overspill.errors import BadRequest
+from overspill.gate.cards.json_card import read_json_tables
 from overspill.gate.cards.sample import OutputSample, Window
-from overspill.gate.cards.table import ReadTable, read_json_tables, read_text_tables
+from overspill.gate.cards.table import ReadTable, read_text_tables
 from overspill.lexical.index import build
 from overspill.lexical.rows.cells import read_columns, read_rows
 from overspill.sql import loading

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from overspill.sql.statements import quote, quote_name
-from overspill.tables.names import make_unique
+from overspill.tables.table import make_unique
 from overspill.tables.types import BYTES, MIN_FITTING_SHARE, NO_VALUE, READINGS, SECONDS, Reading, find_reading
 from overspill.text.humanize import count_noun, quote_line
 

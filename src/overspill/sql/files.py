@@ -12,7 +12,7 @@ from overspill.decoding import decode
 from overspill.errors import BadRequest, NotText
 from overspill.sql.library import Source
 from overspill.store.readers import BytesReader
-from overspill.tables.names import make_name
+from overspill.tables.table import make_name
 from overspill.types import Decoding
 
 _KINDS = {".csv": "csv", ".tsv": "csv", ".ndjson": "ndjson", ".jsonl": "ndjson", ".xml": "xml"}

@@ -25,9 +25,8 @@ from overspill.sql.statements import quote_name
 from overspill.sql.writing import Found, RowWriter, Work, write_rows
 from overspill.tables.json_tables import JsonTable, find_json_tables, is_list_of_rows, read_json_table
 from overspill.tables.json_text import hold_json
-from overspill.tables.names import ROW, make_name
 from overspill.tables.rows import read_tables
-from overspill.tables.table import MAX_TABLES, FoundTable, JsonRows, Unreadable
+from overspill.tables.table import MAX_TABLES, ROW, FoundTable, JsonRows, Unreadable, make_name
 from overspill.text.humanize import count_noun, quote_line
 
 _MANY_COLUMNS = 200

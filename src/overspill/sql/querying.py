@@ -20,7 +20,7 @@ from overspill.confined import limits
 from overspill.confined.landlock import list_threads, open_only_below
 from overspill.sql.protocol import Config, QueryRequest, SqlColumn, SqlDatabase, SqlResult
 from overspill.sql.statements import Refused, check_statement, quote, quote_name
-from overspill.tables.names import ROW, choose_name
+from overspill.tables.table import ROW, choose_name
 from overspill.text.humanize import quote_line
 
 _ROWS_AT_A_TIME = 2_000

@@ -14,8 +14,7 @@ from overspill.lexical.kinds import KINDS, LINES, recognise
 from overspill.lexical.kinds.kind import Kind, Sample
 from overspill.reading.query.pointer import split_pointer
 from overspill.tables.json_tables import BEFORE_VALUE, Elements, Members
-from overspill.tables.json_text import ENDING_BYTES, HEAD_BYTES, find_end, find_start
-from overspill.tables.literals import is_literal, mask_literal
+from overspill.tables.json_text import ENDING_BYTES, HEAD_BYTES, find_end, find_start, is_literal, mask_literal
 from overspill.tables.rows import read_tables
 from overspill.tables.table import Span, Unreadable
 from overspill.text.lines import iterate_lines

@@ -12,8 +12,7 @@ from msgspec import Meta, Struct
 
 from overspill.sql.statements import quote, quote_name
 from overspill.tables.delimited import Delimited, is_total
-from overspill.tables.names import ROW, choose_name
-from overspill.tables.table import MAX_TABLES, FoundTable, JsonRows, Row
+from overspill.tables.table import MAX_TABLES, ROW, FoundTable, JsonRows, Row, choose_name
 from overspill.text.humanize import count_noun, quote_line
 
 MAX_COLUMNS = 3_000

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
 from overspill.tables.delimited import NUMBER
-from overspill.tables.names import make_unique
-from overspill.tables.table import RowFormat, Span
+from overspill.tables.table import RowFormat, Span, make_unique
 
 _WORD = re.compile(r"\S+")
 _HEADER_WORD = re.compile(r"(?:Local|Peer|Foreign) Address(?::Port(?=Process)|\S*+)|\S++")
@@ -72,7 +71,7 @@ class Worded(RowFormat, frozen=True):
         return cells if len(cells) == len(self.names) else []
 
 
-def is_ruled(line: str) -> bool:
+def is_underline(line: str) -> bool:
     """Whether it underlines names of columns with dashes."""
     return _RULE_MARKS.issuperset(line) and len(_RULE_PART.findall(line)) > 1
 
@@ -150,42 +149,35 @@ def _are_aligned(named: list[Span], rows: Sequence[Sequence[Span]]) -> bool:
     )
 
 
-class _Votes:
-    """What rows have below a word of the header, and whether that is what they have below the word before it."""
-
-    def __init__(self) -> None:
-        self.seen = self.begins = self.ends = self.separate = self.joined = 0
-
-
 def _vote(named: list[Span], rows: Sequence[Sequence[Span]]) -> list[bool]:
     """Whether each word of the header begins a column: most rows have a gap before what is below it."""
-    votes = [_Votes() for _ in named]
+    # What rows have below a word of the header, and whether that is what they have below the word before it.
+    votes = [Counter[str]() for _ in named]
     for row in rows:
         place, before = 0, -1
         for vote, (start, end) in zip(votes, named, strict=True):
             while place < len(row) and row[place][1] <= start:
                 place += 1
-            first = place if place < len(row) and row[place][0] < end else -1
-            last = first
+            first = last = place if place < len(row) and row[place][0] < end else -1
             while 0 <= last < len(row) - 1 and row[last + 1][0] < end:
                 last += 1
             if first >= 0:
-                vote.seen += 1
-                vote.begins += row[first][0] == start
-                vote.ends += row[last][1] == end and row[first][0] != start
-                vote.separate += 0 <= before < first
-                vote.joined += before == first
+                vote["seen"] += 1
+                vote["begins"] += row[first][0] == start
+                vote["ends"] += row[last][1] == end and row[first][0] != start
+                vote["separate"] += 0 <= before < first
+                vote["joined"] += before == first
             before = last
+
+    def begins_column(before: Counter[str], vote: Counter[str]) -> bool:
+        if vote["separate"] or vote["joined"]:
+            return vote["separate"] > vote["joined"]
+        return 2 * vote["begins"] > vote["seen"] or 2 * before["ends"] > before["seen"]
+
     return [
-        number == 0 or start - named[number - 1][1] != 1 or _begins_column(votes[number - 1], votes[number])
+        number == 0 or start - named[number - 1][1] != 1 or begins_column(votes[number - 1], votes[number])
         for number, (start, _) in enumerate(named)
     ]
-
-
-def _begins_column(before: _Votes, vote: _Votes) -> bool:
-    if vote.separate or vote.joined:
-        return vote.separate > vote.joined
-    return 2 * vote.begins > vote.seen or 2 * before.ends > before.seen
 
 
 def _find_gaps(spans: Sequence[Span], rows: Sequence[Sequence[Span]]) -> tuple[int, ...]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from itertools import islice, zip_longest
 
-from overspill.tables.names import make_unique
-from overspill.tables.table import FoundTable, Omission, RowFormat, Text
+from overspill.tables.table import FoundTable, Omission, RowFormat, Text, make_unique
 from overspill.text.lines import iterate_lines, read_line
 
 MAY_BEGIN_BARRED = re.compile(rb"\||\+[-=]|\xe2[\x94\x95]")
@@ -82,7 +81,7 @@ def read_barred(text: Text, start: int, end: int) -> tuple[FoundTable, int] | No
         return None
     names = [split_at_bars(line) for line, _ in head[first:rule]]
     drawn = head[rule][0].rstrip()
-    if len(_split_rule(drawn)) != len(names[0]) or len({len(cells) for cells in names}) > 1:
+    if sum(map(bool, _JOINT.split(drawn.strip()))) != len(names[0]) or len({len(cells) for cells in names}) > 1:
         return None
     if len(names) == 2 and all(map(_TYPE.fullmatch, names[1])):
         names.pop()
@@ -90,11 +89,6 @@ def read_barred(text: Text, start: int, end: int) -> tuple[FoundTable, int] | No
     rows = Barred(tuple(joined), _find_edges(drawn), "|" not in drawn)
     found = FoundTable(rows, (head[first][1][0], head[rule - 1][1][1]))
     return found, _read_rows(text, head[rule][1][1], end, found)
-
-
-def _split_rule(rule: str) -> list[str]:
-    rule = rule.strip()
-    return [part for part in _JOINT.split(rule) if part]
 
 
 def _find_edges(rule: str) -> tuple[int, ...]:

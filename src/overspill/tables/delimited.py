@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from overspill.tables.names import make_unique, name_column
-from overspill.tables.table import RowFormat, Span, Text
+from overspill.tables.table import RowFormat, Span, Text, make_unique, name_column
 from overspill.text import pieces
 from overspill.text.encoding import decode
 from overspill.text.lines import FILLERS, iterate_lines

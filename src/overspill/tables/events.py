@@ -1,12 +1,13 @@
-"""Logs: when, how bad, from where and what, and the `key=value` fields of each message."""
+"""Logs: when, how bad, from where and what, and the `key=value` fields of each message. And the history of `git log`."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise, takewhile
 from typing import Any
 
-from overspill.tables.table import FoundTable, Omission, Row, RowFormat, Span, Text, number_lines
+from overspill.tables.table import FoundTable, Omission, Row, RowFormat, Span, Text, make_name, number_lines
 from overspill.text.lines import iterate_lines
 
 _MAX_FIELDS = 60
@@ -26,6 +27,12 @@ _LEVEL = re.compile(
     re.IGNORECASE,
 )
 _SOURCE = re.compile(r"\A\[?([A-Za-z_][\w.$/-]{1,80}(?:\[\d{1,10}\])?)\]?\s?(?::|- |\| )\s*")
+COMMIT = re.compile(rb"(?m)^commit ([0-9a-f]{7,64})(?: \(([^\n]{1,1000})\))?\r?$")
+_COMMIT_FIELD = re.compile(r"([A-Z][A-Za-z]{2,30}):\s+(.{1,10000})$")
+_PERSON = re.compile(r"(.{0,1000}?)\s*<([^<>]{0,1000})>$")
+_DATE = re.compile(r"[A-Z][a-z]{2} ([A-Z][a-z]{2}) +(\d{1,2}) (\d\d:\d\d:\d\d) (\d{4}) ([+-]\d{4})$")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_COMMIT_COLUMNS = ("commit", "author", "email", "date", "subject", "message", "changes")
 _FIELD = re.compile(r'(?<![\w.])([A-Za-z_][\w.-]{0,60})=("(?:[^"\\]|\\.){0,10000}"|[^\s,;"]{1,10000})')
 
 
@@ -44,7 +51,8 @@ def _find_events(text: Text) -> Iterator[Span]:
     first = last = 0
     for start, end in iterate_lines(text, 0, len(text)):
         line = bytes(text[start : start + _MAX_HEAD_CHARS])
-        if first < last and line[:1] in (b" ", b"\t") and last - first < _MAX_EVENT_BYTES and not _begins_event(line):
+        is_indented = line[:1] in (b" ", b"\t") and not _TIME.match(line.decode("utf-8", "replace"))
+        if first < last and is_indented and last - first < _MAX_EVENT_BYTES:
             last = end
             continue
         if text[first:last].strip():
@@ -52,10 +60,6 @@ def _find_events(text: Text) -> Iterator[Span]:
         first, last = start, end
     if text[first:last].strip():
         yield first, last
-
-
-def _begins_event(line: bytes) -> bool:
-    return _TIME.match(line.decode("utf-8", "replace")) is not None
 
 
 def _parse(event: str, fields: dict[str, str]) -> dict[str, Any]:
@@ -72,12 +76,39 @@ def _parse(event: str, fields: dict[str, str]) -> dict[str, Any]:
     for key, value in _FIELD.findall(rest):
         column = fields.get(key)
         if column is None and len(fields) < _MAX_FIELDS:
-            column = fields[key] = _name(key, fields)
+            taken = {*_COLUMNS, *(column.lower() for column in fields.values())}
+            column = fields[key] = key if key.lower() not in taken else f"{key}_{len(fields) + 1}"
         if column is not None and column not in row:
             row[column] = value[1:-1].replace('\\"', '"') if value[:1] == '"' else value
     return row
 
 
-def _name(key: str, fields: dict[str, str]) -> str:
-    taken = {*_COLUMNS, *(column.lower() for column in fields.values())}
-    return key if key.lower() not in taken else f"{key}_{len(fields) + 1}"
+def read_commits(text: Text) -> Iterator[tuple[FoundTable, Row]]:
+    table, number = FoundTable(RowFormat(_COMMIT_COLUMNS)), number_lines(text)
+    for start, end in pairwise((*(found.start() for found in COMMIT.finditer(text)), len(text))):
+        heading = COMMIT.match(text, start)
+        cells: dict[str, Any] = {"commit": heading[1].decode()} if heading else {}
+        if heading and heading[2]:
+            cells["refs"] = heading[2].decode("utf-8", "replace")
+        lines = bytes(text[start:end]).decode("utf-8", "replace").replace("\0", "").replace("\r\n", "\n").split("\n")
+        yield table, Row(number(start), (start, end), cells | _read_commit(lines[1:]))
+
+
+def _read_commit(lines: list[str]) -> dict[str, Any]:
+    row: dict[str, Any] = {}
+    fields = [found for found in map(_COMMIT_FIELD.match, takewhile(_COMMIT_FIELD.match, lines)) if found]
+    for field in fields:
+        row |= _read_field(field[1], field[2].strip())
+    message = list(takewhile(lambda line: line.startswith("    ") or not line.strip(), lines[len(fields) :]))
+    # What follows are changes, however far they are indented: lines of a patch often are.
+    changes = "\n".join(lines[len(fields) + len(message) :]).rstrip()
+    text = "\n".join(line[4:] for line in message).strip()
+    return row | {"subject": text.split("\n", 1)[0] or None, "message": text or None, "changes": changes or None}
+
+
+def _read_field(name: str, value: str) -> dict[str, str]:
+    if name == "Author" and (person := _PERSON.match(value)):
+        return {"author": person[1], "email": person[2]}
+    if (date := _DATE.match(value)) and date[1] in _MONTHS:
+        value = f"{date[4]}-{_MONTHS.index(date[1]) + 1:02}-{int(date[2]):02} {date[3]}{date[5]}"
+    return {make_name(name): value}

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from decimal import Decimal
-from math import isfinite
 from typing import Any, cast
 
 import msgspec
 
-from overspill.tables.literals import convert_literal
-from overspill.tables.names import ROW, make_unique
+from overspill.tables.json_text import convert_literal, read_float
+from overspill.tables.table import ROW, make_unique
 
 KEY = "_key"
 """The column with the keys of rows that have keys."""
@@ -20,19 +18,9 @@ VALUE = "value"
 """The column of rows that are no objects."""
 _MAX_PATH_DEPTH = 3
 """How deep members of a row are columns of their own."""
-_MAX_EXACT_DIGITS = 15
 _MAX_INT_CHARS = 18  # that are sure to fit 64 bits
 _MEMBER_KEY = re.compile(rb"(\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"|'[^'\\]*+(?:\\.[^'\\]*+)*+')\s*+:\s*+", re.DOTALL)
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-
-
-def read_float(digits: str) -> float | str:
-    """As text where a floating-point number would change it."""
-    number = float(digits)
-    is_exact = isfinite(number) and (len(digits) <= _MAX_EXACT_DIGITS or Decimal(repr(number)) == Decimal(digits))
-    return number if is_exact else digits
-
-
 _DECODER = msgspec.json.Decoder(float_hook=read_float)
 
 
@@ -55,14 +43,15 @@ def read_exactly(raw: bytes, key: str = "") -> dict[str, Any] | None:
     """The fields of a row as they are, without paths. Numbers that would be rounded are text, and names that occur twice differ.
     None if it is not JSON."""
     try:
-        value = json.loads(raw, object_pairs_hook=_name_fields, parse_constant=str, parse_float=read_float, parse_int=_read_int)
+        value = json.loads(raw, object_pairs_hook=name_fields, parse_constant=str, parse_float=read_float, parse_int=_read_int)
     except (ValueError, RecursionError):
         return None
     fields: dict[str, Any] = cast("dict[str, Any]", value) if isinstance(value, dict) else {VALUE: value}
     return {KEY: key, **fields} if key else fields
 
 
-def _name_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def name_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Names that occur twice differ."""
     names = [name for name, _ in pairs]
     if len({name.lower() for name in names}) < len(names) or "" in names or ROW in names:
         names = make_unique(names)

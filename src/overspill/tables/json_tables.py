@@ -15,9 +15,8 @@ from typing import Literal, TypeAlias, cast
 import msgspec
 from msgspec import Raw, Struct
 
-from overspill.tables.json_rows import UNREADABLE, read_cells, read_exactly, read_float
-from overspill.tables.json_text import hold_json
-from overspill.tables.names import make_unique
+from overspill.tables.json_rows import UNREADABLE, name_fields, read_cells, read_exactly
+from overspill.tables.json_text import hold_json, read_float
 from overspill.tables.table import Row
 
 MIN_ROWS = 3
@@ -37,6 +36,7 @@ BEFORE_VALUE = re.compile(rb"[\s,{]*+\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"\s*+:\s*+", 
 Members = msgspec.json.Decoder(dict[str, Raw])
 Elements = msgspec.json.Decoder(list[Raw])
 Json: TypeAlias = Raw | bytes | memoryview
+JsonRow: TypeAlias = tuple[str, Json, str]
 Shape: TypeAlias = Literal["list", "members", "lists", "documents", "value", "apart"]
 
 
@@ -48,13 +48,6 @@ class _FewElements(Struct, array_like=True, forbid_unknown_fields=True):
 _Few = msgspec.json.Decoder(_FewElements)
 
 
-class JsonRow(Struct, frozen=True):
-    where: str
-    """Its JSON pointer."""
-    raw: Json
-    key: str = ""
-
-
 class JsonTable(Struct, frozen=True):
     raw: memoryview
     pointer: str = ""
@@ -63,14 +56,13 @@ class JsonTable(Struct, frozen=True):
     documents: list[memoryview] = []
 
     def rows(self) -> Iterator[JsonRow]:
+        """Each with its JSON pointer, its text, and its key if it has one."""
         if self.shape in ("list", "documents"):
             rows = self.documents or Elements.decode(self.raw)
-            return (JsonRow(f"{self.pointer}/{number}", row) for number, row in enumerate(rows))
+            return ((f"{self.pointer}/{number}", row, "") for number, row in enumerate(rows))
         if self.shape == "value":
-            return iter([JsonRow(self.pointer, self.raw)])
-        if self.shape == "apart":
-            return self._read_apart()
-        return self._read_keyed()
+            return iter([(self.pointer, self.raw, "")])
+        return self._read_apart() if self.shape == "apart" else self._read_keyed()
 
     def _read_apart(self) -> Iterator[JsonRow]:
         members = Members.decode(self.raw)
@@ -78,20 +70,20 @@ class JsonTable(Struct, frozen=True):
         for number, row in enumerate(Elements.decode(rows)):
             fields = zip(Elements.decode(names), Elements.decode(row), strict=False)
             spelt = b"{%b}" % b",".join(b"%b:%b" % (bytes(name), bytes(value)) for name, value in fields)
-            yield JsonRow(f"{self.pointer}/{cells}/{number}", spelt)
+            yield f"{self.pointer}/{cells}/{number}", spelt, ""
 
     def _read_keyed(self) -> Iterator[JsonRow]:
         for name, member in Members.decode(self.raw).items():
             where = f"{self.pointer}/{_escape(name)}"
             if self.shape == "members":
-                yield JsonRow(where, member, name)
+                yield where, member, name
             else:
-                yield from (JsonRow(f"{where}/{number}", row, name) for number, row in enumerate(Elements.decode(member)))
+                yield from ((f"{where}/{number}", row, name) for number, row in enumerate(Elements.decode(member)))
 
 
 def read_json_table(table: JsonTable) -> Iterator[Row]:
     """Every row, exactly. Each says where it is by its pointer."""
-    return (Row(row.where, (0, 0), read_exactly(bytes(row.raw), row.key)) for row in table.rows())
+    return (Row(where, (0, 0), read_exactly(bytes(raw), key)) for where, raw, key in table.rows())
 
 
 def find_json_tables(documents: list[memoryview]) -> Iterator[JsonTable]:
@@ -110,7 +102,7 @@ def _find(raw: memoryview, pointer: str, title: str, depth: int) -> Iterator[Jso
     elif opening == b"{":
         members = Members.decode(raw)
         if _has_repeated_keys(raw, members):  # of which that has only the last
-            raw = memoryview(json.dumps(json.loads(bytes(raw), object_pairs_hook=_make_unique, parse_float=read_float)).encode())
+            raw = memoryview(json.dumps(json.loads(bytes(raw), object_pairs_hook=name_fields, parse_float=read_float)).encode())
             members = Members.decode(raw)
         if shape := find_shape(members.values()):
             yield JsonTable(raw, pointer, title, shape)
@@ -119,7 +111,8 @@ def _find(raw: memoryview, pointer: str, title: str, depth: int) -> Iterator[Jso
             yield JsonTable(raw, pointer, title, "apart")
             return
         for name, member in members.items():
-            if _may_hold_tables(bytes(member)):
+            # Not in one without a list of objects, and with too few objects to be rows themselves.
+            if bytes(member).count(b"{") > MIN_ROWS or _ROWS_INSIDE.search(member):
                 yield from _find(memoryview(member), f"{pointer}/{_escape(name)}", name, depth + 1)
     elif opening == b'"' and raw.nbytes > 1 and re.match(rb"\"(?:\\[nrt]|\s)*+(?:[\[{]|[^\n\"]{0,400}?(?:\\n|```))", raw[:999]):
         yield from _find_in_string(raw, pointer, title, depth)
@@ -137,11 +130,6 @@ def _are_apart(members: dict[str, Raw]) -> bool:
     except UNREADABLE:
         return False
     return len(set(names)) == len(names) > 1 and len(rows) > 0 and all(len(row) == len(names) for row in rows)
-
-
-def _may_hold_tables(raw: bytes) -> bool:
-    """Not if it has no list of objects, and too few objects to be rows themselves."""
-    return raw.count(b"{") > MIN_ROWS or _ROWS_INSIDE.search(raw) is not None
 
 
 def _find_in_string(raw: memoryview, pointer: str, title: str, depth: int) -> Iterator[JsonTable]:
@@ -213,12 +201,6 @@ def _has_repeated_keys(raw: memoryview, members: dict[str, Raw]) -> bool:
         if not text.startswith(value, start):
             return True
     return text[position:].strip(b" \t\r\n{") != b"}"
-
-
-def _make_unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    names = [name for name, _ in pairs]
-    names = make_unique(names) if len(set(names)) < len(names) else names
-    return dict(zip(names, (value for _, value in pairs), strict=True))
 
 
 def _escape(name: str) -> str:

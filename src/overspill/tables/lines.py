@@ -10,11 +10,9 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from overspill.tables.aligned import Aligned, find_aligned, is_data, is_ruled
+from overspill.tables.aligned import Aligned, find_aligned, is_data, is_underline
 from overspill.tables.bars import MAY_BEGIN_BARRED, Barred, read_barred
-from overspill.tables.names import make_unique
-from overspill.tables.patterned import Patterned, find_patterned
-from overspill.tables.table import FoundTable, RowFormat, Text
+from overspill.tables.table import FoundTable, RowFormat, Text, make_unique
 from overspill.text.lines import is_blank, iterate_lines, read_line
 
 _SAMPLED_ROWS = 300
@@ -29,8 +27,67 @@ _FOOTER = re.compile(rb"\s*+\(?\d[\d,]{0,20} rows?\b[^\n]{0,60}\s*+$")
 _MAY_BE_DRAWN = re.compile(rb"\n[-=+ ]")
 _DRAWN = b" \t\r\n+=-|:"
 _HEAD_BYTES = 64
+_MIN_PATTERNED_SHARE = 0.8
+_LIMITS = re.compile(r"total \d|\S.{0,1000}:$")
+"""What `ls` writes above its rows."""
+_MODE = r"\A([-dlbcpsD][-rwxsStT]{9}[.+@]?) +(\d+) +(\S+) +(\S+) +(\d[\d.]*[A-Za-z]{0,3}|\d+, +\d+) +"
+_MODE_NAMES = ("mode", "links", "owner", "group", "size")
+_CLIENT = r"\A(\S++) - (\S++) \[([^]]{1,99})\] "
+_QUOTED = r'"((?:[^"\\]++|\\.)*+)"'
+_REQUEST = (
+    r'"(?:([A-Z][A-Z-]{0,30}) ((?:[^\s"\\]++|\\.| (?!HTTP/))++)(?: (HTTP/[\d.]{1,5}))?|((?:[^"\\]++|\\.)*+))" (\d{3}|-) (\d+|-)'
+)
+_REQUEST_NAMES = ("remote", "user", "time", "method", "path", "protocol", "status", "bytes")
+_SHAPES: dict[str, tuple[tuple[str, ...], re.Pattern[str]]] = {
+    "listing": (
+        (*_MODE_NAMES, "month", "day", "time", "name"),
+        re.compile(_MODE + r"([A-Z][a-z]{2}) +(\d{1,2}) +(\d\d:\d\d|\d{4}) (.+)"),
+    ),
+    "long listing": ((*_MODE_NAMES, "date", "time", "name"), re.compile(_MODE + r"(\d{4}-\d\d-\d\d) (\d\d:\d\d) (.+)")),
+    "full listing": (
+        (*_MODE_NAMES, "date", "time", "zone", "name"),
+        re.compile(_MODE + r"(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d\.\d{1,9}) ([+-]\d{4}) (.+)"),
+    ),
+    "short listing": (
+        (*_MODE_NAMES, "time", "name"),
+        re.compile(_MODE + r"(\d\d-\d\d \d\d:\d\d|\d{4}-\d\d-\d\d|\d{9,10}) +(.+)"),
+    ),
+    "combined access": ((*_REQUEST_NAMES, "referer", "agent"), re.compile(f"{_CLIENT}{_REQUEST} {_QUOTED} {_QUOTED}")),
+    "access": (_REQUEST_NAMES, re.compile(_CLIENT + _REQUEST)),
+    "longer access": ((*_REQUEST_NAMES, "referer", "agent", "more"), re.compile(f"{_CLIENT}{_REQUEST} {_QUOTED} {_QUOTED} (.+)")),
+    "mounts": (("source", "target", "fstype", "options"), re.compile(r"\A(\S++) on (/.*) type (\S+) \((\S+)\)")),
+}
 _MAX_TABLES_IN_BLOCK = 20
 """Each is found by reading lines from all of the rest."""
+
+
+class Patterned(RowFormat, frozen=True):
+    shape: str = ""
+
+    @property
+    def is_log(self) -> bool:
+        return "access" in self.shape
+
+    def split(self, row: str) -> list[str]:
+        found = _SHAPES[self.shape][1].fullmatch(row.rstrip())
+        if found is None:
+            return []
+        cells = [cell or "" for cell in found.groups()]
+        if self.is_log:
+            # A line that is not an HTTP request stays whole, in the column of the path.
+            cells[4:7] = [cells[4] or cells[6], cells[5]]
+        return cells
+
+
+def find_patterned(lines: Sequence[str]) -> Patterned | None:
+    """The shape of most of these lines."""
+    rows = [line for line in lines if line.strip() and not _LIMITS.match(line)]
+    for shape, (names, pattern) in _SHAPES.items():
+        if any(pattern.fullmatch(row.rstrip()) for row in rows[:3]):
+            matching = sum(pattern.fullmatch(row.rstrip()) is not None for row in rows)
+            if matching >= _MIN_PATTERNED_SHARE * len(rows):
+                return Patterned(names, shape)
+    return None
 
 
 class _Block(Struct):
@@ -88,7 +145,7 @@ def is_sure(text: Text, table: FoundTable) -> bool:
     if table.header is None or isinstance(table.format, Barred):
         return isinstance(table.format, Barred | Patterned)
     below = read_line(text, table.header[1], table.starts[0]).strip("\r\n")
-    return is_ruled(below) or read_line(text, *table.header).isupper()
+    return is_underline(below) or read_line(text, *table.header).isupper()
 
 
 def _read_title(line: str) -> str:
@@ -151,7 +208,7 @@ def _make(block: _Block, rows: RowFormat, first: int, header: int, begin: int, t
 def _find_header(lines: Sequence[str]) -> tuple[int, str, RowFormat | None]:
     """The line of the header, the rule below it if there is one, and how rows are split."""
     for number in range(1, min(_MAX_ABOVE, len(lines))):
-        if is_ruled(lines[number]) and (rows := find_aligned(lines[number - 1], lines[number + 1 :], lines[number])):
+        if is_underline(lines[number]) and (rows := find_aligned(lines[number - 1], lines[number + 1 :], lines[number])):
             return number - 1, lines[number], rows
     chosen, rows = 0, find_aligned(lines[0], lines[1:])
     for number in range(1, min(_MAX_TITLES + 1, len(lines) - 1)):

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from overspill.tables.commits import COMMIT, read_commits
 from overspill.tables.delimited import MAX_HEADING_BYTES, Delimited, Heading, find_heading, iterate_rows, take_heading
-from overspill.tables.elements import read_elements
-from overspill.tables.events import read_events
+from overspill.tables.events import COMMIT, read_commits, read_events
 from overspill.tables.json_rows import read_exactly
 from overspill.tables.lines import find_tables, is_sure
-from overspill.tables.pages import read_page
+from overspill.tables.markup import read_elements, read_page
 from overspill.tables.table import FoundTable, JsonRows, Omission, Row, Span, Text, Unreadable, number_lines
 from overspill.text.humanize import format_size, quote_line
 from overspill.text.lines import iterate_lines

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -80,13 +80,15 @@ class Reference(Struct, frozen=True):
 def find_references(tables: Sequence[Sketch], read: Callable[[int], Iterable[list[str]]]) -> list[Reference]:
     """The likeliest first. `read` gives the cells of all rows of a table."""
     holders = _Holders(tables, read)
-    found = [
-        each
-        for source in range(len(tables))
-        for column in range(len(tables[source].columns))
-        for each in _score(tables, holders, source, column)
-    ]
-    return list(islice(_limit_alike(sorted(found, key=lambda each: -each.confidence)), _MAX_REFERENCES))
+    scored = (
+        _score(tables, holders, number, column) for number, table in enumerate(tables) for column in range(len(table.columns))
+    )
+    times, kept = Counter[Place](), list[Reference]()
+    for each in sorted(chain.from_iterable(scored), key=lambda each: -each.confidence):
+        times[each.source, each.target] += 1
+        if times[each.source, each.target] <= _MAX_ALIKE:
+            kept.append(each)
+    return kept[:_MAX_REFERENCES]
 
 
 def split_cell(cell: str) -> list[str]:
@@ -148,7 +150,7 @@ def _list_parts(value: str) -> Iterator[str]:
 def _score(tables: Sequence[Sketch], holders: _Holders, source: int, column: int) -> list[Reference]:
     """What a column refers to; several places only if it may mean any of them."""
     table, values = tables[source], tables[source].values[column]
-    if not values or (column == table.key and _names_its_own_rows(table, column)):
+    if not values or (column == table.key and table.cores[column] in ((), table.name)):  # which names its own rows
         return []
     times = holders.count(values, apart_from=(source, column))
 
@@ -182,10 +184,6 @@ def _score(tables: Sequence[Sketch], holders: _Holders, source: int, column: int
     if codes and (most := _find_most(parted, len(codes)))[1] >= _MIN_POSSIBLE_SHARE:
         return make(most[:1], 0.4, "the codes in its cells are there")
     return []
-
-
-def _names_its_own_rows(table: Sketch, column: int) -> bool:
-    return len(table.cores[column]) == 0 or table.cores[column] == table.name
 
 
 def _find_named(
@@ -272,11 +270,3 @@ def _find_prefix(values: frozenset[str]) -> str:
     begins = Counter(value[: max(map(value.rfind, ":/#")) + 1] for value in values)
     prefix, many = max(begins.items(), key=lambda pair: (pair[1], pair[0]))
     return prefix if many >= _MIN_SHARE * len(values) else ""
-
-
-def _limit_alike(references: Iterable[Reference]) -> Iterator[Reference]:
-    times: Counter[Place] = Counter()
-    for each in references:
-        times[each.source, each.target] += 1
-        if times[each.source, each.target] <= _MAX_ALIKE:
-            yield each

@@ -27,18 +27,8 @@ _ISO = "[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]{1,9}
 _FLOAT = "-?(0|[1-9][0-9]*)?[.][0-9]{1,14}|-?(0|[1-9][0-9]*)([.][0-9]{1,14})?[eE][-+]?[0-9]{1,2}|-?(0|[1-9][0-9]{0,14})"
 _GROUPED = "([0-9]{1,3}(,[0-9]{3})+|[0-9]+)([.][0-9]*)?"
 _ACCESS_TIME = "[0-9]{2}/[A-Z][a-z]{2}/[0-9]{4}:[0-9]{2}:[0-9]{2}:[0-9]{2} [+-][0-9]{4}"
-SECONDS = {
-    "y": 31536000.0,
-    "w": 604800.0,
-    "d": 86400.0,
-    "h": 3600.0,
-    "m": 60.0,
-    "s": 1.0,
-    "ms": 1e-3,
-    "us": 1e-6,
-    "µs": 1e-6,
-    "ns": 1e-9,
-}
+SECONDS: dict[str, float] = {"y": 31536000, "w": 604800, "d": 86400, "h": 3600, "m": 60, "s": 1}
+SECONDS |= {"ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 _ZONE = re.compile("(?:Z| ?UTC|\\s?[+-][0-9:]{2,5})$")
 _PART = re.compile("(?<![0-9.])([0-9]++(?:[.][0-9]++)?)\\s?(ms|us|µs|ns|[ywdhms])")
 _SIZE = re.compile("(-?[0-9]+(?:[.][0-9]+)?)\\s?([a-zA-Z]*)")
@@ -62,14 +52,6 @@ def _read_time(text: str) -> float:
 def _read_size(text: str) -> float:
     found = _SIZE.match(text)
     return float(found[1]) * BYTES.get(found[2].lower(), 1.0) if found else 0.0
-
-
-def _read_duration(text: str) -> float:
-    return sum(float(many) * SECONDS[unit] for many, unit in _PART.findall(text))
-
-
-def _read_cores(text: str) -> float:
-    return float(text.rstrip("m")) / (1000 if text.endswith("m") else 1)
 
 
 def _read_day(text: str) -> float:
@@ -110,7 +92,13 @@ def compile_reading(pattern: str) -> re.Pattern[str]:
 
 
 READINGS: tuple[Reading, ...] = (
-    Reading("cores", "cores", "[0-9]+m|[0-9]+([.][0-9]+)?", _read_cores, is_cpu=True),
+    Reading(
+        "cores",
+        "cores",
+        "[0-9]+m|[0-9]+([.][0-9]+)?",
+        lambda text: float(text.rstrip("m")) / (1000 if text.endswith("m") else 1),
+        is_cpu=True,
+    ),
     Reading("integer", "number", " *-?(0|[1-9][0-9]{0,17})", float, replaces=True),
     Reading("float", "number", _FLOAT, float, replaces=True),
     Reading("flag", "boolean", "[tT]rue|[fF]alse|TRUE|FALSE", lambda text: float(text.lower() == "true"), replaces=True),
@@ -121,7 +109,12 @@ READINGS: tuple[Reading, ...] = (
     Reading("offset time", "time", f"{_ISO}{_OFFSET}?", _read_time),
     Reading("access time", "time", _ACCESS_TIME, lambda text: datetime.strptime(text, "%d/%b/%Y:%H:%M:%S %z").timestamp()),
     Reading("bytes", "bytes", "0|-?[0-9]+([.][0-9]+)?\\s?([kKmMgGtTpPeE]i?[bB]?|[bB]ytes?|[bB])", _read_size),
-    Reading("duration", "seconds", "([0-9]+([.][0-9]+)?\\s?(d|h|m|s|ms|us|µs|ns|w|y)\\s?){1,8}", _read_duration),
+    Reading(
+        "duration",
+        "seconds",
+        "([0-9]+([.][0-9]+)?\\s?(d|h|m|s|ms|us|µs|ns|w|y)\\s?){1,8}",
+        lambda text: sum(float(many) * SECONDS[unit] for many, unit in _PART.findall(text)),
+    ),
     Reading(
         "thousands",
         "number",

@@ -19,9 +19,8 @@ from overspill.sql.library import MAX_MEMORY_BYTES, Source, SqlLibrary
 from overspill.sql.protocol import LoadedTables, LoadRequest
 from overspill.sql.writing import Found
 from overspill.store.readers import BytesReader
-from overspill.tables.elements import read_elements
-from overspill.tables.names import make_unique
-from overspill.tables.table import MAX_TABLES
+from overspill.tables.markup import read_elements
+from overspill.tables.table import MAX_TABLES, make_unique
 
 pytestmark = [needs("duckdb", "sql"), pytest.mark.usefixtures("forked_workers")]
 

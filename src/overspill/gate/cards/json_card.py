@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from heapq import nlargest
 from itertools import islice, takewhile
 
 from msgspec import Raw
@@ -11,10 +12,19 @@ from msgspec import Raw
 from overspill.errors import BadRequest
 from overspill.gate.cards.card import Card, Count, Section, indent, make_visible
 from overspill.gate.cards.sample import MAX_WHOLE_BYTES, OutputSample, Read, Window
-from overspill.gate.cards.table import make_table_card, read_json_tables
+from overspill.gate.cards.table import (
+    MAX_COLUMNS,
+    MAX_EXAMPLES,
+    MAX_TABLES,
+    MIN_TABLE_SHARE,
+    ReadTable,
+    draw_rows,
+    make_table_card,
+)
 from overspill.lexical.kinds.kind import Layout
 from overspill.reading.query.document import DETAIL_LEVELS, open_raw, outline_levels
-from overspill.tables.json_rows import UNREADABLE
+from overspill.tables.json_rows import UNREADABLE, read_cells, write_cell
+from overspill.tables.json_tables import MIN_ROWS, Members, find_json_tables, find_shape
 from overspill.tables.json_text import HeldJson, hold_json
 from overspill.text.encoding import decode
 from overspill.text.lines import count_line_ends
@@ -23,6 +33,8 @@ _MAX_PARSED_BYTES = 4 << 20
 """JSON up to this size is read whole: parsing it takes no longer than the engine takes for a sample."""
 _STRING_OR_BRACKET = re.compile(rb"\"(?:[^\"\\]++|\\.)*+\"?|'(?:[^'\\]++|\\.)*+'?|[\[\]{}]", re.DOTALL)
 _SHOWN_AROUND_LINES = 8
+_MAX_JSON_CELLS = 6_000
+"""Up to which all are read, which is faster than of other tables."""
 _MAX_CHARS_PER_TOKEN = 16
 """A longer text has too many tokens for certain, near enough, and is not counted."""
 
@@ -42,6 +54,40 @@ def make_json_card(read: Read, sample: OutputSample, layout: Layout) -> Card | N
     except (BadRequest, *UNREADABLE):
         return None
     return Card([*card.sections, *_show_around(data, held)], part, steps=card.steps) if card else None
+
+
+def read_json_tables(held: HeldJson, total: int) -> list[ReadTable]:
+    """The tables of a text of this size, if they are most of it."""
+    if len(held.documents) == 1 and bytes(held.documents[0][:1]) == b"{":
+        members = Members.decode(held.documents[0]).values()
+        largest = nlargest(MAX_TABLES, map(len, map(memoryview, members)))
+        if sum(largest) <= MIN_TABLE_SHARE * total and find_shape(members) is None:
+            return []  # its members differ, and too many of them are most of it
+    found = list(islice(find_json_tables(held.documents), MAX_TABLES + 1))
+    tables = [(table, rows) for table in found if len(rows := list(table.rows())) >= MIN_ROWS]
+    inside = sum(sum(map(len, table.documents)) if table.documents else len(table.raw) for table, _ in tables)
+    if len(found) > MAX_TABLES or inside <= MIN_TABLE_SHARE * total:
+        return []
+    read: list[ReadTable] = []
+    for table, all_rows in tables:
+        first = [read_cells(raw, key) for _, raw, key in all_rows[:MAX_EXAMPLES]]
+        drawn = [all_rows[number] for number in draw_rows(len(all_rows), len(first[0]), _MAX_JSON_CELLS)]
+        rows = [read_cells(raw, key) for _, raw, key in drawn]
+        names = list(dict.fromkeys(key for row in (*first, *rows) for key in row))
+        examples = [[row.get(key) for key in names[:MAX_COLUMNS]] for row in first]
+        read.append(
+            ReadTable(
+                table.pointer,
+                len(all_rows),
+                names,
+                [[row.get(key) for row in rows] for key in names[:MAX_COLUMNS]],
+                [" | ".join("" if cell is None else write_cell(cell) for cell in row) for row in examples],
+                len(rows),
+                is_json=True,
+                can_query=not held.around and not held.is_converted and table.shape in ("list", "documents"),
+            )
+        )
+    return read
 
 
 def _outline(held: HeldJson, part: OutputSample) -> Card | None:

@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from heapq import nlargest
 from itertools import islice
 from types import NoneType
 from typing import Any
@@ -14,36 +13,37 @@ from typing import Any
 from msgspec import Struct
 
 from overspill.gate.cards.card import Card, Section, indent, name
-from overspill.gate.cards.columns import MAX_DISTINCT_SHARE, MAX_VALUES, describe_column
 from overspill.gate.cards.sample import OutputSample, draw
 from overspill.lexical.cutting import COLOUR_START
 from overspill.lexical.kinds.kind import Layout
 from overspill.lexical.reading import find_filler, strip_colours
 from overspill.tables.bars import Barred
 from overspill.tables.delimited import Delimited, is_total
-from overspill.tables.json_rows import read_cells, write_cell
-from overspill.tables.json_tables import MIN_ROWS, JsonRow, JsonTable, Members, find_json_tables, find_shape
-from overspill.tables.json_text import HeldJson
-from overspill.tables.pages import read_page
+from overspill.tables.json_rows import write_cell
+from overspill.tables.markup import read_page
 from overspill.tables.rows import find_line_tables
 from overspill.tables.table import FoundTable, Omission
+from overspill.tables.types import Reading, find_reading, is_value
 from overspill.text.encoding import decode
 from overspill.text.humanize import count_noun
 from overspill.wording.names import NextStep
 
+_MAX_VALUES = 4
+"""Values that are named for one column."""
+_MAX_DISTINCT_SHARE = 0.5
+"""With more different values, the most frequent ones say little."""
+_TYPES: dict[type, str] = {bool: "boolean", int: "number", float: "number", list: "array", dict: "object"}
 _MAX_CELLS = 1_200
 """Cells that are read. Of a larger table, rows are drawn."""
-_MAX_JSON_CELLS = 6_000
-"""Up to which all of JSON are read, which is faster."""
 _MIN_READ_ROWS = 10
-_MAX_COLUMNS = 200
+MAX_COLUMNS = 200
 """Columns that are described."""
 _FIRST_COLUMNS = 20
 """Described before the first rows are shown."""
-_MAX_EXAMPLES = 12
-_MAX_TABLES = 12
+MAX_EXAMPLES = 12
+MAX_TABLES = 12
 """More tables are described by what contains them."""
-_MIN_TABLE_SHARE = 0.5
+MIN_TABLE_SHARE = 0.5
 """Of the output, for it to be described as tables."""
 _FIRST_LINES, _DRAWN_LINES, _LAST_LINES = 16, 32, 2
 """Of lines that all seem to be rows: these show where rows begin and how they are split."""
@@ -94,9 +94,9 @@ def read_text_tables(sample: OutputSample, layout: Layout) -> tuple[list[ReadTab
         windows = windows[:1]  # a later one may begin inside a cell of several lines
         sample = OutputSample(sample.windows[:1], sample.size)
     text = b"\n".join(windows) + b"\n"
-    tables = list(islice(find_line_tables(text, layout), _MAX_TABLES + 1))
+    tables = list(islice(find_line_tables(text, layout), MAX_TABLES + 1))
     inside = sum(table.ends[-1] - table.starts[0] for table in tables if len(table))
-    if inside <= _MIN_TABLE_SHARE * len(text) or len(tables) > _MAX_TABLES:
+    if inside <= MIN_TABLE_SHARE * len(text) or len(tables) > MAX_TABLES:
         return [], sample
     return [_read_table(table, text, len(table), partial(table.read, text)) for table in tables], sample
 
@@ -135,15 +135,15 @@ def _read_even_lines(windows: Sequence[bytes], layout: Layout) -> list[ReadTable
 def _read_table(table: FoundTable, text: bytes, count: int, read: Callable[[int], str]) -> ReadTable:
     """`read` gives one of its rows by number."""
     names, split = table.format.names, table.format.split
-    rows = [split(read(number)) for number in _draw_rows(count, len(names))]
-    columns = [[row[number] if number < len(row) else None for row in rows] for number in range(min(len(names), _MAX_COLUMNS))]
+    rows = [split(read(number)) for number in draw_rows(count, len(names))]
+    columns = [[row[number] if number < len(row) else None for row in rows] for number in range(min(len(names), MAX_COLUMNS))]
     is_delimited, last = isinstance(table.format, Delimited), read(count - 1)
     return ReadTable(
         "",
         count,
         list(names),
         columns,
-        [" ".join(read(number).split("\n")) for number in range(min(count, _MAX_EXAMPLES))],
+        [" ".join(read(number).split("\n")) for number in range(min(count, MAX_EXAMPLES))],
         len(rows),
         sum(len(row) != len(names) for row in rows),
         omissions=table.omissions,
@@ -159,15 +159,15 @@ def _read_page(page: bytes) -> list[ReadTable]:
     tables = dict[int, tuple[FoundTable, list[dict[str, Any]]]]()
     for table, row in read_page(page):
         tables.setdefault(id(table), (table, []))[1].append(row.cells or {})
-    if page.rfind(b"</tr") - page.find(b"<tr") <= _MIN_TABLE_SHARE * len(page) or len(tables) > _MAX_TABLES:
+    if page.rfind(b"</tr") - page.find(b"<tr") <= MIN_TABLE_SHARE * len(page) or len(tables) > MAX_TABLES:
         return []
     return [
         ReadTable(
             "",
             len(rows),
             table.format.names,
-            [[row.get(name) for row in rows] for name in table.format.names[:_MAX_COLUMNS]],
-            [" | ".join(cell or "" for cell in row.values()) for row in rows[:_MAX_EXAMPLES]],
+            [[row.get(name) for row in rows] for name in table.format.names[:MAX_COLUMNS]],
+            [" | ".join(cell or "" for cell in row.values()) for row in rows[:MAX_EXAMPLES]],
             len(rows),
             sum(len(row) != len(table.format.names) for row in rows),
         )
@@ -175,39 +175,7 @@ def _read_page(page: bytes) -> list[ReadTable]:
     ]
 
 
-def read_json_tables(held: HeldJson, total: int) -> list[ReadTable]:
-    """The tables of a text of this size, if they are most of it."""
-    found = list(islice(find_json_tables(held.documents), _MAX_TABLES + 1)) if _may_be_tables(held, total) else []
-    tables = [(table, rows) for table in found if len(rows := list(table.rows())) >= MIN_ROWS]
-    inside = sum(sum(map(len, table.documents)) if table.documents else len(table.raw) for table, _ in tables)
-    if len(found) > _MAX_TABLES or inside <= _MIN_TABLE_SHARE * total:
-        return []
-    return [_read_json_table(table, rows, is_plain=not held.around and not held.is_converted) for table, rows in tables]
-
-
-def _may_be_tables(held: HeldJson, total: int) -> bool:
-    """Not if it is an object whose members differ, and too many of them are most of it."""
-    if len(held.documents) > 1 or bytes(held.documents[0][:1]) != b"{":
-        return True
-    members = Members.decode(held.documents[0]).values()
-    largest = nlargest(_MAX_TABLES, map(len, map(memoryview, members)))
-    return sum(largest) > _MIN_TABLE_SHARE * total or find_shape(members) is not None
-
-
-def _read_json_table(table: JsonTable, found: Sequence[JsonRow], *, is_plain: bool) -> ReadTable:
-    first = [read_cells(row.raw, row.key) for row in found[:_MAX_EXAMPLES]]
-    drawn = _draw_rows(len(found), len(first[0]), _MAX_JSON_CELLS)
-    rows = [read_cells(found[number].raw, found[number].key) for number in drawn]
-    names = list(dict.fromkeys(key for row in (*first, *rows) for key in row))
-    columns = [[row.get(key) for row in rows] for key in names[:_MAX_COLUMNS]]
-    examples = [
-        " | ".join("" if (cell := row.get(key)) is None else write_cell(cell) for key in names[:_MAX_COLUMNS]) for row in first
-    ]
-    can_query = is_plain and table.shape in ("list", "documents")
-    return ReadTable(table.pointer, len(found), names, columns, examples, len(rows), is_json=True, can_query=can_query)
-
-
-def _draw_rows(count: int, columns: int, most_cells: int = _MAX_CELLS) -> Sequence[int]:
+def draw_rows(count: int, columns: int, most_cells: int = _MAX_CELLS) -> Sequence[int]:
     return range(count) if count * columns <= most_cells else draw(0, count, max(_MIN_READ_ROWS, _MAX_CELLS // max(1, columns)))
 
 
@@ -235,7 +203,7 @@ def _describe_table(table: ReadTable, *, is_whole: bool) -> Iterator[Section]:
         title += f"; the last row sums up others: {name(table.total)}"
     title += "".join(f"; without {omission.count:,} {omission.what}" for omission in table.omissions)
     columns = [
-        f"- {describe_column(column, cells, is_all=is_all, is_json=table.is_json)}"
+        f"- {_describe_column(column, cells, is_all=is_all, is_json=table.is_json)}"
         for column, cells in zip(table.names, table.columns, strict=False)
     ]
     yield Section(title, columns, len(table.names), _FIRST_COLUMNS)
@@ -248,9 +216,9 @@ def _suggest(table: ReadTable) -> list[NextStep]:
     for column, cells in zip(table.names, table.columns, strict=False):
         counts = Counter(cells) if {*map(type, cells)} <= {str, int, NoneType} else Counter[Any]()
         del counts[None], counts[""]
-        if not 1 < len(counts) <= MAX_DISTINCT_SHARE * len(cells) or not _IDENTIFIER.fullmatch(column):
+        if not 1 < len(counts) <= _MAX_DISTINCT_SHARE * len(cells) or not _IDENTIFIER.fullmatch(column):
             continue
-        value = counts.most_common(MAX_VALUES)[-1][0]
+        value = counts.most_common(_MAX_VALUES)[-1][0]
         if not _PLAIN_VALUE.fullmatch(str(value)):
             continue
         if table.can_query and _PLAIN_POINTER.fullmatch(table.label):
@@ -259,3 +227,63 @@ def _suggest(table: ReadTable) -> list[NextStep]:
         if not table.can_query and isinstance(value, str) and not value[0].isdigit():
             return [NextStep("grep", value)]
     return []
+
+
+def _describe_column(column: str, cells: Sequence[Any], *, is_all: bool, is_json: bool = False) -> str:
+    """`status text, ok 1,200, failed 30, 2 others; 3% missing`, or, if there are more cells, `status text, ok 96%, failed 2%,
+    2 others seen; 3% missing`."""
+    counts = Counter(cell.strip() for cell in cells if isinstance(cell, str))
+    del counts[""]
+    others = [cell for cell in cells if cell is not None and not isinstance(cell, str)]
+    reading = None if others else find_reading(counts, column)
+    if reading and reading.meaning != "boolean":
+        counts = Counter({text: times for text, times in counts.items() if is_value(text)})
+    missing = len(cells) - counts.total() - len(others)
+    kinds = {*(_TYPES[type(cell)] for cell in others), *(["text"] if counts or not others else [])}
+    kind = kinds.pop() if len(kinds) == 1 else "mixed"
+    if missing == len(cells):
+        return f"{name(column)} empty" if is_all else f"{name(column)} empty wherever seen"
+    if kind in ("array", "object"):
+        least, most = min(map(len, others)), max(map(len, others))
+        described = f"{kind} of {least:,}" + (f" to {most:,}" if least < most else "")
+    elif kind == "number" and min(others) < max(others):
+        described = f"{kind} {write_cell(min(others))} to {write_cell(max(others))}"
+    elif reading and reading.meaning != "boolean" and len(counts) > 1:
+        described = _describe_read(counts, reading, is_json=is_json)
+    else:
+        meaning = _name_meaning(reading) if reading and not is_json else kind
+        described = _describe_values(counts + Counter(map(write_cell, others)), 0 if is_all else len(cells), meaning)
+    words = f"{name(column)} {described}" + ("" if is_all else " seen")
+    return f"{words}; {_percent(missing, len(cells))} missing" if missing else words
+
+
+def _name_meaning(reading: Reading) -> str:
+    return "duration" if reading.meaning == "seconds" else reading.meaning
+
+
+def _percent(part: int, whole: int) -> str:
+    share = 100 * part / whole
+    return f"{share:.0f}%" if 1 <= share <= 99 else "under 1%" if share < 1 else "over 99%"
+
+
+def _describe_read(counts: Counter[str], reading: Reading, *, is_json: bool) -> str:
+    """`number 1 to 900, but "Total" once`."""
+    fitting = [text for text in counts if reading.fits(text)]
+    kind = "text, numbers" if is_json and reading.meaning == "number" else _name_meaning(reading)
+    words = f"{kind} {name(min(fitting, key=reading.measure))} to {name(max(fitting, key=reading.measure))}"
+    misfits = Counter({text: counts[text] for text in counts.keys() - {*fitting}})
+    for text, times in misfits.most_common(1):
+        words += f", but {name(text)} {'once' if times == 1 else f'{times:,} times'}"
+        words += f" and {count_noun(misfits.total() - times, 'other')}" if misfits.total() > times else ""
+    return words
+
+
+def _describe_values(counts: Counter[str], seen: int, kind: str) -> str:
+    """`seen`: of how many rows the cells are; 0 if of all that there are."""
+    if len(counts) == 1:
+        return f"{kind}, {'only' if seen else 'always'} {name(next(iter(counts)))}"
+    if len(counts) > _MAX_DISTINCT_SHARE * counts.total():
+        return f"{kind}, all different" if not seen and len(counts) == counts.total() else f"{kind}, {len(counts):,} different"
+    named = [f"{name(value)} {_percent(n, seen) if seen else f'{n:,}'}" for value, n in counts.most_common(_MAX_VALUES)]
+    others = len(counts) - len(named)
+    return f"{kind}, {', '.join(named)}" + (f", {count_noun(others, 'other')}" if others else "")

@@ -11,8 +11,7 @@ from overspill.lexical.kinds.lines import find_first, split_long
 from overspill.lexical.kinds.tree import MAX_WHOLE_BYTES, Tree, find_element_start, json_tree, xml_tree
 from overspill.lexical.outline import Outline, Table
 from overspill.tables.json_tables import MIN_ROWS, Shape, find_shape
-from overspill.tables.json_text import ENDING_BYTES, HEAD_BYTES, find_start
-from overspill.tables.literals import is_literal, mask_literal
+from overspill.tables.json_text import ENDING_BYTES, HEAD_BYTES, find_start, is_literal, mask_literal
 from overspill.tables.table import JsonRows, Text
 from overspill.text import pieces
 from overspill.text.lines import FILLERS

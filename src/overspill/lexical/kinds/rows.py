@@ -9,11 +9,10 @@ from msgspec.structs import replace
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Sample, Traits
 from overspill.lexical.kinds.logs import LOG_TRAITS, begins_with_stamp
 from overspill.lexical.outline import RESUMED, Outline, Table
-from overspill.tables.aligned import Worded, is_ruled
+from overspill.tables.aligned import Worded, is_underline
 from overspill.tables.bars import is_rule
 from overspill.tables.delimited import Heading, find_heading, iterate_rows, take_heading
-from overspill.tables.lines import find_tables, is_sure
-from overspill.tables.patterned import find_patterned
+from overspill.tables.lines import find_patterned, find_tables, is_sure
 from overspill.tables.table import FoundTable, Text
 from overspill.text import pieces
 from overspill.text.lines import FILLERS, is_blank, iterate_lines, read_line
@@ -94,7 +93,7 @@ def _show_tables(sample: Sample) -> bool:
 
 
 def _may_head(line: str) -> bool:
-    return (_count_gaps(line) > 0 and not _IN_NO_HEADER.search(line)) or is_ruled(line) or is_rule(line)
+    return (_count_gaps(line) > 0 and not _IN_NO_HEADER.search(line)) or is_underline(line) or is_rule(line)
 
 
 def _is_table(text: bytes, table: FoundTable, sample: Sample) -> bool:

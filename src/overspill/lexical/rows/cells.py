@@ -12,9 +12,8 @@ from overspill.lexical.outline import Table
 from overspill.lexical.reply.render import render
 from overspill.lexical.words import read_lexicon, split_subwords, stem
 from overspill.tables.json_rows import read_cells, split_member
-from overspill.tables.names import name_column
-from overspill.tables.pages import MAX_HEADER_ROWS, read_header
-from overspill.tables.table import JsonRows
+from overspill.tables.markup import MAX_HEADER_ROWS, read_header
+from overspill.tables.table import JsonRows, name_column
 
 MOST_ROWS = 200_000
 """Rows of a table that are compared with each other at most."""
