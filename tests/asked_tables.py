@@ -1,4 +1,4 @@
-"""What SQL, cards and the engine say of the tables in a text, in one form."""
+"""What SQL, cards, the engine and the viewer say of the tables in a text, in one form."""
 
 from __future__ import annotations
 
@@ -15,14 +15,18 @@ from overspill.gate.cards.sample import OutputSample, Window
 from overspill.gate.cards.table import ReadTable, read_text_tables
 from overspill.lexical.index import build
 from overspill.lexical.rows.cells import read_columns, read_rows
+from overspill.reading.positions import View
 from overspill.sql import loading
 from overspill.sql.library import MAX_MEMORY_BYTES
 from overspill.sql.protocol import LoadedTables, LoadRequest
+from overspill.store.readers import BytesReader
+from overspill.tables.delimited import is_total
 from overspill.tables.json_rows import UNREADABLE
 from overspill.tables.json_text import hold_json
-from overspill.tables.table import Omission
+from overspill.tables.table import Omission, make_unique
 from overspill.tables.types import find_reading
 from overspill.types import Size
+from overspill.view.rendering import ShownText, render
 
 
 class Answer(NamedTuple):
@@ -92,6 +96,18 @@ def _read_card(table: ReadTable, text: bytes) -> Answer:
         rows = next(answer.rows for answer in ask_engine(text) if answer.names == list(table.names))
     assert len(rows) == table.rows
     return Answer(list(table.names), kinds, rows, said)
+
+
+def ask_viewer(text: bytes) -> list[Answer]:
+    """Only where it shows a table."""
+    shown = render(ShownText(BytesReader(text), View(BytesReader(text))))
+    if shown.form != "table":
+        return []
+    names = list(shown.names) or make_unique([""] * max(map(len, shown.rows)))
+    uneven = sum(len(row) != len(names) for row in shown.rows)
+    said = f"{uneven} rows have another number of cells. " if uneven else ""
+    said += "The last row sums up others. " if is_total(shown.rows[-1]) else ""
+    return [Answer(names, [], [list(row) for row in shown.rows], said + shown.note)]
 
 
 def ask_engine(text: bytes) -> list[Answer]:

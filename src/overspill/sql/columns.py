@@ -115,7 +115,7 @@ def _choose(connection: Any, table: str, columns: list[str]) -> dict[str, _Chose
     suggested = [
         (column, reading)
         for column, values in zip(columns, zip(*rows, strict=True), strict=False)
-        if (reading := find_reading({value for value in values if value}, column))
+        if (reading := find_reading(filter(None, values), column))
     ]
     found = _confirm(connection, table, suggested)
     for column, refused in suggested:

@@ -1,4 +1,4 @@
-"""Rows with bars between cells: Markdown, `psql`, and the boxes of MySQL, SQLite and DuckDB."""
+"""Rows with bars between cells: Markdown, `psql`, also field by field, and the boxes of MySQL, SQLite and DuckDB."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from itertools import islice, zip_longest
 from overspill.tables.table import FoundTable, Omission, RowFormat, Text, make_unique
 from overspill.text.lines import iterate_lines, read_line
 
-MAY_BEGIN_BARRED = re.compile(rb"\||\+[-=]|\xe2[\x94\x95]")
+MAY_BEGIN_BARRED = re.compile(rb"\||\+[-=]|-\[ |\xe2[\x94\x95]")
+_RECORD = re.compile(r"-\[ RECORD \d{1,12} \][-+]*+\s*+$")
 _BAR = re.compile(r"(?<!\\)\||[│┃║]")
 _BARS = frozenset("|│┃║")
 _JOINT = re.compile(r"[|+├┤┬┼┴┌┐└┘╞╡╤╪╧╒╕╠╣╦╬╩╔╗╭╮╰╯┏┓┣┫┳╋┻┡┩╇]")
@@ -56,6 +57,23 @@ class Barred(RowFormat, frozen=True):
         return is_framed and all(line[edge : edge + 1] in _BARS for edge in inner)
 
 
+class FieldByField(RowFormat, frozen=True):
+    """A line for each field of a row, below one that numbers the row, as `psql -x` prints it."""
+
+    def split(self, row: str) -> list[str]:
+        fields = self.read_fields(row)
+        return [fields.get(name, "") for name in self.names] if fields.keys() <= {*self.names} else []
+
+    @staticmethod
+    def read_fields(row: str) -> dict[str, str]:
+        fields, last = dict[str, str](), ""
+        for line in row.splitlines()[1:]:
+            name, _, cell = line.partition("|")
+            last = name.strip(" +") or last
+            fields[last] = f"{fields[last].rstrip('+ ')}\n{cell.strip()}" if last in fields else cell.strip()
+        return fields
+
+
 def split_at_bars(row: str) -> list[str]:
     row = row.strip()
     cells = _BAR.split(row[1:] if row[:1] in _BARS else row)
@@ -66,12 +84,16 @@ def split_at_bars(row: str) -> list[str]:
 
 def is_rule(line: str) -> bool:
     """Whether it is drawn between rows, with marks where columns meet."""
-    return _DRAWN.issuperset(line) and not _LINES.isdisjoint(line) and _JOINT.search(line) is not None
+    return _RECORD.match(line) is not None or (
+        _DRAWN.issuperset(line) and not _LINES.isdisjoint(line) and _JOINT.search(line) is not None
+    )
 
 
 def read_barred(text: Text, start: int, end: int) -> tuple[FoundTable, int] | None:
     """The table whose header, or the line above it, is at `start`, and where it ends; None if there is none."""
     lines = iterate_lines(text, start, end)
+    if text[start : start + 3] == b"-[ " and (found := _read_field_by_field(text, start, end)):
+        return found, found.ends[-1]
     head = [(read_line(text, *span), span) for span in islice(lines, _MAX_HEADER_LINES + 2)]
     rules = [number for number, (line, _) in enumerate(head) if is_rule(line)]
     has_top = rules[:1] == [0] and head[0][0].lstrip()[:1] in _TOPS
@@ -89,6 +111,23 @@ def read_barred(text: Text, start: int, end: int) -> tuple[FoundTable, int] | No
     rows = Barred(tuple(joined), _find_edges(drawn), "|" not in drawn)
     found = FoundTable(rows, (head[first][1][0], head[rule - 1][1][1]))
     return found, _read_rows(text, head[rule][1][1], end, found)
+
+
+def _read_field_by_field(text: Text, start: int, end: int) -> FoundTable | None:
+    found, names = FoundTable(FieldByField()), dict[str, None]()
+    for span in iterate_lines(text, start, end):
+        line = read_line(text, *span)
+        if _RECORD.match(line):
+            found.starts.append(span[0])
+            found.ends.append(span[1])
+        elif found.starts and "|" in line:
+            found.ends[-1] = span[1]
+        else:
+            break
+    for number in range(len(found)):
+        names |= dict.fromkeys(FieldByField.read_fields(found.read(text, number)))
+    found.format = FieldByField(tuple(names))
+    return found if len(found) and names and make_unique(names) == list(names) else None
 
 
 def _find_edges(rule: str) -> tuple[int, ...]:

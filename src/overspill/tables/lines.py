@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from overspill.tables.aligned import Aligned, find_aligned, is_data, is_underline
 from overspill.tables.bars import MAY_BEGIN_BARRED, Barred, read_barred
-from overspill.tables.table import FoundTable, RowFormat, Text, make_unique
+from overspill.tables.table import FoundTable, Omission, RowFormat, Text, make_unique
 from overspill.text.lines import is_blank, iterate_lines, read_line
 
 _SAMPLED_ROWS = 300
@@ -26,6 +26,9 @@ _NUMBERED = re.compile(r"(?<!\S)[-+]?\d")
 _FOOTER = re.compile(rb"\s*+\(?\d[\d,]{0,20} rows?\b[^\n]{0,60}\s*+$")
 _MAY_BE_DRAWN = re.compile(rb"\n[-=+ ]")
 _DRAWN = b" \t\r\n+=-|:"
+_DOTS = re.compile(rb"(?m)^ *+\.\.+(?: ++\.\.+)++ *+\r?$")
+"""What pandas prints for rows that it does not show."""
+_ALL_ROWS = re.compile(rb"\s*+\[(\d{1,12}) rows x \d{1,9} columns\]")
 _HEAD_BYTES = 64
 _MIN_PATTERNED_SHARE = 0.8
 _LIMITS = re.compile(r"total \d|\S.{0,1000}:$")
@@ -192,16 +195,26 @@ def _make(block: _Block, rows: RowFormat, first: int, header: int, begin: int, t
     if begin >= end:
         return None
     top, bottom = block.starts[begin], block.ends[end - 1]
-    if top and not _MAY_BE_DRAWN.search(block.text, top - 1, bottom) and (not again or block.text.find(again, top, bottom) < 0):
+    has_dots = _DOTS.search(block.text, top, bottom) is not None
+    if (
+        top
+        and not has_dots
+        and not _MAY_BE_DRAWN.search(block.text, top - 1, bottom)
+        and (not again or block.text.find(again, top, bottom) < 0)
+    ):
         found.starts, found.ends = block.starts[begin:end], block.ends[begin:end]
         return found
     head = again[:_HEAD_BYTES]
     for start, stop in zip(block.starts[begin:end], block.ends[begin:end], strict=True):
         line = bytes(block.text[start : start + len(head) + _HEAD_BYTES])
         is_drawn = line[:1] in (b"-", b"=", b"+", b" ") and not bytes(block.text[start:stop]).strip(_DRAWN)
+        is_drawn = is_drawn or (has_dots and _DOTS.match(block.text, start, stop) is not None)
         if not is_drawn and not (head and line.lstrip().startswith(head) and bytes(block.text[start:stop]).strip() == again):
             found.starts.append(start)
             found.ends.append(stop)
+    if has_dots:
+        shown = _ALL_ROWS.match(block.text, bottom)
+        found.omissions = (Omission(max(1, int(shown[1]) - len(found)) if shown else 1, "rows that the output does not show"),)
     return found if len(found) else None
 
 

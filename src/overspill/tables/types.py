@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections import Counter
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import cache
 from typing import Literal, TypeAlias
@@ -141,19 +142,19 @@ def is_value(text: str) -> bool:
     return text.lower() not in NO_VALUE if len(text) < 10 else True
 
 
-def find_reading(texts: Collection[str], column: str = "") -> Reading | None:
+def find_reading(texts: Iterable[str], column: str = "") -> Reading | None:
     """The reading of a column of text: of all values that there are, or else of nearly all."""
-    values = [text for text in texts if is_value(text)]
+    values = Counter(filter(is_value, texts))
     is_cpu = _CPU.search(column) is not None and any(map(_MILLI.fullmatch, values))
     likely = [reading for reading in READINGS if is_cpu or not reading.is_cpu]
-    return _find_fitting(likely, values, 0) or _find_fitting(likely, values, int((1 - MIN_FITTING_SHARE) * len(values)))
+    return _find_fitting(likely, values, 0) or _find_fitting(likely, values, int((1 - MIN_FITTING_SHARE) * values.total()))
 
 
-def _find_fitting(readings: list[Reading], values: list[str], most_misses: int) -> Reading | None:
+def _find_fitting(readings: list[Reading], values: Counter[str], most_misses: int) -> Reading | None:
     for reading in readings if values else ():
         misses = 0
-        for value in values:
-            misses += not reading.fits(value)
+        for value, times in values.items():
+            misses += 0 if reading.fits(value) else times
             if misses > most_misses:  # which the first values of most columns show
                 break
         else:

@@ -162,3 +162,14 @@ def test_random_tables_come_back_cell_by_cell():
             for row in (names, *rows)
         ]
         assert read("\n".join(line.rstrip() for line in lines) + "\n") == (names, rows)
+
+
+def test_rows_that_are_printed_field_by_field_are_rows():
+    text = "-[ RECORD 1 ]\nid   | 1\nnote | a+\n     | b | c\n-[ RECORD 2 ]\nid   | 2\n\n(2 rows)\n"
+    assert read(text) == (["id", "note"], [["1", "a\nb | c"], ["2", ""]])
+
+
+def test_rows_that_are_not_shown_are_named_even_if_nobody_counts_them():
+    rows = [f"{n:<3} {n * 7:>5}  name{n}" for n in range(1, 9)]
+    (found,) = find("id   size  name\n" + "\n".join((*rows[:4], "..    ...    ...", *rows[4:])) + "\n")
+    assert (len(found), [each.what for each in found.omissions]) == (8, ["rows that the output does not show"])

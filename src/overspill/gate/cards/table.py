@@ -170,6 +170,7 @@ def _read_page(page: bytes) -> list[ReadTable]:
             [" | ".join(cell or "" for cell in row.values()) for row in rows[:MAX_EXAMPLES]],
             len(rows),
             sum(len(row) != len(table.format.names) for row in rows),
+            total=" ".join(filter(None, rows[-1].values())) if is_total([*rows[-1].values()]) else "",
         )
         for table, rows in tables.values()
     ]
@@ -235,7 +236,7 @@ def _describe_column(column: str, cells: Sequence[Any], *, is_all: bool, is_json
     counts = Counter(cell.strip() for cell in cells if isinstance(cell, str))
     del counts[""]
     others = [cell for cell in cells if cell is not None and not isinstance(cell, str)]
-    reading = None if others else find_reading(counts, column)
+    reading = None if others else find_reading(counts.elements(), column)
     if reading and reading.meaning != "boolean":
         counts = Counter({text: times for text, times in counts.items() if is_value(text)})
     missing = len(cells) - counts.total() - len(others)

@@ -52,7 +52,7 @@ def suggest_sql(index: Index, question: str) -> str:
 
 def _spell_measure(name: str, cells: Sequence[str], *, is_json: bool) -> str:
     """The column to add up; empty if there is none. A quantity with a unit is beside its text."""
-    reading = find_reading(dict.fromkeys(cells), name) if name else None
+    reading = find_reading(cells, name) if name else None
     if reading is None or reading.meaning in ("boolean", "date", "time"):
         return ""
     is_all = all(map(reading.fits, filter(None, cells)))
