@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias, cast, get_args
+from typing import Literal, TypeAlias, cast, get_args
 
 from msgspec import Struct
 
@@ -14,7 +14,6 @@ from overspill.decoding.limits import Allowance, Limits
 from overspill.errors import NotText
 from overspill.store.protocols import Reader
 from overspill.store.readers import BytesReader
-from overspill.text.humanize import count_noun
 from overspill.types import Decoding
 
 UNKNOWN = "data in an unknown format"
@@ -22,7 +21,6 @@ BINARY = "Binary output"
 _UNPACK = " Unpack it and search the files in it."
 _PLAIN_PDF = "It looks like a PDF file, but it is valid UTF-8, so its source was searched, not its pages."
 _DAMAGED = "It is not valid UTF-8 throughout. Each invalid byte reads as U+FFFD."
-_REPLACED = "{characters} could not be decoded as {name}. U+FFFD marks the place."
 
 
 class Decoded(Struct, frozen=True):
@@ -52,7 +50,7 @@ class _NoText(Struct, frozen=True):
     what: str
 
 
-_Kind: TypeAlias = Compression | _Text | pdf.Pdf | _NoText
+_Kind: TypeAlias = Compression | Literal["PDF"] | _Text | _NoText
 
 
 def decode(reader: Reader, limits: Limits = Limits(), *, is_plain: bool = False) -> Decoded:  # noqa: B008  # frozen
@@ -66,7 +64,12 @@ def redecode(reader: Reader, names: Sequence[str], limits: Limits = Limits()) ->
     """Decode as it was done before, without guessing again."""
     layers = _Layers(reader, limits)
     for name in names:
-        layers.peel(_kind_named(name))
+        if name in get_args(Compression) or name == "PDF":
+            layers.peel(cast("Compression", name))
+        elif name in encodings.CODECS:
+            layers.peel(_Text(name))
+        else:
+            raise NotText(f"encoded as {name!r}, which this version does not know")
     return layers.reader
 
 
@@ -78,7 +81,7 @@ def describe(head: bytes) -> Description:
             return Description(f"Text in {kind.encoding}" if kind.encoding else BINARY, has_text=True)
         case _NoText():
             return Description(kind.what[0].upper() + kind.what[1:], has_text=False)
-        case pdf.Pdf():
+        case "PDF":
             return Description("A PDF", has_text=True)
         case None:
             is_text = not encodings.take_sample(BytesReader(head)).looks_binary
@@ -99,7 +102,7 @@ class _Layers:
 
     def open(self) -> Decoded:
         kind = _recognise(self.reader)
-        while isinstance(kind, str):
+        while isinstance(kind, str) and kind != "PDF":
             if len(self._names) >= self._allowance.limits.layers:
                 raise NotText(f"compressed more than {len(self._names)} times ({self._path})")
             self.peel(kind)
@@ -113,30 +116,22 @@ class _Layers:
         size = self.reader.size if self._names else 0
         return Decoded(self.reader, Decoding(tuple(self._names), guessed, size, tuple(filter(None, remarks))))
 
-    def peel(self, kind: Compression | _Text | pdf.Pdf) -> None:
+    def peel(self, kind: Compression | Literal["PDF"] | _Text) -> None:
         match kind:
             case _Text(""):
                 self._remarks.append(kind.remark)
                 return
             case _Text():
-                done = encodings.reencode(self.reader, kind.encoding, self._allowance)
-                replaced = _REPLACED.format(characters=count_noun(done.replaced, "character"), name=kind.encoding)
-                self._take(kind.encoding, done.reader, done.stopped, replaced if done.replaced else "")
-            case pdf.Pdf():
-                pages = pdf.read_pages(self.reader, self._inside(), self._allowance.limits)
-                self._take("PDF", pages.reader, pages.stopped, pages.remark)
+                layer = encodings.reencode(self.reader, kind.encoding, self._allowance)
+            case "PDF":
+                layer = pdf.read_pages(self.reader, self._inside(), self._allowance.limits)
             case _:
-                unpacked = decompress(self.reader, kind, self._allowance)
-                if unpacked.why and not unpacked.reader.size:
-                    raise NotText(f"{kind} data{self._inside()} that cannot be decompressed: {unpacked.why}")
-                self._take(kind, unpacked.reader, unpacked.stopped)
-
-    def _take(self, name: str, reader: Reader, stopped: str, remark: str = "") -> None:
-        self._names.append(name)
-        self.reader = reader
+                layer = decompress(self.reader, kind, self._allowance, self._inside())
+        self._names.append(kind.encoding if isinstance(kind, _Text) else kind)
+        self.reader = layer.reader
         # Whatever stopped first is why the rest stopped, too.
-        self._stopped = self._stopped or stopped
-        self._remarks.append(remark)
+        self._stopped = self._stopped or layer.stopped
+        self._remarks.append(layer.remark)
 
     @property
     def _path(self) -> str:
@@ -147,33 +142,8 @@ class _Layers:
 
 
 def _recognise(reader: Reader) -> _Kind:
-    return _recognise_format(reader) or _guess(reader)
-
-
-def _recognise_format(reader: Reader) -> _Kind | None:
-    """What it is for certain, or nearly so: UTF-16 and UTF-32 without a mark have a pattern that nothing else has."""
-    head = reader.read(0, HEAD_BYTES)
-    if encodings.is_utf8_text(reader):
-        return _plain_text(head)
-    if compression := formats.find_compression(head):
-        return compression
-    if mark := formats.find_byte_order_mark(head):
-        return _Text(mark[1])
-    if formats.is_pdf(head):
-        return pdf.Pdf()
-    if other := formats.find_other(head):
-        return _NoText(other)
-    is_utf8 = encodings.is_utf8(reader)
-    if unicode := encodings.find_unicode(head, is_utf8=is_utf8):
-        return _Text(unicode, guessed=True)
-    return _Text() if is_utf8 else None
-
-
-def _plain_text(head: bytes) -> _Text:
-    return _Text(remark=_PLAIN_PDF if formats.is_pdf_source(head) else "")
-
-
-def _guess(reader: Reader) -> _Kind:
+    if kind := _recognise_format(reader):
+        return kind
     sample = encodings.take_sample(reader)
     if sample.looks_binary:
         return _NoText(UNKNOWN)
@@ -184,11 +154,24 @@ def _guess(reader: Reader) -> _Kind:
     return _Text(remark=_DAMAGED) if sample.is_mostly_ascii else _NoText(UNKNOWN)
 
 
-def _kind_named(name: str) -> Compression | _Text | pdf.Pdf:
-    if name in get_args(Compression):
-        return cast("Compression", name)
-    if name == "PDF":
-        return pdf.Pdf()
-    if name not in encodings.CODECS:
-        raise NotText(f"encoded as {name!r}, which this version does not know")
-    return _Text(name)
+def _recognise_format(reader: Reader) -> _Kind | None:
+    """What it is for certain, or nearly so: UTF-16 and UTF-32 without a mark have a pattern that nothing else has."""
+    head = reader.read(0, HEAD_BYTES)
+    if encodings.is_utf8(reader, has_nul=False):
+        return _plain_text(head)
+    if compression := formats.find_compression(head):
+        return compression
+    if mark := formats.find_byte_order_mark(head):
+        return _Text(mark)
+    if formats.is_pdf(head):
+        return "PDF"
+    if other := formats.find_other(head):
+        return _NoText(other)
+    is_utf8 = encodings.is_utf8(reader, has_nul=True)
+    if unicode := encodings.find_unicode(head, is_utf8=is_utf8):
+        return _Text(unicode, guessed=True)
+    return _Text() if is_utf8 else None
+
+
+def _plain_text(head: bytes) -> _Text:
+    return _Text(remark=_PLAIN_PDF if formats.is_pdf_source(head) else "")

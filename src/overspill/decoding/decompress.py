@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, NamedTuple, Protocol, cast
-
-from msgspec import Struct
+from typing import Any, NamedTuple, Protocol
 
 from overspill.decoding.formats import Compression, find_compression
-from overspill.decoding.limits import MAX_WINDOW_BYTES, MAX_WINDOW_LOG, Allowance, Sink
+from overspill.decoding.limits import MAX_WINDOW_BYTES, MAX_WINDOW_LOG, Allowance, Layer, Sink
+from overspill.errors import NotText
 from overspill.store.protocols import Reader
-from overspill.store.readers import BytesReader
 from overspill.text.humanize import format_size
 
 _INPUT_BYTES = 64 * 1024
@@ -20,14 +18,6 @@ _MIN_STEP_BYTES = 64
 _MAX_STEP_BYTES = 256 * 1024
 _STEP_SHARE = 64
 """A step that fails loses its bytes, so each is at most this fraction of what is already decoded."""
-
-
-class Decompressed(Struct, frozen=True):
-    reader: BytesReader
-    stopped: str = ""
-    """Where and why; empty if everything was decompressed."""
-    why: str = ""
-    """The reason alone, as the end of a sentence."""
 
 
 class _Stream(Protocol):
@@ -47,66 +37,57 @@ class _Format(NamedTuple):
     errors: tuple[type[Exception], ...]
 
 
-def decompress(reader: Reader, compression: Compression, allowance: Allowance) -> Decompressed:
-    """Blocks."""
+def decompress(reader: Reader, name: Compression, allowance: Allowance, inside: str) -> Layer:
+    """Blocks. Raises NotText if nothing can be decompressed."""
+    source, kind, rest = _Source(reader), _open_format(name), b""
     with Sink() as sink:
-        work = _Decompression(reader, compression, allowance, sink)
-        stopped = work.run()
-        return Decompressed(sink.reader(), stopped, work.why)
-
-
-class _Decompression:
-    def __init__(self, reader: Reader, compression: Compression, allowance: Allowance, sink: Sink) -> None:
-        self._reader = reader
-        self._name = compression
-        self._allowance = allowance
-        self._sink = sink
-        self._at = 0
-        self.why = ""
-        self._format = _FORMATS[compression]()
-
-    def run(self) -> str:
-        """Why it stopped before the end; empty if it did not."""
-        rest = b""
         while True:
-            stream = self._format.open()
+            stream = kind.open()
             try:
-                if stopped := self._read(stream, rest):
-                    return stopped
-            except self._format.errors as error:
-                return self._describe_stop(_explain(error))
+                why = _read(stream, rest, source, sink, allowance)
+            except kind.errors as error:
+                why = _explain(error)
+            if why and not sink.size:
+                raise NotText(f"{name} data{inside} that cannot be decompressed: {why}")
+            if why:
+                stopped = f"Decompressing {name} stopped after {sink.size:,} bytes: {why}. What follows was not searched."
+                return Layer(sink.reader(), stopped)
             rest = stream.unused_data.lstrip(b"\0")  # padding, as tapes and `xz` have it
-            while len(rest) < _MAGIC_BYTES and (data := self._next()):
+            while len(rest) < _MAGIC_BYTES and (data := source.next()):
                 rest = (rest + data).lstrip(b"\0")
             if not rest:
-                return ""
-            if find_compression(rest) != self._name:
-                left = len(rest) + self._reader.size - self._at
-                return f"{left:,} bytes after the end of the {self._name} data were not read."
+                return Layer(sink.reader())
+            if find_compression(rest) != name:
+                left = len(rest) + reader.size - source.at
+                return Layer(sink.reader(), f"{left:,} bytes after the end of the {name} data were not read.")
 
-    def _read(self, stream: _Stream, data: bytes) -> str:
-        data = data or self._next()
-        while not stream.eof:
-            if excess := self._allowance.find_excess(self._at, self._sink.size):
-                return self._describe_stop(excess)
-            if stream.needs_input and not data:
-                data = self._next()
-            step = min(max(self._sink.size // _STEP_SHARE, _MIN_STEP_BYTES), _MAX_STEP_BYTES)
-            decoded = stream.decompress(data, min(step, self._allowance.limits.bytes - self._sink.size))
-            if not (data or decoded or stream.eof) and stream.needs_input:
-                return self._describe_stop("the data is incomplete")
-            self._sink.add(decoded)
-            data = b""
-        return ""
 
-    def _next(self) -> bytes:
-        data = self._reader.read(self._at, self._at + _INPUT_BYTES)
-        self._at += len(data)
+class _Source:
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self.at = 0
+
+    def next(self) -> bytes:
+        data = self._reader.read(self.at, self.at + _INPUT_BYTES)
+        self.at += len(data)
         return data
 
-    def _describe_stop(self, why: str) -> str:
-        self.why = why
-        return f"Decompressing {self._name} stopped after {self._sink.size:,} bytes: {why}. What follows was not searched."
+
+def _read(stream: _Stream, data: bytes, source: _Source, sink: Sink, allowance: Allowance) -> str:
+    """Read a stream to its end. Returns why it stopped before."""
+    data = data or source.next()
+    while not stream.eof:
+        if excess := allowance.find_excess(source.at, sink.size):
+            return excess
+        if stream.needs_input and not data:
+            data = source.next()
+        step = min(max(sink.size // _STEP_SHARE, _MIN_STEP_BYTES), _MAX_STEP_BYTES)
+        decoded = stream.decompress(data, min(step, allowance.limits.bytes - sink.size))
+        if not (data or decoded or stream.eof) and stream.needs_input:
+            return "the data is incomplete"
+        sink.add(decoded)
+        data = b""
+    return ""
 
 
 def _explain(error: Exception) -> str:
@@ -138,31 +119,18 @@ class _GzipStream:
         return self._stream.unused_data
 
 
-def _gzip() -> _Format:
-    zlib = import_module("zlib")
-    return _Format(lambda: _GzipStream(zlib), (zlib.error,))
-
-
-def _bzip2() -> _Format:
-    return _Format(import_module("bz2").BZ2Decompressor, (OSError, ValueError))
-
-
-def _xz() -> _Format:
-    lzma = import_module("lzma")
-    return _Format(lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, MAX_WINDOW_BYTES), (lzma.LZMAError,))
-
-
-def _zstandard() -> _Format:
-    zstd = cast("Any", _import_zstandard())
+def _open_format(name: Compression) -> _Format:
+    if name == "gzip":
+        zlib = import_module("zlib")
+        return _Format(lambda: _GzipStream(zlib), (zlib.error,))
+    if name == "bzip2":
+        return _Format(import_module("bz2").BZ2Decompressor, (OSError, ValueError))
+    if name == "xz":
+        lzma = import_module("lzma")
+        return _Format(lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, MAX_WINDOW_BYTES), (lzma.LZMAError,))
+    try:
+        zstd: Any = import_module("compression.zstd")  # since Python 3.14
+    except ImportError:
+        zstd = import_module("backports.zstd")
     options = {zstd.DecompressionParameter.window_log_max: MAX_WINDOW_LOG}
     return _Format(lambda: zstd.ZstdDecompressor(options=options), (zstd.ZstdError,))
-
-
-def _import_zstandard() -> object:
-    try:
-        return import_module("compression.zstd")  # since Python 3.14
-    except ImportError:
-        return import_module("backports.zstd")
-
-
-_FORMATS: dict[Compression, Callable[[], _Format]] = {"gzip": _gzip, "bzip2": _bzip2, "xz": _xz, "Zstandard": _zstandard}

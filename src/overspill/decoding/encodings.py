@@ -13,10 +13,10 @@ from unicodedata import category
 from msgspec import Struct
 
 from overspill.decoding.formats import HEAD_BYTES, UnicodeFormat
-from overspill.decoding.limits import Allowance, Sink
+from overspill.decoding.limits import Allowance, Layer, Sink
 from overspill.store.protocols import Reader
-from overspill.store.readers import BytesReader
 from overspill.text import encoding
+from overspill.text.humanize import count_noun
 
 _BLOCK_BYTES = 1 << 20
 _SAMPLE_BYTES = 32 * 1024  # enough for the library, which takes milliseconds for it
@@ -75,12 +75,8 @@ _UNICODE: dict[UnicodeFormat, str] = {
 CODECS: dict[str, str] = {**_UNICODE, **LEGACY}
 
 
-def is_utf8_text(reader: Reader) -> bool:
-    """Whether all of it is UTF-8, lone surrogates included, without NUL. The last character may be cut off."""
-    return is_utf8(reader, has_nul=False)
-
-
-def is_utf8(reader: Reader, *, has_nul: bool = True) -> bool:
+def is_utf8(reader: Reader, *, has_nul: bool) -> bool:
+    """Whether all of it is UTF-8, lone surrogates included. The last character may be cut off. `has_nul`: NUL is allowed."""
     rest, has_others = b"", False
     for block in _blocks(reader):
         if not has_nul and b"\0" in block:
@@ -94,12 +90,8 @@ def is_utf8(reader: Reader, *, has_nul: bool = True) -> bool:
         has_others = has_others or not block[:whole].isascii()
         rest = block[whole:]
     # The only byte that is not ASCII is more likely a letter of another encoding than the beginning of one of this.
-    return not rest or (has_others and _is_cut_off(rest))
-
-
-def _is_cut_off(data: bytes) -> bool:
     try:
-        return not codecs.utf_8_decode(data, "surrogatepass", False)[1]
+        return not rest or (has_others and not codecs.utf_8_decode(rest, "surrogatepass", False)[1])
     except UnicodeDecodeError:
         return False
 
@@ -184,28 +176,22 @@ def guess(sample: EncodingSample) -> str | None:
     return next((name for name, codec in LEGACY.items() if codec in tied), None)
 
 
-class Reencoded(Struct, frozen=True):
-    reader: BytesReader
-    stopped: str
-    replaced: int
-    """How many characters are U+FFFD."""
-
-
-def reencode(reader: Reader, name: str, allowance: Allowance) -> Reencoded:
+def reencode(reader: Reader, name: str, allowance: Allowance) -> Layer:
     """As UTF-8, without a byte order mark. Blocks."""
     decoder = codecs.getincrementaldecoder(CODECS[name])("replace")
-    replaced = 0
+    replaced, stopped = 0, ""
     with Sink() as sink:
         for start in range(0, reader.size, _BLOCK_BYTES):
             if excess := allowance.find_excess(reader.size, sink.size):
                 stopped = f"Decoding {name} stopped after {sink.size:,} bytes: {excess}. What follows was not searched."
-                return Reencoded(sink.reader(), stopped, replaced)
+                break
             end = start + _BLOCK_BYTES
             text = decoder.decode(reader.read(start, end), final=end >= reader.size)
             text = text.removeprefix("\ufeff") if not start else text
             replaced += text.count("\ufffd")
             sink.add(text.encode("utf-8", "replace"))
-        return Reencoded(sink.reader(), "", replaced)
+        remark = f"{count_noun(replaced, 'character')} could not be decoded as {name}. U+FFFD marks the place."
+        return Layer(sink.reader(), stopped, remark if replaced else "")
 
 
 def _blocks(reader: Reader) -> Iterator[bytes]:

@@ -78,8 +78,8 @@ def find_compression(head: bytes) -> Compression | None:
     return next((name for name, magics in _COMPRESSIONS.items() if head.startswith(magics)), None)
 
 
-def find_byte_order_mark(head: bytes) -> tuple[bytes, UnicodeFormat] | None:
-    return next((pair for pair in _BYTE_ORDER_MARKS if head.startswith(pair[0])), None)
+def find_byte_order_mark(head: bytes) -> UnicodeFormat | None:
+    return next((name for mark, name in _BYTE_ORDER_MARKS if head.startswith(mark)), None)
 
 
 def is_pdf(head: bytes) -> bool:

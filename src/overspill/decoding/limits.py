@@ -13,32 +13,37 @@ from overspill.errors import StoreError
 from overspill.store.readers import BytesReader
 from overspill.text.humanize import format_size
 
-MAX_DECODED_BYTES = 256 << 20
-"""The built-in engine searches no more of one output."""
 MAX_RATIO = 200
-"""Bytes out per byte in. Logs shrink to a tenth, very regular ones to a hundredth; only bombs shrink much further."""
 UNCHECKED_RATIO_BYTES = 16 << 20
-"""This much may come out of anything."""
-MAX_LAYERS = 4
-"""Compression inside compression."""
-MAX_SECONDS = 30.0
-"""Of processor time, for everything together but the pages of a PDF."""
-MAX_PDF_PAGES = 5_000
-MAX_PDF_SECONDS = 20
-"""Of processor time. A page takes a hundredth of a second or two."""
 MAX_WINDOW_LOG = 27
 MAX_WINDOW_BYTES = 1 << MAX_WINDOW_LOG
 """Memory that a decompressor may take. Every preset of `xz` and `zstd` needs less; `--long` and huge dictionaries need more."""
+_MEMORY_BYTES = 1 << 20
 
 
 class Limits(Struct, frozen=True):
-    bytes: int = MAX_DECODED_BYTES
+    bytes: int = 256 << 20
+    """The built-in engine searches no more of one output."""
     ratio: int = MAX_RATIO
+    """Bytes out per byte in. Logs shrink to a tenth, very regular ones to a hundredth; only bombs shrink much further."""
     unchecked_ratio_bytes: int = UNCHECKED_RATIO_BYTES
-    layers: int = MAX_LAYERS
-    seconds: float = MAX_SECONDS
-    pdf_pages: int = MAX_PDF_PAGES
-    pdf_seconds: int = MAX_PDF_SECONDS
+    """This much may come out of anything."""
+    layers: int = 4
+    """Compression inside compression."""
+    seconds: float = 30.0
+    """Of processor time, for everything together but the pages of a PDF."""
+    pdf_pages: int = 5_000
+    pdf_seconds: int = 20
+    """Of processor time. A page takes a hundredth of a second or two."""
+
+
+class Layer(Struct, frozen=True):
+    """What was inside a layer of compression or encoding."""
+
+    reader: BytesReader
+    stopped: str = ""
+    """Where and why decoding stopped before the end."""
+    remark: str = ""
 
 
 class Allowance:
@@ -58,9 +63,6 @@ class Allowance:
         if time.thread_time() - self._started > limits.seconds:
             return f"it took more than {limits.seconds:g} seconds"
         return ""
-
-
-_MEMORY_BYTES = 1 << 20
 
 
 class Sink:

@@ -7,13 +7,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
-
 from overspill.confined.worker import Worker
-from overspill.decoding.limits import Limits, Sink
+from overspill.decoding.limits import Layer, Limits, Sink
 from overspill.errors import MissingPackage, NotText
 from overspill.store.protocols import Reader
-from overspill.store.readers import BytesReader
 from overspill.text.encoding import encode
 from overspill.text.humanize import count_noun, format_size
 
@@ -22,21 +19,11 @@ PAGE_END = "\n\f\n"
 _worker = Worker(Path(__file__).with_name("pdf_worker.py"), max_running=2, max_seconds=60.0)
 
 
-class Pdf(Struct, frozen=True):
-    """Recognised, not read."""
-
-
-class Pages(Struct, frozen=True):
-    reader: BytesReader
-    stopped: str
-    remark: str
-
-
 class _Answer:
     """What the worker wrote, as far as it came."""
 
     def __init__(self, output: bytes) -> None:
-        lines = [_parse(line) for line in output.splitlines(keepends=True) if line.endswith(b"\n")]
+        lines: list[dict[str, Any]] = [json.loads(line) for line in output.splitlines(keepends=True) if line.endswith(b"\n")]
         first = lines[0] if lines else {}
         self.failed: str = first.get("failed", "")
         self.count: int | None = first.get("pages")
@@ -44,7 +31,7 @@ class _Answer:
         self.is_done = bool(lines) and lines[-1].get("done") is True
 
 
-def read_pages(reader: Reader, inside: str, limits: Limits) -> Pages:
+def read_pages(reader: Reader, inside: str, limits: Limits) -> Layer:
     """Blocks. Pages are separated by a form feed on a line of its own."""
     if find_spec("pypdf") is None:
         raise MissingPackage(f"This is a PDF{inside}, which was not searched. Reading it", "pdf")
@@ -62,7 +49,12 @@ def read_pages(reader: Reader, inside: str, limits: Limits) -> Pages:
     with Sink() as sink:
         for text in answer.texts:
             sink.add(encode((text or "") + PAGE_END))
-        return Pages(sink.reader(), stopped, _describe_gaps(blank, broken))
+        gaps = [
+            f"{count_noun(blank, 'page')} of the PDF without text (perhaps images)" if blank else "",
+            f"{count_noun(broken, 'page')} of the PDF that could not be read" if broken else "",
+        ]
+        remark = f"Nothing was searched on {' and '.join(filter(None, gaps))}." if blank or broken else ""
+        return Layer(sink.reader(), stopped, remark)
 
 
 _STOPPED = "Reading the PDF stopped after {read:,} of {pages}: it is too large or takes too long. What follows was not searched."
@@ -78,16 +70,3 @@ def _ask(reader: Reader, inside: str, limits: Limits) -> _Answer:
         return _Answer(_worker.run(b"%s\n%s" % (bounds, reader.buffer())).output)
     except OSError as error:
         raise NotText(f"a PDF{inside}, and the process that reads it did not start: {error.strerror}") from None
-
-
-def _describe_gaps(blank: int, broken: int) -> str:
-    gaps = [
-        f"{count_noun(blank, 'page')} of the PDF without text (perhaps images)" if blank else "",
-        f"{count_noun(broken, 'page')} of the PDF that could not be read" if broken else "",
-    ]
-    found = " and ".join(filter(None, gaps))
-    return f"Nothing was searched on {found}." if found else ""
-
-
-def _parse(line: bytes) -> dict[str, Any]:
-    return json.loads(line)
