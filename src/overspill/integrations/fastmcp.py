@@ -22,7 +22,7 @@ try:
 except ImportError as error:
     raise MissingFramework("fastmcp", "fastmcp>=4.1") from error
 
-from overspill.mcp.proxy.schemas import structure_reply, widen_schema
+from overspill.mcp.proxy.outputs import structure_reply, widen_schema
 
 MAX_OPEN_CLIENTS = 200
 """Sessions that stay open. That of the client that has been silent for longest is closed, and opened again when it calls."""

@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 from overspill.mcp.client.arguments import fits_schema
 from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.proxy.options import ProxyOptions
-from overspill.mcp.proxy.schemas import structure_reply, widen_schema
+from overspill.mcp.proxy.outputs import structure_reply, widen_schema
 from overspill.mcp.proxy.versions import ask_for_input
 
 KEPT = {"overspill": {"message": "kept", "handle": "session-1/2"}}

@@ -11,7 +11,7 @@ from overspill.gate.intent import add_argument, asks
 from overspill.mcp.client.connection import Raw, ServerConnection
 from overspill.mcp.client.server import Server
 from overspill.mcp.proxy.ask_servers import ask_each, list_all, wait_for_server
-from overspill.mcp.proxy.schemas import widen_schema
+from overspill.mcp.proxy.outputs import widen_schema
 from overspill.mcp.proxy.tasks import drop_task_support
 from overspill.retrieval.definitions import TOOLS, definition, offered_tools
 from overspill.session.session import Session

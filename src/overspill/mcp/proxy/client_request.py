@@ -1,15 +1,24 @@
-"""One request of a client: who asked, in which version, and how to send messages back."""
+"""One request of a client: who asked, in which version, how to send messages back, and how to ask the client something.
+
+A client of the stateless protocol cannot be asked anything while it waits: it gets the question as the result of its call, and
+calls again with the answer. A server of the older protocol waits for that answer within its first call, which is paused here.
+"""
 
 from __future__ import annotations
 
+import itertools
+import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext
 from typing import Any, TypeAlias
 
+import anyio
+import anyio.abc
 import mcp_types
 from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
 from mcp.shared.dispatcher import DispatchContext
+from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from overspill.calls.job import Job
@@ -19,6 +28,7 @@ from overspill.mcp.proxy.tasks import drop_from_request
 from overspill.text.lenient_json import clean_value
 
 Context: TypeAlias = "ServerRequestContext[Any, Any]"
+_MAX_ANSWER_SECONDS = 600.0  # for a person to answer
 Ask: TypeAlias = Callable[[str, Raw], Awaitable[Raw]]
 
 
@@ -91,3 +101,100 @@ class ClientChannel:
 
     async def ask(self, method: str, params: Raw) -> Raw:
         return await self._outbound.send_raw_request(method, self._make_sendable(params))
+
+
+class PausedCall:
+    """A call that keeps running. Its questions and its result go to the request that waits for it at the time."""
+
+    def __init__(self, request: ClientRequest) -> None:
+        self.token = secrets.token_urlsafe(24)
+        self.scope = anyio.CancelScope()
+        self.request = request
+        self.outcome: Raw | Exception | None = None
+        self._asked: dict[str, Raw] = {}
+        self._answers: Raw = {}
+        self._numbers = itertools.count(1)
+        self._changed = anyio.Event()
+        request.ask_later = self.ask
+
+    async def ask(self, method: str, params: Raw) -> Raw:
+        key = f"input-{next(self._numbers)}"
+        self._asked[key] = {"method": method, "params": params}
+        self.announce_change()
+        try:
+            with anyio.move_on_after(_MAX_ANSWER_SECONDS):
+                while key not in self._answers:
+                    await self._changed.wait()
+                return self._answers.pop(key)
+        finally:
+            self._asked.pop(key, None)
+        raise MCPError(mcp_types.REQUEST_TIMEOUT, f"The client did not answer within {_MAX_ANSWER_SECONDS:g} s.")
+
+    def answer(self, responses: Raw) -> None:
+        for key, response in responses.items():
+            if self._asked.pop(key, None) is not None:
+                self._answers[key] = response
+        self.announce_change()
+
+    async def next_reply(self) -> Raw:
+        """Wait for what the client gets next: the result, or a question."""
+        while self.outcome is None:
+            if self._asked:
+                return {"resultType": "input_required", "inputRequests": dict(self._asked), "requestState": self.token}
+            await self._changed.wait()
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+        return self.outcome
+
+    def announce_change(self) -> None:
+        changed, self._changed = self._changed, anyio.Event()
+        changed.set()
+
+
+class PausedCalls:
+    """The paused calls of one client, by a token that only this client knows."""
+
+    def __init__(self, group: anyio.abc.TaskGroup) -> None:
+        self._group = group
+        self._waiting: dict[str, PausedCall] = {}
+
+    @property
+    def has_waiting(self) -> bool:
+        return bool(self._waiting)
+
+    async def start(self, request: ClientRequest, work: Callable[[], Awaitable[Raw]]) -> Raw:
+        call = PausedCall(request)
+        self._group.start_soon(self._run, call, work)
+        return await self._next_reply(call)
+
+    async def resume(self, request: ClientRequest) -> Raw:
+        """Continue a paused call with the client's answers."""
+        call = self._waiting.pop(str(request.params["requestState"]), None)
+        if call is None:
+            raise MCPError(mcp_types.INVALID_PARAMS, "No call is waiting for that requestState. Make the call again without it.")
+        call.request.continue_as(request)
+        call.answer(as_mapping(request.params.get("inputResponses")))
+        return await self._next_reply(call)
+
+    async def _next_reply(self, call: PausedCall) -> Raw:
+        try:
+            result = await call.next_reply()
+        except anyio.get_cancelled_exc_class():
+            call.scope.cancel()
+            raise
+        if result.get("requestState") == call.token:
+            self._waiting[call.token] = call
+        return result
+
+    async def _run(self, call: PausedCall, work: Callable[[], Awaitable[Raw]]) -> None:
+        outcome: Raw | Exception = MCPError(mcp_types.REQUEST_TIMEOUT, "The call was cancelled.")
+        try:
+            with call.scope:
+                outcome = await work()
+        except Exception as error:  # it belongs to the client that waits
+            outcome = error
+        call.outcome, call.request.is_answered = outcome, True
+        call.announce_change()
+        if call.token in self._waiting:  # for a client that comes back late, but not forever
+            await anyio.sleep(_MAX_ANSWER_SECONDS)
+            self._waiting.pop(call.token, None)

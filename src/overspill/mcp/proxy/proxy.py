@@ -16,12 +16,12 @@ from mcp_types.methods import CLIENT_REQUESTS, INPUT_REQUIRED_METHODS, SPEC_CLIE
 from overspill.errors import ServerError
 from overspill.mcp.client.connection import ClientIdentity, Raw, as_mapping
 from overspill.mcp.client.server import Server
-from overspill.mcp.proxy import handshake, outputs
+from overspill.mcp.proxy import outputs
 from overspill.mcp.proxy.ask_servers import ask_each, has_capability, list_all, wait_for_server
 from overspill.mcp.proxy.client_request import ClientChannel, ClientRequest, Context
 from overspill.mcp.proxy.served_client import ServedClient
 from overspill.mcp.proxy.tasks import refuse_task
-from overspill.mcp.proxy.versions import adapt_result
+from overspill.mcp.proxy.versions import adapt_result, discover_result, initialize_result
 from overspill.record.logs import carry_trace
 
 FindClient: TypeAlias = Callable[[ClientRequest, ClientIdentity], Awaitable[ServedClient]]
@@ -98,9 +98,9 @@ class RequestRouter:
         match method:
             case "initialize":
                 client.channel = ClientChannel(request)
-                return handshake.initialize_result(params, await client.connect_all(client.options.first_wait))
+                return initialize_result(params, await client.connect_all(client.options.first_wait))
             case "server/discover":
-                return handshake.discover_result(await client.connect_all(min(client.options.first_wait, _DISCOVER_WAIT)))
+                return discover_result(await client.connect_all(min(client.options.first_wait, _DISCOVER_WAIT)))
             case "ping" if not request.is_modern:
                 return {}
             case "tools/list":

@@ -20,9 +20,8 @@ from overspill.mcp.client.results import require_result
 from overspill.mcp.client.server import Server
 from overspill.mcp.proxy.ask_servers import wait_for_server
 from overspill.mcp.proxy.catalog import Catalog
-from overspill.mcp.proxy.client_request import ClientChannel, ClientRequest
+from overspill.mcp.proxy.client_request import ClientChannel, ClientRequest, PausedCalls
 from overspill.mcp.proxy.options import ProxyOptions
-from overspill.mcp.proxy.paused_calls import PausedCalls
 from overspill.mcp.proxy.subscriptions import CHANGES, Subscriptions
 from overspill.mcp.proxy.tasks import is_about_task
 from overspill.mcp.proxy.tool_calls import ToolCalls

@@ -21,7 +21,6 @@ from overspill.mcp.client.server import Server
 from overspill.mcp.proxy import outputs
 from overspill.mcp.proxy.catalog import Catalog
 from overspill.mcp.proxy.client_request import ClientRequest
-from overspill.mcp.proxy.schemas import structure_reply
 from overspill.mcp.proxy.versions import wants_input
 from overspill.session.session import Session
 from overspill.store.meter import size_of
@@ -107,7 +106,7 @@ class ToolCalls:
         if not reply.is_error:
             schema = (await self._catalog.describe(server, name)).get("outputSchema")
             text = "\n\n".join(find_texts(result["content"]))
-            structured = structure_reply(schema, text, reply.kept and reply.kept.handle)
+            structured = outputs.structure_reply(schema, text, reply.kept and reply.kept.handle)
             if structured is not None:
                 result["structuredContent"] = structured
         return result

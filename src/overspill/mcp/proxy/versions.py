@@ -1,19 +1,85 @@
-"""Adapt results between the handshake protocol and the stateless one."""
+"""What differs between the handshake protocol and the stateless one: how a session starts, and what a result has."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeAlias
 
 import anyio
 import mcp_types
 from mcp.shared.exceptions import MCPError
 from mcp_types.methods import CACHEABLE_METHODS
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 
-from overspill.mcp.client.connection import Handshake, Raw, as_mapping
+from overspill.errors import ServerError
+from overspill.mcp.client.connection import ClientIdentity, Handshake, Raw, ServerConnection, as_mapping
 from overspill.mcp.proxy.client_request import Ask
+from overspill.mcp.proxy.tasks import drop_tasks
+from overspill.text.humanize import one_line
+from overspill.wording import framing
 
+Connections: TypeAlias = Mapping[str, ServerConnection | ServerError]
+_ALL = {"tools": {"listChanged": True}, "prompts": {"listChanged": True}, "resources": {"listChanged": True}}
 _MODERN_KEYS = ("resultType", "ttlMs", "cacheScope")
 _MAX_INPUT_ROUNDS = 10
+
+
+def initialize_result(params: Mapping[str, Any], connections: Connections) -> Raw:
+    """Answer a client's handshake as the server behind the proxy would, plus what the proxy adds."""
+    requested = params.get("protocolVersion")
+    version = requested if requested in HANDSHAKE_PROTOCOL_VERSIONS else LATEST_HANDSHAKE_VERSION
+    return {
+        "protocolVersion": version,
+        "capabilities": _merge_capabilities(connections),
+        "serverInfo": _info(connections),
+        **_instructions(connections),
+    }
+
+
+def discover_result(connections: Connections) -> Raw:
+    """The same in the stateless protocol."""
+    return {
+        "resultType": "complete",
+        "supportedVersions": list(MODERN_PROTOCOL_VERSIONS),
+        "capabilities": _merge_capabilities(connections),
+        "ttlMs": 0,
+        "cacheScope": "private",
+        **_instructions(connections),
+        "_meta": {mcp_types.SERVER_INFO_META_KEY: _info(connections)},
+    }
+
+
+def _info(connections: Connections) -> Raw:
+    """The server's own info; the proxy's if there are several servers, or none is up."""
+    first = next(iter(connections.values()), None)
+    return first.handshake.info if len(connections) == 1 and isinstance(first, ServerConnection) else ClientIdentity().info
+
+
+def _instructions(connections: Connections) -> Raw:
+    """One server's instructions unchanged; several in named blocks that they cannot close. Says why a server is missing."""
+    parts: list[str] = []
+    for name, connection in connections.items():
+        if isinstance(connection, ServerError):
+            parts.append(f"The server {one_line(name)} is not available yet: {connection}")
+        elif (text := connection.handshake.instructions) is not None:
+            parts.append(text if len(connections) == 1 else framing.block(f"instructions of the server {one_line(name)}", text))
+    return {"instructions": "\n\n".join(parts)} if parts else {}
+
+
+def _merge_capabilities(connections: Connections) -> Raw:
+    """Everything that any server has except tasks, plus tools whose list changes and outputs as resources.
+
+    A server that is not up yet may have anything.
+    """
+    merged: Raw = {}
+    for connection in connections.values():
+        theirs = _ALL if isinstance(connection, ServerError) else drop_tasks(connection.handshake.capabilities)
+        for name, value in theirs.items():
+            known = merged.get(name)
+            merged[name] = {**known, **value} if isinstance(known, dict) and isinstance(value, dict) else value
+    merged["tools"] = {**as_mapping(merged.get("tools")), "listChanged": True}
+    merged["resources"] = as_mapping(merged.get("resources"))
+    return merged
 
 
 def adapt_result(result: Raw, method: str, *, modern: bool, handshake: Handshake | None = None) -> Raw:
@@ -35,13 +101,7 @@ def wants_input(result: Raw) -> bool:
     return result.get("resultType") == "input_required"
 
 
-async def ask_for_input(
-    result: Raw,
-    params: Raw,
-    *,
-    ask: Ask,
-    again: Callable[[Raw], Awaitable[Raw]],
-) -> Raw:
+async def ask_for_input(result: Raw, params: Raw, *, ask: Ask, again: Callable[[Raw], Awaitable[Raw]]) -> Raw:
     """Ask an older client for the input that a newer server wants, and repeat the call until there is a result."""
     for _ in range(_MAX_INPUT_ROUNDS):
         if not wants_input(result):
