@@ -123,7 +123,7 @@ ROOMS: dict[str, Room] = {
     "web": Room("what serving HTTP takes: an address, and connections that keep nobody else out", "errors", "uvicorn"),
     "mcp": Room(
         "MCP: the client, the proxy, the config files of other clients",
-        "calls errors gate models reading record retrieval schema session settings store text types web wording",
+        "calls errors gate models record retrieval schema session settings store text types web wording",
         "mcp mcp_types pydantic ruamel starlette tomlkit uvicorn",
         "the SDK takes a second to import, and the proxy's servers start meanwhile",
     ),

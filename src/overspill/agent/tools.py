@@ -23,10 +23,10 @@ from overspill.agent.file import Agent
 from overspill.agent.internal import PREFIX
 from overspill.agent.progress import ModelSaid, Observe
 from overspill.errors import MissingPackage, ServerError, SettingsError
-from overspill.mcp.client.arguments import fits_schema
 from overspill.mcp.client.config import server_configs
 from overspill.reading.references import Check
 from overspill.retrieval.definitions import TOOLS
+from overspill.schema import fits_schema
 from overspill.settings.modules import load_module
 from overspill.text.humanize import suggest_nearest
 from overspill.text.names import qualify_name

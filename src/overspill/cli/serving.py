@@ -21,8 +21,7 @@ from overspill.cli.settings import endpoints, load_settings, read_variable
 from overspill.cli.signals import serve_until_signal
 from overspill.cli.terminal import inform, is_quiet, lacks_mcp
 from overspill.errors import SettingsError
-from overspill.mcp.client.config import ServerConfig, parse_host, read_servers, server_configs
-from overspill.mcp.client.launch import start_early
+from overspill.mcp.client.config import ServerConfig, parse_host, read_servers, server_configs, start_early
 from overspill.mcp.proxy.options import PROXY_DEFAULTS, ProxyOptions
 from overspill.settings import Settings
 from overspill.text.humanize import escape_line

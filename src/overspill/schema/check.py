@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from overspill.confined.worker import Worker
+from overspill.text.humanize import one_line
 
 MAX_WORKERS = 4
 """For the schemas of one server. Those of others do not wait for them."""
@@ -37,6 +39,20 @@ class _Answer(Struct, frozen=True):
 def find_misfit(schema: Any, value: Any, server: str = "") -> Misfit | None:
     """Blocks. `server` is whose schema it is, if it is a server's. Raises Unchecked if there is no answer."""
     return _ask({"schema": schema, "value": value}, server).misfit
+
+
+def fits_schema(schema: Any, server: str = "") -> Callable[[Mapping[str, Any]], str | None]:
+    """Make a check that says in a sentence what is wrong with arguments. An unusable schema passes: the server will check."""
+
+    def check(args: Mapping[str, Any]) -> str | None:
+        try:
+            found = find_misfit(schema, args, server)
+        except Unchecked:
+            return None
+        # Quote the rule, not the value, which is stored content and may be large.
+        return None if found is None else f"{one_line(found.path)} breaks the rule {one_line(found.rule)}."
+
+    return check
 
 
 def find_flaw(schema: Any) -> str:

@@ -8,11 +8,11 @@ import jsonschema
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from overspill.mcp.client.arguments import fits_schema
 from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.proxy.options import ProxyOptions
 from overspill.mcp.proxy.outputs import structure_reply, widen_schema
 from overspill.mcp.proxy.versions import ask_for_input
+from overspill.schema import fits_schema
 
 KEPT = {"overspill": {"message": "kept", "handle": "session-1/2"}}
 DAYS = {

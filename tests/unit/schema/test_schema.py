@@ -17,8 +17,7 @@ import pytest
 from overspill.agent.file import OutputKeys
 from overspill.agent.report import ReportCheck
 from overspill.errors import BadRequest, SettingsError
-from overspill.mcp.client.arguments import fits_schema
-from overspill.schema import Unchecked, find_flaw, find_misfit
+from overspill.schema import Unchecked, find_flaw, find_misfit, fits_schema
 from overspill.schema.check import MAX_WORKERS
 
 SECRET = "the content of a file of yours"  # noqa: S105

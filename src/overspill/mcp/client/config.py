@@ -1,4 +1,7 @@
-"""Read server configurations in the form that MCP clients share: `{"mcpServers": {"name": {"command": …} | {"url": …}}}`."""
+"""How to reach servers: in the form that MCP clients share, `{"mcpServers": {"name": {"command": …} | {"url": …}}}`.
+
+Needs nothing of the MCP SDK, so that the processes of servers start while it is imported.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,12 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
 
+import anyio
 from anyio.abc import Process
 from msgspec import Struct
+from msgspec.structs import replace
 
-from overspill.errors import SettingsError
+from overspill.errors import ServerError, SettingsError
 from overspill.settings.files import parse_yaml
 from overspill.text import jsonc
 from overspill.text.humanize import escape_line, suggest
@@ -133,6 +138,8 @@ class _Entry:
         kind = self._string("type") or self._string("transport")
         if url and kind and kind not in _HTTP_TYPES:
             raise self._error(f"has the type {kind!r}. Overspill supports stdio and streamable HTTP servers")
+        if url and not parse_host(url):
+            raise self._error("has a bad url. Use http:// or https:// with a host, without spaces or control characters")
         if self._values.get("envFile"):
             raise self._error("has an envFile, which Overspill does not read. Move its variables to env")
         tools = self._strings("tools" if self._values.get("tools") is not None else "allowedTools")
@@ -142,7 +149,7 @@ class _Entry:
             args=self._strings("args") or (),
             env=self._string_map("env"),
             cwd=self._string("cwd") or None,
-            url=self._check_url(url),
+            url=url,
             headers=self._check_headers(),
             tools=None if tools is None or "*" in tools else tools,
         )
@@ -152,11 +159,6 @@ class _Entry:
         if value is not None and not isinstance(value, str):
             raise self._error(f"has a bad value: `{key}` must be a string, not {type(value).__name__}")
         return self._expand(value or "")
-
-    def _check_url(self, url: str) -> str:
-        if url and not parse_host(url):
-            raise self._error("has a bad url. Use http:// or https:// with a host, without spaces or control characters")
-        return url
 
     def _check_headers(self) -> dict[str, str]:
         headers = {name: value.strip() for name, value in self._string_map("headers").items()}
@@ -180,12 +182,11 @@ class _Entry:
         pairs = cast("dict[str, Any]", value)
         if not all(isinstance(each, str | int | float) for each in pairs.values()):
             raise self._error(f"has a bad value: every value in `{key}` must be a string")
-        return {str(name): self._expand(_to_string(each)) for name, each in pairs.items()}
+        texts = {name: str(each).lower() if isinstance(each, bool) else str(each) for name, each in pairs.items()}
+        return {str(name): self._expand(text) for name, text in texts.items()}
 
     def _expand(self, text: str) -> str:
-        if self._environ is None:
-            return text
-        return _VARIABLE.sub(self._replace_variable, text)
+        return text if self._environ is None else _VARIABLE.sub(self._replace_variable, text)
 
     def _replace_variable(self, found: re.Match[str]) -> str:
         assert self._environ is not None
@@ -205,5 +206,28 @@ class _Entry:
         return SettingsError(f"Server {self._name!r} {self._where} {what}.")
 
 
-def _to_string(value: str | float) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+async def start_early(servers: Mapping[str, ServerConfig], environ: Mapping[str, str]) -> dict[str, ServerConfig]:
+    """Start every server that is a command. One that fails here is started again, and reported, when it is needed."""
+    early = dict(servers)
+    for name, config in servers.items():
+        if config.command:
+            try:
+                early[name] = replace(config, early=EarlyProcess(await open_process(config, {**environ, **config.env})))
+            except ServerError:
+                continue
+    return early
+
+
+async def open_process(config: ServerConfig, environ: Mapping[str, str]) -> Process:
+    """Start it in its own process group, with exactly the environment `environ`. Raises ServerError if that fails."""
+    try:
+        return await anyio.open_process([config.command, *config.args], env=environ, cwd=config.cwd, start_new_session=True)
+    except ValueError as problem:
+        why = str(problem)
+    except OSError as problem:
+        folder = config.cwd is not None and problem.filename == config.cwd
+        if isinstance(problem, FileNotFoundError):
+            why = f"no such folder {config.cwd!r}" if folder else f"no such command {config.command!r}"
+        else:
+            why = f"{problem.strerror}: {config.cwd if folder else config.command!r}"
+    raise ServerError(f"The server {config.name} cannot be started: {why}. Check its command and its folder.")

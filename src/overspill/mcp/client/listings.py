@@ -33,40 +33,30 @@ def select_usable(pages: Iterable[object], key: str, taken: Iterable[str] = ()) 
 
     `pages` are the values that the server sent as lists. Tools need names of their own, and not one of `taken`.
     """
-    usable: list[Raw] = []
-    flaws = _Flaws()
+    usable, flaws, more = list[Raw](), list[str](), 0
     names = set(taken)
+
+    def leave_out(flaw: str) -> None:
+        nonlocal more
+        if len(flaws) < _MAX_NAMED:
+            flaws.append(flaw)
+        else:
+            more += 1  # only counted: a server may send millions
+
     for page in pages:
         if not isinstance(page, list):
-            flaws.add(f"a page that is not a list of {_NOUNS.get(key, key)}")
+            leave_out(f"a page that is not a list of {_NOUNS.get(key, key)}")
             continue
         for number, value in enumerate(cast("list[object]", page), 1):
             entry = complete_tool(value) if key == "tools" else value
-            flaw = find_flaw(entry, key) or ("another one has this name" if _name(entry) in names else "")
-            if flaw:
-                flaws.add(f"{_label(entry, number)} ({flaw})")
+            name = _name(entry)
+            if why := find_flaw(entry, key) or ("another one has this name" if name in names else ""):
+                leave_out(f"'{one_line(name)}' ({why})" if name else f"number {number} ({why})")
                 continue
             usable.append(as_mapping(entry))
             if key == "tools":
-                names.add(_name(entry))
-    return usable, str(flaws)
-
-
-class _Flaws:
-    """Names the first few and counts the others: a server may send millions."""
-
-    def __init__(self) -> None:
-        self._named: list[str] = []
-        self._more = 0
-
-    def add(self, flaw: str) -> None:
-        if len(self._named) < _MAX_NAMED:
-            self._named.append(flaw)
-        else:
-            self._more += 1
-
-    def __str__(self) -> str:
-        return ", ".join([*self._named, *([f"{self._more:,} more"] if self._more else [])])
+                names.add(name)
+    return usable, ", ".join([*flaws, *([f"{more:,} more"] if more else [])])
 
 
 def complete_tool(entry: object) -> object:
@@ -147,7 +137,3 @@ def _is_argument_schema(schema: Raw) -> bool:
 def _name(entry: object) -> str:
     name = as_mapping(entry).get("name")
     return name if isinstance(name, str) else ""
-
-
-def _label(entry: object, number: int) -> str:
-    return f"'{one_line(_name(entry))}'" if _name(entry) else f"number {number}"

@@ -16,9 +16,8 @@ from mcp.os.posix.utilities import terminate_posix_process_tree
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 
-from overspill.mcp.client.config import ServerConfig
+from overspill.mcp.client.config import ServerConfig, open_process
 from overspill.mcp.client.framing import BadLine, encode, error_reply, read_batches, take_last
-from overspill.mcp.client.launch import open_process
 from overspill.mcp.client.streams import Incoming
 from overspill.text.humanize import count_noun, quote_line
 

@@ -28,8 +28,11 @@ def require_result(result: Raw, server: str) -> None:
 
 async def to_output(result: Raw) -> Output:
     """All content blocks, and the structured content unless it only repeats their text."""
-    content = _to_blocks(result.get("content"))
-    structured = result.get("structuredContent")
+    content, structured = result.get("content"), result.get("structuredContent")
+    if isinstance(content, list):
+        content = list(cast("list[Any]", content))
+    else:  # no client can read it; it is measured as a text, so that no large one passes
+        content = [{"type": "text", "text": content if isinstance(content, str) else _to_json(content)}] if content else []
     if structured is not None:
         shown = [text for text in find_texts(content) if text]
         large = sum(map(len, shown)) > _MAX_BYTES_ON_LOOP
@@ -39,24 +42,14 @@ async def to_output(result: Raw) -> Output:
     return Output(content, is_error=bool(result.get("isError")), original=result)
 
 
-def _to_blocks(content: Any) -> list[Any]:
-    """What is not a list, no client can read. It is measured as a text, so that no large one passes."""
-    if isinstance(content, list):
-        return list(cast("list[Any]", content))
-    return [{"type": "text", "text": content if isinstance(content, str) else _to_json(content)}] if content else []
-
-
 def to_error_output(error: MCPError) -> Output:
-    return Output([{"type": "text", "text": _format_error(error)}], is_error=True, original=error)
+    data = error.error.data
+    text = error.message if data is None else f"{error.message}\n{_to_json(data)}"
+    return Output([{"type": "text", "text": text}], is_error=True, original=error)
 
 
 def find_texts(content: list[Any]) -> list[str]:
     return [text for block in content if isinstance(text := as_mapping(block).get("text"), str)]
-
-
-def _format_error(error: MCPError) -> str:
-    data = error.error.data
-    return error.message if data is None else f"{error.message}\n{_to_json(data)}"
 
 
 def format_progress(progress: Raw) -> str:

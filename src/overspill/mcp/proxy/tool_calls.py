@@ -14,7 +14,6 @@ from overspill.calls.job import current
 from overspill.errors import BadRequest, OverspillError
 from overspill.gate.decide import Pass, decide
 from overspill.gate.intent import LOOKING_FOR, take_off
-from overspill.mcp.client.arguments import fits_schema
 from overspill.mcp.client.connection import Raw, as_mapping
 from overspill.mcp.client.results import find_texts, to_error_output, to_output
 from overspill.mcp.client.server import Server
@@ -22,6 +21,7 @@ from overspill.mcp.proxy import outputs
 from overspill.mcp.proxy.catalog import Catalog
 from overspill.mcp.proxy.client_request import ClientRequest
 from overspill.mcp.proxy.versions import wants_input
+from overspill.schema import fits_schema
 from overspill.session.session import Session
 from overspill.store.meter import size_of
 from overspill.text.humanize import one_line
