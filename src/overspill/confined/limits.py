@@ -13,14 +13,14 @@ import time
 
 def end_with_reader() -> None:
     """End as soon as the process that reads our answer is gone: it can no longer stop us, and nobody needs the answer."""
-    threading.Thread(target=_wait_for_reader_to_go, daemon=True).start()
 
+    def wait() -> None:
+        watched = select.poll()
+        watched.register(1, 0)
+        watched.poll()  # that a pipe has no reader is reported even if nothing is asked for
+        os._exit(1)
 
-def _wait_for_reader_to_go() -> None:
-    watched = select.poll()
-    watched.register(1, 0)
-    watched.poll()  # that a pipe has no reader is reported even if nothing is asked for
-    os._exit(1)
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def limit_seconds(seconds: float) -> None:

@@ -9,12 +9,10 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Lock
+from threading import Condition, Lock
 from typing import cast
 
 from msgspec import Struct
-
-from overspill.confined.places import FairPlaces
 
 _OUT_OF_TIME = (signal.SIGALRM, signal.SIGXCPU)
 
@@ -56,6 +54,51 @@ class Processes:
                 self._running.discard(process)
 
 
+class FairPlaces:
+    """Of those who wait, whoever was served longest ago is next. An owner has at most `most_each` places at the same time: with
+    fewer than there are, whatever it starts leaves one to the others."""
+
+    def __init__(self, count: int, most_each: int) -> None:
+        self._free = count
+        self._most_each = most_each
+        self._changed = Condition()
+        self._taken: dict[object, int] = {}
+        self.waiting: dict[object, int] = {}
+        self._served: list[object] = []
+        """Owners that have or want a place and were served before, the one served longest ago first."""
+
+    def take(self, owner: object, deadline: float) -> bool:
+        """Blocks until it is this owner's turn. False if that is not before the deadline."""
+        with self._changed:
+            self.waiting[owner] = self.waiting.get(owner, 0) + 1
+            try:
+                if not self._changed.wait_for(lambda: self._is_next(owner), max(0.0, deadline - time.monotonic())):
+                    return False
+                self._free -= 1
+                self._taken[owner] = self._taken.get(owner, 0) + 1
+                self._served = [each for each in self._served if each != owner] + [owner]
+                return True
+            finally:
+                self._count_down(self.waiting, owner)
+
+    def give_back(self, owner: object) -> None:
+        with self._changed:
+            self._free += 1
+            self._count_down(self._taken, owner)
+
+    def _is_next(self, owner: object) -> bool:
+        ready = [each for each in self.waiting if self._free > 0 and self._taken.get(each, 0) < self._most_each]
+        return owner in ready and owner == min(ready, key=lambda each: self._served.index(each) if each in self._served else -1)
+
+    def _count_down(self, counts: dict[object, int], owner: object) -> None:
+        counts[owner] -= 1
+        if not counts[owner]:
+            del counts[owner]
+        if owner not in self._taken and owner not in self.waiting:
+            self._served = [each for each in self._served if each != owner]
+        self._changed.notify_all()
+
+
 class Worker:
     """A script of ours that reads its work from standard input and writes its answer to standard output.
 
@@ -90,18 +133,14 @@ class Worker:
                 subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env={}) as process,  # noqa: S603
                 processes.hold(process),
             ):
-                return _finish(process, data, max(0.0, deadline - time.monotonic()))
+                try:
+                    output, _ = process.communicate(cast("bytes", data), timeout=max(0.0, deadline - time.monotonic()))
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    return Finished(process.communicate()[0], is_complete=False, is_late=True)
+                except BaseException:
+                    process.kill()
+                    raise
+                return Finished(output, process.returncode == 0, -process.returncode in _OUT_OF_TIME)
         finally:
             self._places.give_back(owned_by)
-
-
-def _finish(process: subprocess.Popen[bytes], data: bytes | memoryview, seconds: float) -> Finished:
-    try:
-        output, _ = process.communicate(cast("bytes", data), timeout=seconds)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        return Finished(process.communicate()[0], is_complete=False, is_late=True)
-    except BaseException:
-        process.kill()
-        raise
-    return Finished(output, process.returncode == 0, -process.returncode in _OUT_OF_TIME)

@@ -13,8 +13,14 @@ import anyio.abc
 import anyio.lowlevel
 import uvicorn
 
-from overspill.web.connections import IS_STREAM, HttpConnection, close_longest_waiting, max_waiting
-from overspill.web.descriptors import USED_UP, Descriptors
+from overspill.web.connections import (
+    IS_STREAM,
+    USED_UP,
+    Descriptors,
+    HttpConnection,
+    close_longest_waiting,
+    max_waiting,
+)
 
 _HANDSHAKE_SECONDS = 20.0
 _LAST_SECONDS = 1.0  # for requests to end after their clients were hung up on
@@ -103,11 +109,12 @@ class WebServer(uvicorn.Server):
             if len(self._opening) > max_waiting():
                 next(iter(self._opening.values())).cancel()
             try:
-                await asyncio.get_running_loop().connect_accepted_socket(
-                    self._make_protocol, connection, ssl=secure, ssl_handshake_timeout=_HANDSHAKE_SECONDS if secure else None
+                loop = asyncio.get_running_loop()
+                await loop.connect_accepted_socket(
+                    lambda: HttpConnection(self.config, self.server_state, self.lifespan.state, loop),
+                    connection,
+                    ssl=secure,
+                    ssl_handshake_timeout=_HANDSHAKE_SECONDS if secure else None,
                 )
             finally:
                 del self._opening[connection]
-
-    def _make_protocol(self) -> HttpConnection:
-        return HttpConnection(self.config, self.server_state, self.lifespan.state, asyncio.get_running_loop())

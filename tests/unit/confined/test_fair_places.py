@@ -8,8 +8,7 @@ from pathlib import Path
 
 from waiting import wait_until
 
-from overspill.confined.places import FairPlaces
-from overspill.confined.worker import Processes, Worker
+from overspill.confined.worker import FairPlaces, Processes, Worker
 
 AT_ONCE = 0.0
 

@@ -36,11 +36,8 @@ _NO_SESSION = re.compile(
     r"(?i)\b(missing|unknown|expired|invalid|no|no valid|no such) session"
     r"|\bsession.{0,200}\b(missing|unknown|expired|invalid|not found|not valid|not exist|required|terminated)\b"
 )
-_OVERRIDABLE_HEADERS = {
-    "accept-encoding",
-    "connection",
-    "user-agent",
-}  # defaults; the configuration wins
+_OVERRIDABLE_HEADERS = {"accept-encoding", "connection", "user-agent"}  # defaults; the configuration wins
+_ADVICE = {401: "; check its headers", 403: "; check its headers", 404: "; check its url", 405: "; check its url"}
 _POOL_LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=100)
 
 _EXPECTS_REPLY, _LISTS = "overspill.asks", "overspill.lists"
@@ -65,11 +62,13 @@ class RedactingTransport(httpx2.AsyncBaseTransport):
         self._session: str | None = None
         self._seal = uuid4().hex
         try:
-            self._url = httpx2.URL(config.url)
-            self._headers = httpx2.Headers(
-                {**_make_login_header(self._url), **{name: value.strip() for name, value in config.headers.items()}}
-            )
-            self._transport = httpx2.AsyncHTTPTransport(limits=_POOL_LIMITS, proxy=_find_proxy(self._url))
+            url = self._url = httpx2.URL(config.url)
+            credentials = b64encode(f"{url.username}:{url.password}".encode()).decode()
+            login = {"authorization": f"Basic {credentials}"} if url.userinfo else {}
+            self._headers = httpx2.Headers({**login, **{name: value.strip() for name, value in config.headers.items()}})
+            proxies = {} if proxy_bypass(url.host) else getproxies()
+            proxy = proxies.get(url.scheme) or proxies.get("all")
+            self._transport = httpx2.AsyncHTTPTransport(limits=_POOL_LIMITS, proxy=proxy)
         except (httpx2.InvalidURL, UnicodeEncodeError, ValueError):
             raise ServerError(f"The server {config.name} has a url or a header that cannot be used. Check both.") from None
         except ImportError:
@@ -141,35 +140,35 @@ class RedactingTransport(httpx2.AsyncBaseTransport):
 
     async def _redact(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
         has_session = _SESSION_HEADER in request.headers
-        if request.method != "POST":
-            if has_session and response.status_code == 404:
-                await response.aclose()
-                return self._forget_session(request)
-            return self._stream(response)
-        self._session = response.headers.get(_SESSION_HEADER, self._session)
-        if response.status_code < 400 and _is_stream(response):
-            return self._stream(response, is_list=request.extensions[_LISTS])
+        is_post, is_stream = request.method == "POST", response.headers.get("content-type", "").startswith("text/event-stream")
+        if not is_post and has_session and response.status_code == 404:
+            await response.aclose()
+            return self._forget_session(request)
+        if is_post:
+            self._session = response.headers.get(_SESSION_HEADER, self._session)
+        elif not is_stream:
+            return response
+        headers = [each for each in response.headers.multi_items() if each[0] in ("content-type", "set-cookie", _SESSION_HEADER)]
+        rewrite = self._hide_in_list if request.extensions[_LISTS] else self._surrogates.hide
+        if is_stream and (not is_post or response.status_code < 400):
+            stream = RewritingStream(response, rewrite, MAX_MESSAGE_BYTES)
+            return httpx2.Response(response.status_code, headers=headers, stream=stream)
         body = await _read_body(response)
         if body is None:
             return self._refuse(f"a message of more than {MAX_MESSAGE_BYTES:,} bytes, the limit. Ask it for less")
         if response.status_code >= 400:
-            error = _decode_error(body)
+            message = getattr(decode(body), "message", None)
+            error = message.error if isinstance(message, mcp_types.JSONRPCError) else None
             if has_session and _is_session_unknown(response.status_code, error):
                 return self._forget_session(request)
             if error is None:
-                return self._refuse(_describe_status(response))
-        rewrite = self._hide_in_list if request.extensions[_LISTS] else self._surrogates.hide
-        return httpx2.Response(response.status_code, headers=_headers_to_pass(response), content=rewrite(body))
+                return self._refuse(
+                    f"HTTP status {response.status_code} ({response.reason_phrase}){_ADVICE.get(response.status_code, '')}"
+                )
+        return httpx2.Response(response.status_code, headers=headers, content=rewrite(body))
 
     def _hide_in_list(self, data: bytes) -> bytes:
         return self._surrogates.hide(clip_levels(data))
-
-    def _stream(self, response: httpx2.Response, *, is_list: bool = False) -> httpx2.Response:
-        if not _is_stream(response):
-            return response
-        rewrite = self._hide_in_list if is_list else self._surrogates.hide
-        stream = RewritingStream(response, rewrite, MAX_MESSAGE_BYTES)
-        return httpx2.Response(response.status_code, headers=_headers_to_pass(response), stream=stream)
 
     def _forget_session(self, request: httpx2.Request) -> httpx2.Response:
         self._session = None
@@ -179,12 +178,9 @@ class RedactingTransport(httpx2.AsyncBaseTransport):
         self.problem = text
         if kind != "broken" and not request.extensions[_EXPECTS_REPLY]:
             self.on_lost()
-        return self._answer(kind, text)
+        return self._refuse(text, kind)
 
-    def _refuse(self, text: str) -> httpx2.Response:
-        return self._answer("refused", text)
-
-    def _answer(self, kind: _Kind, text: str) -> httpx2.Response:
+    def _refuse(self, text: str, kind: _Kind = "refused") -> httpx2.Response:
         error = {"code": mcp_types.CONNECTION_CLOSED, "message": text, "data": {"seal": self._seal, "kind": kind}}
         return httpx2.Response(502, json={"jsonrpc": "2.0", "id": None, "error": error})
 
@@ -220,14 +216,6 @@ async def open_transport(config: ServerConfig) -> AsyncGenerator[tuple[Redacting
             await transport.end_session()
 
 
-def _is_stream(response: httpx2.Response) -> bool:
-    return response.headers.get("content-type", "").startswith("text/event-stream")
-
-
-def _headers_to_pass(response: httpx2.Response) -> list[tuple[str, str]]:
-    return [each for each in response.headers.multi_items() if each[0] in ("content-type", "set-cookie", _SESSION_HEADER)]
-
-
 async def _read_body(response: httpx2.Response) -> bytes | None:
     """Return None if it is too large."""
     parts: list[bytes] = []
@@ -244,12 +232,6 @@ async def _read_body(response: httpx2.Response) -> bytes | None:
     return b"".join(parts)
 
 
-def _decode_error(body: bytes) -> mcp_types.ErrorData | None:
-    found = decode(body)
-    message = getattr(found, "message", None)
-    return message.error if isinstance(message, mcp_types.JSONRPCError) else None
-
-
 def _is_session_unknown(status: int, error: mcp_types.ErrorData | None) -> bool:
     """Whether the server no longer knows the session: 404 by the protocol, but many servers answer 400 with a message.
 
@@ -260,19 +242,3 @@ def _is_session_unknown(status: int, error: mcp_types.ErrorData | None) -> bool:
     if status == 400:
         return error.code in _SESSION_ERROR_CODES and _NO_SESSION.search(error.message) is not None
     return status == 404 and error.code != mcp_types.METHOD_NOT_FOUND
-
-
-def _describe_status(response: httpx2.Response) -> str:
-    next_step = {401: "; check its headers", 403: "; check its headers", 404: "; check its url", 405: "; check its url"}
-    status = f"HTTP status {response.status_code} ({response.reason_phrase})"
-    return status + next_step.get(response.status_code, "")
-
-
-def _make_login_header(url: httpx2.URL) -> dict[str, str]:
-    credentials = b64encode(f"{url.username}:{url.password}".encode()).decode()
-    return {"authorization": f"Basic {credentials}"} if url.userinfo else {}
-
-
-def _find_proxy(url: httpx2.URL) -> str | None:
-    proxies = {} if proxy_bypass(url.host) else getproxies()
-    return proxies.get(url.scheme) or proxies.get("all")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import Any, TypeAlias, cast
 
 import anyio
@@ -13,7 +12,7 @@ from mcp.shared.exceptions import MCPError
 from msgspec import Struct
 from msgspec.structs import replace
 
-from overspill.calls.job import Job, current
+from overspill.calls.job import current
 from overspill.errors import Ended, ServerError, Unheard
 from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.connection import ClientIdentity, Peer, Progress, Raw, ServerConnection, list_pages, open_connection
@@ -115,16 +114,16 @@ class Server:
         """
         failed = self._failed
         with anyio.move_on_after(within):
-            while not self._is_up() and self._failed == failed and not self._is_retry_far():
+            while not self._live and self._failed == failed and not self._closed and self._retry_wait <= _MAX_RETRY_WAIT:
                 await self._changed.wait()
-        if self._connection is None or self._connection.ended.is_set():
-            if self._closed:
-                raise ServerError(f"The server {self.name} is closed.")
-            why = self.problem or f"The server {self.name} has not answered yet."
-            raise ServerError(
-                f"{why} Overspill keeps trying to {'start' if self.config.command else 'reach'} it; {self._describe_retry()}."
-            )
-        return self._connection
+        if connection := self._live:
+            return connection
+        if self._closed:
+            raise ServerError(f"The server {self.name} is closed.")
+        why = self.problem or f"The server {self.name} has not answered yet."
+        soon = "a moment" if self._retry_wait <= _MAX_RETRY_WAIT else f"{self._retry_wait:.0f} s"
+        verb = "start" if self.config.command else "reach"
+        raise ServerError(f"{why} Overspill keeps trying to {verb} it; try again in {soon}.")
 
     async def request(self, method: str, params: Mapping[str, Any] | None = None, *, progress: Progress | None = None) -> Raw:
         connection = await self.wait_until_connected()
@@ -167,8 +166,12 @@ class Server:
     async def call_tool(self, name: str, args: Mapping[str, Any]) -> Output:
         """Call a tool; the current job shows its progress. Raises MCPError if the server refuses, ServerError if it is gone."""
         job = current.get()
-        progress = None if job is None else partial(_set_progress, job)
-        result = await self.request("tools/call", {"name": name, "arguments": dict(args)}, progress=progress)
+
+        async def show(progress: Raw) -> None:
+            if job is not None:
+                job.progress = format_progress(progress)
+
+        result = await self.request("tools/call", {"name": name, "arguments": dict(args)}, progress=job and show)
         if result.get("resultType") == "input_required":
             raise ServerError(
                 f"The tool {one_line(name)} of the server {self.name} asks for input from a person, and nobody can answer here."
@@ -194,24 +197,17 @@ class Server:
                 raise ServerError(connection.transport.problem)
         raise ServerError(f"The server {self.name} did not answer within {_START_SECONDS:g} s.")
 
-    def _is_up(self) -> bool:
-        return self._connection is not None and not self._connection.ended.is_set()
+    @property
+    def _live(self) -> ServerConnection | None:
+        return None if self._connection is None or self._connection.ended.is_set() else self._connection
 
-    def _is_retry_far(self) -> bool:
-        return self._closed or self._next_start - anyio.current_time() > _MAX_RETRY_WAIT
-
-    def _describe_retry(self) -> str:
-        return (
-            f"try again in {self._next_start - anyio.current_time():.0f} s" if self._is_retry_far() else "try again in a moment"
-        )
+    @property
+    def _retry_wait(self) -> float:
+        return self._next_start - anyio.current_time()
 
     def _announce_change(self) -> None:
         changed, self._changed = self._changed, anyio.Event()
         changed.set()
-
-
-async def _set_progress(job: Job, progress: Raw) -> None:
-    job.progress = format_progress(progress)
 
 
 def describe_error(group: BaseExceptionGroup[Any], name: str) -> str:

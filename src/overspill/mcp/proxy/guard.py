@@ -15,8 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from overspill.web.connections import IS_STREAM, LET_IN
-from overspill.web.descriptors import max_files
+from overspill.web.connections import IS_STREAM, LET_IN, max_files
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
 _MAX_BODY_BYTES_PER_TOKEN = 2 * MAX_BODY_BYTES  # in memory at the same time

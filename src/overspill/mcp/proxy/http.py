@@ -29,7 +29,7 @@ from overspill.mcp.proxy.proxy import build_protocol_server
 from overspill.mcp.proxy.served_client import ServedClient
 from overspill.mcp.proxy.served_clients import ClientKey, ServedClients
 from overspill.web.addresses import bracket, is_loopback, open_listener
-from overspill.web.descriptors import Descriptors
+from overspill.web.connections import Descriptors
 from overspill.web.server import WebServer
 
 _SECONDS_BETWEEN_CHECKS = 5.0  # so that whoever asks often does not keep the store busy
