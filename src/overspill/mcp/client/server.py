@@ -24,6 +24,7 @@ from overspill.types import Output
 _START_SECONDS = 60.0  # until a server that does not answer counts as hanging
 _MIN_PAUSE, _MAX_PAUSE = 0.25, 30.0
 _MAX_RETRY_WAIT = 5.0  # a call waits for a restart that is at most this far away
+_FAILED_WAIT, _STARTING_WAIT, _LIST_SECONDS = 3.0, 30.0, 10.0  # no answer of the proxy may take more than 45 seconds
 _MAX_LOGGED_ONCE = 100  # lines about one server
 _STEADY_SECONDS = 60.0  # of uptime, after which the next pause is short again
 
@@ -132,9 +133,31 @@ class Server:
         except Unheard:
             return await (await self.wait_until_connected()).request(method, params, progress=progress)
 
+    async def connect(self, failed_wait: float = _FAILED_WAIT) -> ServerConnection:
+        """As `wait_until_connected`, longer for a server that is starting than for one that has failed and will restart."""
+        return await self.wait_until_connected(failed_wait if self.problem else _STARTING_WAIT)
+
+    async def has_capability(self, method: str) -> bool:
+        return method.split("/")[0] in (await self.connect(failed_wait=0)).handshake.capabilities
+
     async def list_entries(self, method: str, key: str) -> list[Raw]:
-        """The entries of a whole list that clients can read. The others are named in the log."""
-        return self.select_usable(await list_pages(self.request, method, key, self.name), key)
+        """The entries of a whole list that clients can read. The others are named in the log.
+
+        Raises ServerError if the server is too slow, MCPError if it refuses.
+        """
+        if not await self.has_capability(method):
+            return []
+        try:
+            with anyio.fail_after(_LIST_SECONDS):
+                return self.select_usable(await list_pages(self.request, method, key, self.name), key)
+        except TimeoutError:
+            problem = f"The server {self.name} did not answer {method} within {_LIST_SECONDS:g} s, so the list is without it."
+            self.log(problem)
+            raise ServerError(problem) from None
+        except MCPError as refusal:
+            if refusal.code != mcp_types.METHOD_NOT_FOUND:  # a server with resources may have no templates
+                self.log_once(f"The server {self.name} did not list its {key}: {quote_line(refusal.message)}")
+            raise
 
     def select_usable(self, pages: Iterable[object], key: str, taken: Iterable[str] = ()) -> list[Raw]:
         """As `listings.select_usable`, with a line in the log for what is left out."""
@@ -154,7 +177,7 @@ class Server:
         if "tools" not in connection.handshake.capabilities:
             return []
         try:
-            listed = await self.list_entries("tools/list", "tools")
+            listed = self.select_usable(await list_pages(self.request, "tools/list", "tools", self.name), "tools")
         except MCPError as refusal:
             why = quote_line(refusal.message).rstrip(".")
             raise ServerError(f"The server {self.name} refused to list its tools: {why}.") from None

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
+from typing import TypeVar
 
 import anyio
+from mcp.shared.exceptions import MCPError
 
+from overspill.errors import ServerError
 from overspill.gate.intent import add_argument, asks
-from overspill.mcp.client.connection import Raw, ServerConnection
+from overspill.mcp.client.connection import Raw
 from overspill.mcp.client.server import Server
-from overspill.mcp.proxy.ask_servers import ask_each, list_all, wait_for_server
 from overspill.mcp.proxy.outputs import widen_schema
 from overspill.mcp.proxy.tasks import drop_task_support
 from overspill.retrieval.definitions import TOOLS, definition, offered_tools
@@ -20,6 +23,22 @@ from overspill.text.names import assign_prefixes
 
 _PREFIX = "overspill_"
 _WAIT_FOR_NAMES, _WAIT_FOR_SCHEMAS = 3.0, 1.0  # seconds, only for a client that calls a tool it has not listed
+
+T = TypeVar("T")
+
+
+async def ask_each(servers: Iterable[Server], ask: Callable[[Server], Awaitable[T]]) -> dict[str, T]:
+    """Ask all servers together, by name. A server that is down, refuses or is late is left out."""
+    answers: dict[str, T] = {}
+
+    async def one(server: Server) -> None:
+        with suppress(MCPError, ServerError):
+            answers[server.name] = await ask(server)
+
+    async with anyio.create_task_group() as group:
+        for server in servers:
+            group.start_soon(one, server)
+    return answers
 
 
 class Catalog:
@@ -45,11 +64,11 @@ class Catalog:
 
     async def extend_page(self, server: Server, result: Raw, *, first: bool) -> Raw:
         """One page of the only server's list. The last page ends with the retrieval tools."""
-        taken = () if first else self._known.get(server.name, ())
-        tools = _filter_allowed(server, server.select_usable([result.get("tools")], "tools", taken))
-        self._remember(await wait_for_server(server), tools, first=first, last="nextCursor" not in result)
-        shown = self._present(server, tools)
-        return {**result, "tools": shown if "nextCursor" in result else shown + self.list_own()}
+        is_last = "nextCursor" not in result
+        taken = {} if first else self._known.get(server.name, {})
+        listed = server.select_usable([result.get("tools")], "tools", taken)
+        tools = await self._remember(server, listed, before=taken, is_whole=is_last)
+        return {**result, "tools": [*self._present(server, tools), *(self.list_own() if is_last else ())]}
 
     def list_own(self) -> list[Raw]:
         if not self.is_steady and not self._session.has_outputs:
@@ -87,7 +106,6 @@ class Catalog:
         return self.describe_if_known(server, name)
 
     def describe_if_known(self, server: Server, name: str) -> Raw:
-        """The same, without asking the server."""
         return self._known.get(server.name, {}).get(name, {})
 
     async def _fetch_missing(self, servers: Iterable[Server], within: float) -> None:
@@ -96,37 +114,35 @@ class Catalog:
             await ask_each([server for server in servers if server.name not in self._whole], self._fetch_tools)
 
     async def _fetch_tools(self, server: Server) -> Sequence[Raw]:
-        tools = _filter_allowed(server, await list_all(server, "tools/list", "tools"))
-        self._remember(await wait_for_server(server, failed=0), tools, first=True, last=True)
-        return tools
+        return await self._remember(server, await server.list_entries("tools/list", "tools"), before={}, is_whole=True)
 
-    def _remember(self, connection: ServerConnection, tools: Sequence[Raw], *, first: bool, last: bool) -> None:
-        server = connection.config.name
-        before = {} if first else self._known.get(server, {})
-        self._known[server] = before | {tool["name"]: tool for tool in tools}
-        self._whole.add(server) if last else self._whole.discard(server)
+    async def _remember(self, server: Server, listed: list[Raw], *, before: Mapping[str, Raw], is_whole: bool) -> list[Raw]:
+        """The tools that may be used."""
+        connection = await server.connect(failed_wait=0)
+        tools = [tool for tool in listed if server.config.allows(tool["name"])]
+        self._known[server.name] = {**before, **{tool["name"]: tool for tool in tools}}
+        self._whole.add(server.name) if is_whole else self._whole.discard(server.name)
         for tool in tools:
             connection.learn_headers(tool)
+        return tools
 
     def _present(self, server: Server, tools: Sequence[Raw]) -> list[Raw]:
-        named = [{**self._ask_in(server, tool), "name": self.public_name(server.name, tool["name"])} for tool in tools]
-        return [widen_schema(drop_task_support(tool)) for tool in named if self._is_reachable(server, tool["name"])]
-
-    def _ask_in(self, server: Server, tool: Raw) -> Raw:
-        return {**tool, "inputSchema": add_argument(tool["inputSchema"])} if self.asks(server, tool) else tool
+        """Without those whose name leads to another server: `c` of the server `a__b` is called as `b__c` of the server `a`."""
+        shown: list[Raw] = []
+        for tool in tools:
+            name = self.public_name(server.name, tool["name"])
+            found = self.find(name)
+            if found is None or found[0] is not server:
+                server.log_once(f"The tool {one_line(name)} of the server {server.name} is left out: another one has this name.")
+                continue
+            asked = {"inputSchema": add_argument(tool["inputSchema"])} if self.asks(server, tool) else {}
+            shown.append(widen_schema(drop_task_support({**tool, **asked, "name": name})))
+        return shown
 
     def asks(self, server: Server, tool: Raw) -> bool:
         """Whether the argument `looking_for` is added to this tool. It depends on nothing but the settings and the tool."""
         settings = self._session.settings.for_tool(tool["name"], server.name)
         return asks(settings, tool.get("inputSchema"), strict=tool.get("strict"))
-
-    def _is_reachable(self, server: Server, name: str) -> bool:
-        """Whether a call of this name goes to the server. Its tool `b__c` may be called as `c` of the server `a__b` is."""
-        found = self.find(name)
-        if found is not None and found[0] is server:
-            return True
-        server.log_once(f"The tool {one_line(name)} of the server {server.name} is left out: another one has this name.")
-        return False
 
     def _own_name(self, own: str) -> str:
         """A server's tool keeps its name; the retrieval tool gets a prefix."""
@@ -145,7 +161,3 @@ class Catalog:
             "name": name,
             "description": f"{own} of Overspill, renamed because the server has a tool with that name. {tool['description']}",
         }
-
-
-def _filter_allowed(server: Server, tools: Iterable[Raw]) -> list[Raw]:
-    return [tool for tool in tools if server.config.allows(tool["name"])]

@@ -17,7 +17,7 @@ from overspill.errors import ServerError
 from overspill.mcp.client.connection import ClientIdentity, Raw, as_mapping
 from overspill.mcp.client.server import Server
 from overspill.mcp.proxy import outputs
-from overspill.mcp.proxy.ask_servers import ask_each, has_capability, list_all, wait_for_server
+from overspill.mcp.proxy.catalog import ask_each
 from overspill.mcp.proxy.client_request import ClientChannel, ClientRequest, Context
 from overspill.mcp.proxy.served_client import ServedClient
 from overspill.mcp.proxy.tasks import refuse_task
@@ -169,7 +169,7 @@ class RequestRouter:
         level = str(request.params.get("level"))
         for server in self._client.servers.values():
             with suppress(ServerError):  # it gets the level when it is up
-                await self._client.set_level(level, await wait_for_server(server))
+                await self._client.set_level(level, await server.connect())
         self._client.level = level
         return {}
 
@@ -187,7 +187,7 @@ class RequestRouter:
             page = await self._list_from(request, client.only_server, key)
             result = {**page, key: client.only_server.select_usable([page.get(key)], key)}
         else:
-            found = await ask_each(client.servers.values(), lambda server: list_all(server, request.method, key))
+            found = await ask_each(client.servers.values(), lambda server: server.list_entries(request.method, key))
             every = [(server, entry) for server in client.servers for entry in found.get(server, [])]
             if key == "prompts":
                 named = [{**entry, "name": client.catalog.public_name(server, entry["name"])} for server, entry in every]
@@ -199,7 +199,7 @@ class RequestRouter:
         return result
 
     async def _list_from(self, request: ClientRequest, server: Server, key: str) -> Raw:
-        if key != "prompts" and not await has_capability(server, request.method):
+        if key != "prompts" and not await server.has_capability(request.method):
             return self._adapt(request, {key: []})  # the proxy announces tools and resources on its behalf
         return await self._client.forward(request, server, request.params)
 
@@ -234,15 +234,15 @@ class RequestRouter:
             return self._client.only_server
 
         async def lists(server: Server) -> bool:
-            if uri in [entry.get("uri") for entry in await list_all(server, "resources/list", "resources")]:
+            if uri in [entry.get("uri") for entry in await server.list_entries("resources/list", "resources")]:
                 return True
-            entries = await list_all(server, "resources/templates/list", "resourceTemplates")
+            entries = await server.list_entries("resources/templates/list", "resourceTemplates")
             templates = [str(entry.get("uriTemplate", "")) for entry in entries]
             return uri in templates or any(uri.startswith(start.split("{")[0]) for start in templates if "{" in start)
 
         servers = self._client.servers
         found = await ask_each(servers.values(), lists)
-        able = await ask_each(servers.values(), lambda server: has_capability(server, "resources"))
+        able = await ask_each(servers.values(), lambda server: server.has_capability("resources"))
         candidates = [name for name in servers if found.get(name)] or [name for name in servers if able.get(name)]
         if not candidates:
             raise MCPError(mcp_types.INVALID_PARAMS, f"No server has the resource {uri}.")
@@ -253,7 +253,7 @@ class RequestRouter:
         client = self._client
         if not request.is_modern or not client.can_be_asked or request.method not in INPUT_REQUIRED_METHODS:
             return await work()
-        if (await wait_for_server(server)).handshake.is_modern:
+        if (await server.connect()).handshake.is_modern:
             return await work()
         if "requestState" in request.params:
             return await client.paused_calls.resume(request)

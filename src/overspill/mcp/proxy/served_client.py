@@ -18,7 +18,6 @@ from overspill.errors import ServerError, Unheard
 from overspill.mcp.client.connection import ClientIdentity, Raw, ServerConnection, as_mapping
 from overspill.mcp.client.results import require_result
 from overspill.mcp.client.server import Server
-from overspill.mcp.proxy.ask_servers import wait_for_server
 from overspill.mcp.proxy.catalog import Catalog
 from overspill.mcp.proxy.client_request import ClientChannel, ClientRequest, PausedCalls
 from overspill.mcp.proxy.options import ProxyOptions
@@ -165,7 +164,7 @@ class ServedClient:
 
     async def _forward(self, request: ClientRequest, server: Server, params: Raw) -> Raw:
         method, flights = request.method, self._flights[server.name]
-        connection = await wait_for_server(server)
+        connection = await server.connect()
         if request.log_level is not None and self._levels.get(connection) != request.log_level:
             with suppress(MCPError):  # a level it refuses must not fail the request
                 await self.set_level(request.log_level, connection)

@@ -13,7 +13,6 @@ from mcp.shared.exceptions import MCPError
 from overspill.errors import ServerError
 from overspill.mcp.client.connection import Raw, ServerConnection, as_mapping
 from overspill.mcp.client.server import Server
-from overspill.mcp.proxy.ask_servers import wait_for_server
 
 CHANGES = {
     "tools": ("notifications/tools/list_changed", "toolsListChanged"),
@@ -33,7 +32,7 @@ class Subscriptions:
 
     async def set(self, server: Server, uri: str, *, on: bool) -> Raw:
         """Subscribe or unsubscribe. Returns the server's answer, if its protocol has one."""
-        connection = await wait_for_server(server)
+        connection = await server.connect()
         answer: Raw = {}
         if not connection.handshake.is_modern:
             answer = await connection.request("resources/subscribe" if on else "resources/unsubscribe", {"uri": uri})
