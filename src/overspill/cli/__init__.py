@@ -14,7 +14,7 @@ import click
 
 from overspill import __version__
 from overspill.cli import ending
-from overspill.cli.common_options import CommandGroup, add_common_options, add_own_options
+from overspill.cli.common_options import CommandGroup, add_common_options, make_common_options
 from overspill.cli.terminal import report_usage
 from overspill.errors import OverspillError
 
@@ -81,7 +81,7 @@ def overspill() -> None:
     """Keep large tool outputs out of a model's context, whole, and run slow tools in the background."""
 
 
-add_own_options(overspill)
+overspill.params += make_common_options()
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:

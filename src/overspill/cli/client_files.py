@@ -76,10 +76,10 @@ def clients() -> dict[str, Client]:
 
 def complete_clients(_: click.Context, __: click.Parameter, typed: str) -> list[CompletionItem]:
     """For your shell: the names of clients, or else files."""
+    names: list[str] = []
     with suppress(SettingsError):
-        if names := [name for name in clients() if name.startswith(typed)]:
-            return [CompletionItem(name) for name in names]
-    return [CompletionItem(typed, type="file")]
+        names = [name for name in clients() if name.startswith(typed)]
+    return [CompletionItem(name) for name in names] or [CompletionItem(typed, type="file")]
 
 
 def find_target(given: str) -> ClientFiles:
@@ -109,18 +109,14 @@ def find_hook_files(given: str) -> HookFiles | None:
     hooks = client.hooks.file if is_own else project / client.hooks.project_file
     if hooks == servers.absolute():
         hooks = servers
-    found = {path: _read(path) for path in dict.fromkeys((servers, hooks)) if os.path.lexists(path)}
+    found = {path: files.read(path) for path in dict.fromkeys((servers, hooks)) if os.path.lexists(path)}
+    for path, file in found.items():
+        if not file.text.strip():
+            raise SettingsError(f"{path} is empty. Remove it, or write {{}} into it, and run this again.")
     if not found and not hooks.parent.is_dir():
         missing = f"{hooks} does not exist" if hooks == servers else f"neither {servers} nor {hooks} exists"
         raise SettingsError(f"{client.title} is not installed here: {missing}.")
     return HookFiles(given, client, servers, found, hooks, client.hooks)
-
-
-def _read(path: Path) -> ClientFile:
-    file = files.read(path)
-    if not file.text.strip():
-        raise SettingsError(f"{path} is empty. Remove it, or write {{}} into it, and run this again.")
-    return file
 
 
 def find_installed() -> list[ClientFiles]:

@@ -39,27 +39,22 @@ def grace_option(default: float) -> Callable[[Any], Any]:
 
 
 def add_common_options(command: click.Command) -> click.Command:
-    """To the command, or to those of a group."""
+    """To the command, or to those of a group. Options that a command has itself stay. A hook takes none: even with options that
+    nobody knows, it must not fail."""
     for each in command.commands.values() if isinstance(command, click.Group) else [command]:
-        add_own_options(each)
+        taken = {spelling for param in each.params for spelling in param.opts}
+        if each.name != "hook":
+            each.params += [option for option in make_common_options() if option.opts[-1] not in taken]
     return command
-
-
-def add_own_options(command: click.Command) -> None:
-    """Once. Options that a command has itself stay. A hook takes none: whatever its client passes, it must not fail."""
-    taken = {spelling for param in command.params for spelling in param.opts}
-    if command.name != "hook":
-        command.params += [option for option in _make_options() if option.opts[-1] not in taken]
 
 
 def is_common(option: click.Option) -> bool:
     """Whether it is one of these, and not one that a command has itself."""
-    return option.callback in (_silence, _explain, _color)
+    return option.callback in (_set_verbosity, _color)
 
 
-def _make_options() -> list[click.Option]:
-    quiet = click.Option(["-q", "--quiet"], is_flag=True, expose_value=False, callback=_silence, help="Report only errors.")
-    verbose = click.Option(["-v", "--verbose"], is_flag=True, expose_value=False, callback=_explain, help="Report what is done.")
+def make_common_options() -> list[click.Option]:
+    verbosity: dict[str, Any] = {"is_flag": True, "expose_value": False, "callback": _set_verbosity}
     color = click.Option(
         ["--color"],
         type=click.Choice(list(_COLORS)),
@@ -69,22 +64,20 @@ def _make_options() -> list[click.Option]:
         callback=_color,
         help="When to use colors. auto: on a terminal, unless NO_COLOR or FORCE_COLOR is set.",
     )
-    return [quiet, verbose, color]
+    return [
+        click.Option(["-q", "--quiet"], **verbosity, help="Report only errors."),
+        click.Option(["-v", "--verbose"], **verbosity, help="Report what is done."),
+        color,
+    ]
 
 
-def _silence(context: click.Context, _: click.Parameter, given: bool) -> None:
-    if given and is_verbose():
+def _set_verbosity(context: click.Context, option: click.Parameter, given: bool) -> None:
+    is_quiet_option = option.name == "quiet"
+    if given and (is_verbose() if is_quiet_option else is_quiet()):
         raise click.UsageError("Use -q or -v, not both.")
     if given:
-        set_verbosity(context, "quiet")
-
-
-def _explain(context: click.Context, _: click.Parameter, given: bool) -> None:
-    if given and is_quiet():
-        raise click.UsageError("Use -q or -v, not both.")
-    if given:
-        set_verbosity(context, "verbose")
-    if is_verbose() and context.parent is not None and context.command.name not in _SHOW_THEIR_LOG:
+        set_verbosity(context, "quiet" if is_quiet_option else "verbose")
+    if not is_quiet_option and is_verbose() and context.parent is not None and context.command.name not in _SHOW_THEIR_LOG:
         from overspill.cli.logs import show_log
 
         context.with_resource(show_log())

@@ -21,8 +21,15 @@ def report_failure(problem: OSError | OverspillError) -> int:
     """Write one line to standard error and return the exit code. A reader that goes away, as `head` does, is not a mistake."""
     if isinstance(problem, BrokenPipeError):
         return READER_GONE
+    message = str(problem)
+    if isinstance(problem, OSError):  # one that no command expects, such as a full disk under standard output
+        message = f"{problem.filename or 'Reading or writing'} failed: {problem.strerror or problem}."
+        try:
+            os.getcwd()
+        except FileNotFoundError:
+            message = "The working directory no longer exists. Change to another one and try again."
     with suppress(OSError):  # standard error may be on the same full disk
-        report_error(_describe(problem) if isinstance(problem, OSError) else str(problem))
+        report_error(message)
     return 2
 
 
@@ -66,12 +73,3 @@ def drop_unwritten() -> None:
                 null = os.open(os.devnull, os.O_WRONLY)
                 os.dup2(null, stream.fileno())
                 os.close(null)
-
-
-def _describe(problem: OSError) -> str:
-    """For failures that no command expects, such as a full disk under standard output."""
-    try:
-        os.getcwd()
-    except FileNotFoundError:
-        return "The working directory no longer exists. Change to another one and try again."
-    return f"{problem.filename or 'Reading or writing'} failed: {problem.strerror or problem}."

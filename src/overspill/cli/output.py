@@ -20,6 +20,7 @@ from overspill.text.lenient_json import dumps
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _JSON_TOKEN = re.compile(rb'("(?:[^"\\]++|\\.?)*+"?)(:?)|\bnull\b')
+"""Keys, texts and nulls in JSON that we wrote."""
 
 
 def program() -> str:
@@ -67,7 +68,7 @@ def print_json(value: Any) -> None:
         click.echo(dumps(value))
         return
     shown = _escape_invisible(dumps(value, indent=2))
-    click.echo(_highlight(shown) if has_color() else shown)
+    click.echo(_JSON_TOKEN.sub(_mark_token, shown) if has_color() else shown)
 
 
 def _escape_invisible(written: bytes) -> bytes:
@@ -76,16 +77,9 @@ def _escape_invisible(written: bytes) -> bytes:
     return "".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text).encode()
 
 
-def _highlight(written: bytes) -> bytes:
-    """Keys, texts and nulls in JSON that we wrote."""
-
-    def mark(found: re.Match[bytes]) -> bytes:
-        text, colon = found[1], found[2]
-        if text is None:
-            return b"\x1b[2mnull\x1b[0m"
-        return b"\x1b[%sm%s\x1b[0m%s" % (b"34;1" if colon else b"32", text, colon)
-
-    return _JSON_TOKEN.sub(mark, written)
+def _mark_token(found: re.Match[bytes]) -> bytes:
+    text, colon = found[1], found[2]
+    return b"\x1b[%sm%s\x1b[0m%s" % (b"34;1" if colon else b"32", text, colon) if text else b"\x1b[2mnull\x1b[0m"
 
 
 def format_time(milliseconds: int) -> str:

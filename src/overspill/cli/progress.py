@@ -48,10 +48,7 @@ class ProgressView:
         if (is_warning or self._verbose) and (text := describe(event)):
             self.log(text, "warning" if is_warning else "note")
 
-    def inform(self, text: str) -> None:
-        self.log(text, "note")
-
-    def log(self, text: str, level: Level) -> None:
+    def log(self, text: str, level: Level = "note") -> None:
         inform(text, level)
 
 
@@ -72,14 +69,14 @@ class _Display(ProgressView):
             case CallEnded():
                 self._running.pop((event.agent, event.id), None)
                 if event.kept is not None and not self._verbose:
-                    self.inform(describe(event))
+                    self.log(describe(event))
             case ModelSaid(warning=False):
                 self._status = event.text
             case _:
                 pass
         super().observe(event)
 
-    def log(self, text: str, level: Level) -> None:
+    def log(self, text: str, level: Level = "note") -> None:
         self._console.print(Text(format_message(text, level), style="dim"))
 
     def render(self) -> RenderableType:
@@ -102,23 +99,18 @@ def describe(event: Progress) -> str:
             outcome = f"failed: {event.error}" if event.error else f"answered in {event.seconds:.1f}s"
             return f"{event.agent}: {event.model} {outcome}"
         case CallEnded():
-            return f"{event.agent}: {event.tool} {_describe_outcome(event)}"
+            took = f"took {event.seconds:.1f}s"
+            if event.failed:
+                took = f"failed after {event.seconds:.1f}s: {event.failed}"
+            elif event.job:
+                took = f"keeps running in the background as {event.job}"
+            elif (kept := event.kept) is not None:
+                took += f"; kept {format_size(kept.size.bytes)} as {kept.handle} ({kept.reason})"
+            return f"{event.agent}: {event.tool} {took}"
         case CallStarted():
             return ""
         case ModelSaid():
             return f"{event.agent}: {event.text}" if event.agent else event.text
-
-
-def _describe_outcome(event: CallEnded) -> str:
-    if event.failed:
-        return f"failed after {event.seconds:.1f}s: {event.failed}"
-    if event.job:
-        return f"keeps running in the background as {event.job}"
-    if event.kept is not None:
-        return (
-            f"took {event.seconds:.1f}s; kept {format_size(event.kept.size.bytes)} as {event.kept.handle} ({event.kept.reason})"
-        )
-    return f"took {event.seconds:.1f}s"
 
 
 def _is_not_shown_yet(record: logging.LogRecord) -> bool:

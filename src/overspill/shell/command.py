@@ -114,10 +114,18 @@ async def run_command(command: Sequence[str], *, stdin: int | None, reads_stderr
     """Run it until it ends. Signals go to it meanwhile. `stdin` None: it has ours. Raises CommandNotStarted."""
     is_apart = not (os.isatty(0) or os.isatty(2))  # in a session of its own it could not read from our terminal
     failure: Exception | None = None
-    with SignalForwarder() as signals, CommandGuard() as guard, ExitStack() as pipes:
-        with ExitStack() as entrances:  # ours; the command has its own
+    with SignalForwarder() as signals, _guard_command() as guard, ExitStack() as pipes:
+        with ExitStack() as entrances, _explain_failure(command[0]):  # ours; the command has its own
             stdout, stderr = OutputPipe(pipes, entrances), OutputPipe(pipes, entrances) if reads_stderr else None
-            process = _start(command, guard, stdin, stdout.entrance, stderr and stderr.entrance, is_apart=is_apart)
+            process = subprocess.Popen(  # noqa: S603, ASYNC220
+                command,
+                stdin=stdin,
+                stdout=stdout.entrance,
+                stderr=stderr and stderr.entrance,
+                start_new_session=is_apart,
+                # Called where the command starts, before it is the command: it never runs without a guard.
+                preexec_fn=lambda: guard(b"%d\n" % os.getpid()),
+            )
         running = RunningCommand(process, stdout, stderr, is_apart=is_apart)
         signals.forward_to(running.send, shares_terminal=not is_apart)
 
@@ -128,7 +136,7 @@ async def run_command(command: Sequence[str], *, stdin: int | None, reads_stderr
                 if process.returncode is None:  # we were cancelled
                     process.kill()
                     process.wait()
-                guard.release()
+                guard(b"\n")
                 running.note_end()
 
         async with anyio.create_task_group() as group:
@@ -142,58 +150,40 @@ async def run_command(command: Sequence[str], *, stdin: int | None, reads_stderr
         raise failure
 
 
-def _start(
-    command: Sequence[str], guard: CommandGuard, stdin: int | None, stdout: int, stderr: int | None, *, is_apart: bool
-) -> subprocess.Popen[bytes]:
+@contextmanager
+def _explain_failure(name: str) -> Generator[None]:
     try:
-        return subprocess.Popen(  # noqa: S603
-            command,
-            stdin=stdin,
-            stdout=stdout,
-            stderr=stderr,
-            start_new_session=is_apart,
-            preexec_fn=guard.watch_this_process,
-        )
+        yield
     except FileNotFoundError as error:
-        if error.filename not in (None, command[0]):  # the working directory is gone
+        if error.filename not in (None, name):  # the working directory is gone
             raise
-        raise CommandNotStarted(f"{command[0]}: command not found.", 127) from None
+        raise CommandNotStarted(f"{name}: command not found.", 127) from None
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "an argument contains a NUL character"
-        raise CommandNotStarted(f"{command[0]} could not be started: {why}.", 126) from None
+        raise CommandNotStarted(f"{name} could not be started: {why}.", 126) from None
 
 
-class CommandGuard:
-    """A process that ends a command with all that it started, if we are gone before the command."""
+@contextmanager
+def _guard_command() -> Generator[Callable[[bytes], None]]:
+    """Start a process that ends a command with all that it started, if we are gone before the command. Yields what writes to it:
+    the id of the command, and an empty line when it has ended, because its id may soon be that of another process."""
+    guard, nothing = None, subprocess.DEVNULL
+    with suppress(OSError):  # a system without a shell
+        guard = subprocess.Popen(  # noqa: S603  # our own script
+            ["/bin/sh", "-c", _GUARD], stdin=subprocess.PIPE, stdout=nothing, stderr=nothing, cwd="/", start_new_session=True
+        )
 
-    def __init__(self) -> None:
-        self._guard: subprocess.Popen[bytes] | None = None
-
-    def __enter__(self) -> CommandGuard:
-        nothing = subprocess.DEVNULL
-        with suppress(OSError):  # a system without a shell
-            self._guard = subprocess.Popen(  # noqa: S603  # our own script
-                ["/bin/sh", "-c", _GUARD], stdin=subprocess.PIPE, stdout=nothing, stderr=nothing, cwd="/", start_new_session=True
-            )
-        return self
-
-    def watch_this_process(self) -> None:
-        """Called where the command starts, before it is the command: it never runs without a guard."""
-        self._tell(b"%d\n" % os.getpid())
-
-    def release(self) -> None:
-        """The command has ended, so its id may soon be that of another process."""
-        self._tell(b"\n")
-
-    def __exit__(self, *_: object) -> None:
-        if self._guard is not None:
-            self.release()  # if the command could not be started
-            self._guard.communicate()
-
-    def _tell(self, line: bytes) -> None:
-        if self._guard is not None and self._guard.stdin is not None:
+    def write(line: bytes) -> None:
+        if guard is not None and guard.stdin is not None:
             with suppress(BrokenPipeError):
-                os.write(self._guard.stdin.fileno(), line)
+                os.write(guard.stdin.fileno(), line)
+
+    try:
+        yield write
+    finally:
+        if guard is not None:
+            write(b"\n")  # if the command could not be started
+            guard.communicate()
 
 
 class SignalForwarder:

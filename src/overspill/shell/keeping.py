@@ -121,12 +121,7 @@ async def keep_command(
 
 
 async def _keep(
-    session: Session,
-    running: RunningCommand,
-    name: str,
-    what: str,
-    background_after: float | None,
-    detach: Callable[[], None],
+    session: Session, running: RunningCommand, name: str, what: str, background_after: float | None, detach: Callable[[], None]
 ) -> None:
     background: Background = "now" if background_after == 0 else background_after is not None
     send, receive = anyio.create_memory_object_stream[bytes]()

@@ -58,11 +58,11 @@ class OutputFinder:
     def wait(self, spelling: str, seconds: float) -> None:
         """Return when the command has ended, or after so many seconds. Returns immediately if it is not running."""
         deadline = time.monotonic() + seconds
-        while self._is_running(spelling) and (rest := deadline - time.monotonic()) > 0:
+        while (rest := deadline - time.monotonic()) > 0:
+            found = self._unfinished(spelling)
+            if not any(label.live and change.state in ("queued", "running") for label, _, change in found):
+                return
             time.sleep(min(_LOOK_AGAIN_SECONDS, rest))
-
-    def _is_running(self, spelling: str) -> bool:
-        return any(label.live and change.state in ("queued", "running") for label, _, change in self._unfinished(spelling))
 
     @contextmanager
     def open(self, spelling: str) -> Generator[FoundOutput]:

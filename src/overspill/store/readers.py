@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import mmap
+from collections.abc import Iterator
+
+from overspill.store.protocols import Reader
+
+_BLOCK_BYTES = 1 << 20
 
 
 class BytesReader:
@@ -27,3 +32,9 @@ class BytesReader:
 
     def close(self) -> None:
         """Views may still be in use. The memory is freed with the last of them."""
+
+
+def read_blocks(reader: Reader, start: int = 0, end: int | None = None) -> Iterator[bytes]:
+    end = reader.size if end is None else end
+    for at in range(start, end, _BLOCK_BYTES):
+        yield reader.read(at, min(at + _BLOCK_BYTES, end))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import secrets
 from collections.abc import Collection
+from contextlib import suppress
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs
 
@@ -61,8 +62,13 @@ class Entrance:
         self._token = None
         return True
 
-    def knows(self, cookies: Collection[str], name: str) -> bool:
-        return any(_are_equal(value, self._cookie) for value in _find_cookies(cookies, name))
+    def knows(self, headers: Collection[str], name: str) -> bool:
+        """Whether one of these Cookie headers has the cookie."""
+        for header in headers:
+            with suppress(CookieError):  # set by something else on this host
+                if (found := SimpleCookie(header).get(name)) and _are_equal(found.value, self._cookie):
+                    return True
+        return False
 
     def make_cookie(self, name: str) -> str:
         return f"{name}={self._cookie}; Path={self.folder}; HttpOnly; SameSite=Lax"
@@ -84,18 +90,29 @@ class ViewerGuard:
             return
         if scope["type"] != "http":
             return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
         answer = self._answer(scope)
         if answer is None:
             scope[LET_IN] = True
-            answer = self._app
-        await answer(scope, receive, _add_headers(send))
+        await (answer or self._app)(scope, receive, send_with_headers)
 
     def _answer(self, scope: Scope) -> Response | None:
         """The answer to a request that may not pass, or that brings the token."""
         headers = Headers(scope=scope)
         if refusal := self._refuse(scope["method"], headers):
             return refusal
-        token = _find_token(scope["query_string"])
+        try:
+            query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True, max_num_fields=_MAX_FIELDS)
+            token = query[TOKEN][0] if TOKEN in query else None
+        except ValueError:  # too many fields: no page of ours has so many
+            token = ""
         if token is None and self._entrance.knows(headers.getlist("cookie"), self._cookie_name):
             return None
         # A used token gets nothing, even in the browser that used it: the link would otherwise work twice there.
@@ -111,48 +128,14 @@ class ViewerGuard:
             return PlainTextResponse("The Host header does not name this page.", 421)
         if any(origin.lower() not in self._origins for origin in headers.getlist("origin")):
             return PlainTextResponse("The Origin header does not name this page.", 403)
-        if headers.get("sec-fetch-site", "none") not in ("none", "same-origin") and not _is_navigation(headers):
+        # Somebody may follow a link, such as one that a colleague sent: it opens in a window of its own.
+        is_link = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+        if headers.get("sec-fetch-site", "none") not in ("none", "same-origin") and not is_link:
             return PlainTextResponse("Other pages may link here, but not load anything from here.", 403)
         if method not in ("GET", "HEAD"):
             return PlainTextResponse("This page only shows things. It cannot change any.", 405, {"Allow": "GET, HEAD"})
         return None
 
 
-def _find_token(query: bytes) -> str | None:
-    try:
-        found = parse_qs(query.decode("latin-1"), keep_blank_values=True, max_num_fields=_MAX_FIELDS)
-    except ValueError:  # too many: no page of ours has so many
-        return ""
-    return found[TOKEN][0] if TOKEN in found else None
-
-
-def _is_navigation(headers: Headers) -> bool:
-    """Whether somebody followed a link, such as one that a colleague sent: it opens in a window of its own."""
-    return headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
-
-
 def _are_equal(one: str, other: str) -> bool:
     return hmac.compare_digest(one.encode("utf-8", "replace"), other.encode())
-
-
-def _find_cookies(headers: Collection[str], name: str) -> list[str]:
-    found: list[str] = []
-    for header in headers:
-        try:
-            parsed = SimpleCookie(header)
-        except CookieError:  # set by something else on this host
-            continue
-        if name in parsed:
-            found.append(parsed[name].value)
-    return found
-
-
-def _add_headers(send: Send) -> Send:
-    async def send_with_headers(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            for name, value in _HEADERS.items():
-                headers.setdefault(name, value)
-        await send(message)
-
-    return send_with_headers

@@ -152,7 +152,8 @@ def find_citation(library: Library, session: str, op: str) -> Citation:
     except OverspillError as error:
         problem = str(error)
     else:
-        quotes = tuple(_check_quotes(event.quotes[:MAX_QUOTES], reader))
+        view = View(reader)
+        quotes = tuple(_check_quote(quote, reader, view) for quote in event.quotes[:MAX_QUOTES])
     problem = problem or library.verify(item).problem
     return Citation(item, event, quotes, tuple(answers), find_answer(found, op), cost, problem)
 
@@ -171,11 +172,9 @@ def find_answer(events: Iterable[Entry], op: str) -> RecordedReply | None:
     return None
 
 
-def _check_quotes(quotes: Iterable[Quote], reader: Reader) -> Iterator[CheckedQuote]:
-    view = View(reader)
-    for quote in quotes:
-        # A damaged journal may hold any place.
-        start, end = max(0, quote.start), min(max(0, quote.end), reader.size)
-        shown = reader.read(start, min(end, start + _MAX_QUOTE_BYTES))
-        is_sound = 0 <= quote.start <= quote.end <= reader.size and is_quoted(quote, reader)
-        yield CheckedQuote(quote, decode(shown), view.line_at(start) if shown else 0, is_sound, end - start > len(shown))
+def _check_quote(quote: Quote, reader: Reader, view: View) -> CheckedQuote:
+    # A damaged journal may hold any place.
+    start, end = max(0, quote.start), min(max(0, quote.end), reader.size)
+    shown = reader.read(start, min(end, start + _MAX_QUOTE_BYTES))
+    is_sound = 0 <= quote.start <= quote.end <= reader.size and is_quoted(quote, reader)
+    return CheckedQuote(quote, decode(shown), view.line_at(start) if shown else 0, is_sound, end - start > len(shown))

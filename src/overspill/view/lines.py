@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from markupsafe import Markup, escape
@@ -75,19 +75,11 @@ def show_lines(window: TextWindow, layout: Layout) -> Markup:
 
 def _show_line(line: Line, layout: Layout, show: Callable[[str], str]) -> str:
     named = _classify_line(layout, line.text) + (" marked" if line.is_marked else "")
-    number, text = line.number, "".join(_show_pieces(line, show))
-    link = f'<a class="no" href="#L{number}" aria-label="Line {number}">{number}</a>'
-    return f'<li id="b{line.start}" class="{named}">{link}<span class="t">{text}</span></li>'
-
-
-def _show_pieces(line: Line, show: Callable[[str], str]) -> Iterator[str]:
-    if line.is_continued:
-        yield _BEGAN
-    for piece in line.pieces:
-        text = show(escape_invisible(piece.text))
-        yield f"<mark>{text}</mark>" if piece.is_marked else text
-    if line.continues:
-        yield _GOES_ON
+    texts = [(piece, show(escape_invisible(piece.text))) for piece in line.pieces]
+    text = "".join(f"<mark>{shown}</mark>" if piece.is_marked else shown for piece, shown in texts)
+    began, goes_on = _BEGAN if line.is_continued else "", _GOES_ON if line.continues else ""
+    link = f'<a class="no" href="#L{line.number}" aria-label="Line {line.number}">{line.number}</a>'
+    return f'<li id="b{line.start}" class="{named}">{link}<span class="t">{began}{text}{goes_on}</span></li>'
 
 
 ROW_BYTES = 16
@@ -114,11 +106,10 @@ def make_hex_rows(reader: Reader, start: int) -> HexRows:
     total = reader.size
     start = min(max(start, 0), max(total - 1, 0)) // _WINDOW * _WINDOW
     data = reader.read(start, start + _WINDOW)
-    rows = tuple(_make_row(start + at, data[at : at + ROW_BYTES]) for at in range(0, len(data), ROW_BYTES))
+    characters = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in data)
+    rows = tuple(
+        HexRow(start + at, data[at : at + ROW_BYTES].hex(" "), characters[at : at + ROW_BYTES])
+        for at in range(0, len(data), ROW_BYTES)
+    )
     end = start + len(data)
     return HexRows(rows, start, total, max(0, start - _WINDOW) if start else None, end if end < total else None)
-
-
-def _make_row(start: int, data: bytes) -> HexRow:
-    characters = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in data)
-    return HexRow(start, data.hex(" "), characters)

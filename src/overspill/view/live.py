@@ -32,15 +32,14 @@ class Bell:
     """For one open page, on the event loop that serves it."""
 
     def __init__(self, session: str) -> None:
-        self._session = session
+        self.session = session
         self._loop = asyncio.get_running_loop()
         self._rung = asyncio.Event()
 
-    def ring(self, session: str) -> None:
+    def ring(self) -> None:
         """From any thread."""
-        if self._session in ("", session):
-            with suppress(RuntimeError):  # the loop has ended
-                self._loop.call_soon_threadsafe(self._rung.set)
+        with suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self._rung.set)
 
     async def wait(self, seconds: float) -> None:
         """Until it rings, also if it has rung since the last wait, or so long."""
@@ -56,7 +55,8 @@ class Bells:
     def observe(self, session: str, event: Entry) -> None:
         """An observer of a session."""
         for bell in tuple(self._hung):
-            bell.ring(session)
+            if bell.session in ("", session):
+                bell.ring()
 
     @contextmanager
     def hang(self, session: str) -> Generator[Bell]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from weakref import WeakKeyDictionary
 
@@ -15,6 +14,7 @@ from overspill.lexical.kinds.kind import Kind
 from overspill.retrieval.archive import ArchivedOutput
 from overspill.retrieval.output import StoredOutput
 from overspill.store.protocols import Reader
+from overspill.store.readers import read_blocks
 from overspill.text.images import identify_image
 from overspill.view import windows
 from overspill.view.library import Library, find_citation
@@ -24,7 +24,6 @@ from overspill.view.rendering import ShownText, find_form, open_text, render
 from overspill.view.searches import WAYS, Searches, SearchResult, compile_words, find_spans
 from overspill.view.windows import TextWindow
 
-_BLOCK_BYTES = 1 << 20
 _MAX_IMAGE_BYTES = 64 << 20
 _LOCKED = "sandbox; default-src 'none'"
 """The policy of raw bytes: wherever a browser shows them, they can do nothing."""
@@ -114,7 +113,7 @@ class OutputPages:
             "Content-Length": str(stored.reader.size),
             "Content-Security-Policy": _LOCKED,
         }
-        return StreamingResponse(_read_blocks(stored.reader), media_type="application/octet-stream", headers=headers)
+        return StreamingResponse(read_blocks(stored.reader), media_type="application/octet-stream", headers=headers)
 
     def image(self, request: Request) -> Response:
         """Only formats that cannot hold a program, recognised by their bytes."""
@@ -152,8 +151,3 @@ class OutputPages:
 
     def _hex_window(self, request: Request, reader: Reader) -> HexRows:
         return make_hex_rows(reader, reader.size if "last" in request.query_params else read_number(request, "from"))
-
-
-def _read_blocks(reader: Reader) -> Iterator[bytes]:
-    for start in range(0, reader.size, _BLOCK_BYTES):
-        yield reader.read(start, start + _BLOCK_BYTES)

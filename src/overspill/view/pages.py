@@ -107,12 +107,7 @@ class Showing:
         known["root"] = root
         filters: dict[str, Any] = self._environment.filters
         filters.update(
-            time=_format_time,
-            seconds=_format_seconds,
-            size=format_size,
-            count=count_noun,
-            number="{:,}".format,
-            line=one_line,
+            time=_format_time, seconds=_format_seconds, size=format_size, count=count_noun, number="{:,}".format, line=one_line
         )
 
     def page(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:

@@ -240,7 +240,12 @@ def plot_context(events: Iterable[Entry]) -> list[ContextPoint]:
 
 def sum_savings(records: Iterable[SessionRecord], grouping: Grouping) -> list[tuple[str, Savings]]:
     """By tool or server, the most saved first; by day, in order."""
-    rows = _sum_by(lambda key: _name(key, grouping), records).items()
+    names: dict[Grouping, Callable[[SavingsKey], str]] = {
+        "tool": lambda key: key.tool,
+        "server": lambda key: key.server or "(none)",
+        "day": lambda key: to_datetime(key.day * DAY_MS).date().isoformat(),
+    }
+    rows = _sum_by(names[grouping], records).items()
     return sorted(rows) if grouping == "day" else sorted(rows, key=lambda row: -row[1].saved_tokens)
 
 
@@ -255,9 +260,3 @@ def _sum_by(name: Callable[[SavingsKey], N], records: Iterable[SessionRecord]) -
         for key, found in record.savings.items():
             sums.setdefault(name(key), Savings()).add(found)
     return sums
-
-
-def _name(key: SavingsKey, grouping: Grouping) -> str:
-    if grouping == "day":
-        return to_datetime(key.day * DAY_MS).date().isoformat()
-    return key.tool if grouping == "tool" else key.server or "(none)"

@@ -99,22 +99,19 @@ class Searches:
 
     def _ask_engine(self, text: ShownText, words: str, key: str) -> SearchResult:
         found = select(self._indexes.get(key, text.reader), words)
+        if not found.excerpts:
+            return SearchResult(notes=(found.text,))
         hits = [
             SearchHit(each.start_line, (each.start_byte, each.end_byte), "", each.shown or each.text, "")
-            for each in found.excerpts
+            for each in sorted(found.excerpts, key=lambda each: (each.start_byte, each.end_byte))
         ]
-        if not hits:
-            return SearchResult(notes=(found.text,))
-        hits.sort(key=lambda hit: hit.span)
         closing = found.text.rpartition("\n")[2]
         return SearchResult(tuple(hits), notes=(closing, f"Confidence {found.confidence:.2f}. Read as {found.kind}."))
 
     def _ask_tables(self, text: ShownText, words: str, key: str) -> SearchResult:
-        sources = {"output": Source(key, text.reader)}
-        loaded = self._tables.load(sources["output"])
-        found = self._tables.query(words, sources, _SQL_SECONDS)
+        found = self._tables.query(words, {"output": Source(key, text.reader)}, _SQL_SECONDS)
         if found.result.failed:
-            raise BadRequest(explain_failure(found.result.failed, {"output": loaded}))
+            raise BadRequest(explain_failure(found.result.failed, found.loaded))
         answer = read_answer(found)
         rows = tuple(tuple(spell_cell(cell) for cell in row) for row in answer.rows[:MAX_ROWS])
         left = (f"The first {len(rows):,} of {answer.total:,} rows.",) if len(rows) < answer.total else ()

@@ -64,11 +64,7 @@ class TextWindow(Struct, frozen=True):
 
 
 def make_window(
-    reader: Reader,
-    view: View,
-    start: int,
-    marks: Sequence[Span] = (),
-    find: Callable[[bytes], Iterable[Span]] | None = None,
+    reader: Reader, view: View, start: int, marks: Sequence[Span] = (), find: Callable[[bytes], Iterable[Span]] | None = None
 ) -> TextWindow:
     """The window that begins at a byte, or at the character that contains it. `find` looks for more to mark in it."""
     total = view.bytes

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +16,12 @@ from overspill.cli.common_options import CommandGroup
 from overspill.cli.settings import load_settings, settings_options
 from overspill.cli.terminal import inform, on_terminal, warn
 from overspill.errors import BadRequest, StoreError
-from overspill.retrieval.archive import Archive, ArchivedOutput, Check
+from overspill.retrieval.archive import Archive, ArchivedOutput
 from overspill.retrieval.definitions import parse_range
 from overspill.retrieval.output import StoredOutput
+from overspill.store.readers import read_blocks
 from overspill.text import encoding
 from overspill.text.humanize import count_noun, escape_invisible, format_size
-
-_BLOCK_BYTES = 1 << 20
 
 
 @click.group(cls=CommandGroup)
@@ -79,7 +77,10 @@ def show(id: str, lines: str | None, bytes_: str | None, as_json: bool, **option
     with stores.archive(**options).open(id) as stored:
         start, end = _find_span(stored, lines, bytes_)
         if as_json:
-            output.print_json(_describe_part(stored, start, end))
+            data, is_binary = stored.reader.read(start, end), stored.kept.media == "binary"
+            part = {"base64": base64.b64encode(data).decode()} if is_binary else {"text": encoding.clean(encoding.decode(data))}
+            position = {"start_byte": start, "end_byte": end, "total_bytes": stored.reader.size}
+            output.print_json({"artifact_id": stored.kept.artifact_id, **position, **part})
         elif on_terminal():
             if stored.kept.media == "binary":
                 raise BadRequest(f"{id} is not text. Save it with `{output.program()} artifacts export {id} FILE`.")
@@ -184,17 +185,9 @@ def _find_span(stored: StoredOutput, lines: str | None, bytes_: str | None) -> t
     return stored.view.line_span(first, last) if lines is not None else (first, min(last + 1, total))
 
 
-def _describe_part(stored: StoredOutput, start: int, end: int) -> dict[str, Any]:
-    data = stored.reader.read(start, end)
-    position = {"artifact_id": stored.kept.artifact_id, "start_byte": start, "end_byte": end, "total_bytes": stored.reader.size}
-    if stored.kept.media == "binary":
-        return {**position, "base64": base64.b64encode(data).decode()}
-    return {**position, "text": encoding.clean(encoding.decode(data))}
-
-
 def _print_escaped(stored: StoredOutput, start: int, end: int) -> None:
     rest = b""
-    for block in _read_blocks(stored, start, end):
+    for block in read_blocks(stored.reader, start, end):
         block = rest + block
         whole = encoding.complete_length(block)
         click.echo(escape_invisible(encoding.decode(block[:whole])), nl=False)
@@ -203,14 +196,8 @@ def _print_escaped(stored: StoredOutput, start: int, end: int) -> None:
 
 
 def _write_bytes(stored: StoredOutput, start: int, end: int) -> None:
-    for block in _read_blocks(stored, start, end):
-        sys.stdout.buffer.write(block)
+    sys.stdout.buffer.writelines(read_blocks(stored.reader, start, end))
     sys.stdout.buffer.flush()
-
-
-def _read_blocks(stored: StoredOutput, start: int, end: int) -> Iterator[bytes]:
-    for at in range(start, end, _BLOCK_BYTES):
-        yield stored.reader.read(at, min(at + _BLOCK_BYTES, end))
 
 
 def _copy(stored: StoredOutput, file: Path, *, force: bool) -> None:
@@ -218,8 +205,7 @@ def _copy(stored: StoredOutput, file: Path, *, force: bool) -> None:
     fd = os.open(file, os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if force else os.O_EXCL), 0o600)
     try:
         with open(fd, "wb") as target:
-            for block in _read_blocks(stored, 0, stored.reader.size):
-                target.write(block)
+            target.writelines(read_blocks(stored.reader))
     except BaseException:
         if not force:
             file.unlink(missing_ok=True)
@@ -257,7 +243,12 @@ def verify(id: str | None, as_json: bool, as_lines: bool, **options: Any) -> Non
     checks = list(archive.verify([archive.find(id)] if id else archive.items()))
     changed = [check for check in checks if not check.sound]
     if as_json or as_lines:
-        output.print_records(map(_describe_check, checks), as_lines=as_lines)
+        described = (
+            {"artifact_id": check.kept.artifact_id, "sound": check.sound, "problem": check.problem}
+            | ({} if check.kept.lineage is None else {"lineage": to_builtins(check.kept.lineage)})
+            for check in checks
+        )
+        output.print_records(described, as_lines=as_lines)
     else:
         if changed:
             tables.print_table(
@@ -269,8 +260,3 @@ def verify(id: str | None, as_json: bool, as_lines: bool, **options: Any) -> Non
                 click.echo(escape_invisible(f"{check.kept.artifact_id} was made by: {' '.join(made.query.split())}{sources}"))
         click.echo(f"{len(checks):,} checked, {len(changed):,} changed.")
     sys.exit(1 if changed else 0)
-
-
-def _describe_check(check: Check) -> dict[str, Any]:
-    facts = {"artifact_id": check.kept.artifact_id, "sound": check.sound, "problem": check.problem}
-    return facts if check.kept.lineage is None else facts | {"lineage": to_builtins(check.kept.lineage)}

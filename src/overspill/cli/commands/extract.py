@@ -84,7 +84,10 @@ def extract(
     is_many = len(files) > 1 or one.is_dir()
     answers = _ask_many(files, opening, max_tokens, failed) if is_many else _ask_one(one, opening, max_tokens)
     if problem:
-        answers = [(name, _add_warning(found, problem)) for name, found in answers]
+        answers = [
+            (name, replace(found, warnings=(problem, *found.warnings)) if found.model == BUILTIN else found)
+            for name, found in answers
+        ]
     _print(answers, what, max_tokens, is_many=is_many, as_json=as_json, as_lines=as_lines)
     sys.exit(2 if failed else 0 if any(has_answer(found) for _, found in answers) else 1)
 
@@ -101,10 +104,6 @@ def _choose_models(models: Sequence[str], settings: Settings, available: Mapping
     if BUILTIN in named or not problems or len(problems) < len(named) or "builtin" not in settings.extraction_fallback:
         return models, ""
     return [BUILTIN], f"{' '.join(problems)} The built-in engine answered instead."
-
-
-def _add_warning(found: Extraction, problem: str) -> Extraction:
-    return replace(found, warnings=(problem, *found.warnings)) if found.model == BUILTIN else found
 
 
 def _ask_one(file: Path, opening: Opening, max_tokens: int) -> Answers:

@@ -6,6 +6,7 @@ import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import cast
 
 import click
 
@@ -24,7 +25,7 @@ def hook(client: tuple[str, ...]) -> None:
     original output stays, which is also so whenever something goes wrong. The exit code is always 0.
     """
     try:
-        answer = _answer(_check(client))
+        answer = _answer(client)
     except Unusable as reason:
         inform(f"The original output stays: {reason}.")
     except Exception as problem:  # whatever it is, the agent must go on with the original
@@ -38,19 +39,18 @@ def project_of(client: Client) -> str:
     return os.environ.get(HOOKS[client].project_variable) or os.getcwd()
 
 
-def _check(given: tuple[str, ...]) -> Client:
-    for client in HOOKS:
-        if given == (client,):
-            return client
-    raise Unusable(f"`overspill hook` takes one of {', '.join(HOOKS)}")
-
-
-def _answer(client: Client) -> bytes:
+def _answer(given: tuple[str, ...]) -> bytes:
+    if len(given) != 1 or given[0] not in HOOKS:
+        raise Unusable(f"`overspill hook` takes one of {', '.join(HOOKS)}")
+    client = cast("Client", given[0])
     data = sys.stdin.buffer.read(MAX_EVENT_BYTES + 1)
     if len(data) > MAX_EVENT_BYTES:
         raise Unusable(f"the event is larger than {MAX_EVENT_BYTES:,} bytes")
     event = decode(data)
-    if len(data) <= SMALL_EVENT_BYTES and not _has_settings():
+    # Settings may have lower limits than usual.
+    base = Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"))
+    has_settings = os.path.exists(base / "overspill") or any(map(os.path.lexists, SETTINGS_FILES))
+    if len(data) <= SMALL_EVENT_BYTES and not has_settings:
         return b""
     found = find_text(client, event)
     # Imported late: most outputs are small, and the agent waits for every one of them.
@@ -63,12 +63,6 @@ def _answer(client: Client) -> bytes:
     settings = load_settings(None, None, ASSIGNMENTS, [HOOK_DEFAULTS], lasting="hook", forgiving=True).settings
     answer = anyio.run(keep, client, project_of(client), event, found, settings)
     return b"" if answer is None else dumps(answer)
-
-
-def _has_settings() -> bool:
-    """Whether there may be settings with lower limits than usual."""
-    base = Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"))
-    return os.path.exists(base / "overspill") or any(map(os.path.lexists, SETTINGS_FILES))
 
 
 @click.command()

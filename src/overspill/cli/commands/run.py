@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import anyio
 import click
@@ -97,7 +97,12 @@ def run(
         _conclude(record, snapshot, accounting, as_json=as_json)
     except (OSError, OverspillError) as problem:
         code = ending.report_failure(problem)
-    _exit(record, code)
+    if not record.threads:
+        sys.exit(code)
+    # The interpreter would wait for the threads of tools, which cannot be interrupted.
+    atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]  # otherwise stored outputs stay until the next run
+    ending.drop_unwritten()
+    os._exit(code)
 
 
 def _find_file(file: Path | None, words: tuple[str, ...]) -> tuple[Path, tuple[str, ...]]:
@@ -184,7 +189,7 @@ async def _watch_signals(control: RunControl, view: ProgressView, ended_by: list
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async for number in signals:
             if number == signal.SIGINT and not control.is_stopping:
-                view.inform("Stopping: running tools finish, then the agent reports. Press Ctrl-C again to abort.")
+                view.log("Stopping: running tools finish, then the agent reports. Press Ctrl-C again to abort.")
                 control.stop()
             else:
                 ended_by.append(number)
@@ -201,40 +206,30 @@ def _conclude(record: RunRecord, snapshot: Path | None, accounting: Path | None,
             append_accounting(accounting, record)
 
 
-def _exit(record: RunRecord, code: int) -> NoReturn:
-    if not record.threads:
-        sys.exit(code)
-    # The interpreter would wait for the threads of tools, which cannot be interrupted.
-    atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]  # otherwise stored outputs stay until the next run
-    ending.drop_unwritten()
-    os._exit(code)
-
-
 def _print(record: RunRecord, *, as_json: bool) -> None:
-    outcome = record.outcome
+    outcome, report = record.outcome, record.outcome.report
     if as_json:
-        output.print_json(
-            {
-                "status": outcome.status,
-                "report": outcome.report and {"format": outcome.report.format, "content": outcome.report.value},
-                "why": outcome.why,
-                "early": outcome.early,
-                "running": outcome.running,
-                "agent": record.agent,
-                "session": record.session,
-                "turns": outcome.turns,
-                "seconds": round((record.ended - record.started) / 1000, 3) if record.ended else 0.0,
-                "totals": record.totals,
-                "warnings": record.warnings,
-            }
-        )
-    elif outcome.report is not None:
-        click.echo(escape_invisible(outcome.report.content) if on_terminal() else clean(outcome.report.content))
-    if outcome.report is None:
+        described = {
+            "status": outcome.status,
+            "report": report and {"format": report.format, "content": report.value},
+            "why": outcome.why,
+            "early": outcome.early,
+            "running": outcome.running,
+            "agent": record.agent,
+            "session": record.session,
+            "turns": outcome.turns,
+            "seconds": round((record.ended - record.started) / 1000, 3) if record.ended else 0.0,
+            "totals": record.totals,
+            "warnings": record.warnings,
+        }
+        output.print_json(described)
+    elif report is not None:
+        click.echo(escape_invisible(report.content) if on_terminal() else clean(report.content))
+    if report is None:
         report_error(outcome.why)
-    elif outcome.report.source == "text":
+    elif report.source == "text":
         warn("The model did not mark its answer as the final report. Its last answer is used.")
-    if outcome.report is not None and outcome.early:
+    if report is not None and outcome.early:
         warn(f"The agent had to report early: {outcome.early}")
     if outcome.running:
         warn(still_running(outcome.running))

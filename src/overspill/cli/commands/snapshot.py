@@ -45,14 +45,8 @@ def show(file: Path, as_json: bool) -> None:
 
 def _draw_run(run: dict[str, Any]) -> Tree:
     totals: dict[str, Any] = run["totals"]
-    tokens = f"{totals['input_tokens']:,} tokens in, {totals['output_tokens']:,} out"
-    facts = [
-        run["status"],
-        count_noun(run["turns"], "turn"),
-        count_noun(totals["calls"], "call"),
-        f"{totals['kept']} kept",
-        tokens,
-    ]
+    facts = [run["status"], count_noun(run["turns"], "turn"), count_noun(totals["calls"], "call"), f"{totals['kept']} kept"]
+    facts.append(f"{totals['input_tokens']:,} tokens in, {totals['output_tokens']:,} out")
     if totals["cost"]:
         facts.append(f"${totals['cost']:.4f}")
     tree = Tree(_style(f"{run['agent']} ({', '.join(facts)})", "bold"))

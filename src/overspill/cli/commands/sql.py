@@ -14,10 +14,9 @@ from msgspec.json import format as compact
 from overspill.cli import output
 from overspill.cli.terminal import inform, on_terminal, warn
 from overspill.errors import BadRequest
-from overspill.sql.answers import SqlAnswer, explain_failure, read_answer, spell_cell
+from overspill.sql.answers import explain_failure, read_answer, spell_cell
 from overspill.sql.files import name_tables, open_file, open_stream
 from overspill.sql.library import QueryResult, Source, SqlLibrary
-from overspill.sql.protocol import LoadedTables
 from overspill.text.humanize import count_noun, escape_invisible
 from overspill.wording import retrieval as wording
 
@@ -59,7 +58,11 @@ def sql(statement: str, files: tuple[Path, ...], as_json: bool, as_lines: bool, 
         sources = _open(chosen)
         found = library.query(statement, sources, timeout)
     for name, source in sources.items():
-        _check(source, found.loaded[name])
+        if found.loaded[name].kind == "empty":
+            raise BadRequest(f"{source.label} is empty.")
+        if not found.loaded[name].tables:
+            advice = f"`{output.program()} extract` searches text."
+            raise BadRequest(f"{source.label} has no table (it was read as {found.loaded[name].kind}). {advice}")
     if found.result.failed:
         raise BadRequest(explain_failure(found.result.failed, found.loaded))
     _print(found, as_json=as_json or as_lines, as_lines=as_lines)
@@ -78,14 +81,6 @@ def _open(files: list[Path]) -> Mapping[str, Source]:
     return sources
 
 
-def _check(source: Source, found: LoadedTables) -> None:
-    if found.kind == "empty":
-        raise BadRequest(f"{source.label} is empty.")
-    if not found.tables:
-        advice = f"`{output.program()} extract` searches text."
-        raise BadRequest(f"{source.label} has no table (it was read as {found.kind}). {advice}")
-
-
 def _print(found: QueryResult, *, as_json: bool, as_lines: bool) -> None:
     for note in found.notes:
         warn(note)
@@ -93,21 +88,14 @@ def _print(found: QueryResult, *, as_json: bool, as_lines: bool) -> None:
     if as_json:
         output.print_records((Raw(compact(line, indent=-1)) for line in found.lines.splitlines()), as_lines=as_lines)
     elif on_terminal() and len(answer.columns) * _MIN_CHARS_OF_A_COLUMN <= get_terminal_size().columns:
-        _print_table(answer)
+        from overspill.cli.tables import print_table  # Rich takes long to import
+
+        columns = zip(answer.columns, zip(*answer.rows, strict=True), strict=False)
+        numbers = [name for name, cells in columns if all(isinstance(cell, int | float | None) for cell in cells)]
+        rows = [[*map(spell_cell, row)] for row in answer.rows]
+        print_table(count_noun(answer.total, "row"), answer.columns, rows, numbers=numbers)
     else:
         click.echo(escape_invisible(answer.text) if on_terminal() else answer.text)
     if len(answer.rows) < answer.total:
         warn(f"The result has {answer.total:,} rows, of which {len(answer.rows):,} are printed. Select fewer rows or columns.")
         sys.exit(1)
-
-
-def _print_table(answer: SqlAnswer) -> None:
-    from overspill.cli.tables import print_table  # Rich takes long to import
-
-    numbers = [
-        column
-        for column, cells in zip(answer.columns, zip(*answer.rows, strict=True), strict=False)
-        if all(isinstance(cell, int | float | None) for cell in cells)
-    ]
-    rows = [[*map(spell_cell, row)] for row in answer.rows]
-    print_table(count_noun(answer.total, "row"), answer.columns, rows, numbers=numbers)

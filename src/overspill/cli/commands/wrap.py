@@ -80,7 +80,11 @@ def wrap(
         return
     if every:
         raise click.UsageError("Use --all or name a client, not both.")
-    plan = plan_wrap(_find_hooks(file) if hooks else find_target(file), launch, servers)
+    target = find_hook_files(file) if hooks else find_target(file)
+    if target is None:
+        able = [name for name, client in clients().items() if client.hooks]
+        raise BadRequest(f"Overspill knows no hooks of {file}. --hooks works with {' and '.join(able)}. Leave it out.")
+    plan = plan_wrap(target, launch, servers)
     _finish(plan, dry=dry, as_json=as_json)
     refused = any(outcome.change == "none" and outcome.reason != rewriting.ALREADY_WRAPPED for outcome in plan.servers.outcomes)
     sys.exit(1 if servers and refused else 0)
@@ -101,14 +105,6 @@ def unwrap(file: str, servers: tuple[str, ...], dry: bool, as_json: bool) -> Non
     plan = plan_unwrap(hooked if hooked and hooked.launch else find_target(file), servers)
     _finish(plan, dry=dry, as_json=as_json)
     sys.exit(1 if any(outcome.reason == rewriting.NO_ORIGINAL for outcome in plan.servers.outcomes) else 0)
-
-
-def _find_hooks(file: str) -> HookFiles:
-    found = find_hook_files(file)
-    if found is None:
-        able = [name for name, client in clients().items() if client.hooks]
-        raise BadRequest(f"Overspill knows no hooks of {file}. --hooks works with {' and '.join(able)}. Leave it out.")
-    return found
 
 
 def _wrap_all(launch: Sequence[str], *, dry: bool, ask: bool) -> None:

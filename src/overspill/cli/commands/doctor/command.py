@@ -8,7 +8,6 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -75,7 +74,7 @@ def doctor(file: str | None, chosen: tuple[str, ...], timeout: float, as_json: b
         probes = [each.probe for each in reports if each.probe]
         output.print_json({"findings": [each.finding for each in reports], "servers": probes})
     else:
-        _print(reports, [] if file else _list_other_clients())
+        _print(reports, lists_clients=not file)
     sys.exit(1 if any(each.finding.level == "wrong" for each in reports) else 0)
 
 
@@ -95,9 +94,7 @@ def _check_servers(file: str | None, settings: Settings, chosen: Sequence[str], 
 
     async def run() -> list[DoctorReport]:
         with cancel_on_signal():
-            return await check(
-                servers, os.environ, name=name, folder=Path.cwd(), expands=expands, within=timeout, model=settings.model
-            )
+            return await check(servers, os.environ, name=name, expands=expands, within=timeout, model=settings.model)
 
     # A finding quotes what its server wrote to standard error, where that matters.
     try:
@@ -107,14 +104,8 @@ def _check_servers(file: str | None, settings: Settings, chosen: Sequence[str], 
         sys.exit(ended.code)
 
 
-def _list_other_clients() -> list[str]:
-    """Clients whose servers you can check too."""
-    found = {name: client for name, client in clients().items() if os.path.exists(client.file)}
-    check = f"To check them: {output.program()} doctor"
-    return [f"{client.title} has servers in {client.file}. {check} {name}" for name, client in found.items()]
-
-
-def _print(reports: Sequence[DoctorReport], hints: Sequence[str]) -> None:
+def _print(reports: Sequence[DoctorReport], *, lists_clients: bool) -> None:
+    """With `lists_clients`, also the clients whose servers you can check too."""
     lines: list[str] = []
     for report in reports:
         found = report.finding
@@ -123,5 +114,8 @@ def _print(reports: Sequence[DoctorReport], hints: Sequence[str]) -> None:
         lines += [f"{tool.bytes:>20,} bytes {tool.tokens:>7,} tokens  {tool.name}" for tool in tools]
     wrong = sum(report.finding.level == "wrong" for report in reports)
     verdict = f"Found {count_noun(wrong, 'problem')}." if wrong else "No problems found."
-    for line in [*lines, *hints, verdict]:
+    others = {name: client for name, client in clients().items() if os.path.exists(client.file)} if lists_clients else {}
+    check = f"To check them: {output.program()} doctor"
+    lines += [f"{client.title} has servers in {client.file}. {check} {name}" for name, client in others.items()]
+    for line in [*lines, verdict]:
         click.echo(escape_line(line))

@@ -43,26 +43,24 @@ async def check(
     environ: Mapping[str, str],
     *,
     name: str,
-    folder: Path,
     expands: bool,
     within: float,
     model: str | None,
 ) -> list[DoctorReport]:
     """Check servers concurrently; the reports keep their order. Errors call the file `name`. Servers of projects other than
-    `folder` are left out. `expands` is whether the client fills in `${…}`."""
-    reports: dict[int, DoctorReport] = {}
-    slots = anyio.Semaphore(_MAX_CONCURRENT)
-    variables = {**environ, "workspaceFolder": str(folder), "workspaceFolderBasename": folder.name}
+    this folder are left out. `expands` is whether the client fills in `${…}`."""
+    folder, reports, slots = Path.cwd(), dict[int, DoctorReport](), anyio.Semaphore(_MAX_CONCURRENT)
+    known = {**environ, "workspaceFolder": str(folder), "workspaceFolderBasename": folder.name}
 
     async def check_one(index: int, server: ConfiguredServer) -> None:
         async with slots:
-            reports[index] = await _check_server(server, name, environ, Variables(variables) if expands else None, within, model)
+            reports[index] = await _check_server(server, name, environ, Variables(known) if expands else None, within, model)
 
-    mine = [server for server in servers if server.project in ("", str(folder))]
     async with anyio.create_task_group() as group:
-        for index, server in enumerate(mine):
-            group.start_soon(check_one, index, server)
-    return [reports[index] for index in range(len(mine))]
+        for index, server in enumerate(servers):
+            if server.project in ("", str(folder)):
+                group.start_soon(check_one, index, server)
+    return [reports[index] for index in sorted(reports)]
 
 
 async def _check_server(
@@ -74,10 +72,8 @@ async def _check_server(
     result = await probe(config, environ, within, model)
     if result.problem:
         missing = [f"${{{name}}} is not set in this shell." for name in dict.fromkeys(variables.missing)] if variables else []
-        return DoctorReport(
-            Finding(server.name, "wrong", result.problem, " ".join([*missing, _CHECK_URL if config.url else _CHECK_COMMAND])),
-            result,
-        )
+        advice = " ".join([*missing, _CHECK_URL if config.url else _CHECK_COMMAND])
+        return DoctorReport(Finding(server.name, "wrong", result.problem, advice), result)
     software = humanize.one_line(result.software) or "A server that gives no name"
     text = (
         f"{software} answered in {result.seconds:.1f} s with protocol {result.protocol}. "
