@@ -13,7 +13,7 @@ from pathlib import Path
 import anyio
 
 from overspill import Settings
-from overspill.cli.searching import list_files
+from overspill.cli.commands.extract import list_files
 from overspill.session.oneshot import extract, open_extraction
 
 SOURCES = ("src", "tests", "docs")

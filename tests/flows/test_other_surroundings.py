@@ -36,7 +36,7 @@ UNKNOWN_USER = 54321
 # All is imported before, since that user may not be able to read the packages.
 AS_UNKNOWN_USER = f"""
 import os, sys
-import overspill.cli.commands.artifacts, overspill.cli.commands.config, overspill.cli.commands.wrap
+import overspill.cli.commands.artifacts, overspill.cli.commands.help, overspill.cli.commands.wrap, overspill.cli.tables
 import overspill.mcp.proxy.http, overspill.mcp.proxy.stdio, overspill.cli.serving
 from overspill.cli import main
 os.setuid({UNKNOWN_USER})

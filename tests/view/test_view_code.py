@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from linear import is_linear
 from viewers import Client, fill, output_path, running_viewer
 
-from overspill.view.lines import color_code, find_comments
+from overspill.view.rendering import color_code, find_comments
 
 PYTHON, RUST = find_comments(["def f():", "    return 1"]), find_comments(["fn f() {", "    g();", "}"])
 

@@ -9,10 +9,12 @@ import anyio.to_thread
 from viewers import Client, running_viewer
 
 from overspill.record.events import TokensReported
+from overspill.retrieval.archive import Archive
 from overspill.session.session import Session
 from overspill.settings import Settings
 from overspill.store.files.store import FileStore
-from overspill.view.live import Bells
+from overspill.view.library import Library
+from overspill.view.live import LivePages
 
 NEVER = 3600.0
 EVENT = TokensReported(0, 1, 1)
@@ -38,7 +40,7 @@ def test_a_session_in_the_same_process_is_followed_through_its_observers(tmp_pat
 
 
 def test_a_bell_wakes_only_the_pages_of_its_session_and_forgets_no_ring():
-    bells = Bells()
+    bells = LivePages(Library(Archive([])))
 
     async def run() -> None:
         with bells.hang("one") as one, bells.hang("") as every, anyio.fail_after(60):

@@ -13,7 +13,7 @@ from typing import NamedTuple, NoReturn, cast
 import click
 
 from overspill import __version__
-from overspill.cli import ending
+from overspill.cli import terminal
 from overspill.cli.common_options import CommandGroup, add_common_options, make_common_options
 from overspill.cli.terminal import report_usage
 from overspill.errors import OverspillError
@@ -48,7 +48,7 @@ COMMANDS = {
     "wrap": CommandEntry("overspill.cli.commands.wrap:wrap", "Run a client's MCP servers through Overspill."),
     "unwrap": CommandEntry("overspill.cli.commands.wrap:unwrap", "Undo `wrap`."),
     "doctor": CommandEntry("overspill.cli.commands.doctor.command:doctor", "Check your settings, models, stores and servers."),
-    "config": CommandEntry("overspill.cli.commands.config:config", "Show the settings in effect and where each comes from."),
+    "config": CommandEntry("overspill.cli.commands.help:config", "Show the settings in effect and where each comes from."),
     "help": CommandEntry("overspill.cli.commands.help:help_", "Show how to use a command."),
 }
 
@@ -85,15 +85,15 @@ overspill.params += make_common_options()
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
-    ending.hold_closed_streams()
+    terminal.hold_closed_streams()
     if isinstance(sys.stdout, TextIOWrapper):
         # Characters that the locale cannot encode are escaped, as on standard error.
         cast("TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
     try:
         code = _run(args)
     except (OSError, OverspillError) as problem:
-        code = ending.report_failure(problem)
-    ending.drop_unwritten()
+        code = terminal.report_failure(problem)
+    terminal.drop_unwritten()
     atexit.register(gc.freeze)  # Python would otherwise look at every object again before it exits
     sys.exit(code)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from overspill.cli import ending
+from overspill.cli import terminal
 from overspill.cli.logs import find_observers, show_log
 from overspill.cli.settings import endpoints, load_settings, read_variable
 from overspill.cli.signals import serve_until_signal
@@ -45,7 +45,7 @@ _OPTION_USES = {
 def serve_proxy(given: Mapping[str, Any]) -> None:
     """Run the proxy with the options of `overspill proxy`, by name."""
     if not given["address"]:
-        ending.require_output()
+        terminal.require_output()
     # Forgiving: the working directory, and with it the settings file, is chance, and clients show only that a server failed.
     settings = load_settings(
         given["preset"], given["settings"], given["assignments"], [PROXY_DEFAULTS], lasting="proxy", forgiving=True
@@ -81,7 +81,7 @@ def serve_proxy(given: Mapping[str, Any]) -> None:
 
 def serve_outputs(family: str) -> None:
     """Serve the retrieval tools for what sessions of this family have stored, without any server."""
-    ending.require_output()
+    terminal.require_output()
     settings = load_settings(None, None, ("async=false",), [PROXY_DEFAULTS], lasting="serve", forgiving=True).settings
     options = ProxyOptions(servers={}, environ={}, shared_family=family)
 
@@ -149,7 +149,13 @@ def _find_servers(given: Mapping[str, Any]) -> dict[str, ServerConfig]:
         if given[option] and ways[0] not in fitting:
             raise SettingsError(use)
     if given["file"]:
-        return _read_file(given["file"], given["chosen"])
+        servers, chosen = read_servers(given["file"], os.environ), given["chosen"]
+        for name in chosen:
+            if name not in servers:
+                raise SettingsError(f"That file has no server {name!r}. It has {', '.join(map(escape_line, servers)) or 'none'}.")
+        if not servers:
+            raise SettingsError("That file lists no servers.")
+        return {name: server for name, server in servers.items() if not chosen or name in chosen}
     if command := given["command"]:
         name = given["name"] or Path(command[0]).stem
         return {name: ServerConfig(name, command=command[0], args=tuple(command[1:]))}
@@ -164,14 +170,3 @@ def _find_servers(given: Mapping[str, Any]) -> dict[str, ServerConfig]:
             raise SettingsError(f"--header-env {assignment} has no variable. Write --header-env {assignment}=VARIABLE.")
         headers[name] = read_variable(variable, os.environ)
     return server_configs({given["name"] or host: {"url": url, "headers": headers}}, "on the command line")
-
-
-def _read_file(file: Path, chosen: tuple[str, ...]) -> dict[str, ServerConfig]:
-    servers = read_servers(file, os.environ)
-    for name in chosen:
-        if name not in servers:
-            raise SettingsError(f"That file has no server {name!r}. It has {', '.join(map(escape_line, servers)) or 'none'}.")
-    found = {name: server for name, server in servers.items() if not chosen or name in chosen}
-    if not found:
-        raise SettingsError("That file lists no servers.")
-    return found

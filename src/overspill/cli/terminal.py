@@ -1,21 +1,27 @@
 """Whether output goes to a terminal, whether it has colors, and what commands write to standard error: `overspill: …`,
-`overspill: warning: …` and `overspill: error: …`."""
+`overspill: warning: …` and `overspill: error: …`. And how a command ends: its output is written, or you learn that it was not."""
 
 from __future__ import annotations
 
+import io
 import os
+import signal
 import sys
+from contextlib import suppress
 from contextvars import ContextVar
-from typing import Literal, TypeAlias
+from typing import Literal, NoReturn, TypeAlias
 
 import click
 
-from overspill.errors import MissingPackage
+from overspill.errors import MissingPackage, OverspillError
 from overspill.text.humanize import escape_invisible, suggest_nearest
 
 Level: TypeAlias = Literal["note", "warning", "error"]
 _VERBOSITY = "overspill.verbosity"
 _COLORS: dict[Level, str] = {"warning": "yellow", "error": "red"}
+# What a shell reports when a program writes to a pipe that nothing reads. Windows has no such signal.
+READER_GONE = 128 + getattr(signal, "SIGPIPE", 13)
+TERMINATED = 128 + signal.SIGTERM
 chosen_color: ContextVar[bool | None] = ContextVar("chosen_color", default=None)
 """What --color says, or None. Unlike what click knows, it outlives the command, and its errors are reported after it."""
 
@@ -99,3 +105,60 @@ def report_usage(problem: click.ClickException) -> None:
 def lacks_mcp(command: str) -> MissingPackage:
     """The error of a command that needs MCP, with how to run it without installing anything."""
     return MissingPackage(f"`overspill {command}`", "mcp", f"With uv: `uvx --from 'overspill[mcp]' overspill {command}`. ")
+
+
+def report_failure(problem: OSError | OverspillError) -> int:
+    """Write one line to standard error and return the exit code. A reader that goes away, as `head` does, is not a mistake."""
+    if isinstance(problem, BrokenPipeError):
+        return READER_GONE
+    message = str(problem)
+    if isinstance(problem, OSError):  # one that no command expects, such as a full disk under standard output
+        message = f"{problem.filename or 'Reading or writing'} failed: {problem.strerror or problem}."
+        try:
+            os.getcwd()
+        except FileNotFoundError:
+            message = "The working directory no longer exists. Change to another one and try again."
+    with suppress(OSError):  # standard error may be on the same full disk
+        report_error(message)
+    return 2
+
+
+class ClosedOutput(io.TextIOBase):
+    """A standard output that the caller has closed. Python has None there, and would lose what is printed without a word."""
+
+    @property
+    def buffer(self) -> ClosedOutput:
+        return self
+
+    def write(self, _: object, /) -> NoReturn:
+        raise OverspillError("Standard output is closed, so the output is lost. Send it to a file, or to /dev/null.")
+
+
+def require_output() -> None:
+    if isinstance(sys.stdout, ClosedOutput):
+        sys.stdout.write("")
+
+
+def hold_closed_streams() -> None:
+    """Keep the numbers of closed standard streams taken: a file that is opened later must not pass for one of them."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+    if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]  # None when the parent process closed it
+        sys.stdout = ClosedOutput()
+
+
+def drop_unwritten() -> None:
+    """Python would try again at shutdown, fail again, print a traceback and change the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is None:  # pyright: ignore[reportUnnecessaryComparison]
+            continue
+        try:
+            stream.flush()
+        except OSError:
+            with suppress(OSError):  # a caller may have put a stream without a file descriptor here
+                null = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(null, stream.fileno())
+                os.close(null)

@@ -87,7 +87,6 @@ class CommandOutput:
 
 
 async def keep_stream(blocks: AsyncIterable[bytes], settings: Settings, what: str, warn: Callable[[str], None]) -> None:
-    """Keep a stream, and print something in its place."""
     async with _open_session(settings, warn) as session:
         if session is None:
             await _pass(blocks)

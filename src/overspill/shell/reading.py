@@ -15,20 +15,11 @@ from overspill.errors import BadRequest, HandleError, NotText, StoreError, Unkno
 from overspill.reading import Bound, Range
 from overspill.record import events
 from overspill.record.events import CommandEnded, JobChanged, now_ms
+from overspill.retrieval import pages
 from overspill.retrieval.archive import Archive
 from overspill.retrieval.definitions import parse_range
 from overspill.retrieval.output import RunningReader, StoredOutput
-from overspill.retrieval.pages import (
-    Page,
-    Search,
-    base64_page,
-    binary_page,
-    decoded_page,
-    finished_page,
-    grep_page,
-    passage_page,
-    query_page,
-)
+from overspill.retrieval.pages import Page
 from overspill.shell.keeping import FAMILY
 from overspill.store.keep import list_shelves
 from overspill.store.protocols import Shelf, ShelfLabel, Store
@@ -135,7 +126,6 @@ class Part(Struct, frozen=True):
 
 
 def read_part(stored: StoredOutput, wanted: Wanted, bound: Bound) -> Part:
-    """Blocks."""
     if not stored.reader.size:
         return Part(wording.EMPTY, is_found=wanted.grep is None and wanted.query is None, notes=(wording.EMPTY,))
     found = True
@@ -149,28 +139,30 @@ def read_part(stored: StoredOutput, wanted: Wanted, bound: Bound) -> Part:
         found = wanted.query is None or page.data not in _NOTHING
         return page
 
-    page = finished_page(stored, bound, read)
+    page = pages.finished_page(stored, bound, read)
     return Part(page.text, found, page.text if page.data is None else page.data, page.notes)
 
 
 def _read(stored: StoredOutput, wanted: Wanted, bound: Bound) -> Page:
     if (expression := wanted.query) is not None:
-        return query_page(stored, expression, wanted.start, bound, lambda at: _spell(stored, "--query", expression, at=at))
+        return pages.query_page(stored, expression, wanted.start, bound, lambda at: _spell(stored, "--query", expression, at=at))
     is_binary = stored.kept.media == "binary"
     if wanted.bytes is not None:
         first, last = parse_range("--bytes", wanted.bytes)
         if is_binary:
-            return base64_page(stored, first, last + 1, bound, _spell_range)
-        return passage_page(
+            return pages.base64_page(stored, first, last + 1, bound, _spell_range)
+        return pages.passage_page(
             stored, bound, lambda bound: reading.bytes_range(stored.reader, stored.view, first, last + 1, bound), _spell_range
         )
     lines = (1, None) if wanted.lines is None else parse_range("--lines", wanted.lines)
     if not is_binary:
-        return passage_page(stored, bound, lambda bound: reading.lines(stored.reader, stored.view, *lines, bound), _spell_range)
+        return pages.passage_page(
+            stored, bound, lambda bound: reading.lines(stored.reader, stored.view, *lines, bound), _spell_range
+        )
     try:
-        return decoded_page(stored, lines, bound, _spell_range, lambda at: _spell(stored, "--grep", ".", at=at))
+        return pages.decoded_page(stored, lines, bound, _spell_range, lambda at: _spell(stored, "--grep", ".", at=at))
     except NotText:
-        return binary_page(stored, (wording.COMMAND,))
+        return pages.binary_page(stored, (wording.COMMAND,))
 
 
 def _grep(stored: StoredOutput, pattern: str, wanted: Wanted, bound: Bound) -> tuple[Page, bool]:
@@ -178,8 +170,8 @@ def _grep(stored: StoredOutput, pattern: str, wanted: Wanted, bound: Bound) -> t
         raise BadRequest("--grep needs a pattern.")
     options = ["--context", str(wanted.context)] if wanted.context else []
     options += ["--ignore-case"] if wanted.ignore_case else []
-    search = Search(pattern, wanted.context, wanted.ignore_case, wanted.start)
-    return grep_page(stored, search, bound, lambda at: _spell(stored, "--grep", pattern, *options, at=at))
+    search = pages.Search(pattern, wanted.context, wanted.ignore_case, wanted.start)
+    return pages.grep_page(stored, search, bound, lambda at: _spell(stored, "--grep", pattern, *options, at=at))
 
 
 def _spell_range(stored: StoredOutput, range: Range) -> str:

@@ -58,7 +58,6 @@ class Library:
         raise UnknownHandle(f"session-{session}")
 
     def events(self, session: str) -> Iterator[Entry]:
-        """All events of a session."""
         for _, lines in self._archive.journals(session):
             with suppress(HandleError, StoreError):
                 yield from read_events(lines)

@@ -48,13 +48,17 @@ class Bell:
         self._rung.clear()
 
 
-class Bells:
-    def __init__(self) -> None:
-        self._hung: set[Bell] = set()
+class LivePages:
+    """One for all open pages. Looks only while a page is open."""
+
+    def __init__(self, library: Library, poll_seconds: float = POLL_SECONDS) -> None:
+        self._bells: set[Bell] = set()
+        self._library = library
+        self._poll_seconds = poll_seconds
+        self._listeners = 0
 
     def observe(self, session: str, event: Entry) -> None:
-        """An observer of a session."""
-        for bell in tuple(self._hung):
+        for bell in tuple(self._bells):
             if bell.session in ("", session):
                 bell.ring()
 
@@ -62,21 +66,11 @@ class Bells:
     def hang(self, session: str) -> Generator[Bell]:
         """For the pages of one session, or of all if it is empty."""
         bell = Bell(session)
-        self._hung.add(bell)
+        self._bells.add(bell)
         try:
             yield bell
         finally:
-            self._hung.discard(bell)
-
-
-class LivePages:
-    """One for all open pages. Looks only while a page is open."""
-
-    def __init__(self, library: Library, poll_seconds: float = POLL_SECONDS) -> None:
-        self.bells = Bells()
-        self._library = library
-        self._poll_seconds = poll_seconds
-        self._listeners = 0
+            self._bells.discard(bell)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Counts a stream from before it opens until after it has ended, however it ends."""
@@ -95,7 +89,7 @@ class LivePages:
             self._listeners -= 1
 
     async def _tell(self, request: Request, session: str) -> AsyncIterator[str]:
-        with self.bells.hang(session) as bell:
+        with self.hang(session) as bell:
             seen, told = await anyio.to_thread.run_sync(self._look, session), time.monotonic()
             yield ": watching\n\n"
             while not await request.is_disconnected():

@@ -18,11 +18,10 @@ from overspill.store.readers import read_blocks
 from overspill.text.images import identify_image
 from overspill.view import windows
 from overspill.view.library import Library, find_citation
-from overspill.view.lines import HexRows, make_hex_rows, show_lines
 from overspill.view.pages import Showing, read_number, read_range, read_words
-from overspill.view.rendering import ShownText, find_form, open_text, render
+from overspill.view.rendering import ShownText, find_form, open_text, render, show_lines
 from overspill.view.searches import WAYS, Searches, SearchResult, compile_words, find_spans
-from overspill.view.windows import TextWindow
+from overspill.view.windows import HexRows, TextWindow, make_hex_rows
 
 _MAX_IMAGE_BYTES = 64 << 20
 _LOCKED = "sandbox; default-src 'none'"

@@ -12,21 +12,9 @@ from typing import Literal, TypeAlias, TypeVar
 from msgspec import Struct
 
 from overspill import handles
+from overspill.record import events as recorded
 from overspill.record.counters import Counters
-from overspill.record.events import (
-    MAX_REPLY_BYTES,
-    Entry,
-    EventsDropped,
-    JobChanged,
-    OutputExtracted,
-    OutputRetrieved,
-    OutputStored,
-    RecordedReply,
-    TextShown,
-    ToolCalled,
-    TurnOpened,
-    decode_events,
-)
+from overspill.record.events import MAX_REPLY_BYTES, Entry, JobChanged, RecordedReply, TextShown, ToolCalled, decode_events
 from overspill.store.protocols import ShelfLabel
 from overspill.text.humanize import to_datetime
 from overspill.text.tokens import CHARS_PER_TOKEN
@@ -46,18 +34,18 @@ N = TypeVar("N", int, str)
 def read_events(lines: Iterable[bytes]) -> Iterator[Entry]:
     """The events of a journal. Those that no session can have written, because an id in them is none, count as missing."""
     for event in decode_events(lines):
-        yield event if _is_sound(event) else EventsDropped(event.t, 1)
+        yield event if _is_sound(event) else recorded.EventsDropped(event.t, 1)
 
 
 def _is_sound(event: Entry) -> bool:
     match event:
-        case OutputStored(kept=kept):
+        case recorded.OutputStored(kept=kept):
             return handles.is_uuid(kept.id) and handles.is_uuid(kept.session)
-        case OutputExtracted():
+        case recorded.OutputExtracted():
             return handles.is_uuid(event.id)
         case JobChanged():
             return handles.is_uuid(event.id) and math.isfinite(event.seconds)
-        case ToolCalled() | OutputRetrieved() | TextShown():
+        case ToolCalled() | recorded.OutputRetrieved() | TextShown():
             reply = event.reply
             is_sound = reply is None or (handles.is_uuid(reply.id) and reply.start >= 0 and 0 <= reply.size <= MAX_REPLY_BYTES)
             return is_sound and (not event.id or handles.is_uuid(event.id))
@@ -168,13 +156,13 @@ class SessionRecord:
                 else:
                     self._find(event.t, event.server, event.tool).shown_tokens += event.chars_out // CHARS_PER_TOKEN
                 self._find(event.t, event.server, event.tool).calls += 1
-            case OutputStored(kept=kept):
+            case recorded.OutputStored(kept=kept):
                 self.kept[kept.id] = kept
                 if kept.reason != "requested":  # what the host stored itself would not have entered
                     found = self._find(event.t, kept.server, kept.tool)
                     found.kept += 1
                     found.kept_tokens += kept.size.tokens
-            case OutputRetrieved(status="ok"):
+            case recorded.OutputRetrieved(status="ok"):
                 if (made := self.kept.get(event.id)) is not None and made.reason != "requested":
                     self._find(event.t, made.server, made.tool).shown_tokens += event.chars_out // CHARS_PER_TOKEN
             case JobChanged():
@@ -217,7 +205,7 @@ def plot_context(events: Iterable[Entry]) -> list[ContextPoint]:
 
     for event in events:
         match event:
-            case ToolCalled() | OutputRetrieved(status="ok"):
+            case ToolCalled() | recorded.OutputRetrieved(status="ok"):
                 entered += event.chars_out
                 is_of_kept = event.truncated if isinstance(event, ToolCalled) else bool(event.id)
                 shown_of_kept += event.chars_out if is_of_kept else 0
@@ -226,9 +214,9 @@ def plot_context(events: Iterable[Entry]) -> list[ContextPoint]:
                 entered += event.chars
                 shown_of_kept += event.chars if event.what == "output" else 0
                 points.append(make_point(len(points) + 1, event.what))
-            case OutputStored(kept=kept) if kept.reason != "requested":
+            case recorded.OutputStored(kept=kept) if kept.reason != "requested":
                 produced += kept.size.tokens
-            case TurnOpened():
+            case recorded.TurnOpened():
                 turns.append(make_point(len(turns), f"before turn {event.turn}"))
             case _:
                 pass

@@ -122,7 +122,7 @@ class Viewer(WebServer):
 
     def observe(self, session: str, event: Entry) -> None:
         """Give this to a session in the same process, `Session(observers=[viewer.observe])`, and open pages follow it at once."""
-        self._live.bells.observe(session, event)
+        self._live.observe(session, event)
 
     async def serve_until(self, stop: anyio.Event) -> None:
         await super().serve_until(stop)

@@ -8,16 +8,8 @@ from typing import Any
 from msgspec import Struct
 
 from overspill import handles
-from overspill.record.events import (
-    Entry,
-    EventsDropped,
-    JobChanged,
-    OutputExtracted,
-    OutputStored,
-    RecordedReply,
-    ReferenceUsed,
-    TextShown,
-)
+from overspill.record import events as recorded
+from overspill.record.events import Entry, OutputExtracted, RecordedReply
 from overspill.record.op_tree import Op, op_tree
 from overspill.text.humanize import count_noun
 
@@ -106,19 +98,19 @@ def make_timeline(events: Iterable[Entry], session: str) -> Timeline:
 def _other_rows(events: Iterable[Entry], session: str) -> Iterator[TimelineRow]:
     for event in events:
         match event:
-            case OutputStored(kept=kept) if kept.reason in ("requested", "background"):
+            case recorded.OutputStored(kept=kept) if kept.reason in ("requested", "background"):
                 facts = (("bytes", f"{kept.size.bytes:,}"), ("kept because", kept.reason))
                 yield TimelineRow("stored", kept.tool, event.t, 0, facts=facts, output=(session, kept.id))
-            case JobChanged(state="queued" | "running"):
+            case recorded.JobChanged(state="queued" | "running"):
                 yield TimelineRow("job", event.tool, event.t, 0, facts=(("state", event.state),))
-            case TextShown():
+            case recorded.TextShown():
                 facts = (("characters shown", f"{event.chars:,}"), *_describe_others(event.reply))
                 output = (session, event.id) if event.id else None
                 yield TimelineRow(*_SHOWN_ROWS[event.what], event.t, 0, facts=facts, output=output, reply=event.reply)
-            case ReferenceUsed():
+            case recorded.ReferenceUsed():
                 facts = (("bytes", f"{event.bytes:,}"),)
                 yield TimelineRow("reference", event.tool, event.t, 0, facts=facts, output=(session, event.id))
-            case EventsDropped():
+            case recorded.EventsDropped():
                 facts = (("missing from the journal", f"{event.count:,} events"),)
                 yield TimelineRow("gap", "not recorded", event.t, 0, failed=True, facts=facts)
             case _:

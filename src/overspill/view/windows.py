@@ -20,6 +20,8 @@ _LINES_BEFORE = 8
 """Shown above the place that was asked for."""
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _MAX_CHARACTER_BYTES = 4
+ROW_BYTES = 16
+HEX_WINDOW_BYTES = ROW_BYTES * 256
 Span: TypeAlias = tuple[int, int]
 
 
@@ -95,7 +97,6 @@ def join_spans(spans: Iterable[Span]) -> list[Span]:
 
 
 def find_last(reader: Reader, view: View) -> int:
-    """Where the last window begins."""
     return _find_before(reader, view.bytes)
 
 
@@ -173,3 +174,31 @@ def _mark(data: bytes, base: int, at: int, end: int, marks: Sequence[Span]) -> I
         at = last
     if at < end:
         yield TextPiece(decode(data[at:end]))
+
+
+class HexRow(Struct, frozen=True):
+    start: int
+    hexadecimal: str
+    characters: str
+
+
+class HexRows(Struct, frozen=True):
+    rows: tuple[HexRow, ...]
+    start: int
+    total: int
+    before: int | None
+    after: int | None
+
+
+def make_hex_rows(reader: Reader, start: int) -> HexRows:
+    """The window with this byte. A place past the end gives the last window."""
+    total = reader.size
+    start = min(max(start, 0), max(total - 1, 0)) // HEX_WINDOW_BYTES * HEX_WINDOW_BYTES
+    data = reader.read(start, start + HEX_WINDOW_BYTES)
+    characters = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in data)
+    rows = tuple(
+        HexRow(start + at, data[at : at + ROW_BYTES].hex(" "), characters[at : at + ROW_BYTES])
+        for at in range(0, len(data), ROW_BYTES)
+    )
+    end = start + len(data)
+    return HexRows(rows, start, total, max(0, start - HEX_WINDOW_BYTES) if start else None, end if end < total else None)

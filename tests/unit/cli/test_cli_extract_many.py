@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from commands import Place, on_a_terminal
 
-from overspill.cli.searching import MAX_COPIED_BYTES as MAX
-from overspill.cli.searching import SearchedFile, split_files
+from overspill.cli.commands.extract import MAX_COPIED_BYTES as MAX
+from overspill.cli.commands.extract import SearchedFile, split_files
 
 ANSWER = "the retry limit is 7 attempts\n"
 

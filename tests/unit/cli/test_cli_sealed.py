@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 NOBODY = """
 import os, sys
 import encodings.idna, traceback
-import overspill.cli.commands.config, overspill.cli.commands.doctor.command, overspill.cli.commands.run
+import overspill.cli.commands.help, overspill.cli.tables, overspill.cli.commands.doctor.command, overspill.cli.commands.run
 import overspill.cli.commands.wrap, overspill.mcp.proxy.http, overspill.mcp.proxy.stdio
 import overspill.cli.commands.doctor.servers
 from overspill.cli import main

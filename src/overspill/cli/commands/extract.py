@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -12,15 +13,14 @@ from typing import Any, TypeAlias, get_args
 
 import anyio
 import click
-from msgspec import to_builtins
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from overspill.cli import output
 from overspill.cli.extractions import has_answer, print_extraction, print_parts
-from overspill.cli.searching import list_files, split_files
 from overspill.cli.settings import endpoints, load_settings, settings_options
 from overspill.cli.signals import Interrupted, cancel_on_signal, read_stream
-from overspill.cli.terminal import has_color, inform, is_quiet, report_error, watched_on_terminal
+from overspill.cli.terminal import has_color, inform, is_quiet, report_error, warn, watched_on_terminal
 from overspill.errors import BadRequest, NotText, SettingsError
 from overspill.extraction import BUILTIN
 from overspill.models.endpoints import Endpoint
@@ -38,6 +38,9 @@ Answers: TypeAlias = list[tuple[str, Extraction]]
 _MIN_TOKENS_OF_A_FILE = 300
 _MAX_SHARES = 4
 _MAX_LISTED = 5
+_MAX_FILES = 10_000
+MAX_COPIED_BYTES = 16 << 20
+"""Of files that are searched in one session. It keeps its copies until its end."""
 
 
 @click.command()
@@ -213,3 +216,60 @@ def _print(answers: Answers, what: str, max_tokens: int, *, is_many: bool, as_js
         elif found.warnings:
             name = f"the part of {name} that was searched"
         print_extraction(found, name, max_tokens, what)
+
+
+class SearchedFile(Struct, frozen=True):
+    """`is_named`: you named the file, and not only a folder that it is in."""
+
+    path: Path
+    size: int
+    is_named: bool
+
+
+def list_files(given: Sequence[Path]) -> list[SearchedFile]:
+    """In order, each once. In folders, hidden files, links and all that is no regular file are left out."""
+    found: dict[Path, SearchedFile] = {}
+    for path in given:
+        try:
+            if path.is_dir():
+                for file in _walk(path):
+                    found.setdefault(file.path, file)
+            else:
+                found[path] = SearchedFile(path, path.stat().st_size, is_named=True)
+        except OSError:
+            found[path] = SearchedFile(path, 0, is_named=True)  # reading it shows why it cannot be read
+        if len(found) > _MAX_FILES:
+            raise BadRequest(f"{path} has more than {_MAX_FILES:,} files. Name fewer, or a folder in it.")
+    return list(found.values())
+
+
+def _walk(folder: Path) -> list[SearchedFile]:
+    found: list[SearchedFile] = []
+
+    def report(problem: OSError) -> None:
+        if problem.filename == str(folder):
+            raise problem
+        warn(f"{problem.filename}: {problem.strerror}.")
+
+    for parent, folders, names in os.walk(folder, onerror=report):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for path in (Path(parent, name) for name in sorted(names) if not name.startswith(".")):
+            status = path.lstat()
+            if stat.S_ISREG(status.st_mode) and status.st_size:
+                found.append(SearchedFile(path, status.st_size, is_named=False))
+        if len(found) > _MAX_FILES:
+            break
+    return found
+
+
+def split_files(files: Sequence[SearchedFile]) -> Iterator[list[SearchedFile]]:
+    """Into batches whose copies are on disk at the same time."""
+    batch, size = list[SearchedFile](), 0
+    for file in files:
+        if batch and size + file.size > MAX_COPIED_BYTES:
+            yield batch
+            batch, size = [], 0
+        batch.append(file)
+        size += file.size
+    if batch:
+        yield batch

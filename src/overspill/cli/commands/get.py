@@ -112,6 +112,5 @@ def _ask(stored: StoredOutput, what: str, settings: Settings) -> Extraction:
 
 
 def _count_tokens(settings: Settings) -> int:
-    """How many an answer may have."""
     most = settings.answer_max_bytes or _UNLIMITED_BYTES
     return min(most, settings.answer_max_chars or most) // _BYTES_PER_TOKEN

@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeAlias
 import anyio
 import click
 
-from overspill.cli import ending, output
+from overspill.cli import output, terminal
 from overspill.cli.settings import load_settings, settings_options
 from overspill.cli.signals import read_stream
 from overspill.cli.terminal import report_error, warn
@@ -50,7 +50,7 @@ def keep(command: tuple[str, ...], what: str, background_after: float | None, **
     The exit code and standard error are the command's own. If a signal ends the command, the same signal ends overspill keep.
     If nothing can be stored, a warning says so, and the whole output is printed.
     """
-    ending.require_output()
+    terminal.require_output()
     if background_after is not None and not command:
         raise click.UsageError("--background-after needs a command: overspill keep --background-after 20 -- make.")
     slow = () if not background_after else (f"asyncTimeoutSecs={background_after}",)
@@ -132,7 +132,7 @@ def _work(work: Callable[[Detachable], int], telling: int, lifeline: int) -> int
     try:
         code = work(leave)
     except (OSError, OverspillError) as problem:
-        code = ending.report_failure(problem)
+        code = terminal.report_failure(problem)
         code = problem.exit_code if isinstance(problem, CommandNotStarted) else code
     if not has_left:
         os.write(telling, str(code).encode())

@@ -17,7 +17,7 @@ import click
 from overspill.agent import Agent, RunControl, RunRecord, Sources, load_agent, run_agent
 from overspill.agent.record import append_accounting, may_replace, write_snapshot
 from overspill.agent.wording import still_running
-from overspill.cli import ending, output
+from overspill.cli import output, terminal
 from overspill.cli.logs import find_observers
 from overspill.cli.progress import ProgressView, progress
 from overspill.cli.settings import command_line, endpoints, parse_assignments, settings_options, user_config_dir
@@ -96,17 +96,16 @@ def run(
     try:
         _conclude(record, snapshot, accounting, as_json=as_json)
     except (OSError, OverspillError) as problem:
-        code = ending.report_failure(problem)
+        code = terminal.report_failure(problem)
     if not record.threads:
         sys.exit(code)
     # The interpreter would wait for the threads of tools, which cannot be interrupted.
     atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]  # otherwise stored outputs stay until the next run
-    ending.drop_unwritten()
+    terminal.drop_unwritten()
     os._exit(code)
 
 
 def _find_file(file: Path | None, words: tuple[str, ...]) -> tuple[Path, tuple[str, ...]]:
-    """The agent file, and the words of the question."""
     if file is None:
         if not words:
             raise click.UsageError("No agent file. Usage: overspill run FILE QUESTION.")
@@ -182,7 +181,7 @@ async def _run(
     if problem is not None:
         raise problem
     assert record is not None
-    return record, ending.TERMINATED if signal.SIGTERM in ended_by else EXIT_CODES[record.outcome.status]
+    return record, terminal.TERMINATED if signal.SIGTERM in ended_by else EXIT_CODES[record.outcome.status]
 
 
 async def _watch_signals(control: RunControl, view: ProgressView, ended_by: list[int]) -> None:

@@ -73,7 +73,13 @@ def jobs(as_json: bool, as_lines: bool, **options: Any) -> None:
     """
     found = stores.archive(**options).jobs()
     if as_json or as_lines:
-        output.print_records(map(_describe_job, found), as_lines=as_lines)
+        described = [
+            {"id": handles.artifact_id(job.change.id), "tool": job.change.tool, "state": job.change.state}
+            | {"seconds": _count_seconds(job), "asked_for": output.format_iso(job.asked_ms)}
+            | {"session": job.session, "error": job.change.error}
+            for job in found
+        ]
+        output.print_records(described, as_lines=as_lines)
     elif not found:
         click.echo("No background jobs in live sessions.")
     else:
@@ -92,15 +98,3 @@ def _count_seconds(job: ArchivedJob) -> float:
     change = job.change
     since = 0.0 if change.state in ("ready", "failed") else max(0, now_ms() - change.t) / 1000
     return round(change.seconds + since, 1)
-
-
-def _describe_job(job: ArchivedJob) -> dict[str, Any]:
-    return {
-        "id": handles.artifact_id(job.change.id),
-        "tool": job.change.tool,
-        "state": job.change.state,
-        "seconds": _count_seconds(job),
-        "asked_for": output.format_iso(job.asked_ms),
-        "session": job.session,
-        "error": job.change.error,
-    }

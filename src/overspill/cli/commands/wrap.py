@@ -11,20 +11,8 @@ from typing import Any
 
 import click
 
-from overspill.cli import output
-from overspill.cli.client_files import (
-    FilePlan,
-    HookFiles,
-    clients,
-    complete_clients,
-    find_hook_files,
-    find_installed,
-    find_target,
-    parse_launch,
-    plan_unwrap,
-    plan_wrap,
-    write,
-)
+from overspill.cli import client_files, output
+from overspill.cli.client_files import FilePlan, HookFiles
 from overspill.cli.terminal import warn
 from overspill.errors import BadRequest, OverspillError
 from overspill.mcp.host_configs import display, entries, rewriting
@@ -35,7 +23,7 @@ _UNREMARKABLE = {rewriting.NOT_WRAPPED, entries.OWN_SERVER}
 
 
 @click.command()
-@click.argument("file", required=False, shell_complete=complete_clients)
+@click.argument("file", required=False, shell_complete=client_files.complete_clients)
 @click.option("--server", "servers", multiple=True, metavar="NAME", help="Only this server. Can be repeated.")
 @click.option(
     "--command", metavar="WORDS", help="The command with which the client starts Overspill. [default: the path of this program]"
@@ -69,7 +57,7 @@ def wrap(
     """
     if hooks and file is None:
         raise click.UsageError("--hooks needs a client: overspill wrap claude-code --hooks.")
-    launch = parse_launch(command)
+    launch = client_files.parse_launch(command)
     if file is None and dry and not every:
         output.print_json(display.example_entries(launch)) if as_json else click.echo(display.instructions(launch))
         return
@@ -80,18 +68,18 @@ def wrap(
         return
     if every:
         raise click.UsageError("Use --all or name a client, not both.")
-    target = find_hook_files(file) if hooks else find_target(file)
+    target = client_files.find_hook_files(file) if hooks else client_files.find_target(file)
     if target is None:
-        able = [name for name, client in clients().items() if client.hooks]
+        able = [name for name, client in client_files.clients().items() if client.hooks]
         raise BadRequest(f"Overspill knows no hooks of {file}. --hooks works with {' and '.join(able)}. Leave it out.")
-    plan = plan_wrap(target, launch, servers)
+    plan = client_files.plan_wrap(target, launch, servers)
     _finish(plan, dry=dry, as_json=as_json)
     refused = any(outcome.change == "none" and outcome.reason != rewriting.ALREADY_WRAPPED for outcome in plan.servers.outcomes)
     sys.exit(1 if servers and refused else 0)
 
 
 @click.command()
-@click.argument("file", shell_complete=complete_clients)
+@click.argument("file", shell_complete=client_files.complete_clients)
 @click.option("--server", "servers", multiple=True, metavar="NAME", help="Only this server. Can be repeated.")
 @click.option("--print", "dry", is_flag=True, help="Show what would change, and write nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -101,17 +89,17 @@ def unwrap(file: str, servers: tuple[str, ...], dry: bool, as_json: bool) -> Non
     FILE is the same as for overspill wrap. Entries become what they were, even if the file has changed since. What --hooks has
     added goes too, unless you name servers. The exit code is 1 if an entry runs through Overspill in a way that cannot be undone.
     """
-    hooked = None if servers else find_hook_files(file)
-    plan = plan_unwrap(hooked if hooked and hooked.launch else find_target(file), servers)
+    hooked = None if servers else client_files.find_hook_files(file)
+    plan = client_files.plan_unwrap(hooked if hooked and hooked.launch else client_files.find_target(file), servers)
     _finish(plan, dry=dry, as_json=as_json)
     sys.exit(1 if any(outcome.reason == rewriting.NO_ORIGINAL for outcome in plan.servers.outcomes) else 0)
 
 
 def _wrap_all(launch: Sequence[str], *, dry: bool, ask: bool) -> None:
     plans: list[FilePlan] = []
-    for target in find_installed():
+    for target in client_files.find_installed():
         try:
-            plans.append(plan_wrap(target, launch))
+            plans.append(client_files.plan_wrap(target, launch))
         except OverspillError as problem:
             warn(f"{problem} Skipping it.")
     changed = [plan for plan in plans if plan.changed]
@@ -129,7 +117,7 @@ def _wrap_all(launch: Sequence[str], *, dry: bool, ask: bool) -> None:
 
 
 def _list_clients() -> str:
-    known = clients()
+    known = client_files.clients()
     installed = [name for name, client in known.items() if os.path.exists(client.file)]
     here = f" On this machine: {', '.join(installed)}." if installed else ""
     return f" Name a client ({', '.join(known)}) or a file.{here} For any other client, `--print` shows what to write."
@@ -141,7 +129,7 @@ def _name_server(outcome: RewriteOutcome) -> str:
 
 def _finish(plan: FilePlan, *, dry: bool, as_json: bool) -> None:
     """Write what is planned, unless it is `dry`, and say so."""
-    copies = {} if dry else write(plan)
+    copies = {} if dry else client_files.write(plan)
     if as_json:
         output.print_json(_list_facts(plan, copies))
         return
@@ -210,7 +198,6 @@ def _describe_skipped(outcomes: Sequence[RewriteOutcome]) -> list[str]:
 
 
 def _describe_file(plan: FilePlan, path: Path, copy: Path | None) -> list[str]:
-    """A file that was changed, and where its text from before is."""
     if not plan.texts[path]:
         return [f"Removed {path}, which Overspill had made."]
     if path not in plan.files.found:
