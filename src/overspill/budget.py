@@ -14,10 +14,9 @@ class ContextBudget:
     """
 
     def __init__(self, window: int, used: int = 0, reserve_output: int = 0, buffer: int = 0) -> None:
-        for name, value, minimum in (
-            ("window", window, 1), ("used", used, 0), ("reserve_output", reserve_output, 0), ("buffer", buffer, 0)
-        ):  # fmt: skip
-            _require_count(name, value, minimum)
+        _require_count("window", window, 1)
+        for name, value in (("used", used), ("reserve_output", reserve_output), ("buffer", buffer)):
+            _require_count(name, value)
         self.window = window
         self.reserve_output = reserve_output
         self.buffer = buffer

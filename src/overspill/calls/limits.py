@@ -59,7 +59,7 @@ class Deadlines:
                 self._alarms[key] = (now + again, ring)
 
 
-class Places:
+class RunningPlaces:
     """A job takes a place before its tool starts and leaves it when the tool ends.
 
     A tool that calls another one and waits for it lends its place meanwhile: the other one may need the last place. It takes a

@@ -12,7 +12,7 @@ import anyio
 
 from overspill.calls.background import BackgroundJobs
 from overspill.calls.job import Job, NewScope, current, requester
-from overspill.calls.limits import Deadlines, Places
+from overspill.calls.limits import Deadlines, RunningPlaces
 from overspill.calls.tasks import TaskOwner, Work
 from overspill.errors import BadRequest, SessionClosed
 from overspill.wording import replies, slow_tools
@@ -50,7 +50,7 @@ class JobScheduler:
         """The event loop's own class: anyio's wrapper looks for the loop each time, and takes three times as long."""
         self._attend = attend
         self._changed = changed
-        self._places = Places(max_running)
+        self._places = RunningPlaces(max_running)
         self._owner = TaskOwner()
         self._active: set[Job] = set()
         self._unfinished: dict[str, Job] = {}

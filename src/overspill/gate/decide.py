@@ -27,13 +27,13 @@ class Keep(Struct, frozen=True, tag=True):
     reason: Reason
 
 
-class Cut(Struct, frozen=True, tag=True):
+class Shorten(Struct, frozen=True, tag=True):
     """Truncate to a number of bytes, as `toolOutput.enabled: false` asks for."""
 
     limit_bytes: int
 
 
-Verdict: TypeAlias = Pass | Keep | Cut
+Verdict: TypeAlias = Pass | Keep | Shorten
 Trigger: TypeAlias = Literal["reserve_failed", "size_cap", "token_threshold", "char_limit", "token_budget"]
 
 
@@ -43,7 +43,7 @@ def decide(size: Size, settings: Settings, room: Room | None = None) -> Verdict:
         return Pass()
     cap = settings.size_cap
     if not settings.tool_output.enabled:
-        return Cut(cap) if cap and size.bytes > cap else Pass()
+        return Shorten(cap) if cap and size.bytes > cap else Pass()
     threshold, chars = settings.effective_token_threshold, settings.truncation.inline_limit
     triggers: tuple[tuple[Trigger, bool], ...] = (
         ("reserve_failed", room is not None and room.now < size.tokens <= room.alone),

@@ -14,7 +14,7 @@ from overspill.budget import ContextBudget
 from overspill.errors import OverspillError, StoreError
 from overspill.gate import replies
 from overspill.gate.collect import CollectedResult, block_text, join_texts, replace_texts, text_block, write_arguments
-from overspill.gate.decide import Cut, Keep, Pass, Room, Verdict, decide, deciding_bytes, keeps_nothing, passes_for_sure
+from overspill.gate.decide import Keep, Pass, Room, Shorten, Verdict, decide, deciding_bytes, keeps_nothing, passes_for_sure
 from overspill.gate.images import SealedKept, blob_size, decode_blob
 from overspill.gate.intent import find_intent
 from overspill.gate.kept import (
@@ -74,7 +74,7 @@ class Gate:
             match self._verdict(collected, size, settings):
                 case Pass():
                     reply = await self._pass_on(collected, size, settings)
-                case Cut(limit):
+                case Shorten(limit):
                     reply = await self._truncate(collected, size, limit, settings)
                 case Keep(reason):
                     reply = await self._keep_and_word(call, collected, reason, settings)

@@ -76,30 +76,22 @@ def decode_blob(block: Block) -> bytes:
         return encoding.encode(data)
 
 
-def store_images(text: str, of: Kept, store: StoreBlob) -> StoredImages:
-    """Store the images in the text of an output as blobs. An image that cannot be stored is still in that output."""
+def describe_images(text: str, of: Kept, store: StoreBlob | None) -> StoredImages:
+    """`store` stores each image as a blob. An image that cannot be stored is still in that output. Without `store`, only images
+    that a pointer names are described."""
     stored = StoredImages([], [])
-    images = find_images(text)
+    images = [found for found in find_images(text) if store or found.pointer]
     for found in images[:MAX_IMAGES]:
         try:
-            blob = store(found.image.data)
+            stored.blobs.extend([store(found.image.data)] if store else ())
         except StoreError:
             if not found.pointer:
                 continue
-        else:
-            stored.blobs.append(blob)
         id = f"{of.name}#{found.pointer}" if found.pointer else stored.blobs[-1][0].name
         stored.lines.append(wording.image(found.image.description, id))
     if len(images) > MAX_IMAGES:
         stored.lines.append(wording.more_images(len(images) - MAX_IMAGES))
     return stored
-
-
-def list_images(text: str, of: Kept) -> list[str]:
-    """The lines alone, about images that need not be stored: a pointer names them."""
-    images = [found for found in find_images(text) if found.pointer]
-    lines = [wording.image(found.image.description, f"{of.name}#{found.pointer}") for found in images[:MAX_IMAGES]]
-    return lines + [wording.more_images(len(images) - MAX_IMAGES)] * (len(images) > MAX_IMAGES)
 
 
 def find_images(text: str) -> list[FoundImage]:

@@ -11,7 +11,7 @@ from overspill.decoding import HEAD_BYTES, describe
 from overspill.errors import StoreError
 from overspill.gate.cards.draft import CardRoom, draft_cards, has_preview
 from overspill.gate.collect import field
-from overspill.gate.images import SealedKept, StoreBlob, StoredImages, describe_blob, list_images, store_images
+from overspill.gate.images import SealedKept, StoreBlob, StoredImages, describe_blob, describe_images
 from overspill.settings import Settings
 from overspill.settings.keys import DEFAULT_STRATEGY
 from overspill.settings.presets import TOOL_STRATEGIES
@@ -79,14 +79,9 @@ class OutputText:
             chars = min(chars - 1, chars * room.tokens // used)
         return cut
 
-    def find_images(self, of: Kept, store: StoreBlob) -> StoredImages:
+    def describe_images(self, of: Kept, store: StoreBlob | None = None) -> StoredImages:
         whole = self._whole(_MAX_BYTES_WITH_IMAGES)
-        return StoredImages([], []) if whole is None else store_images(whole, of, store)
-
-    def list_images(self, of: Kept) -> list[str]:
-        """A line about each image that a pointer names, as in JSON. Nothing is stored."""
-        whole = self._whole(_MAX_BYTES_WITH_IMAGES)
-        return [] if whole is None else list_images(whole, of)
+        return StoredImages([], []) if whole is None else describe_images(whole, of, store)
 
     def _whole(self, max_bytes: int) -> str | None:
         if self.size.bytes > max_bytes:
@@ -144,7 +139,7 @@ def draft(kept: Kept, source: OutputText, settings: Settings, store: StoreBlob) 
     """By the answer form, with a list of the images in the output. `store` stores each of them."""
     if not settings.wording.shows_images or settings.answer_form != "handle":
         return FORMS[settings.answer_form](kept, source, settings), []
-    images = source.find_images(kept, store)
+    images = source.describe_images(kept, store)
     bare = [ReplyDraft((wording.stored_message(kept, settings.surface),))] if images.lines else []
     return draft_handle(kept, source, settings, images.lines) + bare, images.blobs
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Container, Sequence
+from collections.abc import Awaitable, Callable, Container
 from contextlib import suppress
-from functools import partial
 from threading import Event, Lock, Thread
 from typing import TypeAlias
 
 import anyio
 import anyio.to_thread
-from anyio.abc import TaskGroup
 
 from overspill.calls.job import Job
 from overspill.calls.scheduler import JobScheduler
@@ -57,7 +55,7 @@ class JobsElsewhere:
         with self._mutex:
             if (looking := self._looking) is None:
                 looking = self._looking = Event()
-                Thread(target=self._look_now, args=(looking,), name="overspill-jobs-elsewhere", daemon=True).start()
+                Thread(target=self._list_jobs, args=(looking,), name="overspill-jobs-elsewhere", daemon=True).start()
         looking.wait(_MAX_SECONDS_FOR_A_TURN)
         return [job for job in self._last if job.id not in here and job.id not in self._announced]
 
@@ -76,21 +74,28 @@ class JobsElsewhere:
                 with suppress(StoreError):  # it ended meanwhile, or a worker of a task engine runs it
                     await anyio.to_thread.run_sync(self._group.mark_aborted, job)
 
-    def _list_jobs(self) -> list[Job]:
-        with suppress(StoreError):
-            self._last = self._group.list_unread_jobs()
+    def _list_jobs(self, looking: Event | None = None) -> list[Job]:
+        """`looking` is set at the end."""
+        try:
+            with suppress(StoreError):
+                self._last = self._group.list_unread_jobs()
+        finally:
+            if looking is not None:
+                with self._mutex:
+                    self._looking = None
+                looking.set()
         return self._last
 
-    def _look_now(self, looking: Event) -> None:
-        try:
-            self._list_jobs()
-        finally:
-            with self._mutex:
-                self._looking = None
-            looking.set()
-
-    def note_announced(self, jobs: Sequence[Job]) -> None:
-        self._announced.update(job.id for job in jobs)
+    async def wait_for_ended(self, jobs: JobScheduler) -> list[Job]:
+        """Empty if nothing runs any more. Nobody can be told by another machine, so it looks, less and less often."""
+        pause = _FIRST_LOOK_SECONDS
+        while True:
+            ended, running = await self.look(jobs.background)
+            self._announced.update(job.id for job in ended)
+            if ended or not (running or jobs.pending()):
+                return ended
+            await anyio.sleep(pause)
+            pause = min(pause * _SLOWER, _MAX_SECONDS_BETWEEN_LOOKS)
 
 
 async def wait_for_jobs(jobs: JobScheduler, elsewhere: JobsElsewhere | None, seconds: float) -> tuple[list[Job], list[Job]]:
@@ -100,29 +105,16 @@ async def wait_for_jobs(jobs: JobScheduler, elsewhere: JobsElsewhere | None, sec
     done: list[Job] = []
     with anyio.move_on_after(seconds):
         async with anyio.create_task_group() as group:
-            group.start_soon(partial(_wait_here, jobs, seconds, done, group))
-            group.start_soon(partial(_wait_elsewhere, jobs, elsewhere, done, group))
-    return done, [*jobs.pending(), *(await elsewhere.look(jobs.background))[1]] if not done else []
 
+            async def wait_here() -> None:
+                if found := await jobs.wait(seconds):
+                    done.extend(found)
+                    group.cancel_scope.cancel()
 
-async def _wait_here(jobs: JobScheduler, seconds: float, done: list[Job], group: TaskGroup) -> None:
-    if found := await jobs.wait(seconds):
-        done += found
-        group.cancel_scope.cancel()
-
-
-async def _wait_elsewhere(jobs: JobScheduler, elsewhere: JobsElsewhere, done: list[Job], group: TaskGroup) -> None:
-    """Nobody can be told by another machine, so it looks, less and less often."""
-    pause = _FIRST_LOOK_SECONDS
-    while True:
-        ended, running = await elsewhere.look(jobs.background)
-        if ended:
-            elsewhere.note_announced(ended)
-            done += ended
-        if ended or not (running or jobs.pending()):
+            group.start_soon(wait_here)
+            done.extend(await elsewhere.wait_for_ended(jobs))
             group.cancel_scope.cancel()
-        await anyio.sleep(pause)
-        pause = min(pause * _SLOWER, _MAX_SECONDS_BETWEEN_LOOKS)
+    return done, [*jobs.pending(), *(await elsewhere.look(jobs.background))[1]] if not done else []
 
 
 def describe_job(job: Job, settings: Settings, retrievals: int) -> JobStatus:

@@ -17,7 +17,7 @@ from overspill.calls.job import Job
 from overspill.calls.scheduler import JobScheduler
 from overspill.errors import BadRequest, HandleError, OverspillError
 from overspill.extraction import ExtractionFailed, Mode
-from overspill.gate.decide import Cut, Keep, Pass, decide
+from overspill.gate.decide import Keep, Pass, Shorten, decide
 from overspill.gate.gate import Gate
 from overspill.gate.recorder import ReplyRecorder
 from overspill.gate.replies import OutputText, ReplyDraft
@@ -101,7 +101,8 @@ class RetrievalTools:
 
     async def invoke(self, name: str, args: object, call: str = "") -> Reply:
         started = time.perf_counter()
-        given: Mapping[str, Any] = cast("Mapping[str, Any]", args) if isinstance(args, Mapping) else {}
+        sent: object = args
+        given: Mapping[str, Any] = cast("Mapping[str, Any]", sent) if isinstance(sent, Mapping) else {}
         mode = given.get("mode")
         try:
             check_arguments(name, args)
@@ -209,11 +210,11 @@ class RetrievalTools:
         match decide(kept.size, settings):
             case Keep():
                 shows_images = self._gate.settings.wording.shows_images
-                images = await anyio.to_thread.run_sync(source.list_images, kept) if shows_images else []
+                images = (await anyio.to_thread.run_sync(source.describe_images, kept)).lines if shows_images else []
                 message = "\n".join((retrieval.too_large(kept.size.bytes), *images))
                 found = await self._gate.intents.answer(message, kept, settings, self._gate.room)
                 return Page(f"{found}\n\n{message}" if found else message, is_error=not found)
-            case Cut(limit):
+            case Shorten(limit):
 
                 def shorten(bound: Bound) -> Page:
                     return make_page(stored, source.truncate_to_bytes(min(limit, bound.bytes), settings).text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Protocol
+from typing import Any
 
 from msgspec import Struct
 
@@ -51,31 +51,20 @@ class Count(Struct, frozen=True):
     estimated: bool
 
 
-class _Encoder(Protocol):
-    def special_tokens(self) -> dict[str, int]: ...
-
-    def encode_ordinary(self, text: str) -> list[int]: ...
-
-    def encode_batch_flat(self, texts: list[str]) -> tuple[bytes, bytes]: ...
-
-
 class _Vocabulary:
     """Counts while other threads keep running: `encode_batch_flat` lets them. But it reads the spelling of a special token as
     that token. No model does so with text from others, so text with such a spelling is counted the slower way."""
 
-    def __init__(self, encoder: _Encoder) -> None:
+    def __init__(self, encoder: Any) -> None:
         self._encoder = encoder
         self._specials = tuple(encoder.special_tokens())
         opened = any(special.startswith(_OPENING) for special in self._specials)
         self._hints = (*([_OPENING] if opened else []), *(each for each in self._specials if not each.startswith(_OPENING)))
 
     def count(self, text: str) -> int:
-        if self._spells_special_token(text):
+        if any(hint in text for hint in self._hints) and any(special in text for special in self._specials):
             return len(self._encoder.encode_ordinary(text))
         return len(self._encoder.encode_batch_flat([text])[0]) // _BYTES_PER_ID
-
-    def _spells_special_token(self, text: str) -> bool:
-        return any(hint in text for hint in self._hints) and any(special in text for special in self._specials)
 
 
 def load(model: str | None = None) -> None:

@@ -1,16 +1,16 @@
-"""Places for tools that run at the same time."""
+"""RunningPlaces for tools that run at the same time."""
 
 import anyio
 import pytest
 
 from overspill.calls.job import Job
-from overspill.calls.limits import Places
+from overspill.calls.limits import RunningPlaces
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
 
 
 async def test_a_tool_does_not_continue_if_its_job_ended_just_as_its_call_was_answered():
-    places, job = Places(1), Job("outer", None)
+    places, job = RunningPlaces(1), Job("outer", None)
     continued = False
     with job.scope:
         places.lend([job])
@@ -21,7 +21,7 @@ async def test_a_tool_does_not_continue_if_its_job_ended_just_as_its_call_was_an
 
 
 async def test_a_tool_waits_for_a_place_after_its_call():
-    places, job = Places(1), Job("outer", None)
+    places, job = RunningPlaces(1), Job("outer", None)
     job.needs_place = True
     places.take_now(job)
     places.lend([job])
