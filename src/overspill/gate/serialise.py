@@ -52,74 +52,46 @@ def write_small(value: Any) -> str | None:
 
 def write_json(value: Any, limits: PieceLimits = _USUAL) -> Iterator[bytes]:
     """The UTF-8 of `to_json`, in pieces. Raises what that raises."""
-    if type(value) not in _CONTAINERS:
+    if type(value) in _CONTAINERS:
+        yield from _write_container(value, limits, ())
+    else:
         yield encoding.encode(to_json(value))
-        return
-    open_containers = [_OpenContainer(value, limits)]
-    yield open_containers[-1].opening
-    while open_containers:
-        current = open_containers[-1]
-        piece = current.next_piece()
-        if piece is None:
-            yield current.closing
-            open_containers.pop()
+
+
+def _write_container(value: Any, limits: PieceLimits, around: tuple[Any, ...]) -> Iterator[bytes]:
+    """As many entries in each piece as fit. A value that is too large for one piece is written in pieces itself. `around`: the
+    containers that it is in."""
+    if any(each is value for each in around):
+        raise ValueError("Circular reference detected")
+    is_dict = type(value) is dict
+    rest: Iterator[Any] = iter(value.items() if is_dict else value)
+    ahead: list[Any] = []
+    step, may_grow, separator = 1, True, b""
+    yield b"{" if is_dict else b"["
+    while True:
+        ahead += islice(rest, max(0, step - len(ahead)))
+        entries = ahead[:step]
+        if not entries:
+            break
+        types = _weigh(entries, limits)
+        if types is None and len(entries) > 1:
+            step, may_grow = len(entries) // 2, False
             continue
-        yield piece
-        large, current.large = current.large, None
-        if type(large) is str:
-            yield from _write_text(large, limits.slice_chars)
-        elif large is not None:
-            if any(each.value is large for each in open_containers):
-                raise ValueError("Circular reference detected")
-            if len(open_containers) == _MAX_DEPTH:
-                raise RecursionError("more than a thousand levels")
-            open_containers.append(_OpenContainer(large, limits))
-            yield open_containers[-1].opening
-
-
-class _OpenContainer:
-    """A container that is too large for one piece, and how far it is written."""
-
-    def __init__(self, value: Any, limits: PieceLimits) -> None:
-        self.value = value
-        self._limits = limits
-        self.large: Any = None
-        """The next value, if it is too large for one piece itself."""
-        self._is_dict = type(value) is dict
-        self.opening, self.closing = (b"{", b"}") if self._is_dict else (b"[", b"]")
-        self._rest: Iterator[Any] = iter(value.items() if self._is_dict else value)
-        self._ahead: list[Any] = []
-        self._step = 1
-        self._may_grow = True
-        self._separator = b""
-
-    def next_piece(self) -> bytes | None:
-        """As many entries as fit in a piece; or what comes before `large`; None at the end."""
-        while True:
-            entries = self._ahead[: self._step]
-            if len(entries) < self._step:
-                self._ahead += islice(self._rest, self._step - len(self._ahead))
-                entries = self._ahead[: self._step]
-            if not entries:
-                return None
-            types = _weigh(entries, self._limits)
-            if types is None and len(entries) > 1:
-                self._step, self._may_grow = len(entries) // 2, False
-                continue
-            del self._ahead[: len(entries)]
-            separator, self._separator = self._separator, b","
-            if types is not None:
-                self._step *= 2 if self._may_grow else 1
-                return separator + self._write(entries, types)
-            (entry,), self._may_grow = entries, True
-            self.large = entry[1] if self._is_dict else entry
-            if type(self.large) not in _CONTAINERS and type(self.large) is not str:
-                self.large = None  # it cannot be divided
-                return separator + self._write(entries, None)
-            return separator + (self._write([(entry[0], 0)], None)[:-1] if self._is_dict else b"")
-
-    def _write(self, entries: list[Any], types: set[type] | None) -> bytes:
-        return _write_whole(dict(entries) if self._is_dict else entries, types)[1:-1]
+        del ahead[: len(entries)]
+        large = entries[0][1] if is_dict else entries[0]
+        is_dividable = type(large) in _CONTAINERS or type(large) is str
+        if types is not None or not is_dividable:
+            yield separator + _write_whole(dict(entries) if is_dict else entries, types)[1:-1]
+            step *= 2 if may_grow and types is not None else 1
+        else:
+            yield separator + (_write_whole({entries[0][0]: 0}, None)[1:-2] if is_dict else b"")
+            yield from (
+                _write_text(large, limits.slice_chars)
+                if type(large) is str
+                else _write_container(large, limits, (*around, value))
+            )
+        separator, may_grow = b",", may_grow or types is None
+    yield b"}" if is_dict else b"]"
 
 
 def _weigh(values: list[Any], limits: PieceLimits) -> set[type] | None:

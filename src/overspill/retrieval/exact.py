@@ -18,8 +18,8 @@ from overspill.reading.query.pointer import is_pointer
 from overspill.retrieval.definitions import GetArtifact, GetToolOutput, Slice, parse_range
 from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.pages import (
+    GrepRequest,
     Page,
-    Search,
     base64_page,
     binary_page,
     decoded_page,
@@ -93,7 +93,7 @@ def _slice_text(stored: StoredOutput, part: Slice, bound: Bound) -> Page:
 def _grep(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
     if not asked.pattern:
         raise BadRequest("Pattern required for grep mode.")
-    search = Search(asked.pattern, asked.context, asked.ignore_case, asked.from_)
+    search = GrepRequest(asked.pattern, asked.context, asked.ignore_case, asked.from_)
     options = {"mode": "grep", "pattern": asked.pattern, "context": asked.context}
     options |= {"ignore_case": True} if asked.ignore_case else {}
     return grep_page(stored, search, bound, partial(_spell_from, stored, "get_tool_output", options))[0]

@@ -47,7 +47,7 @@ class Page(Struct, frozen=True):
     """Our lines below the stored text."""
 
 
-class Search(Struct, frozen=True):
+class GrepRequest(Struct, frozen=True):
     pattern: str
     context: int
     ignore_case: bool
@@ -95,7 +95,7 @@ def base64_page(stored: StoredOutput, first: int, end: int, bound: Bound, spell:
     return Page(text, stored.kept.id, first, cut)
 
 
-def grep_page(stored: StoredOutput, search: Search, bound: Bound, spell: SpellContinuation) -> tuple[Page, bool]:
+def grep_page(stored: StoredOutput, search: GrepRequest, bound: Bound, spell: SpellContinuation) -> tuple[Page, bool]:
     """The lines that match, and whether there are any."""
     text = stored.decoded()
     notes = wording.decoding_notes(text.decoding)

@@ -170,7 +170,7 @@ def _grep(stored: StoredOutput, pattern: str, wanted: Wanted, bound: Bound) -> t
         raise BadRequest("--grep needs a pattern.")
     options = ["--context", str(wanted.context)] if wanted.context else []
     options += ["--ignore-case"] if wanted.ignore_case else []
-    search = pages.Search(pattern, wanted.context, wanted.ignore_case, wanted.start)
+    search = pages.GrepRequest(pattern, wanted.context, wanted.ignore_case, wanted.start)
     return pages.grep_page(stored, search, bound, lambda at: _spell(stored, "--grep", pattern, *options, at=at))
 
 
