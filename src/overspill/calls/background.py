@@ -101,14 +101,10 @@ def restore_job(change: JobChanged, *, is_live: bool = False) -> Job:
     waits in the queue of a task engine.
     """
     is_unfinished = change.state in ("queued", "running")
-    if is_unfinished and (is_live or _is_queued(change)):
+    is_recent = time.time() - change.t / 1000 < _MAX_QUEUED_SECONDS
+    if is_unfinished and (is_live or (is_recent and (change.is_elsewhere or change.is_repeatable))):
         state = change.state if is_live and not change.is_elsewhere else "queued"
         return Job.watch(change.id, change.tool, change.server, state, change.t)
     was_interrupted = is_unfinished or change.error == "cancelled"
     state, error = ("failed", INTERRUPTED) if was_interrupted else (change.state, change.error)
     return Job.restore(change.id, change.tool, change.server, state, change.seconds, error)
-
-
-def _is_queued(change: JobChanged) -> bool:
-    is_recent = time.time() - change.t / 1000 < _MAX_QUEUED_SECONDS
-    return is_recent and (change.is_elsewhere or change.is_repeatable)

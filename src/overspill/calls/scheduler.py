@@ -206,7 +206,10 @@ class JobScheduler:
         current.set(job)
         try:
             if not job.has_place:
-                await self._wait_for_place(job)
+                running, job.scope = job.scope, anyio.CancelScope()
+                with job.scope:
+                    await self._places.take(job)
+                job.scope = running
             if job.has_place and not job.is_ending:
                 self._begin(job, partial(self._conclude, job, body))
                 await body.run(job)
@@ -265,12 +268,6 @@ class JobScheduler:
         if job.background or not self.accepting:
             self._news.set()
             self._news = anyio.Event()
-
-    async def _wait_for_place(self, job: Job) -> None:
-        running, job.scope = job.scope, anyio.CancelScope()
-        with job.scope:
-            await self._places.take(job)
-        job.scope = running
 
     @asynccontextmanager
     async def _lend_places(self) -> AsyncGenerator[set[Job]]:

@@ -156,7 +156,9 @@ class Archive:
                 if label.live and not live:
                     continue
                 try:
-                    if self._is_damaged(store, label):
+                    with closing(store.read_shelf(label.session)) as shelf:
+                        is_damaged = _needs_record(label) and next(events.decode_events(shelf.journal()), None) is None
+                    if is_damaged:
                         self._report(_DAMAGED.format(session=label.session))
                         continue
                     store.empty_shelf(label.session) if label.live else store.remove_shelf(label.session)
@@ -212,10 +214,6 @@ class Archive:
         if text not in self._reported:
             self._reported.add(text)
             self._warn(text)
-
-    def _is_damaged(self, store: Store, label: ShelfLabel) -> bool:
-        with closing(store.read_shelf(label.session)) as shelf:
-            return _needs_record(label) and next(events.decode_events(shelf.journal()), None) is None
 
     def _events(self, store: Store, label: ShelfLabel, shelf: Shelf, about: str) -> Iterator[Entry]:
         try:

@@ -14,14 +14,14 @@ from msgspec.structs import replace
 
 from overspill import handles
 from overspill.errors import BadRequest, SettingsError
-from overspill.extraction import BUILTIN, Cache, Document, Inspection, Mode, Policy, Progress, extract, extract_with_engine
+from overspill.extraction import BUILTIN, Cache, Document, Mode, Policy, Progress, extract, extract_with_engine
 from overspill.lexical.index import Work
 from overspill.models.endpoints import DEFAULT_TIMEOUT, Endpoint, from_environment
 from overspill.models.facts import convert_limits
 from overspill.models.opening import open_model
 from overspill.models.protocol import Model, ModelError, Request, Response
 from overspill.models.targets import Targets
-from overspill.record.events import Fallback, OutputExtracted, OutputInspected, name_type, now_ms
+from overspill.record.events import Fallback, OutputExtracted, name_type, now_ms
 from overspill.record.ledger import Ledger
 from overspill.record.logs import log_extraction
 from overspill.retrieval.output import StoredOutput
@@ -86,6 +86,11 @@ class Extractor:
         retries, observe = self._settings.extraction_retries, self._ledger.record
         model = Targets(models, retries=retries, op=op, observe=observe) if models else None
         max_bytes = request.max_bytes and max(1, request.max_bytes - _FRAME_BYTES)
+
+        def note(look: Inspection) -> None:
+            status = "ok" if look.ok else "failed"
+            self._ledger.record(OutputInspected(now_ms(), op, look.tool, status, look.latency_ms, look.chars))
+
         try:
             async with model.keep_connected() if model else nullcontext():
                 found = await extract(
@@ -97,7 +102,7 @@ class Extractor:
                     cache=self._cache,
                     engine=self.select if model else partial(self.select, max_bytes=max_bytes),
                     progress=progress,
-                    on_inspection=lambda look: self._note(op, look),
+                    on_inspection=note,
                 )
         except BadRequest:  # nothing has begun, so there is nothing to record
             raise
@@ -184,9 +189,6 @@ class Extractor:
                 return found
         self._has_counted = True
         return ask(lambda text: tokens.count(text, model).tokens)
-
-    def _note(self, op: str, look: Inspection) -> None:
-        self._ledger.record(OutputInspected(now_ms(), op, look.tool, "ok" if look.ok else "failed", look.latency_ms, look.chars))
 
     def _record(
         self,

@@ -88,12 +88,6 @@ class RetrievalTools:
             _turn.reset(before)
 
     @property
-    def _turn_model(self) -> str | None:
-        """The model of the turn that the call belongs to; outside every turn, that of the latest one."""
-        owner, model = _turn.get()
-        return model if owner is self else self._latest_model
-
-    @property
     def are_needed(self) -> bool:
         """Whether there is, or ever was, anything to retrieve."""
         self._were_needed = self._were_needed or bool(self._gate.kept or self._jobs.background or self._inherits)
@@ -260,7 +254,8 @@ class RetrievalTools:
         max_tokens = max_tokens if room is None else min(max_tokens, room)
         frame = FRAME_TOKENS if self._gate.settings.wording.has_closed_sets else 0
         max_tokens = max(MIN_EXTRACTION_TOKENS, max_tokens - frame)
-        model = self._turn_model
+        owner, model = _turn.get()
+        model = model if owner is self else self._latest_model  # outside every turn, that of the latest one
         request = ExtractionRequest(
             tool=tool, query=query, mode=mode, turn_model=model, max_tokens=max_tokens, max_bytes=bound.bytes
         )

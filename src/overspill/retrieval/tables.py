@@ -87,7 +87,9 @@ class OutputTables:
         kept = None
         if answer.rows and not bound.holds(SqlReply(answer, stored).whole.text):
             sources = tuple(LineageSource(name, each.kept.handle, each.kept.sha256) for name, each in outputs.items())
-            kept = await self._keep(found.lines, Lineage(_record(statement), sources))
+            query, more = statement[:_MAX_RECORDED_CHARS], len(statement) - _MAX_RECORDED_CHARS
+            lineage = Lineage(query if more <= 0 else f"{query}… ({more:,} more characters)", sources)
+            kept = await self._keep(found.lines, lineage)
         return SqlReply(answer, stored, kept)
 
     def _query(self, statement: str, outputs: Mapping[str, StoredOutput]) -> tuple[QueryResult, SqlAnswer]:
@@ -127,9 +129,3 @@ def _take(parts: list[str], room: Bound) -> list[str]:
     """The first ones, as many as there is room for with something between them."""
     sizes = accumulate(len(part.encode("utf-8", "replace")) + 1 for part in parts)
     return parts[: sum(size <= room.least_bytes for size in sizes)]
-
-
-def _record(statement: str) -> str:
-    """As much of a statement as is recorded with its result."""
-    more = len(statement) - _MAX_RECORDED_CHARS
-    return statement if more <= 0 else f"{statement[:_MAX_RECORDED_CHARS]}… ({more:,} more characters)"

@@ -16,6 +16,9 @@ from overspill.store.protocols import Reader
 from overspill.types import Decoding, Kept, Size
 from overspill.wording import retrieval as wording
 
+if TYPE_CHECKING:
+    from overspill.lexical.index import Index
+
 MAX_VIEW_BYTES = 512 << 20
 """Decoded text that one session holds in temporary files. Text that a question still uses is freed after it."""
 _BLOCK_BYTES = 1 << 20
@@ -37,40 +40,32 @@ def describe_gaps(kept: Kept, text: TextView) -> list[str]:
     return [*missing, *wording.decoding_notes(text.decoding)]
 
 
-class _Outcome(Struct, frozen=True):
-    """What decoding an output gave. The reader of an output that needs none belongs to others and is not remembered."""
-
-    decoded: TextView | None = None
-    remarks: Decoding | None = None
-    error: NotText | None = None
-
-
 class TextViews:
     """By the SHA-256 of the stored bytes. Several threads may ask for one."""
 
-    def __init__(self, max_bytes: int = MAX_VIEW_BYTES) -> None:
-        self._recent: Recent[str, _Outcome] = Recent(max_bytes, _weigh)
+    def __init__(self) -> None:
+        self._recent: Recent[str, TextView | Decoding | NotText] = Recent(MAX_VIEW_BYTES, _weigh)
 
     def get(self, kept: Kept, reader: Reader, positions: View) -> TextView:
         """Blocks. Raises NotText, every time, if there is no text in it. A caller that asks for a view that is being decoded
         waits for it."""
         with self._recent.making(kept.sha256 or kept.id):
             found = (self._recent.get(kept.sha256) if kept.sha256 else None) or self._decode(kept, reader)
-        if found.error:
-            raise NotText(found.error.what, found.error.advice)
-        return found.decoded or TextView(reader, kept.size, positions, found.remarks)
+        if isinstance(found, NotText):
+            raise NotText(found.what, found.advice)
+        if isinstance(found, TextView):
+            return found
+        return TextView(reader, kept.size, positions, found if found.remarks else None)
 
-    def _decode(self, kept: Kept, reader: Reader) -> _Outcome:
+    def _decode(self, kept: Kept, reader: Reader) -> TextView | Decoding | NotText:
+        """The reader of an output that needs no decoding belongs to others and is not remembered."""
         try:
             found = decode(reader, is_plain=kept.is_plain)
         except NotText as error:
-            outcome = _Outcome(error=error)
+            outcome = error
         else:
             text, decoding = found.reader, found.decoding
-            if decoding.formats:
-                outcome = _Outcome(TextView(text, _measure(text), View(text), decoding))
-            else:
-                outcome = _Outcome(remarks=decoding if decoding.remarks else None)
+            outcome = TextView(text, _measure(text), View(text), decoding) if decoding.formats else decoding
         if kept.sha256:  # an output that is still growing has none
             self._recent[kept.sha256] = outcome
         return outcome
@@ -83,12 +78,9 @@ def _measure(reader: Reader) -> Size:
     return meter.size()
 
 
-def _weigh(outcome: _Outcome) -> int:
-    return _ENTRY_BYTES + (outcome.decoded.reader.size if outcome.decoded else 0)
+def _weigh(outcome: TextView | Decoding | NotText) -> int:
+    return _ENTRY_BYTES + (outcome.reader.size if isinstance(outcome, TextView) else 0)
 
-
-if TYPE_CHECKING:
-    from overspill.lexical.index import Index
 
 MAX_INDEX_BYTES = 256 << 20
 """Memory that the indexes of one session may take together. An index that a question still uses is freed after it."""
