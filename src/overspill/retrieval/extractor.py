@@ -14,14 +14,14 @@ from msgspec.structs import replace
 
 from overspill import handles
 from overspill.errors import BadRequest, SettingsError
-from overspill.extraction import BUILTIN, Cache, Document, Mode, Policy, Progress, extract, extract_with_engine
+from overspill.extraction import BUILTIN, Cache, Document, Inspection, Mode, Policy, Progress, extract, extract_with_engine
 from overspill.lexical.index import Work
 from overspill.models.endpoints import DEFAULT_TIMEOUT, Endpoint, from_environment
 from overspill.models.facts import convert_limits
 from overspill.models.opening import open_model
 from overspill.models.protocol import Model, ModelError, Request, Response
 from overspill.models.targets import Targets
-from overspill.record.events import Fallback, OutputExtracted, name_type, now_ms
+from overspill.record.events import Fallback, OutputExtracted, OutputInspected, name_type, now_ms
 from overspill.record.ledger import Ledger
 from overspill.record.logs import log_extraction
 from overspill.retrieval.output import StoredOutput
