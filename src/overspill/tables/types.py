@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import cache
+from itertools import accumulate
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -21,6 +22,7 @@ _MAX_CHARS = 64
 """A longer text is no number and no time."""
 _CPU = re.compile(r"cpu|cores", re.IGNORECASE)
 _MILLI = re.compile("[0-9]+m")
+_DIGIT = re.compile("[0-9]")
 
 _UTC = "(Z| ?UTC|[+]00:?00)"
 _OFFSET = "(Z| ?UTC|\\s?[+-][0-9]{2}(:?[0-9]{2})?)"
@@ -78,13 +80,16 @@ class Reading(Struct, frozen=True):
     """Whether it is for columns about processors alone: elsewhere `12m` are minutes."""
 
     def fits(self, text: str) -> bool:
+        return self.try_measure(text) is not None
+
+    def try_measure(self, text: str) -> float | None:
+        """None if it cannot be read."""
         if len(text) > _MAX_CHARS or not compile_reading(self.pattern).match(text):
-            return False
+            return None
         try:
-            self.measure(text)
+            return self.measure(text)
         except (ValueError, OverflowError):  # the 31st of February
-            return False
-        return True
+            return None
 
 
 @cache
@@ -144,19 +149,26 @@ def is_value(text: str) -> bool:
 
 def find_reading(texts: Iterable[str], column: str = "") -> Reading | None:
     """The reading of a column of text: of all values that there are, or else of nearly all."""
-    values = Counter(filter(is_value, texts))
+    return measure_values(Counter(iter(texts)), column)[0]
+
+
+def measure_values(counts: Counter[str], column: str = "") -> tuple[Reading | None, dict[str, float]]:
+    """The same, and the values that it can read with their measures. `counts` says how often each occurs."""
+    values = {text: times for text, times in counts.items() if is_value(text)}
+    most_misses = int((1 - MIN_FITTING_SHARE) * sum(values.values()))
     is_cpu = _CPU.search(column) is not None and any(map(_MILLI.fullmatch, values))
-    likely = [reading for reading in READINGS if is_cpu or not reading.is_cpu]
-    return _find_fitting(likely, values, 0) or _find_fitting(likely, values, int((1 - MIN_FITTING_SHARE) * values.total()))
-
-
-def _find_fitting(readings: list[Reading], values: Counter[str], most_misses: int) -> Reading | None:
-    for reading in readings if values else ():
-        misses = 0
-        for value, times in values.items():
-            misses += 0 if reading.fits(value) else times
-            if misses > most_misses:  # which the first values of most columns show
-                break
-        else:
-            return reading
-    return None
+    worded = accumulate(times for text, times in values.items() if not _DIGIT.search(text))
+    is_worded = any(many > most_misses for many in worded)  # all readings but those of booleans have digits
+    likely = [each for each in READINGS if (each.meaning == "boolean" or not is_worded) and (is_cpu or not each.is_cpu)]
+    for most in (0, most_misses) if values else ():
+        for reading in likely:
+            measured, misses = dict[str, float](), 0
+            for value, times in values.items():
+                measure = reading.try_measure(value)
+                if measure is not None:
+                    measured[value] = measure
+                elif (misses := misses + times) > most:  # which the first values of most columns show
+                    break
+            else:
+                return reading, measured
+    return None, {}

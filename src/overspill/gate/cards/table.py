@@ -14,7 +14,6 @@ from msgspec import Struct
 
 from overspill.gate.cards.card import Card, Section, indent, name
 from overspill.gate.cards.sample import OutputSample, draw
-from overspill.lexical.cutting import COLOUR_START
 from overspill.lexical.kinds.kind import Layout
 from overspill.lexical.reading import find_filler, strip_colours
 from overspill.tables.bars import Barred
@@ -23,9 +22,10 @@ from overspill.tables.json_rows import write_cell
 from overspill.tables.markup import read_page
 from overspill.tables.rows import find_line_tables
 from overspill.tables.table import FoundTable, Omission
-from overspill.tables.types import Reading, find_reading, is_value
+from overspill.tables.types import Reading, is_value, measure_values
 from overspill.text.encoding import decode
 from overspill.text.humanize import count_noun
+from overspill.text.patterns import compile_pattern
 from overspill.wording.names import NextStep
 
 _MAX_VALUES = 4
@@ -49,7 +49,7 @@ _FIRST_LINES, _DRAWN_LINES, _LAST_LINES = 16, 32, 2
 """Of lines that all seem to be rows: these show where rows begin and how they are split."""
 _MAX_PAGE_BYTES, _MAX_PAGE_ROW_BYTES = 12 << 10, 1_000
 """Read of a page that may be tables, and the average length of their rows then."""
-_NO_ROW = re.compile(rb"\n[ \t\r+=|:-]*+\n")
+_NO_ROW = compile_pattern(rb"\n[ \t\r+=|:-]*\n")
 """A line that is blank, or drawn between rows."""
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w{0,29}", re.ASCII)
 _PLAIN_VALUE = re.compile(r"[A-Za-z0-9][\w-]{0,29}", re.ASCII)
@@ -102,7 +102,7 @@ def read_text_tables(sample: OutputSample, layout: Layout) -> tuple[list[ReadTab
 
 
 def _strip_colours(data: bytes) -> bytes:
-    if COLOUR_START not in data:
+    if b"\x1b" not in data:
         return data
     fill = find_filler(data)
     return bytes(strip_colours(data, len(data), fill)).translate(None, fill)
@@ -233,10 +233,10 @@ def _suggest(table: ReadTable) -> list[NextStep]:
 def _describe_column(column: str, cells: Sequence[Any], *, is_all: bool, is_json: bool = False) -> str:
     """`status text, ok 1,200, failed 30, 2 others; 3% missing`, or, if there are more cells, `status text, ok 96%, failed 2%,
     2 others seen; 3% missing`."""
-    counts = Counter(cell.strip() for cell in cells if isinstance(cell, str))
+    counts = Counter([cell.strip() for cell in cells if isinstance(cell, str)])
     del counts[""]
     others = [cell for cell in cells if cell is not None and not isinstance(cell, str)]
-    reading = None if others else find_reading(counts.elements(), column)
+    reading, measured = (None, dict[str, float]()) if others else measure_values(counts, column)
     if reading and reading.meaning != "boolean":
         counts = Counter({text: times for text, times in counts.items() if is_value(text)})
     missing = len(cells) - counts.total() - len(others)
@@ -250,7 +250,7 @@ def _describe_column(column: str, cells: Sequence[Any], *, is_all: bool, is_json
     elif kind == "number" and min(others) < max(others):
         described = f"{kind} {write_cell(min(others))} to {write_cell(max(others))}"
     elif reading and reading.meaning != "boolean" and len(counts) > 1:
-        described = _describe_read(counts, reading, is_json=is_json)
+        described = _describe_read(counts, reading, measured, is_json=is_json)
     else:
         meaning = _name_meaning(reading) if reading and not is_json else kind
         described = _describe_values(counts + Counter(map(write_cell, others)), 0 if is_all else len(cells), meaning)
@@ -267,12 +267,11 @@ def _percent(part: int, whole: int) -> str:
     return f"{share:.0f}%" if 1 <= share <= 99 else "under 1%" if share < 1 else "over 99%"
 
 
-def _describe_read(counts: Counter[str], reading: Reading, *, is_json: bool) -> str:
+def _describe_read(counts: Counter[str], reading: Reading, measured: dict[str, float], *, is_json: bool) -> str:
     """`number 1 to 900, but "Total" once`."""
-    fitting = [text for text in counts if reading.fits(text)]
     kind = "text, numbers" if is_json and reading.meaning == "number" else _name_meaning(reading)
-    words = f"{kind} {name(min(fitting, key=reading.measure))} to {name(max(fitting, key=reading.measure))}"
-    misfits = Counter({text: counts[text] for text in counts.keys() - {*fitting}})
+    words = f"{kind} {name(min(measured, key=measured.__getitem__))} to {name(max(measured, key=measured.__getitem__))}"
+    misfits = Counter({text: counts[text] for text in counts.keys() - measured.keys()})
     for text, times in misfits.most_common(1):
         words += f", but {name(text)} {'once' if times == 1 else f'{times:,} times'}"
         words += f" and {count_noun(misfits.total() - times, 'other')}" if misfits.total() > times else ""
