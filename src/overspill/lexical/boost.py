@@ -30,7 +30,7 @@ class Boost(Struct, frozen=True):
     leads: list[int] = []
     """Rows that the question leads to through others, likeliest first."""
     rows: list[int] = []
-    """Rows that answer the question, likeliest first; those of a later signal win."""
+    """Rows that answer the question, likeliest first."""
     is_compared: bool = False
     """Whether all rows were compared to find these."""
     brief: frozenset[int] = frozenset()

@@ -60,11 +60,6 @@ def measure_features(index: Index, query: Query, ranking: Ranking, evidence: flo
     )
 
 
-def measure_best_share(index: Index, ranking: Ranking) -> float:
-    """How much of what is asked the best record has."""
-    return _measure_share(index, ranking, [number for number, term in enumerate(ranking.terms) if term.telling])
-
-
 def _measure_share(index: Index, ranking: Ranking, asked: list[int]) -> float:
     held, worth = _list_best_terms(index, ranking), sum(ranking.worth[number] for number in asked)
     return sum(ranking.worth[number] for number in asked if number in held) / worth if worth else float(not asked)

@@ -119,11 +119,6 @@ class Signs(Struct, frozen=True):
     gave_up: bool
     """Whether a program says that it gave up."""
 
-    @property
-    def is_told(self) -> bool:
-        """Whether a program says outright that it failed. A level alone does not: services log an error and go on."""
-        return bool(self.gave_up or self.first_message or self.verdicts)
-
 
 def read_signs(index: Read) -> Signs:
     outline = index.outline
@@ -134,6 +129,7 @@ def read_signs(index: Read) -> Signs:
     verdicts = [record for record in dict.fromkeys(marks) if record >= 0]
     last = outline.record_at(gave_up[0] - 1) if gave_up else len(outline) - 1
     own, failing = _score_wording(index)
+    top = max(own.values(), default=1.0)
     is_reported = gave_up or message or (verdicts and index.traits.is_log) or next(_search(index, _level), None)
     return Signs(
         before=list_backwards(last),
@@ -141,7 +137,7 @@ def read_signs(index: Read) -> Signs:
         first_message=[reporting] if reporting >= 0 else [],
         verdicts=verdicts,
         failing={record: own[record] for record in failing},
-        scores=_score_causes(index, own, gave_up),
+        scores={record: score / top for record, score in own.items()},
         evidence=WEIGHTS.evidence_of_failure if is_reported else 0.0,
         gave_up=bool(gave_up),
     )
@@ -187,15 +183,6 @@ def list_backwards(last: int) -> list[int]:
     return list(range(last, max(-1, last - _MAX_STRETCH_RECORDS), -1))
 
 
-def _score_causes(index: Read, own: dict[int, float], gave_up: list[int]) -> dict[int, float]:
-    """What says so counts more, the nearer it is before a sign of giving up."""
-    near = _score_nearness(index, gave_up)
-    scores = {record: (1 + own.get(record, 0.0)) * near.get(record, WEIGHTS.away_from_end) for record in {*own, *near}}
-    scores = _spread_to_neighbours(scores, len(index.outline))
-    top = max(scores.values(), default=1.0)
-    return {record: score / top for record, score in scores.items()}
-
-
 def _score_wording(index: Read) -> tuple[dict[int, float], set[int]]:
     """How strongly each record suggests a failure, where frequent words count less; and which report one.
 
@@ -226,29 +213,3 @@ def _weigh_word(word: bytes) -> float:
     if _is_none.fullmatch(word):
         return 0.0
     return WEIGHTS.weak_word if _is_weak.fullmatch(word) else WEIGHTS.strong_word
-
-
-def _score_nearness(index: Read, signs: list[int]) -> dict[int, float]:
-    """How close each record precedes the first sign of giving up, or the end of the text."""
-    outline, position = index.outline, signs[0] if signs else index.total_bytes
-    record = outline.record_at(position - 1)
-    if record < 0:
-        record = len(outline) - 1
-    near: dict[int, float] = {}
-    while record >= 0 and (distance := position - outline.ends[record]) < _CAUSE_REACH_BYTES:
-        near[record] = math.exp(-max(0, distance) / WEIGHTS.cause_fade_bytes)
-        record -= 1
-    return near
-
-
-def _spread_to_neighbours(scores: dict[int, float], total: int) -> dict[int, float]:
-    """A message continues in the lines after it, and the lines before it announce it."""
-    spread = dict(scores)
-    near, next_near, far = WEIGHTS.beside_cause, WEIGHTS.beside_cause**2, WEIGHTS.beside_cause**3
-    steps = ((1, near), (2, next_near), (3, far), (-1, near), (-2, next_near))
-    for record, score in scores.items():
-        for step, share in steps:
-            beside, gain = record + step, share * score
-            if spread.get(beside, 0.0) < gain and 0 <= beside < total:
-                spread[beside] = gain
-    return spread

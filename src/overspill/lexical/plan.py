@@ -8,13 +8,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from overspill.lexical.boost import Boost, Signal, Step, order_by_score, order_by_tier
+from overspill.lexical.clues import favour_verdicts
 from overspill.lexical.flow import flow
 from overspill.lexical.index import Index
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
 from overspill.lexical.reply.repeats import move_repeats
 from overspill.lexical.rows.cells import MOST_ROWS
-from overspill.lexical.verdicts import favour_verdicts
 from overspill.lexical.weights import WEIGHTS
 
 _MAX_LEADS = 24
@@ -45,50 +45,44 @@ def plan(index: Index, query: Query, ranking: Ranking, signals: Sequence[Signal]
     for signal in signals:
         if boost := signal(index, query, ranking):
             boosts.append(boost)
-            ranking = replace(ranking, leads=ranking.leads or boost.leads)
             if boost.is_whole:
                 break
-    first = [step for boost in boosts for step in boost.first]
-    if boosts and boosts[-1].is_whole:
-        return Plan(tuple(first), ranking, boosts[-1].evidence, ranking.matches.union(boosts[-1].matches))
-    answer = next((boost for boost in reversed(boosts) if boost.rows), Boost())
-    steps = _plan_scores(index, query, ranking, boosts, answer.rows)
-    partly = any(boost.leads for boost in boosts) or answer.is_compared
+    steps = tuple(step for boost in boosts for step in boost.first)
+    answer = next((boost for boost in boosts if boost.is_whole or boost.leads or boost.rows), Boost())
+    matches = ranking.matches.union(answer.matches)
+    if answer.is_whole:
+        return Plan(steps, ranking, answer.evidence, matches)
+    brief = answer.brief
+    if answer.leads and not answer.rows and index.traits.has_members:
+        # All rows that the question leads to may be asked for, and the one that it names, and each may be long.
+        brief = frozenset((*answer.leads[:_MAX_BRIEF_LEADS], *ranking.best(1)))
+    is_compared = bool(answer.leads) or answer.is_compared
     return Plan(
-        (*first, *steps),
+        (*steps, *_plan_scores(index, query, ranking, boosts, answer)),
         ranking,
         answer.evidence,
-        ranking.matches.union(answer.matches),
+        matches,
         bool(answer.rows),
-        answer.brief if answer.rows else _list_brief(index, ranking),
-        partly and (index.is_partial or len(index.outline) > MOST_ROWS),
+        brief,
+        is_compared and (index.is_partial or len(index.outline) > MOST_ROWS),
     )
 
 
-def _list_brief(index: Index, ranking: Ranking) -> frozenset[int]:
-    """Rows that the question leads to, and the one that it names. All of them may be asked for, and each may be long."""
-    if not ranking.leads or not index.traits.has_members:
-        return frozenset()
-    return frozenset((*ranking.leads[:_MAX_BRIEF_LEADS], *ranking.best(1)))
-
-
-def _plan_scores(index: Index, query: Query, ranking: Ranking, boosts: list[Boost], rows: list[int]) -> list[Step]:
+def _plan_scores(index: Index, query: Query, ranking: Ranking, boosts: list[Boost], answer: Boost) -> list[Step]:
     scores = {record: score for record, score in ranking.scores.items() if not query.listing or record in ranking.matches}
     for boost in boosts:
         for record, score in boost.raised.items():
             scores[record] = max(scores.get(record, 0.0), score)
     top = max(scores.values(), default=1.0)
-    for number, record in enumerate(ranking.leads[:_MAX_LEADS]):
-        scores[record] = max(scores.get(record, 0.0), top * (WEIGHTS.lead - WEIGHTS.row_step * number))
-    for number, record in enumerate(rows):
-        scores[record] = max(scores.get(record, 0.0), top * (WEIGHTS.answering_row - WEIGHTS.row_step * number))
-    least = 0.0 if query.listing else WEIGHTS.least * top
-    order = order_by_tier(scores) if query.listing and not rows else order_by_score(scores)
-    order = [pair for pair in order if pair[1] >= least]
-    if not query.listing and not rows:
-        order = move_repeats(index, order)
-    steps = [Step(order)]
+    for share, rows in ((WEIGHTS.lead, answer.leads[:_MAX_LEADS]), (WEIGHTS.answering_row, answer.rows)):
+        for number, record in enumerate(rows):
+            scores[record] = max(scores.get(record, 0.0), top * (share - WEIGHTS.row_step * number))
+    if query.listing:
+        order = order_by_score(scores) if answer.rows else order_by_tier(scores)
+    else:
+        order = [pair for pair in order_by_score(scores) if pair[1] >= WEIGHTS.least * top]
+        order = order if answer.rows else move_repeats(index, order)
     if query.listing and index.traits.has_definitions:
         # The contents of a requested definition are not further definitions of that kind.
-        steps.insert(0, Step([pair for pair in order if ranking.holds(pair[0])]))
-    return steps
+        return [Step([pair for pair in order if ranking.holds(pair[0])]), Step(order)]
+    return [Step(order)]

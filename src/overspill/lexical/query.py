@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from overspill.lexical.weights import WEIGHTS
-from overspill.lexical.words import read_lexicon, read_related, split_subwords, split_words, stem
+from overspill.lexical.words import compile_phrases, read_lexicon, read_related, split_subwords, split_words, stem
 
 _QUOTED = re.compile(r"\"([^\"]{2,200})\"|“([^”]{2,200})”|`([^`]{2,200})`|(?<!\w)'([^']{2,200})'(?!\w)")
 _TOKEN = re.compile(r"[^\W_][\w./:@#+~-]*[^\W_]|[^\W_]")
@@ -29,25 +29,9 @@ _EXAMPLE = re.compile(
 """What a report quotes: fenced or indented code, a session, a stack trace. It has many words, and few tell what is asked."""
 _NUMBER = re.compile(r"\d[\d.,:/-]*$")
 
-_FAILURE = re.compile(
-    r"\b(?:fail(?:s|ed|ing|ure|ures)?|errors?|broke|broken|breaks?|crash(?:ed|es)?|exceptions?|wrong|problems?"
-    r"|root cause|outages?|(?:not|isn't|doesn't|won't|stopped) work(?:ing)?|panic(?:ked)?|went wrong|traceback|stack ?trace"
-    r"|abort(?:ed)?|fatal|unsuccessful(?:ly)?)\b",
-    re.IGNORECASE,
-)
-_HOW = re.compile(r"\b(?:how (?:to|do|does|can|could|should|is|are)|what (?:does|do)|when should)\b", re.IGNORECASE)
-_LISTING = re.compile(
-    r"\b(?:all|every|each|list|how many|what are|give their"
-    r"|which (?:of the )?(?!(?:is|was|has|does)\b)\w+s|which\b[^.?!]{0,200}? (?:are|were|have))\b",
-    re.IGNORECASE,
-)
-_COUNTING = re.compile(r"\b(?:how many|number of|count of)\b", re.IGNORECASE)
-_EXTREME = "top|most|least|best|worst|(?:larg|small|high|low|long|short|great|bigg|few|old|new|earli|lat|tall|deep|clos)est"
-_COUNTED = re.compile(rf"\b(?:first|last|{_EXTREME}) (\d+)\b|\b(\d+) (?:{_EXTREME})\b", re.IGNORECASE)
+_LISTING = r"\b(?:{all}|which (?:of the )?(?!(?:is|was|has|does)\b)\w+s|which\b[^.?!]{0,200}? (?:are|were|have))\b"
+_COUNTED = (r"\b(?:first|last|{extreme}) (\d+)\b", r"\b(\d+) (?:{extreme})\b")
 """How many are asked for. This number is not expected in the records."""
-_AFTER = re.compile(r"\b(?:after|next|follow(?:s|ed|ing)|below|subsequent|later than|then|succeed(?:s|ed)?)\b", re.IGNORECASE)
-_BEFORE = re.compile(r"\b(?:before|prior|previous(?:ly)?|preced\w+|above|earlier than)\b", re.IGNORECASE)
-
 
 MOST_TERMS = 256
 """Only the first terms of a question are used: a matcher for more would be too slow."""
@@ -125,7 +109,7 @@ def parse(question: str) -> Query:
             _add_token(token, WEIGHTS.quoted, said, terms.add)
     for token in tokens:
         _add_token(token, 1.0, silent, terms.add)
-    for numbers in _COUNTED.findall(text):
+    for numbers in compile_phrases(*_COUNTED).findall(text):
         terms.pop((max(numbers), True), None)
     words = [word for token in tokens for word in split_words(token) if word not in silent]
     for token in others:
@@ -139,16 +123,20 @@ def parse(question: str) -> Query:
         text=text,
         other=other,
         terms=tuple(terms.values()),
-        failure=_FAILURE.search(_QUOTED.sub(" ", text)) is not None,
-        how=_HOW.search(text) is not None,
-        listing=_LISTING.search(text) is not None,
-        after=_AFTER.search(text) is not None,
-        before=_BEFORE.search(text) is not None,
-        counting=_COUNTING.search(text) is not None,
+        failure=_says(r"\b{failure}\b", _QUOTED.sub(" ", text)),
+        how=_says(r"\b{how}\b", text),
+        listing=_says(_LISTING, text),
+        after=_says(r"\b{after}\b", text),
+        before=_says(r"\b{before}\b", text),
+        counting=_says(r"\b{count}\b", text),
         vague=not silent and len(tokens) > 1,
         cut=terms.cut or len(question) > _MAX_QUESTION_CHARS,
         pairs=frozenset((stem(first), stem(second)) for first, second in pairwise(words) if first != second),
     )
+
+
+def _says(phrases: str, text: str) -> bool:
+    return compile_phrases(phrases).search(text) is not None
 
 
 def _split_other_words(question: str) -> tuple[str, str]:
@@ -173,7 +161,7 @@ def _is_symbol(token: str) -> bool:
 
 def list_failure_words(question: str) -> set[str]:
     """The stems of the words that only say that something failed."""
-    return {stem(word) for found in _FAILURE.finditer(question) for word in split_words(found[0])}
+    return {stem(word) for found in compile_phrases(r"\b{failure}\b").finditer(question) for word in split_words(found[0])}
 
 
 def _add_related(terms: _Terms) -> None:

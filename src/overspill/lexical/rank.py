@@ -11,15 +11,14 @@ from itertools import chain, islice, pairwise, product
 
 from msgspec import Struct
 
-from overspill.lexical.definitions import find_sole_places, score_definitions
+from overspill.lexical.clues import find_sole_places, find_subject, score_definitions
 from overspill.lexical.index import Index
 from overspill.lexical.outline import Outline
 from overspill.lexical.query import Query, Term
 from overspill.lexical.scan import MAX_COMMON_HITS, Finder
 from overspill.lexical.score import Scorer
-from overspill.lexical.subject import find_subject
 from overspill.lexical.weights import WEIGHTS
-from overspill.lexical.words import read_task_stems
+from overspill.lexical.words import read_stems
 from overspill.tables.table import Text
 
 _MAX_PHRASE_GAP_BYTES = 8
@@ -30,11 +29,6 @@ _CELL_MARKS = (b",", b";", b"|", b"\t", b'"', b"\r", b"\n")
 _CELL_GAPS = (b"  ", b"| ", b" |")
 _MAX_FEW_RECORDS = 20
 """With so few records, terms that are in all of them still count."""
-_MIN_COMPARED_RECORDS = 200
-"""With fewer records, all terms are looked for in all of them."""
-_USUAL_SHARE = 0.9
-"""A term in more of the sampled records tells nothing about one."""
-_SAMPLES, _SAMPLE_BYTES = 8, 4_096
 
 
 class _Hits(Struct):
@@ -85,8 +79,6 @@ class Ranking(Struct):
     everywhere."""
     most_worth: float = 0.0
     """The worth of the rarest term that is asked for and found."""
-    leads: list[int] = []
-    """Rows that a signal found the question to lead to."""
 
     def holds(self, record: int) -> bool:
         """Whether the record itself contains what was asked for, not only its labels."""
@@ -141,7 +133,7 @@ def rank(index: Index, query: Query) -> Ranking:
 
 def _drop_task_words(terms: tuple[Term, ...]) -> tuple[Term, ...]:
     """Without words for what is to be done, if there are others: code that has to be fixed does not say so."""
-    task = read_task_stems()
+    task = read_stems("task")
     left = tuple(term for term in terms if term.literal or task.isdisjoint((term.key, term.instead_of)))
     return left if any(term.telling for term in left) else terms
 
@@ -153,7 +145,6 @@ def _mean_bytes(outline: Outline, total: int) -> float:
 def _find_terms(index: Index, every: tuple[Term, ...]) -> tuple[tuple[Term, ...], _Hits]:
     """The terms used and their hits. If they find nothing useful, adds the rarest of the terms that occur everywhere."""
     terms, everywhere = index.samples.drop_common_terms(every)
-    terms = _drop_usual_terms(index, terms)
     hits = _collect(index, terms, MAX_COMMON_HITS if everywhere else None)
     met = {term for counts in (*hits.labels.values(), *hits.found.values()) for term in counts}
     if len(terms) == len(every) or any(terms[number].role != "wording" for number in met):
@@ -161,26 +152,6 @@ def _find_terms(index: Index, every: tuple[Term, ...]) -> tuple[tuple[Term, ...]
     left = tuple(term for term in every if term not in terms)
     rarest, _ = index.samples.drop_common_terms(tuple(term for term in left if term.telling) or left)
     return terms + rarest, _collect(index, terms + rarest, MAX_COMMON_HITS)
-
-
-def _drop_usual_terms(index: Index, terms: tuple[Term, ...]) -> tuple[Term, ...]:
-    """Drops terms that nearly every record has, such as the names of its fields, if there are others."""
-    outline, text = index.outline, index.text
-    if len(terms) < 2 or not index.traits.is_celled or index.is_partial or len(outline) < _MIN_COMPARED_RECORDS:
-        return terms
-    finder = Finder(terms, code=index.traits.is_code)
-    seen: set[int] = set()
-    holding: dict[int, set[int]] = {}
-    for number in range(_SAMPLES):
-        first = number * len(text) // _SAMPLES
-        sampled = range(outline.record_from(first), outline.record_from(first + _SAMPLE_BYTES))
-        seen.update(sampled)
-        for start, _, term, exactness in finder.hits(text, first, first + _SAMPLE_BYTES):
-            if exactness == 1 and (record := outline.record_at(start)) in sampled:
-                holding.setdefault(term, set()).add(record)
-    usual = {number for number, records in holding.items() if len(records) > _USUAL_SHARE * len(seen)}
-    kept = tuple(term for number, term in enumerate(terms) if number not in usual)
-    return kept if any(term.telling for term in kept) else terms
 
 
 def _collect(index: Index, terms: tuple[Term, ...], most: int | None) -> _Hits:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from overspill.lexical.query import Term
 from overspill.lexical.weights import WEIGHTS
-from overspill.lexical.words import KEYWORDS, is_unspaced, split_subwords, split_words, stem
+from overspill.lexical.words import is_unspaced, read_keywords, split_subwords, split_words, stem
 from overspill.tables.table import Text
 from overspill.text.encoding import decode
 from overspill.text.patterns import Pattern, compile_pattern, find_spans
@@ -74,7 +74,7 @@ class Finder:
         self.terms = terms
         self._stems = {term.key: number for number, term in enumerate(terms) if not term.literal}
         self._keywords = {
-            keyword: number for key, number in self._stems.items() if code for keyword in sorted(KEYWORDS.get(key, ()))
+            keyword: number for key, number in self._stems.items() if code for keyword in sorted(read_keywords().get(key, ()))
         }
         self._literals = {term.key: number for number, term in enumerate(terms) if term.literal}
         self._signs = [key for key in self._stems if len(key) == 1 and is_unspaced(key)]

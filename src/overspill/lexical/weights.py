@@ -75,8 +75,6 @@ class Weights(Struct, frozen=True):
     """The same, with a value of the sort that is asked for."""
     sheet_fact: float = 0.5
     """Among facts that stand together: one with such a value, or with a word of the question in its label."""
-    remark: float = 0.95
-    """A short record with such a value, of what a label with its value counts."""
     lead: float = 0.95
     """Rows that the question leads to through others, as a share of the best score: just after the row that it names."""
     answering_row: float = 1.2
@@ -107,12 +105,6 @@ class Weights(Struct, frozen=True):
     """fatal, panic, error: programs say this when they fail."""
     weak_word: float = 1.0
     """missing, invalid, denied: often a cause, but also said in passing."""
-    away_from_end: float = 0.4
-    """Such words far from any sign of giving up, compared with those right before one."""
-    cause_fade_bytes: float = 1_500.0
-    """The distance before a sign of giving up at which a record counts a third."""
-    beside_cause: float = 0.6
-    """A record beside one that looks like the cause: messages take several lines."""
 
     # How much the structure of a text adds to confidence.
     evidence_of_failure: float = 0.75

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, cast
 
 import Stemmer
 
@@ -16,41 +16,38 @@ _CYRILLIC = re.compile(r"[\u0400-\u052f]")
 _SUBWORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\dA-Za-z_]+|\d+")
 
 
-Lexicon: TypeAlias = Literal[
-    "stop",
-    "foreign",
-    "from",
-    "to",
-    "wording",
-    "high",
-    "low",
-    "first",
-    "last",
-    "time",
-    "speed",
-    "runs",
-    "keys",
-    "task",
-    "source",
-    "asking",
-    "verdict",
-]
-"""The lists of words in `lexicon/`."""
-
-
 def word_set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
 @cache
-def read_lexicon(name: Lexicon) -> frozenset[str]:
-    """The words of a list. Lines that begin with # say what it is for."""
-    return word_set(" ".join(_read_lines(name)))
+def read_list(name: str) -> tuple[str, ...]:
+    """The words of a list in `lexicon/`, in its order. Lines that begin with # say what it is for."""
+    return tuple(" ".join(read_lines(name)).split())
 
 
-def _read_lines(name: str) -> list[str]:
+@cache
+def read_lexicon(name: str) -> frozenset[str]:
+    return frozenset(read_list(name))
+
+
+@cache
+def read_stems(name: str) -> frozenset[str]:
+    return frozenset(map(stem, read_list(name)))
+
+
+@cache
+def read_lines(name: str) -> tuple[str, ...]:
     lines = (files("overspill.lexical") / "lexicon" / f"{name}.txt").read_text("utf-8").splitlines()
-    return [line for line in lines if not line.startswith("#")]
+    return tuple(line for line in lines if not line.startswith("#"))
+
+
+@cache
+def compile_phrases(*patterns: str) -> re.Pattern[str]:
+    """A pattern in which `{name}` stands for any line of that list: words, phrases, or patterns themselves."""
+    named = re.compile(r"\{([a-z_]+)\}")
+    either = "|".join(patterns)
+    return re.compile(named.sub(lambda name: f"(?:{'|'.join(read_lines(name[1]))})", either), re.IGNORECASE)
 
 
 @lru_cache(maxsize=65_536)
@@ -63,16 +60,11 @@ def stem(word: str) -> str:
 def read_related() -> dict[str, tuple[str, ...]]:
     """By stem, the stems of words that mean nearly the same."""
     groups: dict[str, dict[str, None]] = {}
-    for line in _read_lines("related"):
+    for line in read_lines("related"):
         stems = dict.fromkeys(map(stem, line.split()))
         for one in stems:
             groups.setdefault(one, {}).update({other: None for other in stems if other != one})
     return {one: tuple(others) for one, others in groups.items()}
-
-
-@cache
-def read_task_stems() -> frozenset[str]:
-    return frozenset(map(stem, read_lexicon("task")))
 
 
 def split_words(text: str) -> list[str]:
@@ -110,15 +102,8 @@ def split_subwords(word: str) -> list[str]:
     return [part.lower() for part in _SUBWORD.findall(word)]
 
 
-KEYWORDS: dict[str, frozenset[str]] = {
-    stem(word): word_set(spelt)
-    for words, spelt in {
-        "function method procedure": "def fn func function",
-        "class": "struct",
-        "import include": "import include require using",
-        "variable": "let var",
-        "constant": "const define final",
-    }.items()
-    for word in words.split()
-}
-"""What people ask for in source code, and the keywords for it."""
+@cache
+def read_keywords() -> dict[str, frozenset[str]]:
+    """By stem, what people ask for in source code, and the keywords for it."""
+    lines = (line.partition(":") for line in read_lines("keywords"))
+    return {stem(word): word_set(spelt) for words, _, spelt in lines for word in words.split()}

@@ -39,9 +39,7 @@ def test_a_list_has_as_many_matches_as_fit() -> None:
 
 def test_records_shown_for_where_they_stand_are_counted_apart() -> None:
     text = "boot\nERROR disk full\nretry\nERROR disk full\nhalt\n"
-    assert ask(text, "list all errors").text == (
-        "[L1]\nboot\nERROR disk full\nretry\nERROR disk full\nhalt\n(matched 2 records, all shown, with 3 others)"
-    )
+    assert ask(text, "list all errors").text == ("[L2]\nERROR disk full\n[L4]\nERROR disk full\n(matched 2 records, all shown)")
     calm = "opened the valve\nstarted the pump\n"
     assert ask(f"{calm}exited with code 3\n", "why did it crash", 30).text == (
         f"[L1]\n{calm}exited with code 3\n(no record matched by its words, with 3 others)"
@@ -185,13 +183,3 @@ def test_how_many_is_answered_by_what_says_a_number() -> None:
     run = "".join(f"test_{number} PASSED\n" for number in range(300)) + "== 2 failed, 300 passed in 0.31s ==\n"
     assert "== 2 failed, 300 passed in 0.31s ==\n" in ask(run, "how many tests passed", 120).text
     assert "== 2 failed, 300 passed in 0.31s ==\n" in ask(run, "how many tests failed", 120).text
-
-
-def test_a_word_that_nearly_every_row_has_is_not_looked_for_beside_rarer_ones() -> None:
-    rows = [f'{{"id": {number}, "hardness": {number % 7}, "name": "stone {number}"}}' for number in range(1000)]
-    rows[500] = '{"id": 500, "name": "sand"}'
-    found = ask(f"[{', '.join(rows)}]", "the hardness of stone 654")
-    assert '"hardness": 3, "name": "stone 654"' in found.text
-    assert found.matched == 1
-    assert "common words not counted" in found.text
-    assert ask(f"[{', '.join(rows)}]", "hardness").matched == 999

@@ -42,12 +42,6 @@ def test_facts_are_shown_if_no_word_of_the_question_is_on_the_page() -> None:
     assert found.confidence < 0.3
 
 
-def test_a_label_with_a_form_of_a_word_of_the_question_comes_before_others() -> None:
-    rows = "".join(f"<tr><td>Detail {number}</td><td>value {number}</td></tr>" for number in range(60))
-    page = PAGE.replace("<table>", f"<table>{rows}<tr><td>Gesamtgewicht</td><td>4,2 kg</td></tr></table><table>")
-    assert "4,2 kg" in select(build(page.encode()), "Welches Gewicht hat die Lamp?", max_tokens=100).text
-
-
 def test_little_words_of_other_languages_are_ignored_in_their_languages_alone() -> None:
     prose = "".join(f"<p>Das ist die Lampe, die in der Halle {number} auf dem Tisch war.</p>" for number in range(40))
     page = f"<html><body>{prose}<table><tr><td>Masse</td><td>4,2 kg</td></tr></table></body></html>"

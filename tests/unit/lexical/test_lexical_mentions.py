@@ -7,7 +7,6 @@ import json
 import pytest
 
 from overspill.lexical.index import build
-from overspill.lexical.rows.ordinals import find_ordinals, is_rank
 from overspill.lexical.select import select
 
 _GIVEN = ["Ada", "Bruno", "Clara", "Dario", "Edda", "Felix", "Greta", "Hugo", "Irma", "Jonas", "Kaja", "Lars"]
@@ -82,17 +81,3 @@ def test_a_name_is_found_the_other_way_round() -> None:
         _INDEX, f"How strong was the wind when {given} {family} sailed for the Aster Cup in 2002?", max_tokens=120
     ).text
     assert f'"race_id": "{race["id"]}", "position": 4' in shown
-
-
-def test_first_is_a_place_only_where_something_says_so() -> None:
-    assert find_ordinals(["the", "first", "name", "of", "the", "pilot"]) == {}
-    assert find_ordinals(["who", "took", "first", "place"]) == {"1": frozenset({2})}
-    assert find_ordinals(["who", "came", "second", "and", "third"]) == dict.fromkeys("23", frozenset({2, 4}))
-
-
-@pytest.mark.parametrize(
-    ("column", "is_one"),
-    [("position", True), ("finalRank", True), ("gridPosition", False), ("placeOfBirth", False), ("points", False)],
-)
-def test_a_rank_is_not_any_position(column: str, is_one: bool) -> None:
-    assert is_rank(column) is is_one

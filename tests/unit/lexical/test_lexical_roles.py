@@ -56,7 +56,6 @@ def houses(role: str) -> dict[str, list[Row]]:
     [
         ("overlord", "Who is the overlord of House 143h?"),
         ("overlord_id", "Who is the overlord of House 143h?"),
-        ("spouse", "Which one is House 143h married to?"),
     ],
 )
 def test_a_row_in_a_role_that_another_table_has_is_shown(role: str, question: str):

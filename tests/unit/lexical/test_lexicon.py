@@ -2,36 +2,67 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import subprocess
 import sys
 import zipfile
 from importlib.resources import files
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
 from overspill.lexical.index import build
 from overspill.lexical.query import parse
 from overspill.lexical.select import select
-from overspill.lexical.words import Lexicon, read_lexicon, read_related
+from overspill.lexical.words import read_lexicon, read_related
 
 ROOT = Path(__file__).parents[3]
 FOLDER = files("overspill.lexical") / "lexicon"
 
 
-def test_every_list_has_a_name_and_every_name_a_list() -> None:
-    assert {f"{name}.txt" for name in (*get_args(Lexicon), "related")} == {entry.name for entry in FOLDER.iterdir()}
+LISTS = sorted(entry.name.removesuffix(".txt") for entry in FOLDER.iterdir())
+CODE = Path(str(FOLDER)).parent
+SOURCE = "\n".join(path.read_text("utf-8") for path in CODE.rglob("*.py"))
+GROUPED = ("related", "keywords")  # whose lines are groups of words
+WORD = re.compile(r"[a-z]{2,}")
 
 
-@pytest.mark.parametrize("name", get_args(Lexicon))
-def test_a_list_says_what_it_is_for_and_has_each_word_once_in_lower_case(name: Lexicon) -> None:
-    lines = (FOLDER / f"{name}.txt").read_text("utf-8").splitlines()
-    words = " ".join(line for line in lines if not line.startswith("#")).split()
-    assert lines[0].startswith("# ")
-    assert len(set(words)) == len(words)
-    assert read_lexicon(name) == {word for word in words if word == word.lower()}
-    assert words
+def test_every_list_is_used() -> None:
+    assert [name for name in LISTS if not re.search(rf"[\"'{{]{name}[\"'}}]", SOURCE)] == []
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_list_says_what_it_is_for_and_has_each_entry_once_in_lower_case(name: str) -> None:
+    first, *lines = (FOLDER / f"{name}.txt").read_text("utf-8").splitlines()
+    assert first.startswith("# ")
+    lines = [line for line in lines if not line.startswith("# ")]
+    entries = lines if f"{{{name}}}" in SOURCE or name in GROUPED else " ".join(lines).split()
+    assert len(set(entries)) == len(entries)
+    assert entries == [entry if "\\" in entry else entry.lower() for entry in entries]
+    assert entries
+
+
+def test_code_has_no_lists_of_words() -> None:
+    """Words that people use in questions are data."""
+    listing = {
+        f"{path.name}:{node.lineno}"
+        for path in CODE.rglob("*.py")
+        if path.parent.name not in ("kinds", "records")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Set | ast.List | ast.Tuple | ast.Call | ast.Constant) and _has_words(node)
+    }
+    assert listing == set()
+
+
+def _has_words(node: ast.AST) -> bool:
+    """Whether it is a collection of words, or a pattern for questions with a choice of many. Text is bytes."""
+    if isinstance(node, ast.Constant):
+        choices = re.findall(r"[a-z]+(?: [a-z]+)?(?:\|[a-z]+(?: [a-z]+)?){5,}", node.value) if isinstance(node.value, str) else []
+        return bool(choices)
+    elements = getattr(node, "elts", [])
+    words = [each.value for each in elements if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    return len(words) > 3 and len(words) == len(elements) and all(map(WORD.fullmatch, words))
 
 
 def test_words_that_mean_nearly_the_same_lead_to_each_other() -> None:

@@ -23,8 +23,8 @@ from linear import is_linear, seconds
 import overspill
 from overspill.extraction import wrapper
 from overspill.integrations.options import MissingFramework
+from overspill.lexical.clues import compile_beginnings, compile_questions
 from overspill.lexical.reading import escaped_words
-from overspill.lexical.verdicts import compile_beginnings, compile_questions
 from overspill.tables.delimited import compile_cell, compile_row
 from overspill.tables.types import READINGS, compile_reading
 from overspill.text.lines import FILLERS
@@ -42,7 +42,7 @@ AT_ONE_PLACE = ("match", "fullmatch")
 
 # Modules that spell a pattern from something that is not foreign, and such a pattern.
 MADE: dict[str, list[re.Pattern[Any]]] = {
-    "overspill.lexical.verdicts": [compile_beginnings(), compile_questions()],
+    "overspill.lexical.clues": [compile_beginnings(), compile_questions()],
     "overspill.lexical.reading": [escaped_words(bytes((FILLERS[0],)))],
     "overspill.tables.delimited": [compile_cell(","), compile_row("\t")],
     "overspill.tables.types": [compile_reading(reading.pattern) for reading in READINGS],

@@ -14,7 +14,7 @@ from overspill.lexical.outline import join_spans
 from overspill.lexical.rank import Ranking
 from overspill.lexical.rows.siblings import find_naming_field
 from overspill.lexical.weights import WEIGHTS
-from overspill.lexical.words import split_subwords, stem
+from overspill.lexical.words import read_lexicon, split_subwords, stem
 from overspill.tables.table import Span, Text
 from overspill.text.lines import iterate_lines
 
@@ -26,7 +26,6 @@ _WORDS = re.compile(rb"\"\s{0,9}+:\s{0,9}+\"[^\"\\]*?[^\W\d_]")
 _KEY = re.compile(rb"\s*+\"([^\"\\]{1,60})\"\s*+:")
 _NAMES = ("name", "title", "label")
 """How the keys of members end that say what a record is called."""
-_IDENTIFIERS = frozenset({"id", "identifier", "key", "slug", "index", "sku", "uuid", "code"})
 _MAX_NAMES = 3
 _INNER_DEPTH = 2
 
@@ -86,7 +85,8 @@ def _list_naming(index: Index, record: int, members: list[Member], keys: dict[in
     short = {number: parts for number, parts in keys.items() if parts and members[number].is_short and members[number].is_whole}
     names = [number for number, parts in short.items() if parts[-1].endswith(_NAMES)][:_MAX_NAMES]
     names = names or list(islice(_list_inner_names(text, members), 1))
-    identifier = next(([number] for number, parts in short.items() if _IDENTIFIERS & {parts[0], parts[-1]}), list[int]())
+    known = read_lexicon("identifiers")
+    identifier = next(([number] for number, parts in short.items() if known & {parts[0], parts[-1]}), list[int]())
     if not names and (field := find_naming_field(index, record)):
         names = [number for number in short if (key := _KEY.match(text, members[number].start)) and key[1] == field.encode()]
     # Whatever it is called in another language, a name is mostly the first word after the identifier.

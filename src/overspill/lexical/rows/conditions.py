@@ -2,54 +2,56 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from itertools import islice, pairwise
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from overspill.lexical.index import Index
+from overspill.lexical.query import Query
+from overspill.lexical.rank import Ranking
 from overspill.lexical.rows.cells import find_column, read_columns, read_rows
 from overspill.lexical.rows.measures import DAYS_OF_MONTH, DAYS_OF_YEAR, Scale, are_measures, find_scale, measure
-from overspill.lexical.rows.siblings import RowList, find_list
-from overspill.lexical.words import read_related, split_subwords, stem
+from overspill.lexical.rows.mentions import Question
+from overspill.lexical.rows.siblings import RowList, find_list, find_longest_list
+from overspill.lexical.weights import WEIGHTS
+from overspill.lexical.words import compile_phrases, read_lexicon, read_related, split_subwords, stem
+from overspill.tables.table import Span, Text
 
-_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
+_MONTH = r"{months}[a-z]{0,6}\.?"
 _DATE = rf"\d{{4}}-\d\d(?:-\d\d)?|{_MONTH} (?:\d{{1,2}},? )?\d{{4}}|\d{{1,2}}\.? {_MONTH} \d{{4}}"
 _VALUE = rf"(?:[$€£¥] ?)?({_DATE}|-?\d[\d,.]*)"
-_OVER = (
-    "more than|greater than|higher than|larger than|longer than|over|above|exceed(?:s|ing)?|after|later than|newer than"
-    "|mehr als|über|plus de|más de"
-)
-_LEAST = "at least|no less than|not less than|a minimum of|since|mindestens|au moins|al menos"
-_UNDER = (
-    "less than|fewer than|lower than|smaller than|shorter than|cheaper than|below|under|before|earlier than|older than"
-    "|weniger als|unter|moins de|menos de"
-)
-_MOST = "at most|no more than|not more than|up to|a maximum of|until|höchstens|au plus|como máximo"
-_COMPARED = re.compile(rf"\b(?:({_OVER})|({_LEAST})|({_UNDER})|({_MOST})) (?:the year )?{_VALUE}", re.IGNORECASE)
-_BETWEEN = re.compile(rf"\b(?:between|zwischen|entre) {_VALUE} (?:and|und|et|y) {_VALUE}", re.IGNORECASE)
-_OR_SIDE = re.compile(
-    rf"(?<![\d,.]){_VALUE} (?:\w{{1,20}} )?or "
-    r"(?:(more|higher|later|newer|over|longer)|(?:less|fewer|lower|earlier|older|under|shorter))\b",
-    re.IGNORECASE,
-)
-_CLAUSE_END = re.compile(r"[,;?!]|\.\s|\.$|\b(?:and|or|but|und|oder|et|ou|y|o)\b", re.IGNORECASE)
-_ABSENT = re.compile(r"\b(?:without|no|missing|lacks?|lacking|ohne|sans|sin) (?:an? |any |the )?([^\W\d_]{2,40})", re.IGNORECASE)
-_NEGATED = re.compile(r"(?:\bnot|n't|\bnon|\bno longer|\bwithout|\bnever|\bno)\b[ -](?:\w{1,12} )?$", re.IGNORECASE)
-_DENIED = re.compile(r"(?:\b(?:not|no|never)|n't) \Z", re.IGNORECASE)
-_UNIT_AFTER = re.compile(r" ?(?:[KMGTP]i?B|(?:millisecond|second|minute|hour|day|week|month|year)s?)\b", re.IGNORECASE)
+_COMPARED = rf"\b(?:({{over}})|({{at_least}})|({{under}})|({{at_most}})) (?:the year )?{_VALUE}"
+_BETWEEN = rf"\b{{between}} {_VALUE} (?:and|und|et|y) {_VALUE}"
+_OR_SIDE = rf"(?<![\d,.]){_VALUE} (?:\w{{1,20}} )?or (?:({{or_more}})|{{or_less}})\b"
+_CLAUSE_END = r"[,;?!]|\.\s|\.$|\b{joining}\b"
+_ABSENT = r"\b{absent} (?:an? |any |the )?([^\W\d_]{2,40})"
+_NEGATED = r"(?:\b{negation}|n't)[ -](?:\w{1,12} )?\Z"
+_EXCLUDED = r"(?:\b{excluding}|n't)[ -](?:yet |in |of |from )?([^\W_]+)"
+_UNIT_AFTER = r" ?(?:[KMGTP]i?B|{units}s?)\b"
 _YEAR, _ISO_MONTH = re.compile(r"\d{4}"), re.compile(r"\d{4}-\d\d")
-_NAMED_MONTH = re.compile(rf"{_MONTH} \d{{4}}", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+")
-_YES, _NO = frozenset({"true", "yes", "y", "t", "1"}), frozenset({"false", "no", "n", "f", "0"})
 _NOTHING = ("", "None", "[]", "{}")
-_FLAG_WORDS = ("is", "has", "flag", "can")
+_ROW = re.compile(rb"\{")
+_KEY_BEFORE = re.compile(rb"\"([^\"\\]{1,60})\"\s{0,4}:\s{0,4}\"?(-?)\Z")
+_AFTER_NUMBER = re.compile(rb"\s{0,40}[,}\]\"]| ")
+_NEGATIVE = re.compile(r"(?<![^\s(\"'=<>])[-\u2212](\d[\d.]*)")
+_KEY_AFTER = re.compile(rb"\"\s{0,4}:")
 _SAMPLED_ROWS = 200
+_MAX_ROWS = 60
+_MIN_USUAL_SHARE = 0.1
+"""Share of rows that must have a word in a column before the rows without it can be asked for."""
+_MAX_CELL_CHARS = 100
+_MAX_VALUE_BYTES = 80
+"""A longer value is a description, which mentions much that is not so."""
 _MAX_CONDITIONS = 6
 _MAX_CLAUSE_CHARS, _MAX_NEGATION_CHARS = 200, 30
 
 Test = Callable[[list[str]], bool]
+Interval = tuple[float, float]
 
 
 class _Bounds(Struct, frozen=True):
@@ -60,6 +62,7 @@ class _Bounds(Struct, frozen=True):
     is_open: bool
     """Whether the bound itself is outside."""
     words: list[str]
+    """The nearest first, up to the end of the clause."""
     joined: list[str]
     """Two words next to each other that may be one name: "home runs" is `homeruns`."""
 
@@ -72,28 +75,105 @@ class Column(Struct, frozen=True):
     @property
     def is_flag(self) -> bool:
         filled = {cell.lower() for cell in self.cells if cell not in _NOTHING}
-        return len(filled) == 2 and bool(filled & _YES) and bool(filled & _NO)
+        return len(filled) == 2 and bool(filled & read_lexicon("yes")) and bool(filled & read_lexicon("no"))
+
+
+def find_filtered_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
+    """The rows of a list that meet most of what a question asks, likeliest first; none if it asks for no list."""
+    bounds, is_compared = list_bounds(query.text), compares_cells(query.text)
+    if not index.traits.has_members:
+        rows = find_longest_list(index) if is_compared else None
+        said = _count_said(index, query, ranking, rows, find_meeting_rows(index, rows, query.text)) if rows else {}
+        most = max(said.values(), default=0)
+        return [record for record, count in said.items() if count == most]
+    if not (query.listing or is_compared):
+        return []
+    negative = frozenset(_NEGATIVE.findall(query.text))
+    ignored = {number for number, term in enumerate(ranking.terms) if term.role == "wording" or term.key in bounds}
+    met = {
+        record: _score(index.text, ranking, [spot for spot in spots if spot[2] not in ignored], negative)
+        for record, spots in ranking.hits.items()
+        if _ROW.match(index.text, index.outline.starts[record])
+    }
+    best = max(met, key=met.__getitem__, default=-1)
+    rows = find_list(index, best) if best >= 0 else find_longest_list(index)
+    if only := find_meeting_rows(index, rows, query.text) if rows else []:
+        met = {record: met.get(record, 0.0) for record in only}
+    top = max(met.values(), default=0.0)
+    likely = [record for record in met if met[record] >= WEIGHTS.filtered * top] if only or top else []
+    if not rows or len(likely) > _MAX_ROWS:
+        return []
+    said = _count_said(index, query, ranking, rows, rows.keep(likely))
+    return sorted(likely, key=lambda record: (-said.get(record, 0), -met[record], record))
+
+
+def _count_said(index: Index, query: Query, ranking: Ranking, rows: RowList, records: list[int]) -> dict[int, int]:
+    """For each of these rows, how many of its cells the question says."""
+    question, columns = Question(replace(query, text=blank_comparisons(query.text)), ranking), read_columns(index, rows.table)
+    return {
+        record: len({place for column, cell in zip(columns, cells, strict=False) for place in question.find(column, cell)})
+        for record, cells in (read_rows(index, rows.table, records) if records else ())
+    }
+
+
+def _score(text: Text, ranking: Ranking, spots: list[tuple[int, int, int]], negative: frozenset[str]) -> float:
+    """The worth of the terms that are values of fields, by the share of the value that they make up."""
+    shares: dict[int, float] = {}
+    values: dict[Span, dict[int, int]] = {}
+    for start, end, term in spots:
+        if bytes(text[start:end]).replace(b".", b"").isdigit():
+            is_negative = ranking.terms[term].key in negative
+            shares[term] = max(shares.get(term, 0.0), _measure_number(text, start, end, ranking.asked, is_negative=is_negative))
+        elif value := _find_value(text, start, end):
+            values.setdefault(value, {})[term] = end - start
+    for (start, end), terms in values.items():
+        filled = min(1.0, sum(terms.values()) / (end - start))
+        for term in terms:
+            shares[term] = max(shares.get(term, 0.0), WEIGHTS.value_part + (1 - WEIGHTS.value_part) * filled)
+    return sum(ranking.worth[term] * share for term, share in shares.items())
+
+
+def _measure_number(text: Text, start: int, end: int, asked: frozenset[str], *, is_negative: bool) -> float:
+    """Whether a number is all of a value, of a field that the question names. A question may say in words that it is negative."""
+    key = _KEY_BEFORE.search(text[max(0, start - _MAX_VALUE_BYTES) : start])
+    if not key or not _AFTER_NUMBER.match(text, end) or (is_negative and not key[2]):
+        return 0.0
+    names = {stem(part) for part in split_subwords(key[1].decode("utf-8", "replace"))}
+    return 1.0 if names & asked else WEIGHTS.unnamed_number
+
+
+def _find_value(text: Text, start: int, end: int) -> Span | None:
+    """The string around a span, if it is short and not the name of a field."""
+    opening, closing = text.rfind(b'"', max(0, start - _MAX_VALUE_BYTES), start), text.find(b'"', end, end + _MAX_VALUE_BYTES)
+    if opening < 0 or closing < 0 or closing - opening > _MAX_VALUE_BYTES or _KEY_AFTER.match(text, closing):
+        return None
+    return opening + 1, closing
 
 
 def find_meeting_rows(index: Index, rows: RowList, question: str) -> list[int]:
     """Those that meet what a question asks of their cells besides its words; none if it asks nothing like that."""
     columns = index.remember(_read_sample, rows.records[0])
-    found = (*_find_comparisons(question, columns), *_find_flags(question, columns), *_find_gaps(question, columns))
-    tests = found[:_MAX_CONDITIONS]
+    readers = (_find_comparisons, _find_flags, _find_gaps, _find_exclusions)
+    tests = [test for find in readers for test in find(question, columns)][:_MAX_CONDITIONS]
     read = read_rows(index, rows.table, rows.records) if tests else ()
     return [record for record, cells in read if all(test(_fill(cells, len(columns))) for test in tests)]
 
 
+def compares_cells(question: str) -> bool:
+    """Whether all rows have to be read to find those that are meant."""
+    return bool(list_bounds(question)) or compile_phrases(_EXCLUDED).search(question) is not None
+
+
 def list_bounds(question: str) -> frozenset[str]:
     """The keys of the terms that only say between what something has to be."""
-    bounds = [bound for found in islice(_find_bounds(question), _MAX_CONDITIONS) for bound in (found.low, found.high)]
+    bounds = [bound for found in _find_bounds(question) for bound in (found.low, found.high)]
     return frozenset(part.lower() for bound in bounds for part in (bound, *_WORD.findall(bound)))
 
 
 def blank_comparisons(question: str) -> str:
     """The question without its bounds: "fewer than 3" asks for no order."""
     for pattern in (_BETWEEN, _COMPARED, _OR_SIDE):
-        question = pattern.sub(" ", question)
+        question = compile_phrases(pattern).sub(" ", question)
     return question
 
 
@@ -114,7 +194,7 @@ def _fill(cells: list[str], columns: int) -> list[str]:
 def _find_comparisons(question: str, columns: list[Column]) -> Iterator[Test]:
     measured = [column.name if not column.is_flag and are_measures(column.cells) else "" for column in columns]
     number: int | None = None
-    for bounds in islice(_find_bounds(question), _MAX_CONDITIONS):
+    for bounds in _find_bounds(question):
         related = [other for word in bounds.words for other in (word, *read_related().get(stem(word), ()))]
         named = find_column(measured, bounds.joined)
         named = find_column(measured, related) if named is None else named
@@ -122,71 +202,54 @@ def _find_comparisons(question: str, columns: list[Column]) -> Iterator[Test]:
         if number is not None:
             scale = find_scale(columns[number].cells)
             low, high = _measure_bound(bounds.low, scale), _measure_bound(bounds.high, scale)
-            if low is not None or high is not None:
+            if low or high:
                 yield _compare(number, scale, low, high, is_open=bounds.is_open)
 
 
-def _measure_bound(bound: str, scale: Scale) -> tuple[float, float] | None:
-    """The bound and where what it says ends: a year, a month and a day have both."""
-    is_month = bool(_ISO_MONTH.fullmatch(bound) or _NAMED_MONTH.fullmatch(bound))
-    value = measure(f"{bound}-01" if _ISO_MONTH.fullmatch(bound) else bound, scale)
+def _measure_bound(bound: str, scale: Scale) -> Interval | None:
+    """Where what the bound says begins, and what is just after it: a year, a month and a day last."""
+    is_iso_month = bool(_ISO_MONTH.fullmatch(bound))
+    value = measure(f"{bound}-01" if is_iso_month else bound, scale)
     if value is None or scale != "date":
-        return None if value is None else (value, value)
+        return None if value is None else (value, math.nextafter(value, math.inf))
+    is_month = is_iso_month or compile_phrases(rf"{_MONTH} \d{{4}}").fullmatch(bound)
     return value, value + (DAYS_OF_YEAR if _YEAR.fullmatch(bound) else DAYS_OF_MONTH if is_month else 1)
 
 
-def _compare(
-    column: int, scale: Scale, low: tuple[float, float] | None, high: tuple[float, float] | None, *, is_open: bool
-) -> Test:
-    """A date is after another from the end of that on, and until it up to there."""
-
+def _compare(column: int, scale: Scale, low: Interval | None, high: Interval | None, *, is_open: bool) -> Test:
     def test(cells: list[str]) -> bool:
         value = measure(cells[column], scale)
-        if value is None:
-            return False
-        if scale == "date":
-            return (low is None or value >= low[is_open]) and (high is None or value < high[not is_open])
-        if is_open:
-            return (low is None or value > low[0]) and (high is None or value < high[0])
-        return (low is None or value >= low[0]) and (high is None or value <= high[0])
+        return value is not None and not (low and value < low[is_open]) and not (high and value >= high[not is_open])
 
     return test
 
 
-def _find_bounds(question: str) -> Iterator[_Bounds]:
+def _find_bounds(question: str) -> list[_Bounds]:
     """In the order of the question. What is not between two values may be anywhere."""
-    found = [
-        (match, pattern)
-        for pattern in (_BETWEEN, _COMPARED, _OR_SIDE)
-        for match in pattern.finditer(question)
-        if pattern is not _BETWEEN or not _is_denied(question, match)
-    ]
-    for match, pattern in sorted(found, key=lambda pair: pair[0].start()):
-        if pattern is _BETWEEN:
-            yield _bound(question, match.span(), match[1], match[2])
-        elif pattern is _OR_SIDE:
-            yield _bound(question, (match.start(), match.end(1)), *_put(match[1], is_low=bool(match[2])))
-        else:
-            is_denied = _is_denied(question, match)
-            is_low, is_open = bool(match[1] or match[2]) != is_denied, bool(match[1] or match[3]) != is_denied
-            yield _bound(question, match.span(), *_put(match[5], is_low=is_low), is_open=is_open)
+    found: list[tuple[Span, str, str, bool]] = []
+    for match in compile_phrases(_BETWEEN).finditer(question):
+        if not _is_negated(question, match.start()):
+            found.append((match.span(), match[1], match[2], False))
+    for match in compile_phrases(_OR_SIDE).finditer(question):
+        found.append(((match.start(), match.end(1)), match[1] if match[2] else "", "" if match[2] else match[1], False))
+    for match in compile_phrases(_COMPARED).finditer(question):
+        is_denied = _is_negated(question, match.start())
+        is_low, is_open = bool(match[1] or match[2]) != is_denied, bool(match[1] or match[3]) != is_denied
+        found.append((match.span(), match[5] if is_low else "", "" if is_low else match[5], is_open))
+    return [_read_bounds(question, *each) for each in sorted(found)[:_MAX_CONDITIONS]]
 
 
-def _is_denied(question: str, found: re.Match[str]) -> bool:
-    return bool(_DENIED.search(question, max(0, found.start() - _MAX_NEGATION_CHARS), found.start()))
+def _is_negated(question: str, at: int) -> bool:
+    return compile_phrases(_NEGATED).search(question[max(0, at - _MAX_NEGATION_CHARS) : at]) is not None
 
 
-def _put(bound: str, *, is_low: bool) -> tuple[str, str]:
-    return (bound, "") if is_low else ("", bound)
-
-
-def _bound(question: str, span: tuple[int, int], low: str, high: str, *, is_open: bool = False) -> _Bounds:
-    """With the words around the bound, the nearest first, up to the end of the clause."""
+def _read_bounds(question: str, span: Span, low: str, high: str, is_open: bool) -> _Bounds:
     start, end = span
-    before = _CLAUSE_END.split(question[max(0, start - _MAX_CLAUSE_CHARS) : start])[-1]
-    following = _CLAUSE_END.split(question[end : end + _MAX_CLAUSE_CHARS], maxsplit=1)[0]
+    clause_end = compile_phrases(_CLAUSE_END)
+    before = clause_end.split(question[max(0, start - _MAX_CLAUSE_CHARS) : start])[-1]
+    following = clause_end.split(question[end : end + _MAX_CLAUSE_CHARS], maxsplit=1)[0]
     near, far = _WORD.findall(following.lower()), _WORD.findall(before.lower())[::-1]
-    if unit := _UNIT_AFTER.match(question, end):
+    if unit := compile_phrases(_UNIT_AFTER).match(question, end):
         low, high = (bound and bound + unit[0] for bound in (low, high))
     words = [word for pair in zip([*near, *[""] * len(far)], [*far, *[""] * len(near)], strict=True) for word in pair if word]
     return _Bounds(low, high, is_open, words, [one + other for each in (near, far[::-1]) for one, other in pairwise(each)])
@@ -194,20 +257,39 @@ def _bound(question: str, span: tuple[int, int], low: str, high: str, *, is_open
 
 def _find_flags(question: str, columns: list[Column]) -> Iterator[Test]:
     """ "Archived" asks for rows whose `archived` is true, "not archived" for the others."""
-    words = [(stem(found[0].lower()), found.start()) for found in _WORD.finditer(question)]
+    words = {stem(found[0].lower()): found.start() for found in reversed(list(_WORD.finditer(question)))}
     for number, column in enumerate(columns):
-        parts = [stem(part) for part in split_subwords(column.name.rpartition(".")[2]) if part not in _FLAG_WORDS]
-        spots = [start for word, start in words if parts and word == parts[0]]
-        if spots and column.is_flag and {word for word, _ in words}.issuperset(parts):
-            yield _have(number, _NO if _NEGATED.search(question[max(0, spots[0] - _MAX_NEGATION_CHARS) : spots[0]]) else _YES)
+        names = split_subwords(column.name.rpartition(".")[2])
+        parts = [stem(part) for part in names if part not in read_lexicon("flags")]
+        if parts and words.keys() >= set(parts) and column.is_flag:
+            yield _have(number, read_lexicon("no" if _is_negated(question, words[parts[0]]) else "yes"))
 
 
 def _find_gaps(question: str, columns: list[Column]) -> Iterator[Test]:
     """ "Without a licence" asks for rows that have nothing there."""
     partly = [column.name if not column.is_flag and any(cell in _NOTHING for cell in column.cells) else "" for column in columns]
-    for found in islice(_ABSENT.finditer(question), _MAX_CONDITIONS):
+    for found in islice(compile_phrases(_ABSENT).finditer(question), _MAX_CONDITIONS):
         if (number := find_column(partly, [found[1].lower()])) is not None:
             yield _have(number, frozenset(map(str.lower, _NOTHING)))
+
+
+def _find_exclusions(question: str, columns: list[Column]) -> Iterator[Test]:
+    """ "Not running" asks for rows that have something else where many have that word."""
+    for found in islice(compile_phrases(_EXCLUDED).finditer(question), _MAX_CONDITIONS):
+        word = stem(found[1].lower())
+        times = [sum(_stem_first(cell) == word for cell in column.cells) for column in columns]
+        most = max(times, default=0)
+        if most > 1 and most >= _MIN_USUAL_SHARE * len(columns[0].cells):
+            yield _lack(times.index(most), word)
+
+
+def _stem_first(cell: str) -> str:
+    found = _WORD.match(cell[:_MAX_CELL_CHARS])
+    return stem(found[0].lower()) if found else ""
+
+
+def _lack(column: int, word: str) -> Test:
+    return lambda cells: _stem_first(cells[column]) not in ("", word)
 
 
 def _have(column: int, accepted: frozenset[str]) -> Test:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
+from overspill.lexical.words import compile_phrases, read_list
+
 _NUMBER = re.compile(r"[-−]?\d[\d,' ]*(?:\.\d+)?")
 _DECIMAL_COMMA = re.compile(r"[-−]?\d+,(?!\d{3}\b)\d+")
 _BRACKETED = re.compile(r"\s*\(\s?[^\w\s()]?\s?\d[^()]{0,40}\)\s*")
@@ -14,19 +16,12 @@ _PLAIN = str.maketrans("−", "-", ",' ")
 _UNITS = "KMGTP"
 _UNIT = re.compile(r" ?([kKMGTP])i?B?(?!\w)")
 _YEAR = re.compile(r"\b(1[0-9]{3}|20[0-9]{2})\b")
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_DATE = re.compile(
-    rf"(?P<d1>\d{{1,2}})?\W{{0,2}}(?P<month>{'|'.join(_MONTHS)})[a-z]{{0,20}}\.?\W{{0,2}}(?P<d2>\d{{1,2}})?\b", re.IGNORECASE
-)
+_DATE = r"(?P<d1>\d{1,2})?\W{0,2}(?P<month>{months})[a-z]{0,20}\.?\W{0,2}(?P<d2>\d{1,2})?\b"
 _ISO = re.compile(r"\b([12][0-9]{3})-([01][0-9])-([0-3][0-9])(?![0-9])")
 _CLOCK = re.compile(r"(?<!\d)([0-2]?[0-9]):([0-5][0-9])(?::([0-5][0-9]))?(?!\d)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0, "mo": 2_630_000.0, "y": 31_557_600.0}
 _SPAN_PART = re.compile(r"((?<!\d)\d++(?:\.\d++)?|an?\b) ?(ms|mo(?=n)|[smhdwy])[a-z]*,? ?", re.IGNORECASE)
-_SPAN = re.compile(
-    r"(?:up |about )*"
-    r"(?:(?:\d+(?:\.\d+)?|an?) ?(?:ms|[smhdwy]|(?:second|sec|minute|min|hour|hr|day|week|month|year)s?)(?![a-z]),? ?)+(?:ago)?",
-    re.IGNORECASE,
-)
+_SPAN = r"(?:up |about )*(?:(?:\d+(?:\.\d+)?|an?) ?(?:ms|[smhdwy]|{units}s?)(?![a-z]),? ?)+(?:ago)?"
 _BARE = re.compile(r"[\d. ]+m", re.IGNORECASE)
 _BEGINS = re.compile(r"\W{0,4}\d")
 _MAX_CELL_CHARS = 200
@@ -41,10 +36,10 @@ Scale: TypeAlias = Literal["number", "date", "span"]
 def find_scale(cells: Sequence[str]) -> Scale:
     """The scale of a column. A bare `m` may mean metres or thousandths; both are ordered correctly as numbers."""
     heads = [cell[:_MAX_CELL_CHARS] for cell in cells]
-    spans = [cell for cell in heads if _SPAN.fullmatch(cell.strip())]
+    spans = [cell for cell in heads if compile_phrases(_SPAN).fullmatch(cell.strip())]
     if len(spans) > _MAJORITY * len(cells) and not all(_BARE.fullmatch(cell.strip()) for cell in spans):
         return "span"
-    return "date" if any(_DATE.search(cell) or _ISO.search(cell) for cell in heads) else "number"
+    return "date" if any(compile_phrases(_DATE).search(cell) or _ISO.search(cell) for cell in heads) else "number"
 
 
 def are_measures(cells: Sequence[str]) -> bool:
@@ -75,11 +70,11 @@ def _count_days(cell: str) -> float | None:
     if iso := _ISO.search(cell):
         year, month, day = map(int, iso.groups())
         return _day(year, month - 1, day) + time
-    year, date = _YEAR.search(cell), _DATE.search(cell)
+    year, date = _YEAR.search(cell), compile_phrases(_DATE).search(cell)
     if not year and not date:
         return None
     day = int(date["d1"] or date["d2"] or 1) if date else 1
-    month = _MONTHS.index(date["month"].lower()) if date else 0
+    month = read_list("months").index(date["month"].lower()) if date else 0
     return _day(int(year[1]) if year else 0, month, day) + time
 
 

@@ -1,4 +1,4 @@
-"""What of a question each row says: the words that are all of one of its cells, and so name it or something that it has."""
+"""Mentions: which cells a question says, so that it names the row, or something that the row has."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from overspill.lexical.index import Index
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
 from overspill.lexical.rows.cells import find_column, is_same_word, read_rows
-from overspill.lexical.rows.ordinals import find_ordinals, is_rank
-from overspill.lexical.rows.relations import Relation, is_named_as_key
+from overspill.lexical.rows.relations import Relation, is_named_as_key, last_parts
 from overspill.lexical.weights import WEIGHTS
-from overspill.lexical.words import read_lexicon, stem
+from overspill.lexical.words import read_lexicon, read_list, read_stems, stem
 
 _WORD = re.compile(r"[^\W_]+")
 _LIST_MEMBER = re.compile(r"'([^']*)'")
@@ -32,9 +31,7 @@ _MAX_NAMED = 6
 """What more rows have is not a name, but a property: it tells nothing about what refers to them."""
 _UNKNOWN_WORTH, _STOP_WORTH = 0.4, 0.01
 _MIN_TELLING_DIGITS = 4
-"""A longer number means one thing only, such as a year, whatever its column is called."""
-_MAX_FORM_CHARS, _MIN_FORM_CHARS = 40, 4
-_MAX_FORM_WORDS = 3
+_MAX_FORM_CHARS, _MAX_FORM_WORDS = 40, 3
 
 Place = tuple[int, int]
 Words = frozenset[int]
@@ -45,8 +42,6 @@ class Saying(Struct, frozen=True):
     """The words of the question that a row says."""
 
     said: Words
-    told: Words
-    """Without numbers in columns that the question does not name."""
     is_naming: bool
     """Whether few rows of its table say one of these, so that it is a name and not a property."""
     is_only: bool
@@ -65,8 +60,8 @@ class Question:
             for word in self.words
         ]
         self._stems = list(map(stem, self.words))
-        self._ordinals = find_ordinals(self.words)
-        for place in (place for places in self._ordinals.values() for place in places):
+        self._ordinals = _find_ordinals(self.words)
+        for place in frozenset[int]().union(*self._ordinals.values()):
             self.worth[place] = max(self.worth[place], _UNKNOWN_WORTH * most)
         self._asked: dict[str, bool] = {}
         self._forms: dict[str, Words] = {}
@@ -75,48 +70,41 @@ class Question:
             for end in range(start + 1, min(len(self.words), start + _MAX_NAME_WORDS) + 1):
                 self._places.setdefault(" ".join(self.words[start:end]), []).append((start, end))
 
-    def find(self, cell: str) -> list[Place]:
-        """Where the question says a cell, a member of its list, the day of a time, or a name the other way round."""
+    def find(self, column: str, cell: str) -> list[Place]:
+        """Where the question says a cell, a member of its list, the day of a time, or a name the other way round.
+
+        A short number may be anything, unless the question names its column. A longer one means one thing only, such as a year.
+        """
         if not 0 < len(cell) <= _MAX_CELL_CHARS:
             return []
-        if cell[0] == "[":
-            return [place for member in _LIST_MEMBER.findall(cell) for place in self._find_words(member)]
-        return self._find_words(cell) or self._find_words(_turn(cell))
+        is_key = len(cell) < _MIN_TELLING_DIGITS or is_named_as_key(column)
+        if cell.isdigit() and is_key and not self.is_asked(column):
+            return []
+        members = _LIST_MEMBER.findall(cell) if cell[0] == "[" else [cell]
+        found = [place for member in members for place in self._find_words(member)]
+        last, comma, first = cell.partition(", ")
+        return found or self._find_words(day[1] if (day := _DAY.match(cell)) else f"{first} {last}" if comma else "")
 
     def _find_words(self, text: str) -> list[Place]:
         return self._places.get(" ".join(_WORD.findall(text.casefold())), [])
 
     def find_forms(self, column: str, cell: str) -> Words:
-        """The words that say all of a short cell in other forms or another order: "who chairs" for `Chairman`.
+        """The words that say all of a short cell in other forms or another order: "who chairs" for `Chairman`, "won" for 1.
 
         Many cells have some word of a question by chance, so this is only for rows that refer to what it names.
         """
         if cell.isdigit():
-            return self._ordinals.get(cell, frozenset()) if self._ordinals and is_rank(column) else frozenset()
+            is_rank = cell in self._ordinals and read_stems("ranks").issuperset(last_parts(column))
+            return self._ordinals[cell] if is_rank else frozenset()
         if cell not in self._forms:
-            self._forms[cell] = self._find_forms(cell) if len(cell) <= _MAX_FORM_CHARS else frozenset()
+            stems = list(map(stem, _WORD.findall(cell.casefold()))) if len(cell) <= _MAX_FORM_CHARS else []
+            same = [
+                {place for place, word in enumerate(self._stems) if min(len(word), len(each)) > 3 and is_same_word(word, each)}
+                for each in stems
+            ]
+            is_said = len(stems) <= _MAX_FORM_WORDS and all(same)
+            self._forms[cell] = frozenset[int]().union(*same) if is_said else frozenset()
         return self._forms[cell]
-
-    def _find_forms(self, cell: str) -> Words:
-        found: set[int] = set()
-        words = _WORD.findall(cell.casefold())
-        for word in words[: _MAX_FORM_WORDS + 1]:
-            same = [place for place, each in enumerate(self._stems) if self._is_form(stem(word), each)]
-            if not same:
-                return frozenset()
-            found.update(same)
-        return frozenset(found) if len(words) <= _MAX_FORM_WORDS else frozenset()
-
-    def _is_form(self, one: str, other: str) -> bool:
-        return min(len(one), len(other)) >= _MIN_FORM_CHARS and is_same_word(one, other)
-
-    def means(self, number: str, column: str) -> bool:
-        """Whether a number of the question may be what a row has in a column."""
-        return self.is_asked(column) or (len(number) >= _MIN_TELLING_DIGITS and not is_named_as_key(column))
-
-    def is_told(self, place: Place, column: str) -> bool:
-        """Whether this is no number, or the question names its column."""
-        return place[1] - place[0] > 1 or not self.words[place[0]].isdigit() or self.is_asked(column)
 
     def is_asked(self, column: str) -> bool:
         if column not in self._asked:
@@ -131,39 +119,32 @@ class Question:
         return [word for place, word in enumerate(self.words) if place not in words]
 
 
-def _turn(cell: str) -> str:
-    """Other words for a cell: its day if it is a time, and Ada Lovelace for "Lovelace, Ada"."""
-    last, comma, first = cell.partition(", ")
-    return day[1] if (day := _DAY.match(cell)) else f"{first} {last}" if comma else ""
+def _find_ordinals(words: list[str]) -> dict[str, Words]:
+    """For each place in a ranking that a question asks for, where its words say so.
+
+    "Second and third" asks for two rows, each of which is as much of the answer.
+    """
+    ordinals = {word: str(number) for number, word in enumerate(read_list("ordinals"), 1)} | dict.fromkeys(read_list("won"), "1")
+    found = {ordinals[word]: place for place, word in enumerate(words) if word in ordinals}
+    return dict.fromkeys(found, frozenset(found.values()))
 
 
 def find_sayings(index: Index, question: Question, ranking: Ranking, relations: list[Relation]) -> dict[int, Saying]:
-    """By row. A name inside a longer one is none: "Mill Lane" in "Old Mill Lane"."""
+    """By row. The name of a table or column alone says what is asked for, and names no row."""
     kinds = {name[0] for relation in relations for name in (relation.name, *relation.words) if len(name) == 1}
-    found: dict[int, dict[Place, int]] = {}
-    for relation, records in _list_candidates(index, ranking, relations):
-        for record, cells in read_rows(index, relation.table, records):
-            if places := _find_places(relation, cells, question, kinds):
-                found[record] = places
-    longest = _keep_longest({place for places in found.values() for place in places})
-    tables = {record: index.outline.table_of(record) for record in found}
-    times = Counter(
-        (table.first, column, place)
-        for record, places in found.items()
-        if (table := tables[record])
-        for place, column in places.items()
-    )
-    by_table = {relation.table.first: relation for relation in relations}
     sayings: dict[int, Saying] = {}
-    for record, places in found.items():
-        table, whole = tables[record], _unite(places)
-        kept = [place for place in places if place in longest or _has_around(place, longest, whole)]
-        if table and kept:
-            relation = by_table[table.first]
-            told = [place for place in kept if question.is_told(place, relation.columns[places[place]])]
-            is_naming = any(times[table.first, places[place], place] <= _MAX_NAMED for place in kept)
-            is_only = any(places[place] in relation.naming for place in kept)
-            sayings[record] = Saying(_unite(kept), _unite(told), is_naming, is_only)
+    for relation, records in _list_candidates(index, ranking, relations):
+        found: dict[int, dict[Place, int]] = {}
+        for record, cells in read_rows(index, relation.table, records):
+            for number, (column, cell) in enumerate(zip(relation.columns, cells, strict=True)):
+                for start, end in question.find(column, cell):
+                    if end - start > 1 or stem(question.words[start]) not in kinds:
+                        found.setdefault(record, {}).setdefault((start, end), number)
+        times = Counter((column, place) for places in found.values() for place, column in places.items())
+        for record, places in found.items():
+            said = frozenset(word for place in places for word in range(*place))
+            is_naming = any(times[column, place] <= _MAX_NAMED for place, column in places.items())
+            sayings[record] = Saying(said, is_naming, not relation.naming.isdisjoint(places.values()))
     return sayings
 
 
@@ -174,44 +155,8 @@ def _list_candidates(index: Index, ranking: Ranking, relations: list[Relation]) 
         if table and table.first in held:
             held[table.first][record] = sum({term: ranking.worth[term] for *_, term in spots}.values())
     for relation in relations:
-        worths = held[relation.table.first]
-        if worths:
+        if worths := held[relation.table.first]:
             yield relation, nlargest(_MAX_CANDIDATES, worths, key=worths.__getitem__)
-
-
-def _find_places(relation: Relation, cells: list[str], question: Question, kinds: set[str]) -> dict[Place, int]:
-    """Where the question says a cell, and the number of its column.
-
-    The name of a table or column alone says what is asked for, and a short number may be anything unless its column is named.
-    """
-    places: dict[Place, int] = {}
-    for column, cell in enumerate(cells):
-        for start, end in question.find(cell):
-            if cell.isdigit() and not question.means(cell, relation.columns[column]):
-                continue
-            if (start, end) not in places and (end - start > 1 or stem(question.words[start]) not in kinds):
-                places[start, end] = column
-    return places
-
-
-def _keep_longest(places: set[Place]) -> set[Place]:
-    longest: set[Place] = set()
-    furthest = -1
-    for start, end in sorted(places, key=lambda place: (place[0], -place[1])):
-        if end > furthest:
-            longest.add((start, end))
-            furthest = end
-    return longest
-
-
-def _has_around(place: Place, longest: set[Place], words: Words) -> bool:
-    """Whether a row says all of the name around this place, if in several cells: a given name and a family name."""
-    around = (long for long in longest if long[0] <= place[0] and place[1] <= long[1])
-    return all(words.issuperset(range(*long)) for long in around)
-
-
-def _unite(places: list[Place] | dict[Place, int]) -> Words:
-    return frozenset(word for place in places for word in range(*place))
 
 
 def find_anchors(index: Index, ranking: Ranking, keys: set[str] | None = None) -> list[int]:

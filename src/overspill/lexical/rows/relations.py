@@ -6,9 +6,9 @@ Nothing here depends on the question, so an index reads it once.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, islice
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,18 +18,16 @@ from overspill.lexical.outline import Table
 from overspill.lexical.reply.render import render
 from overspill.lexical.rows.cells import read_columns, read_rows
 from overspill.lexical.words import read_lexicon, split_subwords, stem
-from overspill.tables.schema import Reference, Sketch, find_references, split_cell
+from overspill.tables.json_rows import KEY
+from overspill.tables.schema import Reference, Sketch, find_references, split_cell, split_codes
 from overspill.tables.table import JsonRows
+from overspill.text.patterns import compile_pattern, escape
 
 _NEVER_KEYS = ("", "None", "True", "False")
 _MAX_TABLES = 40
 _MAX_COLUMNS = 300
 """A table with more is no relation: its rows have different fields, or their fields are data."""
 _SAMPLED_ROWS = 60
-_MIN_RUN_CHARS = (3, 2)
-"""How short the name of a table may be that a word begins with, and what is left of the word."""
-_MAX_RUN_CHARS = 40
-"""A longer word is not split: each of its beginnings would have to be tried."""
 _MIN_VALUES = 3
 """How many different values a column must have to refer to a table without being named after it."""
 _MIN_KEY_SHARE = 0.95
@@ -40,6 +38,12 @@ _MIN_OWN_SHARE = 0.9
 """The share of a column's words that must be keys of its own table. Some may refer to rows that are missing."""
 _MAX_KEYS = 10_000
 """A table with more keys is referred to by name only."""
+_MAX_STARTS, _MAX_FOUND = 60, 2_000
+"""From how many rows one step starts, and to how many it leads."""
+_MAX_VALUES = 200
+"""How many values are looked for at once. A list of more leads everywhere."""
+_MAX_SPOTS = 4_000
+"""Places where a value is found, for each column."""
 
 
 class Relation(Sketch, frozen=True):
@@ -106,10 +110,7 @@ def list_tables(index: Index) -> list[Table]:
 
 
 def read_relations(index: Index) -> list[Relation]:
-    tables = list_tables(index)
-    names = [stem_parts(_read_name(index, table)) for table in tables]
-    known = frozenset(name[0] for name in names if len(name) == 1)
-    relations = [_read_relation(index, table, known) for table in tables]
+    relations = [_read_relation(index, table) for table in list_tables(index)]
     shared = Counter(words for relation in relations for words in set(relation.words))
     return [relation if relation.key >= 0 else _take_other_key(index, relation, shared) for relation in relations]
 
@@ -142,9 +143,9 @@ def _read_name(index: Index, table: Table) -> str:
     return render(index, outline.label_starts[label], outline.label_ends[label]) if label >= 0 else ""
 
 
-def _read_relation(index: Index, table: Table, known: frozenset[str]) -> Relation:
-    name, columns = stem_parts(_read_name(index, table), known), read_columns(index, table)
-    words = [last_parts(column, known) for column in columns]
+def _read_relation(index: Index, table: Table) -> Relation:
+    name, columns = stem_parts(_read_name(index, table)), read_columns(index, table)
+    words = [last_parts(column) for column in columns]
     rows = [cells for _, cells in read_rows(index, table, _sample(table))]
     numbers = range(len(columns))
     lists = frozenset(number for number in numbers if any(cells[number][:1] == "[" for cells in rows))
@@ -185,22 +186,50 @@ def _list_names(index: Index, table: Table, columns: tuple[int, ...]) -> dict[in
     return names
 
 
-def last_parts(column: str, known: frozenset[str] = frozenset()) -> tuple[str, ...]:
+def last_parts(column: str) -> tuple[str, ...]:
     """The words of a column's own name, and of the object that it is in if it is only called `id`."""
     above, _, name = column.rpartition(".")
-    return stem_parts(above.rpartition(".")[2] + "." + name if name.lower() in read_lexicon("keys") else name, known)
+    return stem_parts(above.rpartition(".")[2] + "." + name if name.lower() in read_lexicon("keys") else name)
 
 
 @lru_cache(maxsize=4_096)
-def stem_parts(name: str, known: frozenset[str] = frozenset()) -> tuple[str, ...]:
-    """The stems of its words. One that begins with the name of a table is two: `countrycode` is the code of a country."""
-    return tuple(stem(part) for word in split_subwords(name) for part in _split_run(word, known))
+def stem_parts(name: str) -> tuple[str, ...]:
+    return tuple(map(stem, split_subwords(name)))
 
 
-def _split_run(word: str, known: frozenset[str]) -> tuple[str, ...]:
-    least, rest = _MIN_RUN_CHARS
-    if len(word) <= _MAX_RUN_CHARS and any(word.startswith(name[:least]) for name in known) and stem(word) not in known:
-        for at in range(len(word) - rest, least - 1, -1):
-            if stem(word[:at]) in known:
-                return word[:at], word[at:]
-    return (word,)
+def follow(index: Index, relations: list[Relation], step: Step, rows: list[int]) -> list[tuple[int, int]]:
+    """Each of these rows with each row that the step leads to, found without reading the other rows."""
+    source, target = relations[step.source], relations[step.target]
+    starts: dict[str, list[int]] = {}
+    for row, cells in read_rows(index, source.table, rows[:_MAX_STARTS]) if rows else ():
+        for value in _split(cells[step.column], is_reference=step.is_reference):
+            starts.setdefault(step.read_there(value), []).append(row)
+    if not 0 < len(starts) <= _MAX_VALUES:
+        return []
+    held = _find_holding(index, target, step.other_column, starts, has_codes=not step.is_reference)
+    found = [
+        (row, record)
+        for record, cells in (read_rows(index, target.table, held) if held else ())
+        for value in _split(cells[step.other_column], is_reference=not step.is_reference)
+        for row in starts.get(value, ())
+        if row != record
+    ]
+    return list(dict.fromkeys(found))[:_MAX_FOUND]
+
+
+def _split(cell: str, *, is_reference: bool) -> list[str]:
+    return split_codes(cell) if is_reference else [cell] if cell else []
+
+
+def _find_holding(index: Index, relation: Relation, column: int, values: Iterable[str], *, has_codes: bool) -> list[int]:
+    """The rows that seem to have one of these values in a column, alone or among several codes, such as `"DH1 DH2"`."""
+    name = escape(relation.columns[column].rsplit(".", 1)[-1].encode("utf-8", "replace"))
+    spelt = b"|".join(escape(value.encode("utf-8", "replace")) for value in sorted(values))
+    alone = rb'"?(?:[^"{}]{0,40}?[\s,;|/])??' if has_codes else rb'"?'
+    opening = rb'(?:\[(?:[^{}\[\]]*?\W)??|"?)' if column in relation.lists else alone
+    is_member = relation.columns[column] == KEY
+    spelling = rb'"(?:%b)"\s*:\s*\{' % spelt if is_member else rb'[".]%b"\s*:\s*%b(?:%b)(?:\W|$)' % (name, opening, spelt)
+    outline, table = index.outline, relation.table
+    spots = compile_pattern(spelling).finditer(index.text, outline.starts[table.first], outline.ends[table.last - 1])
+    found = dict.fromkeys(outline.record_at(spot.start()) for spot in islice(spots, _MAX_SPOTS))
+    return [record for record in found if table.first <= record < table.last]

@@ -8,14 +8,10 @@ from overspill.lexical.boost import Boost
 from overspill.lexical.index import Index
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
-from overspill.lexical.rows.conditions import blank_comparisons
+from overspill.lexical.rows.conditions import blank_comparisons, find_filtered_rows
 from overspill.lexical.rows.connect import connect
-from overspill.lexical.rows.filtering import find_filtered_rows
-from overspill.lexical.rows.likeness import find_similar_rows, find_unlike_rows
+from overspill.lexical.rows.likeness import find_similar_rows
 from overspill.lexical.rows.ordering import find_ordered_rows
-from overspill.lexical.weights import WEIGHTS
-
-_MAX_UNLIKE_ROWS = 24
 
 
 def boost_rows(index: Index, query: Query, ranking: Ranking) -> Boost | None:
@@ -30,8 +26,6 @@ def boost_rows(index: Index, query: Query, ranking: Ranking) -> Boost | None:
 
 
 def _find_rows(index: Index, query: Query, ranking: Ranking) -> Boost:
-    if rows := find_unlike_rows(index, query, ranking):
-        return Boost(leads=rows, rows=rows[:_MAX_UNLIKE_ROWS], evidence=WEIGHTS.evidence_of_value)
     if rows := find_similar_rows(index, query, ranking):
         return Boost(leads=rows)
     found = connect(index, query, ranking)

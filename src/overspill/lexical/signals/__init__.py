@@ -8,7 +8,7 @@ from __future__ import annotations
 from overspill.lexical.boost import Signal
 from overspill.lexical.index import Index
 from overspill.lexical.query import Query
-from overspill.lexical.rows.conditions import list_bounds
+from overspill.lexical.rows.conditions import compares_cells
 from overspill.lexical.rows.likeness import asks_for_likeness
 from overspill.lexical.rows.listings import lists_sizes
 from overspill.lexical.rows.ordering import asks_for_order
@@ -21,7 +21,8 @@ from overspill.lexical.signals.failure import boost_failures
 def compares_rows(index: Index, query: Query) -> bool:
     """Whether a question needs all rows of a table or listing, wherever they are."""
     if index.traits.is_celled or index.traits.is_markup:
-        return asks_for_order(query) or asks_for_likeness(query) or (index.traits.is_celled and bool(list_bounds(query.text)))
+        is_compared = index.traits.is_celled and compares_cells(query.text)
+        return is_compared or asks_for_order(query) or asks_for_likeness(query)
     return asks_for_order(query) and lists_sizes(index)
 
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 
 from overspill.lexical.boost import Boost, Order, Step, order_by_score, order_by_tier
-from overspill.lexical.confidence import measure_best_share
 from overspill.lexical.failures import Signs, list_backwards
 from overspill.lexical.index import Index
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
 from overspill.lexical.weights import WEIGHTS
 
-_LONG_NUMBER = re.compile(r"\d{4,}")
 _STRETCH_TOKENS = 450
 _MAX_STRETCH_SHARE, _MIN_STRETCH_SHARE = 0.8, 0.4
 _RARE_TOKENS, _RARE_SHARE = 200.0, 0.2
@@ -21,10 +18,6 @@ _MAX_RARE_RECORDS = 3
 """A word of the question in no more records than this is what is looked for, even if the question is about a failure."""
 _VERDICTS_SHARE = 0.7
 _REPORTS_SHARE = 0.4
-_MIN_KNOWN_SHARE = 0.85
-"""An event with less of what is asked shares some words with the question."""
-_NAMED_SHARE = 0.3
-"""Of the budget, for what has words of a question that no event answers."""
 _SMALL_OUTPUT_BYTES = 4_000_000
 
 
@@ -32,9 +25,7 @@ def boost_failures(index: Index, query: Query, ranking: Ranking) -> Boost | None
     is_program_output = index.traits.is_program_output
     is_read = index.traits.is_code or index.traits.is_running_text
     may_be_output = not is_read and index.total_bytes <= _SMALL_OUTPUT_BYTES and not query.how
-    if not query.failure:
-        return _add_failure(index, query, ranking)
-    if not (is_program_output or may_be_output) or _has_known_number(ranking):
+    if not query.failure or not (is_program_output or may_be_output):
         return None
     signs = index.signs
     if not (signs.evidence or is_program_output):
@@ -43,24 +34,6 @@ def boost_failures(index: Index, query: Query, ranking: Ranking) -> Boost | None
     steps = _plan_failures(ranking, signs, dict(order)) if query.listing else _plan_causes(signs, order)
     rare = Step(order_by_score(_score_rare(ranking)), lambda tokens: max(_RARE_TOKENS, _RARE_SHARE * tokens))
     return Boost(first=(rare, *steps, Step(order)), is_whole=True, matches=frozenset(signs.failing), evidence=signs.evidence)
-
-
-def _add_failure(index: Index, query: Query, ranking: Ranking) -> Boost | None:
-    """If no event of a log has most of what is asked, and something visibly gave up: that is likely the reason to ask."""
-    if not index.traits.is_log or query.listing or query.how or not ranking.terms or _has_known_number(ranking):
-        return None
-    # Signs last: reading them takes as long as the search.
-    if measure_best_share(index, ranking) >= _MIN_KNOWN_SHARE or not index.signs.is_told:
-        return None
-    named = Step(order_by_score(ranking.scores), lambda tokens: _NAMED_SHARE * tokens)
-    order = order_by_score(_score_blame(ranking, index.signs))
-    return Boost(first=(named, *_plan_causes(index.signs, order), Step(order)), is_whole=True)
-
-
-def _has_known_number(ranking: Ranking) -> bool:
-    """Whether the text has a long number of the question, a port or an id: that is looked up, whatever else is asked."""
-    long = {number for number, term in enumerate(ranking.terms) if term.literal and _LONG_NUMBER.fullmatch(term.key)}
-    return bool(long) and any(term in long for spots in ranking.hits.values() for _, _, term in spots)
 
 
 def _score_rare(ranking: Ranking) -> dict[int, float]:

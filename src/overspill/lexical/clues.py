@@ -1,14 +1,19 @@
-"""Names: a question that names a function or a class is about what defines it, more than about what uses it."""
+"""Clues to what a question is about besides its words: the names that it defines, the title of its page, yes and no."""
 
 from __future__ import annotations
 
+import html
+import math
 import re
 import string
+from functools import cache
 
-from overspill.lexical.query import Term
+from overspill.lexical.index import Index
+from overspill.lexical.query import Query, Term
 from overspill.lexical.weights import WEIGHTS
-from overspill.lexical.words import split_subwords, stem
+from overspill.lexical.words import read_lexicon, split_subwords, split_words, stem
 from overspill.tables.table import Span, Text
+from overspill.text.encoding import decode
 
 _KEYWORD = re.compile(
     rb"(?:\b(?:def|class|func|fn|function|struct|trait|interface|enum|impl|type|object|sub|proc|module|record)\s{1,4}"
@@ -21,12 +26,26 @@ _NAME = (string.ascii_letters + string.digits + "_").encode()
 _MAX_NAME_BYTES = 60
 """On each side of a hit."""
 _MAX_LINE_BYTES = 200
+_TITLE = re.compile(rb"<title(?:\s[^<>]{0,200})?>([^<]{1,300})", re.IGNORECASE)
+_HEAD_BYTES = 65_536
+_VERDICT_GAIN = 2.0
+"""Beside how rare passages are that say yes or no."""
+_MIN_VERDICT_SHARE = 0.2
+"""The share of the best score from which on a passage gains all of that: with less, it says no to something else."""
+_BEFORE_QUESTION = r"\W{0,3}(?:and |but |so |or |then )?"
+_BEFORE_ANSWER = (
+    rb"\W{0,8}(?:[^\n<>]{0,40}<[^<>\s]{1,40}> |[A-Z][\w.'-]{0,20}(?: [A-Z][\w.'-]{0,20}){0,3}: ){0,2}\W{0,8}"
+    + rb"(?:\w{1,20}[,:]\W{1,4})?"
+)
+"""What may precede the first word of a passage: who says it, and perhaps to whom, or `Answer:`."""
+_MAX_BEGINNING_BYTES = 200
+
+Hits = dict[int, list[tuple[int, int, int]]]
+"""By record, the start and the end of each hit, and the number of its term."""
 
 
-def score_definitions(
-    text: Text, hits: dict[int, list[tuple[int, int, int]]], terms: tuple[Term, ...], worth: list[float]
-) -> dict[int, float]:
-    """What records gain by defining what the question names."""
+def score_definitions(text: Text, hits: Hits, terms: tuple[Term, ...], worth: list[float]) -> dict[int, float]:
+    """What records gain by defining what the question names: it is about that, more than about what uses it."""
     keys = {term.key: number for number, term in enumerate(terms) if not term.instead_of}
     gains: dict[int, float] = {}
     for record, spots in hits.items():
@@ -37,9 +56,7 @@ def score_definitions(
     return gains
 
 
-def find_sole_places(
-    text: Text, hits: dict[int, list[tuple[int, int, int]]], terms: tuple[Term, ...], *, defining: bool
-) -> set[int]:
+def find_sole_places(text: Text, hits: Hits, terms: tuple[Term, ...], *, defining: bool) -> set[int]:
     """The records that alone have a name of the question, or, if `defining`, that alone define it."""
     holding: dict[int, set[int]] = {}
     for record, spots in hits.items():
@@ -73,3 +90,40 @@ def is_defined(text: Text, start: int, end: int) -> bool:
     rest = bytes(text[end : end + _MAX_LINE_BYTES]).partition(b"\n")[0].rstrip()
     before = bytes(text[max(0, start - _MAX_LINE_BYTES) : start]).rpartition(b"\n")[2]
     return _KEYWORD.search(before) is not None or (rest[:1] == b"(" and rest[-1:] == b"{" and _TYPED.match(before) is not None)
+
+
+def find_subject(index: Index) -> frozenset[str]:
+    """The stems of the words in the title of a page, which tell its parts apart no better than words of every part."""
+    found = _TITLE.search(bytes(index.source[:_HEAD_BYTES])) if index.traits.is_markup else None
+    return frozenset(map(stem, split_words(html.unescape(decode(found[1]))))) if found else frozenset()
+
+
+def favour_verdicts(index: Index, query: Query, scores: dict[int, float]) -> dict[int, float]:
+    """A question that can be answered with yes or no is answered by a passage that begins with one of them.
+
+    Only passages that share words with the question gain by it, and the rarer such beginnings are, the more.
+    """
+    if not scores or not index.traits.is_running_text or not compile_questions().match(query.text):
+        return scores
+    starts, ends, says = index.outline.starts, index.outline.ends, compile_beginnings()
+    saying = [
+        record
+        for record in scores
+        if says.match(index.text, starts[record], min(ends[record], starts[record] + _MAX_BEGINNING_BYTES))
+    ]
+    gain = _VERDICT_GAIN * math.log(1 + len(scores) / max(1, len(saying)))
+    enough = _MIN_VERDICT_SHARE * max(scores.values())
+    return scores | {record: scores[record] + gain * min(1.0, scores[record] / enough) for record in saying if enough}
+
+
+@cache
+def compile_questions() -> re.Pattern[str]:
+    """That can be answered with yes or no."""
+    return re.compile(rf"{_BEFORE_QUESTION}(?:{'|'.join(sorted(read_lexicon('asking')))})\b[^.!?]{{0,500}}+\?", re.IGNORECASE)
+
+
+@cache
+def compile_beginnings() -> re.Pattern[bytes]:
+    """Of passages that say yes or no."""
+    words = "|".join(sorted(read_lexicon("verdict"))).encode()
+    return re.compile(_BEFORE_ANSWER + rb"(?i:" + words + rb")\b")
