@@ -72,7 +72,7 @@ def rows_for(output: str, question: str) -> list[str]:
     """The rows that stand out by order or by a link, best first."""
     index, query = build(output.encode()), parse(question)
     ranking = rank(index, query)
-    linked = find_similar_rows(index, query, ranking) or connect(index, query, ranking).around
+    linked = find_similar_rows(index, query, ranking) or connect(index, query, ranking)[1]
     return [_text(index, record) for record in find_ordered_rows(index, query, ranking, linked).records or linked]
 
 

@@ -44,13 +44,6 @@ _Way = tuple[int, list[Step]]
 """How much the question asks for what is at its end, and the steps that lead there."""
 
 
-class Connection(Struct, frozen=True):
-    """Rows, likeliest first: those in which several mentions meet with what is asked for there, and what else is around."""
-
-    meeting: list[int] = []
-    around: list[int] = []
-
-
 class _Reach(Struct):
     """What of the question a row says, itself and by the rows that it refers to."""
 
@@ -63,17 +56,18 @@ class _Reach(Struct):
         return self.said.union(*self.by.values())
 
 
-def connect(index: Index, query: Query, ranking: Ranking) -> Connection:
+def connect(index: Index, query: Query, ranking: Ranking) -> tuple[list[int], list[int]]:
+    """Rows, likeliest first: those in which several mentions meet with what is asked for there; these and what is around."""
     if not list_tables(index):
-        return Connection()
+        return [], []
     connector = _Connector(index, query, ranking)
     meeting = connector.find_meeting()
     rows = list(islice(dict.fromkeys(connector.walk(meeting, are_meeting=True)), _MAX_MEETING)) if meeting else []
     groups = list(connector.list_named()) or [find_anchors(index, ranking)]
     around = [row for group in groups for row in islice(dict.fromkeys(connector.walk(group)), _MAX_FOUND)]
     if not rows and {row for group in groups for row in group}.issuperset(around):
-        return Connection()
-    return Connection(rows, list(dict.fromkeys([*rows, *around])))
+        return [], []
+    return rows, list(dict.fromkeys([*rows, *around]))
 
 
 class _Connector:

@@ -28,9 +28,9 @@ def boost_rows(index: Index, query: Query, ranking: Ranking) -> Boost | None:
 def _find_rows(index: Index, query: Query, ranking: Ranking) -> Boost:
     if rows := find_similar_rows(index, query, ranking):
         return Boost(leads=rows)
-    found = connect(index, query, ranking)
-    if found.around:
-        return Boost(leads=found.around, rows=found.meeting, brief=frozenset(found.meeting))
+    meeting, around = connect(index, query, ranking)
+    if around:
+        return Boost(leads=around, rows=meeting, brief=frozenset(meeting))
     rows = find_filtered_rows(index, query, ranking)
     # Rows of lines are found by their cells alone, and may be too many to show: all of them count.
     return Boost(
