@@ -1,7 +1,7 @@
 """How often the built-in engine's selection holds the answer, by source and by kind, on a set of questions with known answers.
 
     python benchmarks/engine/recall.py SET          or with the path in OVERSPILL_EVALSET
-    python benchmarks/engine/recall.py SET --ablate [--by kind]     what each signal is worth, by source or kind
+    python benchmarks/engine/recall.py SET... --ablate [--every 4]     the answers that are lost without each mechanism
     python SET/score.py --plugin engine_recall:plugin    the set's own scorer, run from benchmarks/
 
 A set is a folder with questions.jsonl (id, doc, source, kind, question, answers, all_of) and, optionally, negatives.jsonl
@@ -20,17 +20,14 @@ import re
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
-from overspill.lexical.boost import Boost, Signal
 from overspill.lexical.index import Index, build
-from overspill.lexical.query import Query
-from overspill.lexical.rank import Ranking
 from overspill.lexical.select import Selection, select
-from overspill.lexical.signals import SIGNALS
 from overspill.types import LIKELY
 
 BUDGETS = (500, 1000, 2000, 4000)
@@ -70,19 +67,16 @@ def run(
     questions: Iterable[Question],
     budgets: Iterable[int],
     judge: Callable[[Selection, Question], bool],
-    signals: Sequence[Signal] = SIGNALS,
-    ask: Callable[[Question], None] = lambda question: None,
 ) -> list[Result]:
-    """One document after the other, so that only one index is in memory. `ask` is called before each question."""
+    """One document after the other, so that only one index is in memory."""
     results: list[Result] = []
     for doc, asked in groupby(sorted(questions, key=by_doc), by_doc):
         index: Index = build((folder / doc).read_bytes())
         select(index, "")  # cuts the text, and reads its signs of failure
         for question in asked:
-            ask(question)
             for budget in budgets:
                 start = time.process_time()
-                selection = select(index, question["question"], max_tokens=budget, signals=signals)
+                selection = select(index, question["question"], max_tokens=budget)
                 seconds = time.process_time() - start
                 results.append(Result(question, budget, judge(selection, question), selection.confidence, seconds))
     return results
@@ -92,60 +86,140 @@ def by_doc(question: Question) -> str:
     return question["doc"]
 
 
-class Watched:
-    """A signal, and the questions to which it had something to add."""
+MECHANISMS: dict[str, tuple[str, str, Callable[..., Any]]] = {
+    "related words": ("words", "read_related", dict),
+    "quoted examples": ("query", "_split_examples", lambda question: (question, [])),
+    "task words": ("rank", "_drop_task_words", lambda terms: terms),
+    "phrases": ("rank", "_score_phrases", lambda *_: {}),
+    "whole cells": ("rank", "_is_cell", lambda *_: False),
+    "title of a page": ("clues", "find_subject", lambda _: frozenset[str]()),
+    "definitions": ("clues", "score_definitions", lambda *_: {}),
+    "names in one place": ("clues", "find_sole_places", lambda *_, **__: set[int]()),
+    "yes or no": ("clues", "favour_verdicts", lambda index, query, scores: scores),
+    "flow: words beside": ("flow", "_score_beside", lambda *_: ()),
+    "flow: sections": ("flow", "_score_sections", lambda *_: ()),
+    "flow: what follows": ("flow", "_list_following", lambda *_: ()),
+    "flow: replies": ("flow", "_find_replies", lambda *_: ()),
+    "repeats": ("reply.repeats", "move_repeats", lambda index, order: order),
+    "noise": ("reply.repeats", "leave_out_noise", lambda index, steps, *_: steps),
+    "counts": ("signals.count", "boost_counts", lambda *_: None),
+    "failures": ("signals.failure", "boost_failures", lambda *_: None),
+    "failures: rare words": ("signals.failure", "_score_rare", lambda *_: {}),
+    "failures: where causes are": ("signals.failure", "_plan_causes", lambda *_: []),
+    "failures: all that failed": ("signals.failure", "_plan_failures", lambda *_: []),
+    "facts": ("signals.facts", "boost_facts", lambda *_: None),
+    "facts: sheets": ("signals.facts", "_list_sheets", lambda *_: {}),
+    "facts: values asked for": ("signals.facts", "_find_asked_value", lambda *_: None),
+    "facts: remarks": ("signals.facts", "_list_remarks", lambda *_: {}),
+    "rows": ("rows.signal", "boost_rows", lambda *_: None),
+    "rows: the same cell": ("rows.likeness", "find_similar_rows", lambda *_: []),
+    "rows: connected": ("rows.connect", "connect", lambda *_: ([], [])),
+    "rows: where mentions meet": ("rows.connect", "_Connector.find_meeting", lambda *_: []),
+    "rows: named": ("rows.connect", "_Connector.list_named", lambda *_: ()),
+    "rows: anchors": ("rows.mentions", "find_anchors", lambda *_: []),
+    "rows: several references": ("rows.connect", "_Connector._list_best", lambda *_: {}),
+    "rows: cells in other forms": ("rows.mentions", "Question.find_forms", lambda *_: frozenset[int]()),
+    "rows: what refers to them": ("rows.connect", "_Connector._list_referring", lambda *_: ()),
+    "rows: keys without a name": ("rows.relations", "_take_other_key", lambda index, relation, _: relation),
+    "rows: words of keys": ("rows.relations", "_strip_key_words", lambda words: words),
+    "rows: filtered": ("rows.signal", "find_filtered_rows", lambda *_: []),
+    "rows: comparisons": ("rows.conditions", "_find_comparisons", lambda *_: ()),
+    "rows: flags": ("rows.conditions", "_find_flags", lambda *_: ()),
+    "rows: gaps": ("rows.conditions", "_find_gaps", lambda *_: ()),
+    "rows: exclusions": ("rows.conditions", "_find_exclusions", lambda *_: ()),
+    "rows: ordered by a column": ("rows.ordering", "_order_by_value", lambda *_: []),
+    "rows: ordered by date": ("rows.ordering", "_order_by_date", lambda *_: []),
+    "rows: conditions of an order": ("rows.ordering", "_list_conditions", lambda ranking, records: [records]),
+    "rows: sizes of a listing": ("rows.listings", "find_listed_rows", lambda *_, **__: []),
+    "rows: newest of a history": ("rows.listings", "find_newest_rows", lambda *_, **__: []),
+}
+"""Where each mechanism of the engine is, and what it says when it is switched off."""
 
-    def __init__(self, signal: Signal) -> None:
-        self.signal = signal
-        self.asked: Question = {}
-        self.fired: dict[str, Question] = {}
 
-    def ask(self, question: Question) -> None:
-        self.asked = question
-
-    def __call__(self, index: Index, query: Query, ranking: Ranking) -> Boost | None:
-        boost = self.signal(index, query, ranking)
-        if boost:
-            self.fired[self.asked["id"]] = self.asked
-        return boost
+READ_ONCE = ("rows: keys without a name", "rows: words of keys")
+"""What an index remembers by then, so that it needs another one."""
 
 
-def ablate(folder: Path, questions: list[Question], by: str) -> None:
-    """Points that each signal is worth at two budgets, and the milliseconds that it takes for a question, by source or kind.
+class Mechanism:
+    """A function of the engine, wherever it was imported to, which can be switched off."""
 
-    A question to which a signal adds nothing is not asked again without it.
+    def __init__(self, name: str) -> None:
+        module, path, self._nothing = MECHANISMS[name]
+        home: Any = import_module(f"overspill.lexical.{module}")
+        *owners, self._attribute = path.split(".")
+        for owner in owners:
+            home = getattr(home, owner)
+        self._function = getattr(home, self._attribute)
+        modules = [each for name, each in sys.modules.items() if name.startswith("overspill.lexical")]
+        self._places = [place for place in (home, *modules) if getattr(place, self._attribute, None) is self._function]
+        self.has_said_something = False
+
+    def watch(self, *, is_kept: bool) -> None:
+        self.has_said_something &= is_kept
+
+        def watched(*given: Any, **named: Any) -> Any:
+            said = self._function(*given, **named)
+            if isinstance(said, Iterator):
+                said = iter(listed := list(cast("Iterator[Any]", said)))
+                self.has_said_something |= bool(listed)
+            elif said is not None and said != self._nothing(*given, **named):
+                self.has_said_something = True
+            return said
+
+        self.replace(watched)
+
+    def switch_off(self) -> None:
+        self.replace(self._nothing)
+
+    def restore(self) -> None:
+        self.replace(self._function)
+
+    def replace(self, function: Callable[..., Any]) -> None:
+        for place in self._places:
+            setattr(place, self._attribute, function)
+
+
+def ablate(folders: list[Path], half: str, every: int) -> None:
+    """The answers that are lost, and won, without each mechanism at two budgets.
+
+    A question to which a mechanism has nothing to say is not asked again without it.
     """
-    budgets = (500, 2000)
-    watched = [Watched(signal) for signal in SIGNALS]
+    mechanisms = {name: Mechanism(name) for name in MECHANISMS}
+    tallies = {name: [0] * 5 for name in MECHANISMS}
+    asked = 0
+    for folder in folders:
+        for doc, questions in groupby(sorted(read_questions(folder, half)[::every], key=by_doc), by_doc):
+            data = (folder / doc).read_bytes()
+            index, others = build(data), {name: build(data) for name in READ_ONCE}
+            for question in questions:
+                asked += 1
+                for name, mechanism in mechanisms.items():
+                    mechanism.watch(is_kept=name in READ_ONCE)
+                right = ask(index, question)
+                for mechanism in mechanisms.values():
+                    mechanism.restore()
+                for name, mechanism in mechanisms.items():
+                    if mechanism.has_said_something:
+                        mechanism.switch_off()
+                        without = ask(others.get(name, index), question)
+                        mechanism.restore()
+                        lost_and_won = [[one and not other, other and not one] for one, other in zip(right, without, strict=True)]
+                        counted = [True, *(each for pair in lost_and_won for each in pair)]
+                        tallies[name] = [old + new for old, new in zip(tallies[name], counted, strict=True)]
+            for name in READ_ONCE:
+                mechanisms[name].has_said_something = False
+    print(f"{asked} questions\n\n| without | concerned | at 500: lost | won | at 2000: lost | won |\n|---|---|---|---|---|---|")
+    for name, tally in tallies.items():
+        print(f"| {name} | " + " | ".join(map(str, tally)) + " |")
 
-    def ask(question: Question) -> None:
-        for each in watched:
-            each.ask(question)
 
-    results = run(folder, questions, budgets, holds, watched, ask)
-    fired = {each.signal: list(each.fired.values()) for each in watched}
-    whole = group(results, by)
-    print(
-        f"| signal | {by} | asked | "
-        + " | ".join(f"points at {budget}" for budget in budgets)
-        + " | ms |\n|---|---|---|---|---|---|"
-    )
-    for signal in SIGNALS:
-        others = tuple(other for other in SIGNALS if other is not signal)
-        again = {(result.question["id"], result.budget): result for result in run(folder, fired[signal], budgets, holds, others)}
-        without = {
-            source: [again.get((result.question["id"], result.budget), result) for result in kept]
-            for source, kept in whole.items()
-        }
-        for source, kept in sorted(whole.items()):
-            count = sum(question[by] == source for question in fired[signal])
-            worth = [recall(kept, budget) - recall(without[source], budget) for budget in budgets]
-            took = 1000 * sum(one.seconds - other.seconds for one, other in zip(kept, without[source], strict=True))
-            if count:
-                points = " | ".join(f"{points:+.1f}" for points in worth)
-                print(f"| {signal.__name__} | {source} | {count} | {points} | {took / len(kept):.1f} |", flush=True)
-        means = " | ".join(f"{mean_of_groups(whole, budget) - mean_of_groups(without, budget):+.1f}" for budget in budgets)
-        print(f"| {signal.__name__} | mean over {by}s | {len(fired[signal])} | {means} | |", flush=True)
+def ask(index: Index, question: Question) -> list[bool]:
+    return [holds(select(index, question["question"], max_tokens=budget), question) for budget in (500, 2000)]
+
+
+def read_questions(folder: Path, half: str) -> list[Question]:
+    rows = [json.loads(line) for line in (folder / "questions.jsonl").open(encoding="utf-8")]
+    return [row for row in rows if row.get("half", half) == half]
 
 
 def half(question: Question) -> int:
@@ -191,20 +265,19 @@ def pooled(results: list[Result]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", metavar="SET", nargs="?", type=Path, default=os.environ.get("OVERSPILL_EVALSET", ""))
-    parser.add_argument("--ablate", action="store_true", help="switch each signal off in turn")
-    parser.add_argument("--by", choices=["source", "kind"], default="source", help="of --ablate (default: source)")
+    parser.add_argument("folders", metavar="SET", nargs="*", type=Path, default=[Path(os.environ.get("OVERSPILL_EVALSET", "."))])
+    parser.add_argument("--ablate", action="store_true", help="switch each mechanism off in turn")
+    parser.add_argument("--every", type=int, default=1, help="of --ablate: ask only every n-th question")
     parser.add_argument("--half", choices=["seen", "unseen"], default="seen", help="of a set that has halves (default: seen)")
     given = parser.parse_args()
-    folder = Path(given.folder)
-    if not str(given.folder) or not (folder / "questions.jsonl").is_file():
-        place = given.folder or "(no path given)"
-        sys.exit(f"No question set at {place}: pass a folder with questions.jsonl, or set OVERSPILL_EVALSET.")
-    rows = [json.loads(line) for line in (folder / "questions.jsonl").open(encoding="utf-8")]
-    questions = [row for row in rows if row.get("half", given.half) == given.half]
+    for folder in given.folders:
+        if not (folder / "questions.jsonl").is_file():
+            sys.exit(f"No question set at {folder}: pass a folder with questions.jsonl, or set OVERSPILL_EVALSET.")
     if given.ablate:
-        ablate(folder, questions, given.by)
+        ablate(given.folders, given.half, given.every)
         return
+    folder = given.folders[0]
+    questions = read_questions(folder, given.half)
     results = run(folder, questions, BUDGETS, holds)
     table(results, "source")
     table(results, "kind")

@@ -8,18 +8,13 @@ from collections.abc import Callable, Iterator
 from itertools import islice, pairwise
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from overspill.lexical.index import Index
-from overspill.lexical.query import Query
-from overspill.lexical.rank import Ranking
 from overspill.lexical.rows.cells import find_column, read_columns, read_rows
 from overspill.lexical.rows.measures import DAYS_OF_MONTH, DAYS_OF_YEAR, Scale, are_measures, find_scale, measure
-from overspill.lexical.rows.mentions import Question
-from overspill.lexical.rows.siblings import RowList, find_list, find_longest_list
-from overspill.lexical.weights import WEIGHTS
+from overspill.lexical.rows.siblings import RowList, find_list
 from overspill.lexical.words import compile_phrases, read_lexicon, read_related, split_subwords, stem
-from overspill.tables.table import Span, Text
+from overspill.tables.table import Span
 
 _MONTH = r"{months}[a-z]{0,6}\.?"
 _DATE = rf"\d{{4}}-\d\d(?:-\d\d)?|{_MONTH} (?:\d{{1,2}},? )?\d{{4}}|\d{{1,2}}\.? {_MONTH} \d{{4}}"
@@ -35,23 +30,14 @@ _UNIT_AFTER = r" ?(?:[KMGTP]i?B|{units}s?)\b"
 _YEAR, _ISO_MONTH = re.compile(r"\d{4}"), re.compile(r"\d{4}-\d\d")
 _WORD = re.compile(r"[^\W_]+")
 _NOTHING = ("", "None", "[]", "{}")
-_ROW = re.compile(rb"\{")
-_KEY_BEFORE = re.compile(rb"\"([^\"\\]{1,60})\"\s{0,4}:\s{0,4}\"?(-?)\Z")
-_AFTER_NUMBER = re.compile(rb"\s{0,40}[,}\]\"]| ")
-_NEGATIVE = re.compile(r"(?<![^\s(\"'=<>])[-\u2212](\d[\d.]*)")
-_KEY_AFTER = re.compile(rb"\"\s{0,4}:")
 _SAMPLED_ROWS = 200
-_MAX_ROWS = 60
 _MIN_USUAL_SHARE = 0.1
 """Share of rows that must have a word in a column before the rows without it can be asked for."""
 _MAX_CELL_CHARS = 100
-_MAX_VALUE_BYTES = 80
-"""A longer value is a description, which mentions much that is not so."""
 _MAX_CONDITIONS = 6
 _MAX_CLAUSE_CHARS, _MAX_NEGATION_CHARS = 200, 30
 
 Test = Callable[[list[str]], bool]
-Interval = tuple[float, float]
 
 
 class _Bounds(Struct, frozen=True):
@@ -78,83 +64,11 @@ class Column(Struct, frozen=True):
         return len(filled) == 2 and bool(filled & read_lexicon("yes")) and bool(filled & read_lexicon("no"))
 
 
-def find_filtered_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
-    """The rows of a list that meet most of what a question asks, likeliest first; none if it asks for no list."""
-    bounds, is_compared = list_bounds(query.text), compares_cells(query.text)
-    if not index.traits.has_members:
-        rows = find_longest_list(index) if is_compared else None
-        said = _count_said(index, query, ranking, rows, find_meeting_rows(index, rows, query.text)) if rows else {}
-        most = max(said.values(), default=0)
-        return [record for record, count in said.items() if count == most]
-    if not (query.listing or is_compared):
-        return []
-    negative = frozenset(_NEGATIVE.findall(query.text))
-    ignored = {number for number, term in enumerate(ranking.terms) if term.role == "wording" or term.key in bounds}
-    met = {
-        record: _score(index.text, ranking, [spot for spot in spots if spot[2] not in ignored], negative)
-        for record, spots in ranking.hits.items()
-        if _ROW.match(index.text, index.outline.starts[record])
-    }
-    best = max(met, key=met.__getitem__, default=-1)
-    rows = find_list(index, best) if best >= 0 else find_longest_list(index)
-    if only := find_meeting_rows(index, rows, query.text) if rows else []:
-        met = {record: met.get(record, 0.0) for record in only}
-    top = max(met.values(), default=0.0)
-    likely = [record for record in met if met[record] >= WEIGHTS.filtered * top] if only or top else []
-    if not rows or len(likely) > _MAX_ROWS:
-        return []
-    said = _count_said(index, query, ranking, rows, rows.keep(likely))
-    return sorted(likely, key=lambda record: (-said.get(record, 0), -met[record], record))
-
-
-def _count_said(index: Index, query: Query, ranking: Ranking, rows: RowList, records: list[int]) -> dict[int, int]:
-    """For each of these rows, how many of its cells the question says."""
-    question, columns = Question(replace(query, text=blank_comparisons(query.text)), ranking), read_columns(index, rows.table)
-    return {
-        record: len({place for column, cell in zip(columns, cells, strict=False) for place in question.find(column, cell)})
-        for record, cells in (read_rows(index, rows.table, records) if records else ())
-    }
-
-
-def _score(text: Text, ranking: Ranking, spots: list[tuple[int, int, int]], negative: frozenset[str]) -> float:
-    """The worth of the terms that are values of fields, by the share of the value that they make up."""
-    shares: dict[int, float] = {}
-    values: dict[Span, dict[int, int]] = {}
-    for start, end, term in spots:
-        if bytes(text[start:end]).replace(b".", b"").isdigit():
-            is_negative = ranking.terms[term].key in negative
-            shares[term] = max(shares.get(term, 0.0), _measure_number(text, start, end, ranking.asked, is_negative=is_negative))
-        elif value := _find_value(text, start, end):
-            values.setdefault(value, {})[term] = end - start
-    for (start, end), terms in values.items():
-        filled = min(1.0, sum(terms.values()) / (end - start))
-        for term in terms:
-            shares[term] = max(shares.get(term, 0.0), WEIGHTS.value_part + (1 - WEIGHTS.value_part) * filled)
-    return sum(ranking.worth[term] * share for term, share in shares.items())
-
-
-def _measure_number(text: Text, start: int, end: int, asked: frozenset[str], *, is_negative: bool) -> float:
-    """Whether a number is all of a value, of a field that the question names. A question may say in words that it is negative."""
-    key = _KEY_BEFORE.search(text[max(0, start - _MAX_VALUE_BYTES) : start])
-    if not key or not _AFTER_NUMBER.match(text, end) or (is_negative and not key[2]):
-        return 0.0
-    names = {stem(part) for part in split_subwords(key[1].decode("utf-8", "replace"))}
-    return 1.0 if names & asked else WEIGHTS.unnamed_number
-
-
-def _find_value(text: Text, start: int, end: int) -> Span | None:
-    """The string around a span, if it is short and not the name of a field."""
-    opening, closing = text.rfind(b'"', max(0, start - _MAX_VALUE_BYTES), start), text.find(b'"', end, end + _MAX_VALUE_BYTES)
-    if opening < 0 or closing < 0 or closing - opening > _MAX_VALUE_BYTES or _KEY_AFTER.match(text, closing):
-        return None
-    return opening + 1, closing
-
-
 def find_meeting_rows(index: Index, rows: RowList, question: str) -> list[int]:
     """Those that meet what a question asks of their cells besides its words; none if it asks nothing like that."""
     columns = index.remember(_read_sample, rows.records[0])
-    readers = (_find_comparisons, _find_flags, _find_gaps, _find_exclusions)
-    tests = [test for find in readers for test in find(question, columns)][:_MAX_CONDITIONS]
+    tests = [test for find in (_find_comparisons, _find_flags, _find_gaps, _find_exclusions) for test in find(question, columns)]
+    tests = tests[:_MAX_CONDITIONS]
     read = read_rows(index, rows.table, rows.records) if tests else ()
     return [record for record, cells in read if all(test(_fill(cells, len(columns))) for test in tests)]
 
@@ -206,17 +120,18 @@ def _find_comparisons(question: str, columns: list[Column]) -> Iterator[Test]:
                 yield _compare(number, scale, low, high, is_open=bounds.is_open)
 
 
-def _measure_bound(bound: str, scale: Scale) -> Interval | None:
+def _measure_bound(bound: str, scale: Scale) -> tuple[float, float] | None:
     """Where what the bound says begins, and what is just after it: a year, a month and a day last."""
-    is_iso_month = bool(_ISO_MONTH.fullmatch(bound))
-    value = measure(f"{bound}-01" if is_iso_month else bound, scale)
+    value = measure(f"{bound}-01" if _ISO_MONTH.fullmatch(bound) else bound, scale)
     if value is None or scale != "date":
         return None if value is None else (value, math.nextafter(value, math.inf))
-    is_month = is_iso_month or compile_phrases(rf"{_MONTH} \d{{4}}").fullmatch(bound)
+    is_month = _ISO_MONTH.fullmatch(bound) or compile_phrases(rf"{_MONTH} \d{{4}}").fullmatch(bound)
     return value, value + (DAYS_OF_YEAR if _YEAR.fullmatch(bound) else DAYS_OF_MONTH if is_month else 1)
 
 
-def _compare(column: int, scale: Scale, low: Interval | None, high: Interval | None, *, is_open: bool) -> Test:
+def _compare(
+    column: int, scale: Scale, low: tuple[float, float] | None, high: tuple[float, float] | None, *, is_open: bool
+) -> Test:
     def test(cells: list[str]) -> bool:
         value = measure(cells[column], scale)
         return value is not None and not (low and value < low[is_open]) and not (high and value >= high[not is_open])
@@ -288,9 +203,9 @@ def _stem_first(cell: str) -> str:
     return stem(found[0].lower()) if found else ""
 
 
-def _lack(column: int, word: str) -> Test:
-    return lambda cells: _stem_first(cells[column]) not in ("", word)
-
-
 def _have(column: int, accepted: frozenset[str]) -> Test:
     return lambda cells: cells[column].lower() in accepted
+
+
+def _lack(column: int, word: str) -> Test:
+    return lambda cells: _stem_first(cells[column]) not in ("", word)

@@ -101,9 +101,11 @@ class _Connector:
         return self._stems.issuperset(relation.words[column]) or (step.confidence >= POSSIBLE and is_target_named)
 
     def _is_named(self, step: Step) -> bool:
-        """Whether the question names the column that refers."""
-        column = self._relations[step.source].columns[step.column]
-        return find_column([column.rpartition(".")[2]], self._question.words) is not None
+        """Whether the question has the name of the column that refers, or words that mean nearly the same."""
+        relation = self._relations[step.source]
+        column, core = relation.columns[step.column].rpartition(".")[2], relation.cores[step.column]
+        alike = {other for word in self._stems for other in read_related().get(word, ())}
+        return find_column([column], self._question.words) is not None or bool(core and alike.issuperset(core))
 
     def find_meeting(self) -> list[int]:
         """The rows that say most, more than any says alone."""
