@@ -124,13 +124,12 @@ def _with_functions_from(folder: Path, values: Mapping[str, Any]) -> Mapping[str
     """`file.py:function` is relative to the config file, wherever the program runs."""
     if not isinstance(values.get("functions"), dict):
         return values
-    functions = cast("dict[str, object]", values["functions"])
-    return {**values, "functions": {name: _resolve_path(folder, reference) for name, reference in functions.items()}}
-
-
-def _resolve_path(folder: Path, reference: object) -> object:
-    file, colon, function = reference.rpartition(":") if isinstance(reference, str) else ("", "", "")
-    return f"{folder / os.path.expanduser(file)}:{function}" if colon and file.endswith(".py") else reference
+    functions = dict(cast("dict[str, object]", values["functions"]))
+    for name, reference in functions.items():
+        file, colon, function = reference.rpartition(":") if isinstance(reference, str) else ("", "", "")
+        if colon and file.endswith(".py"):
+            functions[name] = f"{folder / os.path.expanduser(file)}:{function}"
+    return {**values, "functions": functions}
 
 
 def _parse_json(text: str, name: str) -> Any:

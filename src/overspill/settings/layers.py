@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
@@ -29,11 +29,8 @@ class Resolved(Struct, frozen=True):
     warnings: tuple[str, ...]
 
 
-class Contradiction(Struct, frozen=True):
-    """The path of an `inlineLimit`, and that of the `artifactThreshold` which is below it."""
-
-    inline: Path
-    reference: Path
+Contradiction: TypeAlias = tuple[Path, Path]
+"""The path of an `inlineLimit`, and that of the `artifactThreshold` which is below it."""
 
 
 def resolve(root: type, layers: Sequence[Layer]) -> Resolved:
@@ -44,7 +41,8 @@ def resolve(root: type, layers: Sequence[Layer]) -> Resolved:
     while wrong := list(_find_contradictions(merged.values)):
         if not (ignored := _take_back(readings, wrong)):
             raise SettingsError(_describe(root, merged, wrong[0]))
-        warnings.append(f"Ignored: {_name_keys(root, ignored)}. {_describe(root, merged, wrong[0])}")
+        more = f" and {len(ignored) - 1} other keys" if len(ignored) > 1 else ""
+        warnings.append(f"Ignored: {dotted_path(root, min(ignored))}{more}. {_describe(root, merged, wrong[0])}")
         merged = _merge(root, readings)
     return Resolved(merged.values, merged.origins, (*warnings, *merged.warnings))
 
@@ -62,7 +60,10 @@ def _merge(root: type, readings: Sequence[LayerReading]) -> Resolved:
         values |= {path: usual[path] for path in permitted}
         origins |= {path: f"preset {preset}" if path in named else "default" for path in permitted}
         if left_out := [dotted_path(root, path) for path in named if path not in permitted]:
-            warnings.append(_partly(preset, reading.layer, left_out))
+            warnings.append(
+                f"preset: {preset} {reading.layer.where} leaves these keys alone: {', '.join(left_out)}. "
+                f"{SOMEBODY_ELSES[reading.layer.author]} For the whole preset, choose it {OWN_PLACES}."
+            )
     for reading in reversed(readings):
         values |= reading.values
         origins |= dict.fromkeys(reading.values, reading.layer.name)
@@ -91,28 +92,23 @@ def _find_contradictions(values: Values) -> Iterator[Contradiction]:
         inline, reference = (own if (own := (*section, usual[-1])) in values else usual for usual in _GENERAL)
         limit, threshold = values[inline], values[reference]
         if limit is not None and threshold is not None and limit > threshold:
-            yield Contradiction(inline, reference)
+            yield inline, reference
 
 
 def _take_back(readings: Sequence[LayerReading], wrong: Sequence[Contradiction]) -> list[Path]:
     """Drop what somebody else's file contributes to contradictions, and return it. Its preset only if it is nothing else."""
     theirs = [reading.values for reading in readings if reading.layer.forgiving]
-    paths = {path for each in wrong for path in (each.inline, each.reference)}
+    paths = {path for pair in wrong for path in pair}
     for candidates in (paths, {_PRESET}):
         if dropped := [path for values in theirs for path in candidates if values.pop(path, None) is not None]:
             return dropped
     return []
 
 
-def _name_keys(root: type, paths: Sequence[Path]) -> str:
-    more = f" and {len(paths) - 1} other keys" if len(paths) > 1 else ""
-    return f"{dotted_path(root, min(paths))}{more}"
-
-
 def _describe(root: type, merged: Resolved, wrong: Contradiction) -> str:
     inline, reference = (
         f"{dotted_path(root, path)} is {shorten(str(merged.values[path]), _SHOWN_DIGITS)} ({merged.origins[path]})"
-        for path in (wrong.inline, wrong.reference)
+        for path in wrong
     )
     return (
         f"{inline}, but {reference}. An output that passes whole cannot be too long to be shown: "
@@ -137,10 +133,3 @@ def _choosing_a_preset(readings: Sequence[LayerReading]) -> list[LayerReading]:
             if reading.layer.author == "owner":
                 break
     return found
-
-
-def _partly(preset: str, layer: Layer, left_out: Sequence[str]) -> str:
-    return (
-        f"preset: {preset} {layer.where} leaves these keys alone: {', '.join(left_out)}. {SOMEBODY_ELSES[layer.author]} "
-        f"For the whole preset, choose it {OWN_PLACES}."
-    )

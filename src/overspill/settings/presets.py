@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from overspill.settings.keys import PresetName
+from msgspec import structs
+
+from overspill.settings.keys import Override, PresetName
 
 _TEN_MEBIBYTES = 10_485_760
 _DOCUMENTED_SHAPE = {
@@ -71,3 +73,12 @@ TOOL_STRATEGIES = {
     "git_status": "head_tail",
 }
 """How the outputs of well-known tools are shortened, unless a server's or a tool's override says otherwise."""
+
+
+def merge_rules(tool: str, overrides: Iterable[Override | None]) -> dict[str, Any]:
+    """The keys they change. The strategy that is built in for the tool is weakest, the last override strongest."""
+    renamed = {"strategy": "default_strategy", "background": "async_"}
+    changes: dict[str, Any] = {"default_strategy": TOOL_STRATEGIES[tool]} if tool in TOOL_STRATEGIES else {}
+    for rule in filter(None, overrides):
+        changes |= {renamed.get(name, name): value for name, value in structs.asdict(rule).items() if value is not None}
+    return changes

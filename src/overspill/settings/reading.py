@@ -105,15 +105,25 @@ class LayerReading:
         # The manual for tool_output lists storeDir among its options. It means the top-level storeDir.
         if section is ToolOutputSettings and spelling in ("storeDir", "store_dir"):
             return by_spelling(self.root)[spelling], ()
-        raise SettingsError(
-            f"Unknown key {_render_value(prefix + spelling)} {self.layer.where}. {_hint(section, spelling, prefix)}"
-        )
+        sections = [(field.spelling, field.section) for field in fields(section) if field.section and not field.named]
+        inside = [f"{name}.{spelling}" for name, keys in sections if spelling in by_spelling(keys)]
+        near = inside or get_close_matches(spelling, by_spelling(section), n=1)
+        hint = f"Did you mean '{prefix}{near[0]}'?" if near else "`overspill config` lists all keys."
+        raise SettingsError(f"Unknown key {_render_value(prefix + spelling)} {self.layer.where}. {hint}")
 
     def _field(self, field: Field, given: object, path: Path, spelled: str) -> None:
         if not field.key.may_be_set_by(self.layer.author):
-            raise self._not_permitted(field, spelled)
+            reason = SOMEBODY_ELSES[self.layer.author]
+            places = OWN_PLACES.replace(" or", ", in frontmatter or") if field.key.may_be_set_by("agent") else OWN_PLACES
+            raise SettingsError(f"{spelled} may not be set {self.layer.where}: {reason[0].lower()}{reason[1:]} Set it {places}.")
         if field.section is None:
-            self._put(path, self._check_value(field, given, spelled), spelled)
+            value = self._check_value(field, given, spelled)
+            if path in self.values and self.values[path] != value:
+                raise SettingsError(
+                    f"{spelled} is {_render_value(value)} {self.layer.where}, which also sets the same key to "
+                    f"{_render_value(self.values[path])}. Keep one."
+                )
+            self.values[path] = value
         elif field.named:
             self._read_named(field, field.section, given, path, spelled)
         else:
@@ -132,14 +142,6 @@ class LayerReading:
                     raise SettingsError(f"{spelled} has {_render_value(known)} twice {self.layer.where}. Keep one.")
                 seen.add(known)
                 self._section(section, entry, (*path, known), f"{spelled}.{shorten(name, _SHOWN_CHARS)}.")
-
-    def _put(self, path: Path, value: object, spelled: str) -> None:
-        if path in self.values and self.values[path] != value:
-            raise SettingsError(
-                f"{spelled} is {_render_value(value)} {self.layer.where}, which also sets the same key to "
-                f"{_render_value(self.values[path])}. Keep one."
-            )
-        self.values[path] = value
 
     def _check_value(self, field: Field, given: object, spelled: str) -> object:
         value = given
@@ -170,11 +172,6 @@ class LayerReading:
                 continue
             raise SettingsError(f"{spelled} has {_render_value(name)} {self.layer.where}. {advice}")
 
-    def _not_permitted(self, field: Field, spelled: str) -> SettingsError:
-        reason = SOMEBODY_ELSES[self.layer.author]
-        places = OWN_PLACES.replace(" or", ", in frontmatter or") if field.key.may_be_set_by("agent") else OWN_PLACES
-        return SettingsError(f"{spelled} may not be set {self.layer.where}: {reason[0].lower()}{reason[1:]} Set it {places}.")
-
     def _not_allowed(self, field: Field, given: object, spelled: str) -> SettingsError:
         return SettingsError(f"{spelled} is {_render_value(given)} {self.layer.where}; allowed: {describe_type(field.type)}.")
 
@@ -196,14 +193,6 @@ class LayerReading:
                     )
                 entries.append((key, value))
         return entries
-
-
-def _hint(section: type, spelling: str, prefix: str) -> str:
-    known = by_spelling(section)
-    sections = [(field.spelling, field.section) for field in fields(section) if field.section and not field.named]
-    inside = [f"{name}.{spelling}" for name, keys in sections if spelling in by_spelling(keys)]
-    near = inside or get_close_matches(spelling, known, n=1)
-    return f"Did you mean '{prefix}{near[0]}'?" if near else "`overspill config` lists all keys."
 
 
 def _render_value(value: object) -> str:

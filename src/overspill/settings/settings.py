@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
+from msgspec import structs
+
 from overspill.errors import BadRequest
 from overspill.settings.keys import (
     AnswerForm,
@@ -34,10 +36,9 @@ from overspill.settings.keys import (
     TruncationSettings,
 )
 from overspill.settings.layers import nest, resolve
-from overspill.settings.presets import TOOL_STRATEGIES
+from overspill.settings.presets import TOOL_STRATEGIES, merge_rules
 from overspill.settings.reading import Layer
 from overspill.settings.schema import Values, flatten, visible
-from overspill.settings.tool_rules import find_changes
 from overspill.store.protocols import Retention
 from overspill.text.names import own_name
 
@@ -275,9 +276,14 @@ class Settings:
         return {}
 
     def _under(self, own: str, full: str, server: str) -> Settings:
-        overrides = (self.servers.get(server), *map(self.truncation.overrides.get, (own, full)))
-        changes = find_changes(own, overrides, self.truncation, self.refs)
-        return self._holding({name: getattr(self, name) for name in self.__dataclass_fields__} | changes) if changes else self
+        changes = merge_rules(own, (self.servers.get(server), *map(self.truncation.overrides.get, (own, full))))
+        if not changes:
+            return self
+        if "refs" in changes:
+            changes["refs"] = structs.replace(self.refs, enabled=changes["refs"])
+        shortening = {name: changes.pop(name) for name in tuple(changes) if name in self.truncation.__struct_fields__}
+        changes["truncation"] = structs.replace(self.truncation, **shortening)
+        return self._holding({name: getattr(self, name) for name in self.__dataclass_fields__} | changes)
 
     def __repr__(self) -> str:
         usual = dict(flatten(Settings, Settings(self.preset)))

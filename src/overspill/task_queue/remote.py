@@ -6,7 +6,8 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol, TypeAlias
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
 import anyio.to_thread
@@ -24,6 +25,9 @@ from overspill.text import encoding
 from overspill.text.humanize import one_line
 from overspill.types import Kept, Output, OutputForm
 from overspill.wording.slow_tools import INTERRUPTED
+
+if TYPE_CHECKING:
+    from overspill.task_queue.queue import JobQueue
 
 
 def find_end(record: JobRecord | None, *, is_queued: bool) -> JobRecord | None:
@@ -66,12 +70,7 @@ _MAX_NAMES_SHOWN = 20
 KeepArguments: TypeAlias = Callable[[bytes, str], Awaitable[Kept]]
 
 
-class Queue(Protocol):
-    async def put(self, call: QueuedCall) -> None: ...
-    async def cancel(self, job: str) -> None: ...
-    async def find_state(self, job: str) -> str: ...
-    async def list_tools(self) -> set[str]: ...
-    async def close(self) -> None: ...
+Queue: TypeAlias = "JobQueue"
 
 
 class RemoteTools:
@@ -112,7 +111,8 @@ class RemoteTools:
             if self.is_leaving and job.background and not job.unwanted:
                 job.is_handed_over = True
             else:
-                await self._cancel_in_time(job.id)
+                with anyio.move_on_after(_CANCEL_SECONDS, shield=True), suppress(QueueError):
+                    await self._queue.cancel(job.id)  # otherwise the worker stops it when its time is up
             raise
         except OverspillError as error:
             raise RemoteFailure(str(error)) from error
@@ -151,23 +151,14 @@ class RemoteTools:
 
     async def _finish(self, job: Job, record: JobRecord) -> Any:
         change, kept = record.change, record.kept
-        if kept is None and change.error:
-            raise RemoteFailure(change.error)
         if kept is None:
-            raise RemoteFailure("its worker has stored nothing. Call the tool again.")
+            raise RemoteFailure(change.error or "its worker has stored nothing. Call the tool again.")
         settings = self._settings.for_tool(kept.tool, kept.server)
         stays = kept.missing or kept.media == "binary" or isinstance(decide(kept.size, settings), Keep)
         if job.background or stays:
             return StoredElsewhere(kept, change.error)
         data = await anyio.to_thread.run_sync(self._group.read_output, kept)
         return restore_result(change.form, data, is_error=bool(change.error))
-
-    async def _cancel_in_time(self, id: str) -> None:
-        with anyio.move_on_after(_CANCEL_SECONDS, shield=True):
-            try:
-                await self._queue.cancel(id)
-            except QueueError:
-                return  # the worker stops it when its time is up
 
 
 class _ToolOnWorkers(RemoteTool):

@@ -35,9 +35,10 @@ def prepare_result(result: Any) -> tuple[Any, OutputForm]:
     """What to store, and its form. Blocks are stored as JSON if they are more than plain texts."""
     if result is None:
         return None, "none"
-    kind: OutputForm | None = _find_form(result)
-    if kind is not None:
-        return result, kind
+    if isinstance(result, str | AsyncIterator) or isgenerator(result):
+        return cast("Any", result), "text"
+    if isinstance(result, bytes | bytearray | memoryview):
+        return cast("Any", result), "bytes"
     if isinstance(result, Output):
         if _is_one_text(result.content):
             return result, "text"
@@ -45,12 +46,6 @@ def prepare_result(result: Any) -> tuple[Any, OutputForm]:
     if is_blocks(result):
         return to_json(result), "blocks"
     return result, "json"
-
-
-def _find_form(result: object) -> OutputForm | None:
-    if isinstance(result, str | AsyncIterator) or isgenerator(result):
-        return "text"
-    return "bytes" if isinstance(result, bytes | bytearray | memoryview) else None
 
 
 def _is_one_text(content: list[Any]) -> bool:
@@ -92,21 +87,17 @@ class CallRunner:
     @asynccontextmanager
     async def _open_part(self, call: QueuedCall) -> AsyncGenerator[SessionParts]:
         """Its id is the job's. If a worker has died with it, it is taken over by name, which the store gives to one only."""
-        is_new = not await anyio.to_thread.run_sync(self._exists, call.job)
-        id, name = call.job if is_new else handles.new(), name_part(call.family, call.job)
+        id, name = handles.new(), name_part(call.family, call.job)
+        try:
+            await anyio.to_thread.run_sync(self._store.label, call.job)
+        except HandleError:  # it is new
+            id = call.job
         # That a tool runs is written before it does: otherwise, if this worker dies, another might run it again.
         parts = await SessionOpening(settings=self._settings, store=self._store, name=name, writes_off_loop=False).open(id)
         try:
             yield parts
         finally:
             await parts.end(abort=True, remove_empty=None)
-
-    def _exists(self, id: str) -> bool:
-        try:
-            self._store.label(id)
-        except HandleError:
-            return False
-        return True
 
     async def _run_tool(
         self,
@@ -116,6 +107,16 @@ class CallRunner:
         is_wanted: Callable[[], Awaitable[bool]],
         hurry: anyio.Event,
     ) -> Ending:
+        async def cancel_unwanted() -> None:
+            while await is_wanted():  # noqa: ASYNC110  # another process cancels it
+                await anyio.sleep(_SECONDS_BETWEEN_LOOKS)
+            job.cancel()
+
+        async def hand_over() -> None:
+            await hurry.wait()
+            job.is_handed_over = job.is_repeatable
+            job.cancel()
+
         job = Job(call.tool, call.may_take, parts.calls.jobs.new_scope, server=call.server)
         job.id, job.is_repeatable = call.job, tool.is_repeatable
         try:
@@ -126,8 +127,8 @@ class CallRunner:
         named = ToolCall("", call.tool, args, call.server)
         parts.calls.start_job(job, named, args, partial(self._call_tool, tool))
         async with anyio.create_task_group() as group:
-            group.start_soon(_cancel_unwanted, job, is_wanted)
-            group.start_soon(_hand_over, job, hurry)
+            group.start_soon(cancel_unwanted)
+            group.start_soon(hand_over)
             await job.answered.wait()
             group.cancel_scope.cancel()
         return "handed over" if job.is_handed_over else "over"
@@ -166,15 +167,3 @@ def _find_end(call: QueuedCall, tool: WorkerTool, earlier: Sequence[Entry]) -> J
     if tool.is_repeatable and attempts < MAX_ATTEMPTS:
         return None
     return JobChanged(now_ms(), call.job, call.tool, "failed", error=INTERRUPTED, server=call.server)
-
-
-async def _cancel_unwanted(job: Job, is_wanted: Callable[[], Awaitable[bool]]) -> None:
-    while await is_wanted():  # noqa: ASYNC110  # another process cancels it
-        await anyio.sleep(_SECONDS_BETWEEN_LOOKS)
-    job.cancel()
-
-
-async def _hand_over(job: Job, hurry: anyio.Event) -> None:
-    await hurry.wait()
-    job.is_handed_over = job.is_repeatable
-    job.cancel()

@@ -18,8 +18,7 @@ from overspill.settings import Settings
 from overspill.store.protocols import Store
 from overspill.task_queue.address import QueueAddress
 from overspill.task_queue.payload import decode_call
-from overspill.task_queue.pickles import guard_unpickling
-from overspill.task_queue.queue import make_docket, read_state, task_name
+from overspill.task_queue.queue import guard_unpickling, make_docket, read_state, task_name
 from overspill.worker.run_call import CallRunner
 from overspill.worker.tools import WorkerTool, WorkerTools
 

@@ -14,7 +14,7 @@ require_package("docket")
 import cloudpickle  # noqa: E402
 from docket import execution, strikelist  # noqa: E402
 
-from overspill.task_queue.pickles import guard_unpickling  # noqa: E402
+from overspill.task_queue.queue import guard_unpickling  # noqa: E402
 
 
 class Hostile:
