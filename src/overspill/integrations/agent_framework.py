@@ -8,11 +8,12 @@ from copy import copy
 from functools import partial
 from typing import Any
 
+from overspill.gate.collect import text_block
 from overspill.integrations.old_results import Called, Entry, Lines, OldResult, Said, compact
 from overspill.integrations.options import GivenBudget, GivenSession, MissingFramework, Options
 from overspill.integrations.sessions import AgentRun, Sessions
 from overspill.settings import Settings
-from overspill.types import Output, Reply
+from overspill.types import Output
 
 try:
     from agent_framework import (
@@ -113,7 +114,10 @@ class _Calls(FunctionMiddleware):
 
         id = str(context.metadata.get("call_id") or "")
         reply = await self._run.call(context.function.name, given, tool, id=id, messages=self._requests.read_messages)
-        context.result = _show(reply)
+        context.result = reply.value
+        if not reply.passed:
+            blocks = reply.content
+            context.result = [Content.from_text(each["text"]) if each["type"] == "text" else each["content"] for each in blocks]
 
 
 async def _refuse() -> str:
@@ -127,18 +131,9 @@ def _count_tokens(response: Any) -> int | None:
 def _to_output(result: Any) -> Output:
     """Content that is not text passes as what it is. Of other objects, the framework shows the model `str(result)`."""
     if isinstance(result, list) and all(isinstance(each, Content) for each in result):
-        return Output([_to_block(each) for each in result], original=result)
-    return Output([] if isinstance(result, Content) else [{"type": "text", "text": str(result)}], original=result)
-
-
-def _to_block(content: Content) -> dict[str, Any]:
-    return {"type": "text", "text": content.text or ""} if content.type == "text" else {"type": "other", "content": content}
-
-
-def _show(reply: Reply) -> Any:
-    if reply.passed:
-        return reply.value
-    return [Content.from_text(block["text"]) if block["type"] == "text" else block["content"] for block in reply.content]
+        blocks = [text_block(each.text or "") if each.type == "text" else {"type": "other", "content": each} for each in result]
+        return Output(blocks, original=result)
+    return Output([] if isinstance(result, Content) else [text_block(str(result))], original=result)
 
 
 def read_conversation(messages: Sequence[Any]) -> Iterator[Entry]:

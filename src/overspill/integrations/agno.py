@@ -9,9 +9,8 @@ import json
 import weakref
 from collections.abc import Callable, Sequence
 from functools import partial, wraps
-from typing import Any
+from typing import Any, TypeAlias
 
-from overspill.gate.intent import Messages
 from overspill.integrations.functions import show_reply
 from overspill.integrations.options import GivenBudget, GivenSession, MissingFramework, Options
 from overspill.integrations.sessions import AgentRun, Sessions
@@ -59,9 +58,8 @@ def _know_signature(hook: Callable[..., Any]) -> Callable[..., Any]:
     return known
 
 
-class _AgnoRun:
-    def __init__(self, run: AgentRun, loop: asyncio.AbstractEventLoop | None) -> None:
-        self.run, self.loop = run, loop
+_AgnoRun: TypeAlias = tuple[AgentRun, asyncio.AbstractEventLoop | None]
+"""A run, and the event loop that it is on unless it is a blocking one."""
 
 
 class _Adapter:
@@ -85,9 +83,9 @@ class _Adapter:
     def end(self, run_context: Any) -> None:
         """agno does not wait for a hook that is not async, and skips one that is async in blocking runs. So an async run is only
         forgotten here, and its session closes right after."""
-        found = self._runs.pop(run_context.run_id, None)
-        if found is not None and found.loop is None:
-            found.run.close_sync()
+        run, loop = self._runs.pop(run_context.run_id, (None, None))
+        if run is not None and loop is None:
+            run.close_sync()
 
     def wrap_tool(
         self,
@@ -100,23 +98,23 @@ class _Adapter:
     ) -> Any:
         """A hook that is not async runs wherever agno runs the tool: on the event loop if the tool is async, in a thread if it is
         not, or in the thread of a blocking run."""
-        loop = _find_loop()
-        found = self._runs.get(run_context.run_id) or self._begin(run_context, agent or team, loop)
-        tool = make_tool(function_call, arguments, is_async=loop is not None)
+        here = _find_loop()
+        run, loop = self._runs.get(run_context.run_id) or self._begin(run_context, agent or team, here)
+        tool = make_tool(function_call, arguments, is_async=here is not None)
         said = partial(read_said, run_context.messages or ())
-        if found.loop is None:
-            return write_result(found.run.call_sync(function_name, dict(arguments), tool, messages=said), found.run.news)
-        call = self._call(found.run, function_name, dict(arguments), tool, said)
-        return asyncio.run_coroutine_threadsafe(call, found.loop).result() if loop is None else call
+        if loop is None:
+            return write_result(run.call_sync(function_name, dict(arguments), tool, messages=said), run.news)
 
-    async def _call(self, run: AgentRun, name: str, args: dict[str, Any], tool: Callable[..., Any], said: Messages) -> Any:
-        return write_result(await run.call(name, args, tool, messages=said), run.news)
+        async def call() -> Any:
+            return write_result(await run.call(function_name, dict(arguments), tool, messages=said), run.news)
+
+        return asyncio.run_coroutine_threadsafe(call(), loop).result() if here is None else call()
 
     def _begin(self, run_context: Any, owner: Any, loop: asyncio.AbstractEventLoop | None) -> _AgnoRun:
         """Without a database, agno remembers no conversation and gives all runs of an agent the same id."""
         is_kept = getattr(owner, "db", None) is not None
         conversation = json.dumps([run_context.user_id, run_context.session_id]) if is_kept else ""
-        begun = self._runs[run_context.run_id] = _AgnoRun(self._sessions.begin_run(conversation), loop)
+        begun = self._runs[run_context.run_id] = (self._sessions.begin_run(conversation), loop)
         weakref.finalize(run_context, self._runs.pop, run_context.run_id, None)  # a run that fails has no post hook
         return begun
 

@@ -9,8 +9,7 @@ from typing import Any
 from overspill.errors import BadRequest, require
 from overspill.gate.intent import LOOKING_FOR
 from overspill.integrations import functions
-from overspill.integrations.asking import Asking
-from overspill.integrations.options import MissingFramework, Options
+from overspill.integrations.options import Asking, MissingFramework, Options
 from overspill.integrations.sessions import AgentRun, Sessions
 from overspill.session.sync import SyncSession
 

@@ -10,8 +10,7 @@ from typing import Annotated, Any, Literal, Optional
 from overspill.errors import BadRequest, describe_type, require
 from overspill.gate.collect import block_text
 from overspill.gate.intent import LOOKING_FOR
-from overspill.integrations.asking import Asking
-from overspill.integrations.options import Options
+from overspill.integrations.options import Asking, Options
 from overspill.integrations.sessions import AgentRun, Sessions
 from overspill.session.session import Session
 from overspill.session.sync import SyncSession

@@ -156,14 +156,11 @@ def read_conversation(contents: list[Any]) -> Iterator[Entry]:
                 yield Called(call.id or "", call.name, call.args)
             elif (answer := part.function_response) is not None and not answer.parts:
                 response = answer.response or {}
-                text = response["result"] if _is_text_result(response) else json.dumps(response, ensure_ascii=False, default=str)
+                is_text = list(response) == ["result"] and isinstance(response["result"], str)
+                text = response["result"] if is_text else json.dumps(response, ensure_ascii=False, default=str)
                 yield OldResult((index, number), answer.id or "", text, "error" in response or bool(response.get("isError")))
             else:
                 yield Said("assistant" if content.role == "model" else "user", part.text or "")
-
-
-def _is_text_result(response: dict[str, Any]) -> bool:
-    return list(response) == ["result"] and isinstance(response["result"], str)
 
 
 def replace_results(contents: list[Any], lines: Lines) -> list[Any]:

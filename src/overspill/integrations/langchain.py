@@ -76,7 +76,7 @@ class OverspillMiddleware(AgentMiddleware):
         run = self._find_run(request.state, request.runtime)
         settle = run.begin_request(_window_of(request.model))
         lines = compact_sync(run, partial(read_conversation, request.messages))
-        response = handler(_add_notice(_change_messages(self._ask(request), lines), run))
+        response = handler(_complete(self._ask(request), lines, run.notice()))
         settle(_tokens_of(response))
         return response
 
@@ -84,7 +84,7 @@ class OverspillMiddleware(AgentMiddleware):
         run = self._find_run(request.state, request.runtime)
         settle = run.begin_request(_window_of(request.model))
         lines = await compact(run, partial(read_conversation, request.messages))
-        response = await handler(_add_notice(_change_messages(self._ask(request), lines), run))
+        response = await handler(_complete(self._ask(request), lines, run.notice()))
         settle(_tokens_of(response))
         return response
 
@@ -145,13 +145,11 @@ def _tokens_of(response: Any) -> int | None:
     return used[-1]["total_tokens"] if used else None
 
 
-def _change_messages(request: ModelRequest, lines: Lines) -> ModelRequest:
-    return request.override(messages=replace_results(request.messages, lines)) if lines else request
-
-
-def _add_notice(request: ModelRequest, run: AgentRun) -> ModelRequest:
-    notice = run.notice()
-    return request.override(messages=[*request.messages, HumanMessage(notice)]) if notice else request
+def _complete(request: ModelRequest, lines: Lines, notice: str) -> ModelRequest:
+    """With old results replaced, and what the model has to know now at the end."""
+    if not lines and not notice:
+        return request
+    return request.override(messages=[*replace_results(request.messages, lines), *([HumanMessage(notice)] if notice else [])])
 
 
 def _with_arguments(request: ToolCallRequest, args: dict[str, Any]) -> ToolCallRequest:

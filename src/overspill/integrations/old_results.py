@@ -46,33 +46,26 @@ Lines: TypeAlias = dict[Hashable, str]
 
 
 async def compact(run: AgentRun, read: Entries) -> Lines:
-    if (share := run.options.compact) is None:
-        return {}
-    window, entries = _find_window(run), list(read())
-    messages = [_to_message(entry) for entry in entries]
-    shown = await (await run.open()).compact(messages, window, threshold=share) if _has_results(entries) else messages
-    return _find_changes(entries, messages, shown)
+    entries, messages, options = _prepare(run, read)
+    return _find_changes(entries, messages, await (await run.open()).compact(messages, **options)) if messages else {}
 
 
 def compact_sync(run: AgentRun, read: Entries) -> Lines:
-    if (share := run.options.compact) is None:
-        return {}
-    window, entries = _find_window(run), list(read())
-    messages = [_to_message(entry) for entry in entries]
-    shown = run.open_sync().compact(messages, window, threshold=share) if _has_results(entries) else messages
-    return _find_changes(entries, messages, shown)
+    entries, messages, options = _prepare(run, read)
+    return _find_changes(entries, messages, run.open_sync().compact(messages, **options)) if messages else {}
 
 
-def _find_window(run: AgentRun) -> int:
+def _prepare(run: AgentRun, read: Entries) -> tuple[list[Entry], list[dict[str, Any]], dict[str, Any]]:
+    """The conversation, as entries and as messages, and what `Session.compact` takes; nothing if it has no results."""
+    if run.options.compact is None:
+        return [], [], {}
     if (window := run.window) is None:
         raise BadRequest(
             "compact is a share of the model's window, and the framework does not say how large that is. Give `budget` as well."
         )
-    return window
-
-
-def _has_results(entries: list[Entry]) -> bool:
-    return any(isinstance(entry, OldResult) for entry in entries)
+    entries = list(read())
+    messages = [_to_message(entry) for entry in entries] if any(isinstance(each, OldResult) for each in entries) else []
+    return entries, messages, {"window": window, "threshold": run.options.compact}
 
 
 def _to_message(entry: Entry) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from overspill.gate.collect import block_text, field
 from overspill.integrations.options import GivenBudget, GivenSession, MissingFramework, Options
 from overspill.integrations.sessions import AgentRun, Sessions
 from overspill.settings import Settings
-from overspill.types import Output, Reply
+from overspill.types import Output, Reply, read_arguments
 
 try:
     from agents import Agent, AgentHooks, FunctionTool
@@ -38,7 +38,8 @@ def overspill_agent(
     the context of a call; by default, it is the `group_id` of the `RunConfig`. `session`: one to share, or its name.
     """
     options = Options("openai-agents", settings, session, budget, notice=False)
-    return _Adapter(Sessions(options), conversation or _find_group).wrap(agent)
+    group = conversation or (lambda context: getattr(context.run_config, "group_id", None) or "")
+    return _Adapter(Sessions(options), group).wrap(agent)
 
 
 class _Adapter:
@@ -67,8 +68,8 @@ class _Adapter:
 
     def _wrap_tool(self, tool: FunctionTool) -> FunctionTool:
         async def invoke(context: Any, arguments: str) -> Any:
-            args = _read_arguments(arguments)
-            if args is None:  # the SDK says what is wrong with them
+            args = read_arguments(arguments)
+            if not isinstance(args, dict):  # the SDK says what is wrong with them
                 return await tool.on_invoke_tool(context, arguments)
 
             async def call(**given: Any) -> Output:
@@ -83,7 +84,8 @@ class _Adapter:
 
     async def _answer(self, context: Any, arguments: str) -> Any:
         run = self._find_run(context)
-        reply = await run.invoke(context.tool_name, _read_arguments(arguments) or {}, id=context.tool_call_id)
+        args = read_arguments(arguments)
+        reply = await run.invoke(context.tool_name, args if isinstance(args, dict) else {}, id=context.tool_call_id)
         return _to_result(reply, run.news())
 
     def _find_run(self, context: Any) -> AgentRun:
@@ -113,18 +115,6 @@ class _Hooks(AgentHooks[Any]):
     async def on_end(self, context: Any, agent: Any, output: Any) -> None:
         await self._own.on_end(context, agent, output)
         await self._end(context)
-
-
-def _find_group(context: Any) -> str:
-    return getattr(context.run_config, "group_id", None) or ""
-
-
-def _read_arguments(arguments: str) -> dict[str, Any] | None:
-    try:
-        read = json.loads(arguments or "{}")
-    except (ValueError, RecursionError):
-        return None
-    return read if isinstance(read, dict) else None
 
 
 def _to_output(result: Any) -> Output:

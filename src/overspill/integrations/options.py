@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TypeAlias
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
 from overspill.budget import ContextBudget
 from overspill.errors import BadRequest, require
+from overspill.gate.intent import LOOKING_FOR, add_argument, asks, take_off
 from overspill.session.session import Session
 from overspill.session.sync import SyncSession
 from overspill.settings import Settings
@@ -70,3 +72,27 @@ class MissingFramework(ImportError):
 
     def __init__(self, adapter: str, needs: str) -> None:
         super().__init__(f"overspill.integrations.{adapter} needs the package {needs}. Install it: `pip install '{needs}'`.")
+
+
+class Asking:
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._asked: dict[str, bool] = {}
+
+    def widen(self, name: str, schema: Mapping[str, Any], *, strict: object = None) -> Mapping[str, Any]:
+        """The schema to show to the model. Of two tools with the same name, either both are asked about or none."""
+        is_asked = asks(self._settings.for_tool(name), schema, strict=strict) and self._asked.get(name, True)
+        self._asked[name] = is_asked
+        return add_argument(schema) if is_asked else schema
+
+    def knows(self, name: str) -> bool:
+        return name in self._asked
+
+    def put_back(self, name: str, args: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Arguments that the framework has checked, with what the model is looking for again."""
+        _, said = self.take_off(name, given)
+        return {**args, LOOKING_FOR: said} if said else args
+
+    def take_off(self, name: str, args: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
+        """The tool's own arguments, and what the model is looking for. A tool that is not known to be asked gets all of them."""
+        return take_off(args) if LOOKING_FOR in args and self._asked.get(name) else (args, "")

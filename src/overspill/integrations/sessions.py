@@ -14,8 +14,7 @@ import anyio
 from overspill.calls.invoke import Tool
 from overspill.errors import BadRequest, OverspillError, Unwritable
 from overspill.gate.intent import Messages
-from overspill.integrations.asking import Asking
-from overspill.integrations.options import Options
+from overspill.integrations.options import Asking, Options
 from overspill.session.opening import find_loop, is_closed
 from overspill.session.session import Session
 from overspill.session.sync import SyncSession
@@ -188,24 +187,25 @@ class AgentRun:
         always does."""
         with self._note_call():
             session = await self._hold.open()
-            if session.owns(name):
-                return await session.invoke(name, args, id=id)
-            args, said = self._hold.asking.take_off(name, args)
             try:
-                return await session.call(name, args, tool, id=id, errors="raise", intent=said, messages=messages)
+                return await self._pass(session, name, args, tool, id, messages)
             except Unwritable as error:
                 return _pass_on(error)
 
     def call_sync(self, name: str, args: Mapping[str, Any], tool: Tool, *, id: str = "", messages: Messages = ()) -> Reply:
         with self._note_call():
             session = self._hold.open_sync()
-            if session.owns(name):
-                return session.invoke(name, args, id=id)
-            args, said = self._hold.asking.take_off(name, args)
             try:
-                return session.call(name, args, tool, id=id, errors="raise", intent=said, messages=messages)
+                return self._pass(session, name, args, tool, id, messages)
             except Unwritable as error:
                 return _pass_on(error)
+
+    def _pass(self, session: Any, name: str, args: Mapping[str, Any], tool: Tool, id: str, messages: Messages) -> Any:
+        """The reply of a `SyncSession`, or of a `Session` what to wait for."""
+        if session.owns(name):
+            return session.invoke(name, args, id=id)
+        args, said = self._hold.asking.take_off(name, args)
+        return session.call(name, args, tool, id=id, errors="raise", intent=said, messages=messages)
 
     async def invoke(self, name: str, args: Mapping[str, Any], *, id: str = "") -> Reply:
         """Answer a call of a retrieval tool."""

@@ -120,9 +120,10 @@ class OverspillPlugin(Plugin):
 
 
 class _AgentRun:
+    settle: Any = None
+
     def __init__(self, run: AgentRun) -> None:
         self.run = run
-        self.settle: Any = None
 
 
 def _find_run(event: Any) -> _AgentRun | None:
@@ -217,11 +218,9 @@ def replace_results(messages: list[Any], lines: Lines) -> list[Any]:
 
 
 def read_text(block: Any) -> str | None:
-    return block["text"] if "text" in block else _to_json(block["json"]) if "json" in block else None
-
-
-def _to_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
+    if "text" in block:
+        return block["text"]
+    return json.dumps(block["json"], ensure_ascii=False, default=str) if "json" in block else None
 
 
 def read_said(agent: Any) -> list[dict[str, Any]]:

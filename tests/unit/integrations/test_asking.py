@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from overspill import Settings
-from overspill.integrations.asking import Asking
+from overspill.integrations.options import Asking
 
 PLAIN: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "string"}}}
 OWN: dict[str, Any] = {"type": "object", "properties": {"looking_for": {"type": "string"}}}
