@@ -15,9 +15,9 @@ from msgspec import Struct
 
 from overspill.extraction import spelling
 from overspill.extraction.chunks import Span
+from overspill.reading.positions import View
 from overspill.store.protocols import Reader
-from overspill.text.encoding import clean, complete_length, decode, encode
-from overspill.text.lines import count_line_ends
+from overspill.text.encoding import clean, decode, encode
 from overspill.types import Excerpt
 
 _MIN_LOOSE_CHARS = 8  # a shorter quote is not searched for in other spellings
@@ -27,7 +27,6 @@ _MAX_CHAR_BYTES = 4
 _MAX_PATTERN_CHARS = 4000  # the pattern for a longer quote would take too much memory
 _MARKS = "\"'`“”‘’"
 _NUMBERED = re.compile(r"(?:L|line )?\d{1,9}(?: ?[:|]|-|\t) ?(.+)", re.IGNORECASE)
-_LINE_END = re.compile(r"\r\n|\r|\n")
 _ADJOINING = re.compile(rb"[ \t]*+(?:(?:\r\n|\n|\r)[ \t]*+)?")
 _MAX_GAP_BYTES = 200
 _PIECE_BYTES = 4 * 1024 * 1024
@@ -71,44 +70,22 @@ def locate(reader: Reader, quotes: Sequence[ModelQuote], chunks: Sequence[Span] 
 
 def read_excerpts(reader: Reader, places: Iterable[tuple[Span, int]]) -> tuple[Excerpt, ...]:
     """The stored text of spans, each with its chunk's number, in document order, with positions in every unit."""
-    count = _Position(reader)
-    return tuple(_read_excerpt(reader, count, span, chunk) for span, chunk in sorted(places))
-
-
-def _read_excerpt(reader: Reader, count: _Position, span: Span, chunk: int) -> Excerpt:
-    count.advance_to(span.start)
-    text = decode(reader.read(*span))
-    return Excerpt(
-        text=text,
-        start_byte=span.start,
-        end_byte=span.end,
-        start_char=count.chars,
-        end_char=count.chars + len(text),
-        start_line=count.ends + 1,
-        end_line=count.ends + 1 + len(_LINE_END.findall(text)) - text.endswith(("\n", "\r")),
-        chunk_index=chunk,
-    )
-
-
-class _Position:
-    """Characters and line ends before a byte. It only advances, so that many places take one pass."""
-
-    def __init__(self, reader: Reader) -> None:
-        self.chars = 0
-        self.ends = 0
-        self._reader = reader
-        self._at = 0
-
-    def advance_to(self, byte: int) -> None:
-        while self._at < byte:
-            data = self._reader.read(self._at, min(self._at + _PIECE_BYTES, byte))
-            if self._at + len(data) < byte:
-                data = data[: complete_length(data)]
-            self._at += len(data)
-            self.chars += len(data) if data.isascii() else len(decode(data))
-            self.ends += count_line_ends(data)
-            if data.endswith(b"\r") and self._reader.read(self._at, self._at + 1) == b"\n":
-                self.ends -= 1  # the LF that follows ends this line
+    view, excerpts = View(reader), list[Excerpt]()
+    for (start, end), chunk in sorted(places):
+        text, first = decode(reader.read(start, end)), view.char_at(start)
+        excerpts.append(
+            Excerpt(
+                text=text,
+                start_byte=start,
+                end_byte=end,
+                start_char=first,
+                end_char=first + len(text),
+                start_line=view.line_at(start),
+                end_line=view.line_at(max(start, end - 1)),
+                chunk_index=chunk,
+            )
+        )
+    return tuple(excerpts)
 
 
 class _ChunkIndex:
@@ -128,12 +105,13 @@ class _ChunkIndex:
 def _search(data: bytes | memoryview, quotes: Sequence[ModelQuote]) -> dict[ModelQuote, Span]:
     """Search in rounds, from the strictest reading of the quotes to the loosest, each for what is still missing."""
     found: dict[ModelQuote, Span] = {}
-    for reading, find in (
+    readings: tuple[tuple[Callable[[str], str], Callable[..., dict[str, Span]]], ...] = (
         (str, _find_exactly),
         (_strip_marks, _find_exactly),
         (_simplify, _find_in_any_spelling),
-        (_strip_marks_and_simplify, _find_in_any_spelling),
-    ):
+        (lambda text: _simplify(_strip_marks(text)), _find_in_any_spelling),
+    )
+    for reading, find in readings:
         wanted = {quote: text for quote in quotes if quote not in found and (text := reading(quote.text))}
         places = find(data, dict.fromkeys(wanted.values()))
         found |= {quote: places[text] for quote, text in wanted.items() if text in places}
@@ -151,10 +129,6 @@ def _strip_marks(text: str) -> str:
 def _simplify(text: str) -> str:
     reduced = spelling.simplify(text)
     return reduced if _MIN_LOOSE_CHARS <= len(reduced) <= _MAX_PATTERN_CHARS else ""
-
-
-def _strip_marks_and_simplify(text: str) -> str:
-    return _simplify(_strip_marks(text))
 
 
 def _find_exactly(data: bytes | memoryview, texts: Iterable[str]) -> dict[str, Span]:
@@ -263,14 +237,11 @@ def _merge_places(reader: Reader, places: list[tuple[Span, int]]) -> list[tuple[
     """In document order. Places that overlap or are on neighbouring lines become one."""
     merged: list[tuple[Span, int]] = []
     for place, chunk in sorted(places):
-        if merged and _are_adjacent(reader, merged[-1][0], place):
+        if merged:
             before, first = merged[-1]
-            merged[-1] = Span(before.start, max(before.end, place.end)), first
-        else:
-            merged.append((place, chunk))
+            gap = place.start - before.end
+            if gap <= 0 or (gap <= _MAX_GAP_BYTES and _ADJOINING.fullmatch(reader.read(before.end, place.start))):
+                merged[-1] = Span(before.start, max(before.end, place.end)), first
+                continue
+        merged.append((place, chunk))
     return merged
-
-
-def _are_adjacent(reader: Reader, before: Span, after: Span) -> bool:
-    gap = after.start - before.end
-    return gap <= 0 or (gap <= _MAX_GAP_BYTES and _ADJOINING.fullmatch(reader.read(before.end, after.start)) is not None)

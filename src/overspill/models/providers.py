@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from importlib import import_module
 from typing import Any
@@ -65,36 +65,40 @@ class ProviderModel:
                 await self._model.__aexit__(None, None, None)
 
     async def ask(self, request: Request) -> Response:
-        async with self._translate_failures():
-            try:
-                response = await self._send(request, [request.must_call] if request.must_call else request.tool_choice)
-            except (failures.UserError, failures.ModelRequestRejectedError):
-                if not request.must_call:
-                    raise
-                response = await self._send(request, request.tool_choice)  # not every model can be made to call a tool
-        refusal = (response.provider_details or {}).get("refusal")
-        text = response.text or (refusal if isinstance(refusal, str) else "")
-        calls = tuple(ToolCall(part.tool_call_id, part.tool_name, _read_args(part)) for part in response.tool_calls)
-        usage = Usage(response.usage.input_tokens, response.usage.output_tokens, self._read_cost(response))
-        return Response(text, calls, usage, self.name)
+        try:
+            async with self.keep_connected():
+                try:
+                    response = await self._send(request, [request.must_call] if request.must_call else request.tool_choice)
+                except (failures.UserError, failures.ModelRequestRejectedError):
+                    if not request.must_call:
+                        raise
+                    response = await self._send(request, request.tool_choice)  # not every model can be made to call a tool
+                refusal = (response.provider_details or {}).get("refusal")
+                text = response.text or (refusal if isinstance(refusal, str) else "")
+                calls = tuple(ToolCall(part.tool_call_id, part.tool_name, _read_args(part)) for part in response.tool_calls)
+                usage = Usage(response.usage.input_tokens, response.usage.output_tokens, self._read_cost(response))
+                return Response(text, calls, usage, self.name)
+        except Exception as error:  # whatever a client library raises, the model did not answer
+            # The library's error quotes the server, which may quote the request or the key, so drop it.
+            raise self._describe_failure(error) from None
 
     async def _send(self, request: Request, choice: ToolChoice | list[str]) -> ModelResponse:
         messages, settings = _convert_messages(request, mark=self._takes_cache_marks), self._build_settings(request)
         if request.tools:
             settings["tool_choice"] = choice
-        tools = ModelRequestParameters(function_tools=[_convert_tool(tool) for tool in request.tools])
+        tools = [
+            ToolDefinition(
+                name=tool["name"],
+                parameters_json_schema=tool["parameters"],
+                description=tool.get("description"),
+                strict=False,  # otherwise the schema would be rewritten
+            )
+            for tool in request.tools
+        ]
+        parameters = ModelRequestParameters(function_tools=tools)
         return await model_request(
-            self._model, messages, model_settings=settings, model_request_parameters=tools, instrument=False
+            self._model, messages, model_settings=settings, model_request_parameters=parameters, instrument=False
         )
-
-    @asynccontextmanager
-    async def _translate_failures(self) -> AsyncGenerator[None]:
-        try:
-            async with self.keep_connected():
-                yield
-        except Exception as error:  # whatever a client library raises, the model did not answer
-            # The library's error quotes the server, which may quote the request or the key, so drop it.
-            raise self._describe_failure(error) from None
 
     def _build_settings(self, request: Request) -> ModelSettings:
         settings = ModelSettings(timeout=self._endpoint.timeout, request_timeout=self._endpoint.timeout)
@@ -183,16 +187,6 @@ def _convert_messages(request: Request, *, mark: bool) -> list[ModelMessage]:
         else:
             converted.append(ModelRequest([part], instructions=system))
     return converted
-
-
-def _convert_tool(definition: Mapping[str, Any]) -> ToolDefinition:
-    # Strict mode would rewrite the schema.
-    return ToolDefinition(
-        name=definition["name"],
-        parameters_json_schema=definition["parameters"],
-        description=definition.get("description"),
-        strict=False,
-    )
 
 
 def _read_args(part: ToolCallPart) -> dict[str, Any]:

@@ -54,22 +54,17 @@ class ScriptFile:
             raise ModelError(f"{self.name} has {count_noun(self._asked, 'answer')} and was asked once more.", is_transient=False)
         reply = self._replies[self._asked]
         self._asked += 1
-        words = _find_words(request)
+        answers = [message.text for message in request.messages if message.role == "tool"]
+        words = {
+            "<HANDLE>": (_HANDLE.findall("\n".join(answers)) or ["none"])[-1],
+            "<ID>": (_ID.findall("\n".join(answers)) or ["none"])[-1],
+            "<ANSWER>": answers[-1] if answers else "",
+        }
         calls = tuple(
             ToolCall(f"call_{self._asked}_{place}", call.tool, cast("dict[str, Any]", _fill(call.args, words)))
             for place, call in enumerate(reply.calls, 1)
         )
         return Response(str(_fill(reply.text, words)), calls, model=self.name)
-
-
-def _find_words(request: Request) -> dict[str, str]:
-    answers = [message.text for message in request.messages if message.role == "tool"]
-    everything = "\n".join(answers)
-    return {
-        "<HANDLE>": (_HANDLE.findall(everything) or ["none"])[-1],
-        "<ID>": (_ID.findall(everything) or ["none"])[-1],
-        "<ANSWER>": answers[-1] if answers else "",
-    }
 
 
 def _fill(value: object, words: dict[str, str]) -> object:

@@ -121,15 +121,12 @@ class View:
 
     def char_at(self, byte: int) -> int:
         """The number of characters before the one that contains the byte."""
-        mark, head = self._head(byte)
-        following = self._reader.read(byte, min(byte + _MAX_CONTINUATION_BYTES, self.bytes))
-        return mark.chars + count_characters(head[: character_start(head + following, len(head))])
-
-    def _head(self, byte: int) -> tuple[Mark, bytes]:
         self._scan_to(byte)
         last = self._marks[-1]
         mark = last if last.byte == byte else self._find_gap(byte + 1, _BYTE)[0]
-        return mark, self._reader.read(mark.byte, byte)
+        head = self._reader.read(mark.byte, byte)
+        following = self._reader.read(byte, min(byte + _MAX_CONTINUATION_BYTES, self.bytes))
+        return mark.chars + count_characters(head[: character_start(head + following, len(head))])
 
     def _char_start(self, char: int) -> int:
         while (last := self._marks[-1]).chars <= char:

@@ -177,7 +177,8 @@ class _Interpreter(visitor.TreeInterpreter):
             self._steps.take_for(left)
             self._steps.take_for(right)
         operator: str = node["value"]
-        if operator not in ("eq", "ne") and not _have_order(left, right):
+        have_order = (_is_number(left) and _is_number(right)) or (isinstance(left, str) and isinstance(right, str))
+        if operator not in ("eq", "ne") and not have_order:
             return None  # JMESPath would fail over the first row whose value is of another type
         return self.COMPARATOR_FUNC[operator](left, right)
 
@@ -189,10 +190,6 @@ class _Interpreter(visitor.TreeInterpreter):
 def _count_nodes(node: Any) -> int:
     """How many steps it takes once. What it applies to many values is counted when it does."""
     return 1 + sum(_count_nodes(child) for child in node["children"] if isinstance(child, dict))  # a slice has numbers
-
-
-def _have_order(left: Value, right: Value) -> bool:
-    return (_is_number(left) and _is_number(right)) or (isinstance(left, str) and isinstance(right, str))
 
 
 def _is_number(value: Value) -> bool:
