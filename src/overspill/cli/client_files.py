@@ -22,7 +22,7 @@ from overspill.cli.settings import home
 from overspill.cli.terminal import warn
 from overspill.errors import BadRequest, MissingPackage, OverspillError, SettingsError
 from overspill.mcp.host_configs import clients as places
-from overspill.mcp.host_configs import display, files, rewriting
+from overspill.mcp.host_configs import files, rewriting
 from overspill.mcp.host_configs.clients import Client, ConfigDialect, guess_dialect
 from overspill.mcp.host_configs.files import ClientFile
 from overspill.mcp.host_configs.own_entries import HookPlace
@@ -151,7 +151,7 @@ class FilePlan(Struct, frozen=True):
 def plan_wrap(at: ClientFiles, launch: Sequence[str], only: Sequence[str] = ()) -> FilePlan:
     hooked, name = at if isinstance(at, HookFiles) else None, str(at.servers)
     text = at.text(at.servers)
-    result = display.wrap(hooked.place.add_server(text, name, launch) if hooked else text, name, launch, only, at.dialect)
+    result = rewriting.wrap(hooked.place.add_server(text, name, launch) if hooked else text, name, launch, only, at.dialect)
     texts = {at.servers: result.text}
     if hooked:
         before = texts.get(hooked.hooks, at.text(hooked.hooks))

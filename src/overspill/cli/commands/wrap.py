@@ -15,7 +15,7 @@ from overspill.cli import client_files, output
 from overspill.cli.client_files import FilePlan, HookFiles
 from overspill.cli.terminal import warn
 from overspill.errors import BadRequest, OverspillError
-from overspill.mcp.host_configs import display, entries, rewriting
+from overspill.mcp.host_configs import entries, rewriting
 from overspill.mcp.host_configs.rewriting import RewriteOutcome
 from overspill.text.humanize import escape_line
 
@@ -59,7 +59,7 @@ def wrap(
         raise click.UsageError("--hooks needs a client: overspill wrap claude-code --hooks.")
     launch = client_files.parse_launch(command)
     if file is None and dry and not every:
-        output.print_json(display.example_entries(launch)) if as_json else click.echo(display.instructions(launch))
+        output.print_json(rewriting.example_entries(launch)) if as_json else click.echo(rewriting.instructions(launch))
         return
     if file is None:
         if servers or as_json:
@@ -161,7 +161,7 @@ def _render(plan: FilePlan) -> list[str]:
         if at.servers in plan.changed:
             lines += [f"{at.servers}", f"{sign} mcpServers.overspill: {shlex.join([*words[:-2], 'serve', at.place.client])}", ""]
     for outcome in plan.changed_servers:
-        lines += [_name_server(outcome), *display.diff_entry(outcome), ""]
+        lines += [_name_server(outcome), *rewriting.diff_entry(outcome), ""]
     return [*lines, *_describe_skipped(plan.servers.outcomes), "Nothing was written."]
 
 

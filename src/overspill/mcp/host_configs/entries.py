@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -29,6 +30,8 @@ _LOCAL = {"localhost", "127.0.0.1", "::1"}
 _MAX_PLAIN_SEGMENT = 19
 _SANDBOXED = "it runs in a sandbox, where Overspill may not be able to store anything"
 _NO_HEADERS = "it has no headers, so your client may sign in to it, and the proxy cannot"
+HIDDEN = '"…"'
+_SECRET_WORDS = re.compile(r"(?i)token|secret|passw|credential|api.?key|auth|bearer|header")
 _UNLESS_NAMED = (_SANDBOXED, _NO_HEADERS)
 """It might work, so `--server NAME` wraps it."""
 
@@ -249,3 +252,26 @@ def edit_entry(entry: Node, edits: Sequence[Edit]) -> str:
     """Apply edits of the file to the text of one entry."""
     moved = [Edit(edit.start - entry.start, edit.end - entry.start, edit.text) for edit in edits]
     return jsonc.apply_edits(entry.raw, moved)
+
+
+def mask(entry: str) -> str:
+    """Hide the values of `env` and `headers`, and URLs and arguments that may hold a secret."""
+    node = jsonc.scan(entry, "the entry")
+    parts = [part for key in ("env", "headers") if (part := node.get(key))]
+    hidden = [value for part in parts for value in part.children or (part,) if value.raw != "{}"]
+    url, args = node.get("url"), node.get("args")
+    if url and may_hold_secret(str(url.value)):
+        hidden.append(url)
+    words = args.children if args else ()
+    texts = ["", *(str(word.value) for word in words)]
+    hidden += [word for word, (before, text) in zip(words, pairwise(texts), strict=True) if _is_secret(before, text)]
+    return jsonc.apply_edits(entry, [jsonc.replace(value, HIDDEN) for value in hidden])
+
+
+def _is_secret(before: str, word: str) -> bool:
+    if "://" in word and may_hold_secret(word):
+        return True
+    if before in ("--header-env", "--url-env"):
+        return False
+    is_announced = bool(before.startswith("-") and _SECRET_WORDS.search(before) and not word.startswith("-"))
+    return is_announced or bool(_SECRET_WORDS.search(word) and re.search(r"[=: ]", word))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -13,8 +14,8 @@ from msgspec import Struct
 from overspill.errors import SettingsError
 from overspill.mcp.host_configs import entries
 from overspill.mcp.host_configs.clients import USUAL, ConfigDialect
-from overspill.mcp.host_configs.documents import WrittenEntry, open_document
-from overspill.mcp.host_configs.entries import recognize
+from overspill.mcp.host_configs.documents import UnwritableFile, WrittenEntry, dump_entry, open_document
+from overspill.mcp.host_configs.entries import HIDDEN, mask, recognize
 from overspill.text import jsonc
 from overspill.text.humanize import escape_line
 from overspill.text.jsonc import Edit, Node
@@ -148,17 +149,34 @@ def select_servers(found: Sequence[ConfiguredServer], name: str, only: Sequence[
     return [server for server in found if not only or server.name in only]
 
 
-def wrap(
-    text: str,
-    name: str,
-    launch: Sequence[str],
-    only: Sequence[str] = (),
-    dialect: ConfigDialect = USUAL,
-    *,
-    is_written: bool = True,
-) -> Rewriting:
-    file = ConfigFile(text, name, dialect, is_written=is_written)
+def wrap(text: str, name: str, launch: Sequence[str], only: Sequence[str] = (), dialect: ConfigDialect = USUAL) -> Rewriting:
+    """For a file that cannot be written, the error has the lines to paste, without secrets."""
+    try:
+        return _wrap(ConfigFile(text, name, dialect), launch, only)
+    except UnwritableFile as problem:
+        file = ConfigFile(text, name, dialect, is_written=False)
+        there = {server.name: server.written.value for server in file.servers}
+        outcomes = [outcome for outcome in _wrap(file, launch, only).outcomes if outcome.change == "wrapped"]
+        if not outcomes:
+            raise
+        shown = "\n".join(_spell(outcome, there[outcome.server], dialect) for outcome in outcomes).rstrip()
+        own = f" Where it says {HIDDEN}, keep your own value." if HIDDEN.strip('"') in shown else ""
+        raise SettingsError(f"{problem} Write these in place of the entries that are there.{own}\n\n{shown}") from None
+
+
+def _wrap(file: ConfigFile, launch: Sequence[str], only: Sequence[str]) -> Rewriting:
     return file.rewrite(only, "wrapped", lambda server: file.wrap(server, launch, is_named=server.name in only))
+
+
+def _spell(outcome: RewriteOutcome, there: Mapping[str, Any], dialect: ConfigDialect) -> str:
+    """Values that stay are taken from the entry that is there: JSON, in which entries are wrapped, has no dates."""
+    entry = dialect.from_usual(jsonc.scan(mask(outcome.after), outcome.server).value)
+    kept = {key: there[key] for key, value in entry.items() if key in there and _to_json(there[key]) == _to_json(value)}
+    return dump_entry({**entry, **kept}, outcome.server, dialect)
+
+
+def _to_json(value: Any) -> str:
+    return json.dumps(value, default=str, sort_keys=True)
 
 
 def unwrap(
@@ -176,3 +194,42 @@ def unwrap(
             if wrap(old, name, launches.copy().pop(), [server.name for server in file.servers], dialect).text == text:
                 return Rewriting(old, made.outcomes)  # entry by entry, spaces and comments might differ
     return made
+
+
+def diff_entry(outcome: RewriteOutcome) -> list[str]:
+    """A diff that shows the whole entry, without its secrets."""
+    before, after = (mask(text).splitlines() for text in (outcome.before, outcome.after))
+    lines = difflib.unified_diff(before, after, n=len(before), lineterm="")
+    return list(lines)[3:]
+
+
+def example_entries(launch: Sequence[str]) -> dict[str, Any]:
+    """Entries to copy, in the form that most clients take."""
+    program, *words = launch
+    command = ["npx", "-y", "@modelcontextprotocol/server-filesystem", "/path/to/files"]
+    return {
+        "mcpServers": {
+            "files": {"command": program, "args": [*words, "proxy", "--name", "files", "--", *command]},
+            "api": {
+                "command": program,
+                "args": [*words, "proxy", "--name", "api", "--header-env", "Authorization=API_AUTH", "--url", _URL],
+                "env": {"API_AUTH": "Bearer YOUR-TOKEN"},
+            },
+        }
+    }
+
+
+def instructions(launch: Sequence[str]) -> str:
+    return _INSTRUCTIONS.format(pattern=json.dumps(example_entries(launch), indent=2))
+
+
+_URL = "https://mcp.example.com/mcp"
+
+_INSTRUCTIONS = """\
+For any client that starts MCP servers: let it start Overspill, with the server's own command after `--`.
+A server with a URL becomes a command, too. Its headers come from environment variables, so that no process list shows them.
+
+{pattern}
+
+Leave everything else in an entry (env, cwd and so on) unchanged. Clients with other configurations (TOML, YAML, a form) take
+the same command, arguments and variables. To go back, remove everything up to `--`."""
