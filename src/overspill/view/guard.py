@@ -13,7 +13,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from overspill.web.connections import LET_IN
+from overspill.web.server import LET_IN
 
 _SECRET_BYTES = 32
 _FOLDER_BYTES = 12

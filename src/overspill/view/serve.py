@@ -32,8 +32,7 @@ from overspill.view.output_pages import OutputPages
 from overspill.view.pages import FOLDER, Showing, ViewerPages
 from overspill.view.searches import Searches
 from overspill.web.addresses import bracket, is_loopback, open_listener
-from overspill.web.connections import Descriptors
-from overspill.web.server import WebServer
+from overspill.web.server import Descriptors, WebServer
 
 _GRACE_SECONDS = 2
 _OUTPUT = "/output/{session}/{file}"

@@ -1,30 +1,193 @@
-"""A web server that accepts connections itself, until told to stop."""
+"""A web server that accepts connections itself, until told to stop, and limits those without a request.
+
+uvicorn closes a connection that is idle between two requests, but waits forever for the first request, and for the rest of one
+that has begun. A request that has arrived whole has all the time it needs: calls may take long, and streams stay open for hours.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
+import resource
 import socket
-from collections.abc import Generator
+import sys
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from typing import cast
 
 import anyio
 import anyio.abc
 import anyio.lowlevel
+import h11
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from overspill.web.connections import (
-    IS_STREAM,
-    USED_UP,
-    Descriptors,
-    HttpConnection,
-    close_longest_waiting,
-    max_waiting,
-)
-
+LET_IN = "overspill.let_in"
+"""A guard sets this in the scope of a request that it lets in. All others can be closed at any time."""
+IS_STREAM = "overspill.is_stream"
+"""And this, whether its answer lasts until one side hangs up."""
+_MAX_WAITING = 256
+_REQUEST_SECONDS = 20.0
+_MIN_BYTES_PER_SECOND = 16 * 1024  # slower than any network on which people send megabytes
+USED_UP = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_OPEN_FILES = "/dev/fd"
+_MAX_RESERVE = 64
 _HANDSHAKE_SECONDS = 20.0
 _LAST_SECONDS = 1.0  # for requests to end after their clients were hung up on
 _PAUSE_SECONDS = 0.1  # until the next try, when a connection could not be accepted
+
+
+class HttpConnection(H11Protocol):
+    _since = 0.0
+    _received = 0
+    _timer: asyncio.TimerHandle | None = None
+    _was_let_in = False
+    _is_hung_up = False
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether no request that was let in is being handled, or its answer being sent to a client that is hung up on.
+
+        With TLS, a connection that is closed stays open until the client agrees, which a stranger need not do.
+        """
+        is_handled = self.cycle and (not self.cycle.response_complete or self.transport.is_closing()) and LET_IN in self.scope
+        return not is_handled and not self._is_hung_up
+
+    @property
+    def importance(self) -> tuple[bool, float]:
+        """A real client sends its request immediately, so those that have waited longest count least."""
+        return self._was_let_in, self._since
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._start_timer()
+        self._make_room()
+
+    def data_received(self, data: bytes) -> None:
+        was_idle = self.conn.their_state is h11.IDLE
+        self._received += len(data)
+        super().data_received(data)
+        self._update_timer(begins=not was_idle and self.conn.their_state is h11.IDLE)
+
+    def on_response_complete(self) -> None:
+        self._was_let_in |= LET_IN in self.scope
+        if not self._was_let_in and self.conn.trailing_data[0]:
+            self.hang_up()  # a stranger who queues requests would keep us busy
+        super().on_response_complete()
+        self._update_timer(begins=True)
+        self._make_room()
+
+    def shutdown(self) -> None:
+        if not self.transport.is_closing():  # with TLS, what is closed twice can no longer be aborted
+            super().shutdown()
+
+    def send_400_response(self, msg: str) -> None:
+        """The rest of a request is invalid. It may have an answer already, and otherwise gets none but this."""
+        if self.cycle:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:
+            self.transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_timer()
+        super().connection_lost(exc)
+
+    def hang_up(self) -> None:
+        self._is_hung_up = True  # it is gone soon, and is not counted until then
+        self.transport.abort()
+
+    def _make_room(self) -> None:
+        for each in find_waiting(self.connections)[: -max_waiting()]:
+            each.hang_up()
+
+    def _update_timer(self, *, begins: bool) -> None:
+        if self.transport.is_closing() or self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
+            self._stop_timer()
+        elif begins or self._timer is None:
+            self._start_timer()
+
+    def _start_timer(self) -> None:
+        self._stop_timer()
+        self._since, self._received = self.loop.time(), 0
+        self._timer = self.loop.call_later(_REQUEST_SECONDS, self._close_if_late)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _close_if_late(self) -> None:
+        ends = self._since + _REQUEST_SECONDS + self._received / _MIN_BYTES_PER_SECOND
+        if self.loop.time() < ends:
+            self._timer = self.loop.call_at(ends, self._close_if_late)
+        else:
+            self.hang_up()
+
+
+def max_waiting() -> int:
+    return min(_MAX_WAITING, max_files() // 4)
+
+
+def find_waiting(connections: Iterable[object]) -> list[HttpConnection]:
+    """The least important ones first."""
+    waiting = [each for each in connections if isinstance(each, HttpConnection) and each.is_waiting]
+    return sorted(waiting, key=lambda each: each.importance)
+
+
+def close_longest_waiting(connections: Iterable[object]) -> bool:
+    """Whether there was one."""
+    waiting = find_waiting(connections)
+    for each in waiting[:1]:
+        each.hang_up()
+    return bool(waiting)
+
+
+def max_files() -> int:
+    """How many the process may have open, at the moment."""
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return sys.maxsize if limit == resource.RLIM_INFINITY else limit
+
+
+class Descriptors:
+    """Whether the process can open more files and connections. Some stay in reserve for clients that it serves already."""
+
+    def __init__(self, log: Callable[[str], None]) -> None:
+        self.are_short = False
+        self._log = log
+
+    def is_reserved(self, number: int) -> bool:
+        """Whether a new file has so high a number that only the reserve is left. The lowest one that is free is always taken."""
+        if number >= max_files() - _reserve():
+            self._note(short=True)
+            return True
+        return False
+
+    def look(self) -> bool:
+        """Count what is open, and say so when it is almost all, or no longer."""
+        try:
+            left = max_files() - len(os.listdir(_OPEN_FILES))
+        except OSError as problem:
+            left = 0 if problem.errno in USED_UP else max_files()
+        self._note(short=left <= _reserve() * (2 if self.are_short else 1))
+        return self.are_short
+
+    def _note(self, *, short: bool) -> None:
+        if short and not self.are_short:
+            self._log(
+                f"Overspill has almost all of the {max_files():,} files open that it may have. Until some are closed, it serves "
+                "the clients it has and refuses new ones. To allow more, raise `ulimit -n` before you start it."
+            )
+        elif self.are_short and not short:
+            self._log("Overspill can open enough files again, and lets new clients in.")
+        self.are_short = short
+
+
+def _reserve() -> int:
+    return min(_MAX_RESERVE, max_files() // 8)
 
 
 class WebServer(uvicorn.Server):

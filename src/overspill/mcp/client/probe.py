@@ -52,7 +52,12 @@ async def probe(config: ServerConfig, environ: Mapping[str, str], within: float,
         with anyio.fail_after(within):
             async with open_connection(config, environ, ClientIdentity(), SilentPeer()) as connection:
                 connections.append(connection)
-                listed, unusable = await _list_tools(connection)
+                await connection.shake_hands()
+                if not connection.handshake.is_modern:  # the stateless protocol has no ping
+                    await connection.request("ping")
+                if "tools" in connection.handshake.capabilities:
+                    pages = await list_pages(connection.request, "tools/list", "tools", config.name)
+                    listed, unusable = select_usable(pages, "tools")
                 seconds = anyio.current_time() - began
     except* TimeoutError:
         remark = connections[0].transport.remark if connections else ""
@@ -65,16 +70,6 @@ async def probe(config: ServerConfig, environ: Mapping[str, str], within: float,
     software = " ".join(str(handshake.info.get(key, "")) for key in ("name", "version")).strip()
     tools = tuple(_measure_tool(tool, model) for tool in listed)
     return Probe(config.name, "", handshake.version, software, tools, seconds, unusable)
-
-
-async def _list_tools(connection: ServerConnection) -> tuple[list[Raw], str]:
-    """The tools that clients can read, and a phrase that names the others."""
-    await connection.shake_hands()
-    if not connection.handshake.is_modern:  # the stateless protocol has no ping
-        await connection.request("ping")
-    if "tools" not in connection.handshake.capabilities:
-        return [], ""
-    return select_usable(await list_pages(connection.request, "tools/list", "tools", connection.config.name), "tools")
 
 
 def _measure_tool(tool: Raw, model: str | None) -> ToolSize:

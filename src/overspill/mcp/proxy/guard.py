@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from overspill.web.connections import IS_STREAM, LET_IN, max_files
+from overspill.web.server import IS_STREAM, LET_IN, max_files
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
 _MAX_BODY_BYTES_PER_TOKEN = 2 * MAX_BODY_BYTES  # in memory at the same time
@@ -106,18 +106,14 @@ class Guard:
             return _refuse_token()
         if self._requests[principal] >= self._max_requests:
             return _refuse_for_now(f"This token has {self._max_requests} requests open.")
-        if not _opens_session(headers):
-            return None
+        version = headers.get("mcp-protocol-version")
+        if "mcp-session-id" in headers or (version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS):
+            return None  # it opens no session
         if self._count_sessions(principal) >= _MAX_SESSIONS_PER_TOKEN:
             return _refuse_for_now(f"This token has {_MAX_SESSIONS_PER_TOKEN} sessions open.")
         if self._are_files_short():
             return PlainTextResponse("The proxy has too many files open for a new session. Try again later.", 503, _RETRY_LATER)
         return None
-
-
-def _opens_session(headers: Headers) -> bool:
-    version = headers.get("mcp-protocol-version")
-    return "mcp-session-id" not in headers and (version is None or version in HANDSHAKE_PROTOCOL_VERSIONS)
 
 
 def _refuse_token() -> Response:

@@ -17,7 +17,7 @@ from msgspec import Struct
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.middleware import Middleware
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -29,11 +29,11 @@ from overspill.mcp.proxy.proxy import build_protocol_server
 from overspill.mcp.proxy.served_client import ServedClient
 from overspill.mcp.proxy.served_clients import ClientKey, ServedClients
 from overspill.web.addresses import bracket, is_loopback, open_listener
-from overspill.web.connections import Descriptors
-from overspill.web.server import WebServer
+from overspill.web.server import Descriptors, WebServer
 
+PATH = "/mcp"
+_LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 _SECONDS_BETWEEN_CHECKS = 5.0  # so that whoever asks often does not keep the store busy
-_METHODS = ("GET", "HEAD")
 
 
 class Health:
@@ -47,18 +47,14 @@ class Health:
         self._checking = anyio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answer = await self._answer(scope) if scope["type"] == "http" and scope["method"] in _METHODS else None
-        await (answer or self._app)(scope, receive, send)
-
-    async def _answer(self, scope: Scope) -> Response | None:
-        match scope["path"]:
-            case "/health":
-                return PlainTextResponse("ok\n")
-            case "/ready":
+        answer: ASGIApp = self._app
+        if scope["type"] == "http" and scope["method"] in ("GET", "HEAD"):
+            if scope["path"] == "/health":
+                answer = PlainTextResponse("ok\n")
+            elif scope["path"] == "/ready":
                 is_ready = await self._check()
-                return PlainTextResponse("ready\n" if is_ready else "not ready\n", 200 if is_ready else 503)
-            case _:
-                return None
+                answer = PlainTextResponse("ready\n" if is_ready else "not ready\n", 200 if is_ready else 503)
+        await answer(scope, receive, send)
 
     async def _check(self) -> bool:
         async with self._checking:
@@ -66,10 +62,6 @@ class Health:
                 self._is_ready = await self._has_store()
                 self._next_check = time.monotonic() + _SECONDS_BETWEEN_CHECKS
             return self._is_ready
-
-
-PATH = "/mcp"
-_LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 
 
 class ListenOptions(Struct, frozen=True):

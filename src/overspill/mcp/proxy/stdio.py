@@ -72,45 +72,40 @@ class OutgoingStream(ObjectSendStream[SessionMessage]):
         self._target = target
         self._lines: list[bytes] = []
         self._bytes = 0
-        self._arrived = anyio.Event()
-        self._room = anyio.Event()
+        self._changed = anyio.Event()
         self._is_closed = self._is_broken = False
 
     async def send(self, item: SessionMessage) -> None:
         while self._bytes > _MAX_WAITING_BYTES and not self._is_closed and not self._is_broken:
-            await self._room.wait()
+            await self._changed.wait()
         if self._is_closed:
             raise anyio.ClosedResourceError
         if not self._is_broken:  # otherwise nobody reads it
-            line = encode(item.message)
-            self._lines.append(line)
-            self._bytes += len(line)
-            self._arrived.set()
+            self._lines.append(encode(item.message))
+            self._bytes += len(self._lines[-1])
+            self._announce_change()
 
     async def write_all(self) -> None:
         """Write until the stream is closed and everything is written. Raises OSError once the client is gone."""
         try:
             while self._lines or not self._is_closed:
-                if not self._lines:
-                    self._arrived = anyio.Event()
-                    await self._arrived.wait()
-                data = b"".join(self._lines)
-                self._lines, self._bytes = [], 0
-                self._make_room()
-                await _write(self._target, data)
+                if self._lines:
+                    data, self._lines, self._bytes = b"".join(self._lines), [], 0
+                    self._announce_change()
+                    await _write(self._target, data)
+                else:
+                    await self._changed.wait()
         finally:
-            self._is_broken = True
-            self._lines.clear()
-            self._make_room()
+            self._is_broken, self._lines = True, []
+            self._announce_change()
 
     async def aclose(self) -> None:
         self._is_closed = True
-        self._arrived.set()
-        self._make_room()
+        self._announce_change()
 
-    def _make_room(self) -> None:
-        room, self._room = self._room, anyio.Event()
-        room.set()
+    def _announce_change(self) -> None:
+        changed, self._changed = self._changed, anyio.Event()
+        changed.set()
 
 
 async def _read(source: int) -> bytes:
