@@ -91,24 +91,17 @@ def _cut_edges(parts: list[bytes]) -> list[bytes]:
 
 
 def decode(line: bytes) -> SessionMessage | BadLine:
-    return _decode_last([line])
+    return take_last([line]) or BadLine("a line that is not JSON")
 
 
 def take_last(lines: list[Any]) -> SessionMessage | BadLine | None:
     """Take the last line out of the list and decode it. None if it is blank."""
-    if isinstance(lines[-1], BadLine):
-        return lines.pop()
-    if not lines[-1].strip():
-        lines.pop()
-        return None
-    return _decode_last(lines)
-
-
-def _decode_last(lines: list[bytes]) -> SessionMessage | BadLine:
-    """Take the line out of the list first, so that a large one can be dropped as soon as possible."""
     line = lines[-1]
+    if isinstance(line, BadLine) or not line.strip():
+        lines.pop()
+        return line if isinstance(line, BadLine) else None
     head, tail, is_large = line[:_MAX_EDGE_BYTES], line[-_MAX_EDGE_BYTES:], len(line) >= _LARGE_BYTES
-    del line
+    del line  # so that a large one can be dropped as soon as possible
     try:
         message = _build_message(loads_last(lines) if is_large else loads(lines.pop()))
     except (ValueError, RecursionError):
@@ -189,16 +182,10 @@ def _build_message(raw: Any) -> mcp_types.JSONRPCMessage | None:
         return mcp_types.JSONRPCRequest.model_construct(jsonrpc="2.0", id=id, method=method, **given) if known_id else None
     if known_id and isinstance(fields.get("result"), dict):
         return mcp_types.JSONRPCResponse.model_construct(jsonrpc="2.0", id=id, result=fields["result"])
-    return _build_error(fields, id) if known_id or id is None else None
-
-
-def _build_error(fields: Raw, id: Any) -> mcp_types.JSONRPCError | None:
-    error = cast("Raw", fields.get("error"))
-    if not isinstance(error, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
-        return None
-    code, words = error.get("code"), error.get("message")
-    if not isinstance(code, int) or not isinstance(words, str):
-        return None
-    given: Any = {"data": error["data"]} if "data" in error else {}
-    data = mcp_types.ErrorData.model_construct(code=code, message=words, **given)
-    return mcp_types.JSONRPCError.model_construct(jsonrpc="2.0", id=id, error=data)
+    match fields.get("error"):
+        case {"code": int(code), "message": str(words)} as error if known_id or id is None:
+            extra: dict[str, Any] = {"data": error["data"]} if "data" in error else {}
+            data = mcp_types.ErrorData.model_construct(code=code, message=words, **extra)
+            return mcp_types.JSONRPCError.model_construct(jsonrpc="2.0", id=id, error=data)
+        case _:
+            return None

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -61,7 +62,10 @@ class HookPlace(Struct, frozen=True):
         for group_at, group in enumerate(groups.children if groups and groups.kind == "array" else ()):
             hooks = _get(group, "hooks")
             for hook_at, hook in enumerate(hooks.children if hooks and hooks.kind == "array" else ()):
-                words = _split(_get(hook, "command"))
+                words = list[str]()
+                with suppress(ValueError):  # what a shell would not take either
+                    command = _get(hook, "command")
+                    words = shlex.split(command.value) if command and command.kind == "string" else words
                 if words[-2:] == ["hook", self.client] and (is_overspill(words[:-2]) or words[:-2] == list(launch)):
                     yield ("hooks", self.event, group_at, "hooks", hook_at), words
 
@@ -124,13 +128,6 @@ def _words(entry: Node) -> list[str]:
     return [node.value for node in found if node and node.kind == "string"]
 
 
-def _split(command: Node | None) -> list[str]:
-    try:
-        return shlex.split(command.value) if command and command.kind == "string" else []
-    except ValueError:  # what a shell would not take either
-        return []
-
-
 def is_overspill(words: Sequence[str]) -> bool:
     return bool(words) and PurePath(words[-1].replace("\\", "/")).name.removesuffix(".exe") == "overspill"
 
@@ -144,14 +141,11 @@ def _insert(text: str, container: Node, key: str, value: Any) -> str:
 
 def _remove(text: str, root: Node, path: Sequence[str | int]) -> str:
     """Remove what is at the path, and above it what has nothing else."""
-    containers = [root]
-    for step in path[:-1]:
-        containers.append(containers[-1].children[_index(containers[-1], step)])
+    containers, indexes = [root], list[int]()
+    for step in path:
+        indexes.append(containers[-1].names.index(step) if isinstance(step, str) else step)
+        containers.append(containers[-1].children[indexes[-1]])
     depth = len(path) - 1
     while depth and (len(containers[depth].children) == 1 or depth == _GROUP_DEPTH):
         depth -= 1
-    return jsonc.apply_edits(text, jsonc.remove(containers[depth], [_index(containers[depth], path[depth])]))
-
-
-def _index(container: Node, step: str | int) -> int:
-    return container.names.index(step) if isinstance(step, str) else step
+    return jsonc.apply_edits(text, jsonc.remove(containers[depth], [indexes[depth]]))

@@ -89,20 +89,6 @@ class ClientRequest:
         return value if self.is_modern or self.http_request is None else clean_value(value)
 
 
-class ClientChannel:
-    """Sends a client messages that belong to none of its requests."""
-
-    def __init__(self, request: ClientRequest) -> None:
-        self._make_sendable = request.make_sendable
-        self._outbound = request.connection.outbound
-
-    async def notify(self, method: str, params: Raw) -> None:
-        await self._outbound.notify(method, self._make_sendable(params) or None)
-
-    async def ask(self, method: str, params: Raw) -> Raw:
-        return await self._outbound.send_raw_request(method, self._make_sendable(params))
-
-
 class PausedCall:
     """A call that keeps running. Its questions and its result go to the request that waits for it at the time."""
 

@@ -18,7 +18,7 @@ from overspill.mcp.client.connection import ClientIdentity, Raw, as_mapping
 from overspill.mcp.client.server import Server
 from overspill.mcp.proxy import outputs
 from overspill.mcp.proxy.catalog import ask_each
-from overspill.mcp.proxy.client_request import ClientChannel, ClientRequest, Context
+from overspill.mcp.proxy.client_request import ClientRequest, Context
 from overspill.mcp.proxy.served_client import ServedClient
 from overspill.mcp.proxy.tasks import refuse_task
 from overspill.mcp.proxy.versions import adapt_result, discover_result, initialize_result
@@ -97,7 +97,7 @@ class RequestRouter:
         refuse_task(method, params)
         match method:
             case "initialize":
-                client.channel = ClientChannel(request)
+                client.channel = request
                 return initialize_result(params, await client.connect_all(client.options.first_wait))
             case "server/discover":
                 return discover_result(await client.connect_all(min(client.options.first_wait, _DISCOVER_WAIT)))

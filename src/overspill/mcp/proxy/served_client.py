@@ -19,7 +19,7 @@ from overspill.mcp.client.connection import ClientIdentity, Raw, ServerConnectio
 from overspill.mcp.client.results import require_result
 from overspill.mcp.client.server import Server
 from overspill.mcp.proxy.catalog import Catalog
-from overspill.mcp.proxy.client_request import ClientChannel, ClientRequest, PausedCalls
+from overspill.mcp.proxy.client_request import ClientRequest, PausedCalls
 from overspill.mcp.proxy.options import ProxyOptions
 from overspill.mcp.proxy.subscriptions import CHANGES, Subscriptions
 from overspill.mcp.proxy.tasks import is_about_task
@@ -34,7 +34,7 @@ _ASKING_CAPABILITIES = ("elicitation", "sampling", "roots")
 
 
 class ServedClient:
-    """Its tasks run in `group`. It is the peer of its servers; `channel` carries what belongs to no request of the client."""
+    """Its tasks run in `group`. It is the peer of its servers."""
 
     def __init__(
         self,
@@ -50,7 +50,8 @@ class ServedClient:
         self.session = session
         self.client = client
         self.requester = Requester(dumps(client.info), comes_back=outlived_by_jobs)
-        self.channel: ClientChannel | None = None
+        self.channel: ClientRequest | None = None
+        """Its handshake: over that connection go messages that belong to none of its requests."""
         self.servers = {
             name: Server(config, options.environ, client, self, log=log, on_up=self._on_server_up)
             for name, config in options.servers.items()
@@ -214,7 +215,7 @@ class ServedClient:
                 return await request.ask(method, params)
         if self.channel is not None:
             await self.greeted.wait()
-            return await self.channel.ask(method, params)
+            return await self.channel.connection.outbound.send_raw_request(method, self.channel.make_sendable(params))
         raise MCPError(mcp_types.INVALID_REQUEST, "The client can be asked only while it waits for an answer.")
 
     async def on_notification(self, server: str, method: str, params: Raw) -> None:
@@ -223,11 +224,8 @@ class ServedClient:
         if is_about_task(method):
             self.servers[server].log_once(f"The server {server} sends {method}, and Overspill does not support MCP tasks yet.")
             return
-        if event_from_wire(method, params) is not None:
-            await self._notify_client(method, params)
-            return
         request = next((each for each in reversed(self._flights[server]) if not each.is_answered), None)
-        if request is None:
+        if request is None or event_from_wire(method, params) is not None:
             await self._notify_client(method, params)
         elif method != "notifications/message" or not request.is_modern or request.log_level is not None:
             await request.notify(method, params or None)
@@ -248,7 +246,7 @@ class ServedClient:
         params = {**{key: value for key, value in params.items() if key != "_meta"}, **({"_meta": meta} if meta else {})}
         if self.channel is not None:
             await self.greeted.wait()
-            await self.channel.notify(method, params)
+            await self.channel.connection.outbound.notify(method, self.channel.make_sendable(params) or None)
         if (event := event_from_wire(method, params)) is not None:
             await self._bus.publish(event)
 
