@@ -85,10 +85,8 @@ class ServerConnection:
 
         Raises MCPError if the server answers with an error, and ServerError if it does not answer.
         """
-        data: Raw = dict(params or {})
-        token = None
+        data, token = dict(params or {}), f"overspill-{next(self._tokens)}"
         if progress is not None:
-            token = f"overspill-{next(self._tokens)}"
             self._progress[token] = progress
             data["_meta"] = {**as_mapping(data.get("_meta")), "progressToken": token}
         self._pending += 1
@@ -108,8 +106,7 @@ class ServerConnection:
         finally:
             self._pending -= 1
             self._idle.set()
-            if token is not None:
-                self._progress.pop(token, None)
+            self._progress.pop(token, None)
         return result
 
     async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
@@ -200,16 +197,14 @@ class ServerConnection:
 
 async def list_pages(ask: Callable[[str, Raw], Awaitable[Raw]], method: str, key: str, name: str) -> list[object]:
     """Fetch all pages of a list of the server `name`, whatever is on them. Raises ServerError if the list has no end."""
-    found: list[object] = []
-    seen: set[str] = set()
-    params: Raw = {}
+    found, cursors, params = list[object](), set[str](), dict[str, Any]()
     for _ in range(_MAX_PAGES):
         page = await ask(method, params)
         found.append(page.get(key))
         cursor = page.get("nextCursor")
-        if not isinstance(cursor, str) or cursor in seen:
+        if not isinstance(cursor, str) or cursor in cursors:
             return found
-        seen.add(cursor)
+        cursors.add(cursor)
         params = {"cursor": cursor}
     raise ServerError(f"The server {name} lists its {key} on more than {_MAX_PAGES:,} pages. The list seems to have no end.")
 

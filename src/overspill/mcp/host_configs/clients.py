@@ -76,48 +76,42 @@ class ConfigDialect(Struct, frozen=True, kw_only=True):
 
 
 USUAL = ConfigDialect(is_usual=True)
-WINDSURF = ConfigDialect(keys={"serverUrl": "url"}, has_types=False)
-CLINE = ConfigDialect(untyped_url="sse")
-GEMINI_CLI = ConfigDialect(
-    keys={"httpUrl": "url"}, untyped_url="sse", refusals={"tcp": "it speaks TCP, which the proxy does not"}
-)
-OPENCODE = ConfigDialect(
-    tables=("mcp",),
-    inner_table="servers",
-    keys={"environment": "env"},
-    types={"local": "stdio", "remote": "http"},
-    has_command_lists=True,
-)
-ZED = ConfigDialect(tables=("context_servers",), has_types=False, refusals={"settings": "an extension of Zed starts it"})
 _FROM_VARIABLES = "Codex fills in its {key}, and the proxy cannot; write http_headers to wrap it"
-CODEX = ConfigDialect(
-    format="toml",
-    tables=("mcp_servers",),
-    keys={"http_headers": "headers"},
-    has_types=False,
-    refusals={key: _FROM_VARIABLES.format(key=key) for key in ("bearer_token_env_var", "env_http_headers")},
-)
-GOOSE = ConfigDialect(
-    format="yaml",
-    tables=("extensions",),
-    keys={"cmd": "command", "envs": "env", "uri": "url"},
-    types={"streamable_http": "http"},
-    refusals=dict.fromkeys(("builtin", "platform", "frontend", "inline_python"), "it is part of Goose"),
-)
 _DIALECTS = {
-    "windsurf": WINDSURF,
-    "cline": CLINE,
-    "codex": CODEX,
-    "gemini-cli": GEMINI_CLI,
-    "opencode": OPENCODE,
-    "zed": ZED,
-    "goose": GOOSE,
+    "windsurf": ConfigDialect(keys={"serverUrl": "url"}, has_types=False),
+    "cline": ConfigDialect(untyped_url="sse"),
+    "codex": ConfigDialect(
+        format="toml",
+        tables=("mcp_servers",),
+        keys={"http_headers": "headers"},
+        has_types=False,
+        refusals={key: _FROM_VARIABLES.format(key=key) for key in ("bearer_token_env_var", "env_http_headers")},
+    ),
+    "gemini-cli": ConfigDialect(
+        keys={"httpUrl": "url"}, untyped_url="sse", refusals={"tcp": "it speaks TCP, which the proxy does not"}
+    ),
+    "opencode": ConfigDialect(
+        tables=("mcp",),
+        inner_table="servers",
+        keys={"environment": "env"},
+        types={"local": "stdio", "remote": "http"},
+        has_command_lists=True,
+    ),
+    "zed": ConfigDialect(tables=("context_servers",), has_types=False, refusals={"settings": "an extension of Zed starts it"}),
+    "goose": ConfigDialect(
+        format="yaml",
+        tables=("extensions",),
+        keys={"cmd": "command", "envs": "env", "uri": "url"},
+        types={"streamable_http": "http"},
+        refusals=dict.fromkeys(("builtin", "platform", "frontend", "inline_python"), "it is part of Goose"),
+    ),
 }
 
 
 def guess_dialect(file: Path) -> ConfigDialect:
     """Of a file whose client is not known by its path."""
-    return {".toml": CODEX, ".yaml": GOOSE, ".yml": GOOSE}.get(file.suffix.lower(), USUAL)
+    client = {".toml": "codex", ".yaml": "goose", ".yml": "goose"}.get(file.suffix.lower(), "")
+    return _DIALECTS.get(client, USUAL)
 
 
 class Client(Struct, frozen=True):

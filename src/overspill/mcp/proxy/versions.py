@@ -104,14 +104,12 @@ def wants_input(result: Raw) -> bool:
 async def ask_for_input(result: Raw, params: Raw, *, ask: Ask, again: Callable[[Raw], Awaitable[Raw]]) -> Raw:
     """Ask an older client for the input that a newer server wants, and repeat the call until there is a result."""
     for _ in range(_MAX_INPUT_ROUNDS):
-        if not wants_input(result):
-            return result
         responses = await _collect_answers(as_mapping(result.get("inputRequests")), ask)
         state = {"requestState": result["requestState"]} if "requestState" in result else {}
         result = await again({**params, **state, **({"inputResponses": responses} if responses else {})})
-    if wants_input(result):
-        raise MCPError(mcp_types.INTERNAL_ERROR, f"The server asked for input {_MAX_INPUT_ROUNDS} times without giving a result.")
-    return result
+        if not wants_input(result):
+            return result
+    raise MCPError(mcp_types.INTERNAL_ERROR, f"The server asked for input {_MAX_INPUT_ROUNDS} times without giving a result.")
 
 
 async def _collect_answers(wanted: Raw, ask: Ask) -> Raw:
