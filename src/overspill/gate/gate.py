@@ -17,15 +17,7 @@ from overspill.gate.collect import CollectedResult, block_text, join_texts, repl
 from overspill.gate.decide import Keep, Pass, Room, Shorten, Verdict, decide, deciding_bytes, keeps_nothing, passes_for_sure
 from overspill.gate.images import SealedKept, blob_size, decode_blob
 from overspill.gate.intent import find_intent
-from overspill.gate.kept import (
-    MAX_ARGUMENT_CHARS,
-    MAX_INLINE_BLOB_BYTES,
-    BoundedCache,
-    KnownOutputs,
-    LateOutput,
-    ShownOutputs,
-    describe_kept,
-)
+from overspill.gate.kept import MAX_INLINE_BLOB_BYTES, KnownOutputs, LateOutput, ShownOutputs, describe_kept
 from overspill.gate.passages import IntentAnswers, Seeker
 from overspill.gate.replies import OutputText, ReplyDraft
 from overspill.record.events import OutputStored, now_ms
@@ -52,8 +44,7 @@ class Gate:
     ) -> None:
         self.settings = settings
         self.kept, self.checkpoints, self.held, self.names = known.kept, known.checkpoints, known.held, known.names
-        self.arguments: BoundedCache[str] = BoundedCache(MAX_ARGUMENT_CHARS, len)
-        """By stored output, the arguments of its call as JSON: for a prompt, in memory only."""
+        self.arguments = known.arguments
         self._count_tokens: Callable[[str], int] = lambda shown: tokens.count(shown, settings.model).tokens
         self.intents = IntentAnswers(self._count_tokens, search)
         self._shown = ShownOutputs(shelf)

@@ -161,6 +161,8 @@ class KnownOutputs:
         self.kept = KeptOutputs(ledger)
         self.checkpoints: BoundedCache[list[tuple[int, int, int]]] = BoundedCache(MAX_CHECKPOINTS, len)
         """By stored output, places from which to count lines and characters. Where they are missing, counting starts at zero."""
+        self.arguments: BoundedCache[str] = BoundedCache(MAX_ARGUMENT_CHARS, len)
+        """By stored output, the arguments of its call as JSON: for a prompt, in memory only."""
         self.held = HeldOutputs(MAX_UNSTORED_OUTPUTS)
         self.names = OutputNames(list_taken)
 

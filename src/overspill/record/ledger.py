@@ -11,24 +11,15 @@ from overspill.budget import ContextBudget
 from overspill.errors import StoreError
 from overspill.record import events
 from overspill.record.counters import Counters
-from overspill.record.events import (
-    Entry,
-    EventsDropped,
-    JobChanged,
-    OutputExtracted,
-    OutputRetrieved,
-    OutputStored,
-    ToolCalled,
-    now_ms,
-)
+from overspill.record.events import Entry, EventsDropped, OutputStored, now_ms
 from overspill.record.logs import Observers, log_stored, logger, tell
 
 _MAX_DEFERRED_EVENTS = 256  # events of calls and retrievals that are written together
 MAX_UNWRITTEN_EVENTS = 4096
 """Events that wait in memory for a journal that cannot be written, besides those that are never dropped."""
 ReadLines: TypeAlias = Callable[[], Iterable[bytes]]
-_DEFERRABLE = frozenset({ToolCalled, OutputRetrieved, events.TextShown})
-_NEVER_DROPPED = frozenset({OutputStored, JobChanged, OutputExtracted})
+_DEFERRABLE = frozenset({events.ToolCalled, events.OutputRetrieved, events.TextShown})
+_NEVER_DROPPED = frozenset({OutputStored, events.JobChanged, events.OutputExtracted})
 
 
 class Ledger:

@@ -10,16 +10,7 @@ from msgspec.structs import replace
 
 from overspill import handles
 from overspill.record import events
-from overspill.record.events import (
-    Entry,
-    JobChanged,
-    ModelCalled,
-    OutputExtracted,
-    OutputRetrieved,
-    Status,
-    ToolCalled,
-    TurnOpened,
-)
+from overspill.record.events import Entry, JobChanged, ModelCalled, OutputRetrieved, Status, ToolCalled
 from overspill.text.names import own_name
 
 OpKind: TypeAlias = Literal["session", "turn", "tool", "model"]
@@ -44,7 +35,7 @@ def op_tree(happened: Iterable[Entry]) -> Op:
     root = Op("session", "", 0)
     steps: dict[str, list[Op]] = {}
     homes: dict[str, list[Op]] = {}
-    turns: list[tuple[TurnOpened, list[Op]]] = []
+    turns: list[tuple[events.TurnOpened, list[Op]]] = []
     first: list[Op] = []
     ops = first
     for event in happened:
@@ -53,7 +44,7 @@ def op_tree(happened: Iterable[Entry]) -> Op:
                 root = Op("session", event.session, event.t)
             case ToolCalled():
                 ops.append(_call_op(event, root.name))
-            case TurnOpened():
+            case events.TurnOpened():
                 turns.append((event, ops := []))
             case OutputRetrieved():
                 attributes = {"mode": event.mode, "charactersOut": event.chars_out} | _describe_event(event)
@@ -71,7 +62,7 @@ def op_tree(happened: Iterable[Entry]) -> Op:
                 homes.setdefault(event.op, ops)
                 step = Op("tool", event.tool, event.t, event.latency, event.status, {"charactersOut": event.chars_out})
                 steps.setdefault(event.op, []).append(step)
-            case OutputExtracted():
+            case events.OutputExtracted():
                 ops.append(_extraction_op(event, steps.pop(event.op, [])))
             case _:
                 pass
@@ -80,7 +71,7 @@ def op_tree(happened: Iterable[Entry]) -> Op:
     return replace(root, children=(*first, *(_turn_op(event, below) for event, below in turns)))
 
 
-def _turn_op(event: TurnOpened, ops: list[Op]) -> Op:
+def _turn_op(event: events.TurnOpened, ops: list[Op]) -> Op:
     attributes = {"of": event.of} | ({"final": event.final} if event.final else {})
     latency = max((op.t for op in ops), default=event.t) - event.t
     return Op("turn", str(event.turn), event.t, latency, attributes=attributes, children=tuple(ops))
@@ -109,7 +100,7 @@ def _call_op(event: ToolCalled, session: str) -> Op:
     return Op("tool", event.tool, event.t, event.latency, event.status, attributes)
 
 
-def _extraction_op(event: OutputExtracted, steps: list[Op]) -> Op:
+def _extraction_op(event: events.OutputExtracted, steps: list[Op]) -> Op:
     attributes: dict[str, Any] = {"id": handles.artifact_id(event.id), "mode": event.mode}
     if event.status == "failed":
         return Op("session", event.tool, event.t, event.latency, event.status, attributes, tuple(steps))

@@ -14,8 +14,7 @@ from overspill.errors import AmbiguousName, HandleError, StoreError, UnknownHand
 from overspill.record import events
 from overspill.record.counters import Counters
 from overspill.record.events import Entry, JobChanged, OutputStored
-from overspill.retrieval.output import StoredOutput
-from overspill.retrieval.quotes import Quotes, describe_misquotes, read_quotes
+from overspill.retrieval.output import Quotes, StoredOutput, describe_misquotes, read_quotes
 from overspill.store.keep import list_shelves
 from overspill.store.protocols import Reader, Shelf, ShelfLabel, Store
 from overspill.types import Kept

@@ -15,18 +15,10 @@ from overspill.errors import BadRequest, NotText
 from overspill.reading import Bound, Range
 from overspill.reading.query import lookup
 from overspill.reading.query.pointer import is_pointer
+from overspill.retrieval import pages
 from overspill.retrieval.definitions import GetArtifact, GetToolOutput, Slice, parse_range
 from overspill.retrieval.output import StoredOutput
-from overspill.retrieval.pages import (
-    GrepRequest,
-    Page,
-    base64_page,
-    binary_page,
-    decoded_page,
-    grep_page,
-    passage_page,
-    query_page,
-)
+from overspill.retrieval.pages import Page
 from overspill.text.humanize import one_line
 from overspill.text.images import Image, decode_image, identify_image
 from overspill.wording import replies as wording
@@ -45,16 +37,16 @@ class ExactMode(Struct, frozen=True, kw_only=True):
 
 def read_output(mode: ExactMode, stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
     if stored.kept.media == "binary" and not mode.reads_binary:
-        return binary_page(stored, ("get_tool_output",))
+        return pages.binary_page(stored, ("get_tool_output",))
     try:
         return mode.read(stored, asked, bound)
     except NotText as error:
-        page = binary_page(stored, ("get_tool_output",))
+        page = pages.binary_page(stored, ("get_tool_output",))
         return replace(page, text=f"{error}\n{page.text}", is_error=True)
 
 
 def _read_all(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
-    return passage_page(stored, bound, partial(reading.raw, stored.reader, stored.view), _spell_slice)
+    return pages.passage_page(stored, bound, partial(reading.raw, stored.reader, stored.view), _spell_slice)
 
 
 def _read_slice(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
@@ -72,11 +64,11 @@ def _slice_bytes(stored: StoredOutput, part: Slice, bound: Bound) -> Page:
     if part.lines is not None:
         search = {"mode": "grep", "pattern": ".", "context": 0}
         inside = partial(_spell_from, stored, "get_tool_output", search)
-        return decoded_page(stored, parse_range("lines", part.lines), bound, _spell_slice, inside)
+        return pages.decoded_page(stored, parse_range("lines", part.lines), bound, _spell_slice, inside)
     if part.start is None:
-        return binary_page(stored, ("get_tool_output",))
+        return pages.binary_page(stored, ("get_tool_output",))
     end = stored.reader.size if part.length is None else part.start + part.length
-    return base64_page(stored, part.start, end, bound, _spell_slice)
+    return pages.base64_page(stored, part.start, end, bound, _spell_slice)
 
 
 def _slice_text(stored: StoredOutput, part: Slice, bound: Bound) -> Page:
@@ -87,23 +79,23 @@ def _slice_text(stored: StoredOutput, part: Slice, bound: Bound) -> Page:
         fetch = partial(reading.chars, *source, part.start or 0, part.length)
     else:
         fetch = partial(reading.around, *source, part.anchor, window=part.window, match_index=part.match_index)
-    return passage_page(stored, bound, fetch, _spell_slice, located=part.anchor is not None and part.lines is None)
+    return pages.passage_page(stored, bound, fetch, _spell_slice, located=part.anchor is not None and part.lines is None)
 
 
 def _grep(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
     if not asked.pattern:
         raise BadRequest("Pattern required for grep mode.")
-    search = GrepRequest(asked.pattern, asked.context, asked.ignore_case, asked.from_)
+    search = pages.GrepRequest(asked.pattern, asked.context, asked.ignore_case, asked.from_)
     options = {"mode": "grep", "pattern": asked.pattern, "context": asked.context}
     options |= {"ignore_case": True} if asked.ignore_case else {}
-    return grep_page(stored, search, bound, partial(_spell_from, stored, "get_tool_output", options))[0]
+    return pages.grep_page(stored, search, bound, partial(_spell_from, stored, "get_tool_output", options))[0]
 
 
 def _query(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
     if not asked.query:
         raise BadRequest("Query required for query mode.")
     spell = partial(_spell_from, stored, "get_tool_output", {"mode": "query", "query": asked.query})
-    return query_page(stored, asked.query, asked.from_, bound, spell)
+    return pages.query_page(stored, asked.query, asked.from_, bound, spell)
 
 
 EXACT_MODES: Mapping[str, ExactMode] = {
@@ -124,21 +116,21 @@ def read_artifact(stored: StoredOutput, asked: GetArtifact, bound: Bound) -> Pag
     source, is_binary = (stored.reader, stored.view), stored.kept.media == "binary"
     if asked.query is not None:
         spell = partial(_spell_from, stored, "get_artifact", {"query": asked.query})
-        return query_page(stored, asked.query, asked.from_, bound, spell)
+        return pages.query_page(stored, asked.query, asked.from_, bound, spell)
     fetch = partial(reading.raw, *source)
     if asked.bytes is not None:
         first, last = parse_range("bytes", asked.bytes)
         if is_binary:
-            return base64_page(stored, first, last + 1, bound, _spell_artifact)
+            return pages.base64_page(stored, first, last + 1, bound, _spell_artifact)
         fetch = partial(reading.bytes_range, *source, first, last + 1)
     elif is_binary:
-        return binary_page(stored, ("get_artifact",))
+        return pages.binary_page(stored, ("get_artifact",))
     elif ways:
         first, last = 1 if asked.start_line is None else asked.start_line, asked.end_line
         if asked.lines is not None:
             first, last = parse_range("lines", asked.lines)
         fetch = partial(reading.lines, *source, first, last)
-    return passage_page(stored, bound, fetch, _spell_artifact)
+    return pages.passage_page(stored, bound, fetch, _spell_artifact)
 
 
 def _spell_slice(stored: StoredOutput, range: Range) -> str:

@@ -24,8 +24,7 @@ from overspill.models.targets import Targets
 from overspill.record.events import Fallback, OutputExtracted, OutputInspected, name_type, now_ms
 from overspill.record.ledger import Ledger
 from overspill.record.logs import log_extraction
-from overspill.retrieval.output import StoredOutput
-from overspill.retrieval.quotes import quote_spans
+from overspill.retrieval.output import StoredOutput, quote_spans
 from overspill.retrieval.views import EngineIndexes, TextView
 from overspill.settings import Settings
 from overspill.sql.library import is_installed

@@ -12,18 +12,9 @@ from typing import Any
 
 from msgspec import structs
 
-from overspill import handles
+from overspill import errors, handles
 from overspill.calls.job import Job, requester
-from overspill.errors import (
-    AmbiguousName,
-    BadRequest,
-    ExpiredHandle,
-    HandleError,
-    OverspillError,
-    SessionClosed,
-    StoreError,
-    UnknownHandle,
-)
+from overspill.errors import AmbiguousName, BadRequest, ExpiredHandle, HandleError, StoreError, UnknownHandle
 from overspill.gate.collect import CollectedResult
 from overspill.gate.kept import BoundedCache, KnownOutputs
 from overspill.reading import references
@@ -130,7 +121,7 @@ class StoredOutputs:
             spelling = self._spell_out(spelling)
             file = self.file_id(spelling)
             made = self._kept.get(file) or self._find_in_group(spelling) or self._jobs.get(file)
-        except OverspillError:
+        except errors.OverspillError:
             return "unknown"
         return made.tool if made else "unknown"
 
@@ -211,7 +202,7 @@ class StoredOutputs:
 
     def _check_open(self) -> None:
         if self._is_closed:
-            raise SessionClosed("The session is closed, and with it its stored outputs.")
+            raise errors.SessionClosed("The session is closed, and with it its stored outputs.")
 
     def resolve(
         self, call: ToolCall, settings: Settings, check: references.Check | None

@@ -26,13 +26,12 @@ from overspill.record.events import JobChanged, OutputStored
 from overspill.record.ledger import Ledger
 from overspill.record.logs import logger
 from overspill.retrieval.definitions import offered_tools
-from overspill.retrieval.delivery import StandIns
+from overspill.retrieval.delivery import PassageSearch, StandIns
 from overspill.retrieval.elsewhere import JobsElsewhere, describe_job
 from overspill.retrieval.extractor import ExtractionRequest, Extractor
 from overspill.retrieval.group import SessionGroup
 from overspill.retrieval.handlers import RetrievalTools
 from overspill.retrieval.outputs import StoredOutputs
-from overspill.retrieval.passages import PassageSearch
 from overspill.session.compaction import Compactor
 from overspill.settings import Settings
 from overspill.store.away import WaitingShelf

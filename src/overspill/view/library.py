@@ -15,8 +15,7 @@ from overspill.errors import HandleError, MalformedHandle, OverspillError, Store
 from overspill.reading.positions import View
 from overspill.record.events import Entry, ModelCalled, OutputExtracted, OutputRetrieved, Quote, RecordedReply, find_reply
 from overspill.retrieval.archive import Archive, ArchivedOutput, Check
-from overspill.retrieval.output import StoredOutput
-from overspill.retrieval.quotes import is_quoted
+from overspill.retrieval.output import StoredOutput, is_quoted
 from overspill.store.protocols import Reader, ShelfLabel
 from overspill.text.encoding import decode
 from overspill.view.records import SessionRecord, read_events
