@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Literal, TypeAlias, get_args
@@ -28,6 +28,11 @@ def prefixed(by: str) -> Generator[None]:
 
 def tool_name(name: str) -> str:
     return prefix.get() + name
+
+
+def spell_first(offered: Collection[str], ways: Mapping[str, str]) -> str:
+    """The call of the first of these tools that is offered, with its arguments; empty if none is."""
+    return next((f"{tool_name(tool)}({arguments})" for tool, arguments in ways.items() if tool in offered), "")
 
 
 Way: TypeAlias = Literal["ask", "grep", "query", "lines"]

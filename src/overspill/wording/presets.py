@@ -9,7 +9,7 @@ from typing import Literal
 from overspill.text.humanize import count_noun, format_estimate, format_size, one_line
 from overspill.types import Kept
 from overspill.wording import framing, retrieval, slow_tools
-from overspill.wording.names import tool_name
+from overspill.wording.names import spell_first, tool_name
 from overspill.wording.replies import handle_message, reference, stored_message, unsaved_output
 from overspill.wording.shell import COMMAND, spell_get
 from overspill.wording.slow_tools import JobStatus
@@ -94,29 +94,25 @@ class Wording:
         """A call that decodes the output."""
         if COMMAND in offered:
             return spell_get(kept.name, "--ask", "what to extract")
-        if "tool_output" in offered:
-            return f'{tool_name("tool_output")}(handle = "{self.handle(kept)}", extract = "what to extract")'
-        if "get_tool_output" in offered:
-            return f'{tool_name("get_tool_output")}(id="{self.id(kept)}", mode="grep", pattern="what to find")'
-        return ""
+        asked = f'handle = "{self.handle(kept)}", extract = "what to extract"'
+        found = f'id="{self.id(kept)}", mode="grep", pattern="what to find"'
+        return spell_first(offered, {"tool_output": asked, "get_tool_output": found})
 
     def _call_to_reread(self, kept: Kept, id: str, offered: Collection[str]) -> str:
         if COMMAND in offered:
             return spell_get(id)
-        if "get_tool_output" in offered:
-            return f'{tool_name("get_tool_output")}(id="{id}", mode="slice")'
-        return f'{tool_name("get_artifact")}(id="{id}")' if "get_artifact" in offered else self.call_for_text(kept, offered)
+        exact = spell_first(offered, {"get_tool_output": f'id="{id}", mode="slice"', "get_artifact": f'id="{id}"'})
+        return exact or self.call_for_text(kept, offered)
 
     def _call_for_beginning(self, kept: Kept, offered: Collection[str]) -> str:
         """A call that returns the beginning of the output, or an empty string if no offered tool can."""
         id, binary = self.id(kept), kept.media == "binary"
+        unit, range = ("bytes", "0-999") if binary else ("lines", "1-100")
         if COMMAND in offered:
-            return spell_get(id, "--bytes" if binary else "--lines", "0-999" if binary else "1-100")
-        if "get_tool_output" in offered:
-            return f'{tool_name("get_tool_output")}(id="{id}", mode="slice", slice={{"start": 0, "length": 1000}})'
-        if "get_artifact" in offered:
-            return f'{tool_name("get_artifact")}(id="{id}", {"bytes" if binary else "lines"}="{"0-999" if binary else "1-100"}")'
-        return "" if binary else self.call_for_text(kept, set(offered) & {"tool_output"})
+            return spell_get(id, f"--{unit}", range)
+        sliced, ranged = f'id="{id}", mode="slice", slice={{"start": 0, "length": 1000}}', f'id="{id}", {unit}="{range}"'
+        exact = spell_first(offered, {"get_tool_output": sliced, "get_artifact": ranged})
+        return exact or ("" if binary else self.call_for_text(kept, set(offered) & {"tool_output"}))
 
 
 class DocumentWording(Wording):

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from overspill.text.humanize import count_noun, format_estimate, format_size, one_line
 from overspill.types import Kept
 from overspill.wording import framing
-from overspill.wording.names import tool_name
+from overspill.wording.names import spell_first, tool_name
 from overspill.wording.shell import COMMAND, spell_get
 
 MAX_ERROR_CHARS = 1_000
@@ -39,29 +39,21 @@ def stored_message(kept: Kept, offered: Collection[str]) -> str:
     size, name = kept.size, kept.name
     tokens = format_estimate(size.tokens) if size.estimated else size.tokens
     facts = f"Tool output is too large ({size.bytes} bytes, {size.lines} lines, {tokens} tokens), stored as {name}."
-    calls: list[str] = []
     if COMMAND in offered:
         return f"{facts}\nRead it with {spell_get(name, '--grep', 'words')} or {spell_get(name, '--ask', 'what you need')}."
-    if "get_tool_output" in offered:
-        calls.append(f'{tool_name("get_tool_output")}(id="{name}", mode="grep", pattern="words")')
-    elif "get_artifact" in offered:
-        calls.append(f'{tool_name("get_artifact")}(id="{name}", lines="1-100")')
-    if "tool_output" in offered:
-        arguments = "" if calls else f'(handle="{name}", extract="what to extract")'
-        calls.append(tool_name("tool_output") + arguments)
-    return f"{facts}\nCall {' or '.join(calls)}." if calls else facts
+    grep, lines = f'id="{name}", mode="grep", pattern="words"', f'id="{name}", lines="1-100"'
+    exact = spell_first(offered, {"get_tool_output": grep, "get_artifact": lines})
+    ask = spell_first(offered, {"tool_output": f'handle="{name}", extract="what to extract"'})
+    calls = filter(None, (exact, tool_name("tool_output") if exact and ask else ask))
+    return f"{facts}\nCall {' or '.join(calls)}." if exact or ask else facts
 
 
 def compacted_result(kept: Kept, offered: Collection[str]) -> str:
     """In place of an old result that the model has already used. One line: what it is, how large, and how to read it again."""
     facts = f"{format_size(kept.size.bytes)}, {count_noun(kept.size.lines, 'line')}"
-    call = ""
-    if "get_tool_output" in offered:
-        call = f' Read it with {tool_name("get_tool_output")}(id="{kept.name}", mode="slice").'
-    elif "get_artifact" in offered:
-        call = f' Read it with {tool_name("get_artifact")}(id="{kept.name}").'
-    elif "tool_output" in offered:
-        call = f' Ask it with {tool_name("tool_output")}(handle="{kept.name}", extract="what to extract").'
+    read = spell_first(offered, {"get_tool_output": f'id="{kept.name}", mode="slice"', "get_artifact": f'id="{kept.name}"'})
+    ask = spell_first(offered, {"tool_output": f'handle="{kept.name}", extract="what to extract"'})
+    call = f" Read it with {read}." if read else f" Ask it with {ask}." if ask else ""
     return f"{COMPACTED} of {one_line(kept.tool)} is stored as {kept.name} ({facts}).{call}]"
 
 
