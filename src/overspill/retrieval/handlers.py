@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, cast
 
 import anyio.to_thread
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from overspill.calls.invoke import check_arguments
@@ -49,33 +50,25 @@ _turn: ContextVar[tuple[object, str | None]] = ContextVar("overspill_turn", defa
 """The retrieval tools of the session whose turn this is, and the turn's model. It travels with every task of the turn."""
 
 
-class RetrievalTools:
+class RetrievalTools(Struct, eq=False):
     """Its answers bypass the gate and never go to the background, but take room in the context like any other.
 
     `inherits`: whether this session may read outputs that earlier sessions of its family stored.
     """
 
-    def __init__(
-        self,
-        gate: Gate,
-        outputs: StoredOutputs,
-        jobs: JobScheduler,
-        ledger: Ledger,
-        recorder: ReplyRecorder,
-        extractor: Extractor,
-        stand_ins: StandIns,
-        elsewhere: JobsElsewhere | None,
-        *,
-        inherits: bool,
-    ) -> None:
-        self._latest_model: str | None = None
-        self._inherits = inherits
-        self._stand_ins, self._elsewhere = stand_ins, elsewhere
-        self._gate, self._outputs, self._jobs, self._extractor = gate, outputs, jobs, extractor
-        self._ledger, self._recorder = ledger, recorder
-        self.tables = OutputTables(gate, outputs)
-        self._were_needed = False
-        self._mentioned: set[str] = set()
+    gate: Gate
+    outputs: StoredOutputs
+    jobs: JobScheduler
+    ledger: Ledger
+    recorder: ReplyRecorder
+    extractor: Extractor
+    stand_ins: StandIns
+    tables: OutputTables
+    elsewhere: JobsElsewhere | None
+    inherits: bool
+    _latest_model: str | None = None
+    _were_needed: bool = False
+    _mentioned: set[str] = field(default_factory=set[str])
 
     @contextmanager
     def in_turn(self, model: str | None) -> Generator[None]:
@@ -90,7 +83,7 @@ class RetrievalTools:
     @property
     def are_needed(self) -> bool:
         """Whether there is, or ever was, anything to retrieve."""
-        self._were_needed = self._were_needed or bool(self._gate.kept or self._jobs.background or self._inherits)
+        self._were_needed = self._were_needed or bool(self.gate.kept or self.jobs.background or self.inherits)
         return self._were_needed
 
     async def invoke(self, name: str, args: object, call: str = "") -> Reply:
@@ -102,44 +95,44 @@ class RetrievalTools:
             check_arguments(name, args)
             page = await self._page(name, given)
         except OverspillError as error:
-            spelling, expired = str(given.get("id") or given.get("handle") or ""), self._gate.settings.wording.expired
+            spelling, expired = str(given.get("id") or given.get("handle") or ""), self.gate.settings.wording.expired
             page = failure_page(error, retrieval.retrieval_failure(name, spelling, error, expired))
-        answer, fits = self._gate.reserve([ReplyDraft((page.text,))])
-        self._jobs.background.note_read(page.id)
+        answer, fits = self.gate.reserve([ReplyDraft((page.text,))])
+        self.jobs.background.note_read(page.id)
         content = [{"type": "text", "text": answer.text}, *page.blocks]
         mode = mode if isinstance(mode, str) and mode in definitions.MODES else ""
-        latency, reply = round((time.perf_counter() - started) * 1000), self._recorder.add(content)
+        latency, reply = round((time.perf_counter() - started) * 1000), self.recorder.add(content)
         shown = (page.id, page.start, page.end, len(page.text), latency, call, chars_in(given), reply, page.error_type)
-        self._ledger.record(OutputRetrieved(now_ms(), name, mode, "failed" if page.is_error else "ok", *shown))
-        return Reply(text=answer.text, content=content, is_error=page.is_error, fits=fits, model=self._gate.settings.model)
+        self.ledger.record(OutputRetrieved(now_ms(), name, mode, "failed" if page.is_error else "ok", *shown))
+        return Reply(text=answer.text, content=content, is_error=page.is_error, fits=fits, model=self.gate.settings.model)
 
     async def deliver(self, info: JobInfo) -> Reply | None:
         """The output of a background job as its call would have given it: whole if it may pass, else what stands for it. None
         while the job is still running."""
-        job = self._outputs.find_job(info.id)
+        job = self.outputs.find_job(info.id)
         if job is None or not job.done:
             return None
-        if job.kept is not None and not job.error and self._stand_ins.are_due(job.kept):
+        if job.kept is not None and not job.error and self.stand_ins.are_due(job.kept):
             with suppress(OverspillError):  # it may be gone already; the retrieval below says so
-                reply = await self._stand_ins.word(job)
-                self._recorder.show("output", reply.text, reply.content, job.id)
+                reply = await self.stand_ins.word(job)
+                self.recorder.show("output", reply.text, reply.content, job.id)
                 return replace(reply, job=job.info)
         return replace(await self.invoke("get_tool_output", {"id": info.id, "mode": "raw"}), job=job.info)
 
     def statuses(self) -> list[JobStatus]:
         """Background jobs, and stored outputs of which the model knows only the id."""
-        statuses = [self._status(job) for job in self._jobs.background.values()]
-        if self._gate.settings.answer_form == "ready":
-            others = (kept for kept in self._gate.kept.latest() if kept.id not in self._jobs.background)
-            shown, retrieved = (kept for kept in others if kept.reason != "requested"), self._ledger.counters.retrieved
+        statuses = [self._status(job) for job in self.jobs.background.values()]
+        if self.gate.settings.answer_form == "ready":
+            others = (kept for kept in self.gate.kept.latest() if kept.id not in self.jobs.background)
+            shown, retrieved = (kept for kept in others if kept.reason != "requested"), self.ledger.counters.retrieved
             statuses += [describe_ready(kept, retrieved.get(kept.id, 0)) for kept in shown]
         return statuses
 
     def news(self) -> str:
         """Completed jobs that the model has not heard of yet. Mentions each one once."""
-        done = [job for job in self._jobs.ended() if not job.is_announced and job.id not in self._mentioned]
-        self._mentioned = {id for id in self._mentioned if id in self._jobs.background} | {job.id for job in done}
-        return self._recorder.show("news", slow_tools.completed_jobs([self._status(job) for job in done])) if done else ""
+        done = [job for job in self.jobs.ended() if not job.is_announced and job.id not in self._mentioned]
+        self._mentioned = {id for id in self._mentioned if id in self.jobs.background} | {job.id for job in done}
+        return self.recorder.show("news", slow_tools.completed_jobs([self._status(job) for job in done])) if done else ""
 
     async def _page(self, name: str, args: Mapping[str, Any]) -> Page:
         match name:
@@ -156,7 +149,7 @@ class RetrievalTools:
                 raise BadRequest(replies.unknown_tool(name, list(map(names.tool_name, TOOLS))))
 
     async def _wait(self) -> Page:
-        done, pending = await wait_for_jobs(self._jobs, self._elsewhere, self._gate.settings.wait_max_secs)
+        done, pending = await wait_for_jobs(self.jobs, self.elsewhere, self.gate.settings.wait_max_secs)
         if done:
             return Page(slow_tools.completed_jobs([self._status(job) for job in done]))
         return Page(slow_tools.still_running([self._status(job) for job in pending]) if pending else slow_tools.NONE_RUNNING)
@@ -165,28 +158,28 @@ class RetrievalTools:
         spelling = asked.artifact_id or asked.id
         if not spelling:
             raise BadRequest("artifact_id is missing. Use the id in the [Artifact: …] line.")
-        stored = await anyio.to_thread.run_sync(self._outputs.recent, spelling)
+        stored = await anyio.to_thread.run_sync(self.outputs.recent, spelling)
         return await self._finished_page(stored, lambda bound: exact.read_artifact(stored, asked, bound))
 
     async def _tool_output(self, asked: GetToolOutput) -> Page:
         if not asked.id:
             raise BadRequest("id is empty. Use the id that the tool result gave.")
-        job = await anyio.to_thread.run_sync(self._outputs.find_job, output_id(asked.id))
+        job = await anyio.to_thread.run_sync(self.outputs.find_job, output_id(asked.id))
         if job is None:
             return await self._answer_stored(asked, ())
         if not job.done:
             return await self._answer_running(job, asked)
         job.is_announced = True
         blocks = job.blocks if asked.mode == "raw" else ()
-        if job.error and (asked.mode in ("raw", "extract") or job.id not in self._gate.kept):
+        if job.error and (asked.mode in ("raw", "extract") or job.id not in self.gate.kept):
             return Page(replies.tool_failure(job.error), is_error=True, blocks=blocks)
         return await self._answer_stored(asked, blocks)
 
     async def _answer_stored(self, asked: GetToolOutput, blocks: Sequence[Block]) -> Page:
         """`blocks` go with the answer, even if the text itself is too large."""
-        stored = await anyio.to_thread.run_sync(self._outputs.recent, output_id(asked.id))
+        stored = await anyio.to_thread.run_sync(self.outputs.recent, output_id(asked.id))
         mode = exact.EXACT_MODES.get(asked.mode)
-        if page := await anyio.to_thread.run_sync(read_image, stored, asked, self._gate.settings.max_inline_blob):
+        if page := await anyio.to_thread.run_sync(read_image, stored, asked, self.gate.settings.max_inline_blob):
             return replace(page, blocks=[*page.blocks, *blocks])
         if asked.mode == "sql":
             return await self._fit_page((await self.tables.reply(stored, asked.query, self._bound())).page)
@@ -199,14 +192,14 @@ class RetrievalTools:
 
     async def _raw(self, mode: exact.ExactMode, stored: StoredOutput, asked: GetToolOutput) -> Page:
         """Whole if the gate would pass it and there is room, shortened if the gate would shorten it."""
-        kept, settings = stored.kept, self._gate.settings.for_tool(stored.kept.tool, stored.kept.server)
+        kept, settings = stored.kept, self.gate.settings.for_tool(stored.kept.tool, stored.kept.server)
         source = OutputText(stored.reader, kept.size)
         match decide(kept.size, settings):
             case Keep():
-                shows_images = self._gate.settings.wording.shows_images
+                shows_images = self.gate.settings.wording.shows_images
                 images = (await anyio.to_thread.run_sync(source.describe_images, kept)).lines if shows_images else []
                 message = "\n".join((retrieval.too_large(kept.size.bytes), *images))
-                found = await self._gate.intents.answer(message, kept, settings, self._gate.room)
+                found = await self.gate.intents.answer(message, kept, settings, self.gate.room)
                 return Page(f"{found}\n\n{message}" if found else message, is_error=not found)
             case Shorten(limit):
 
@@ -223,17 +216,17 @@ class RetrievalTools:
     async def _abstract(self, args: Mapping[str, Any]) -> Page:
         handle, mode = str(args.get("handle") or "unknown"), args.get("mode")
         try:
-            asked = definitions.parse_extraction(args, self._gate.settings)
-            stored = await anyio.to_thread.run_sync(self._outputs.recent, asked.handle)
+            asked = definitions.parse_extraction(args, self.gate.settings)
+            stored = await anyio.to_thread.run_sync(self.outputs.recent, asked.handle)
         except HandleError as error:
-            unknown = retrieval.unknown_handle(handle, len(self._gate.kept), error)
+            unknown = retrieval.unknown_handle(handle, len(self.gate.kept), error)
             return Page(retrieval.abstract("unknown", handle, "auto", unknown))
         except BadRequest as error:
-            tool = await anyio.to_thread.run_sync(self._outputs.tool_of, handle)
+            tool = await anyio.to_thread.run_sync(self.outputs.tool_of, handle)
             strategy = mode if isinstance(mode, str) and mode in definitions.EXTRACT_MODES else "auto"
             return failure_page(error, retrieval.extraction_failure(tool, handle, strategy, escape_invisible(str(error))))
         kept = stored.kept
-        words = self._gate.settings.wording
+        words = self.gate.settings.wording
         shown = words.handle(kept)
         try:
             found, refit = await self._extract(stored, "tool_output", asked.extract, asked.mode)
@@ -249,25 +242,25 @@ class RetrievalTools:
         return await self._fit_page(lambda bound: extracted.format_snippets(stored.kept, found, bound, refit))
 
     async def _extract(self, stored: StoredOutput, tool: str, query: str, mode: Mode) -> tuple[Extraction, extracted.Refit]:
-        bound, room = self._bound(), self._gate.room
+        bound, room = self._bound(), self.gate.room
         max_tokens = bound.least_bytes // tokens.CHARS_PER_TOKEN
         max_tokens = max_tokens if room is None else min(max_tokens, room)
-        frame = FRAME_TOKENS if self._gate.settings.wording.has_closed_sets else 0
+        frame = FRAME_TOKENS if self.gate.settings.wording.has_closed_sets else 0
         max_tokens = max(MIN_EXTRACTION_TOKENS, max_tokens - frame)
         owner, model = _turn.get()
         model = model if owner is self else self._latest_model  # outside every turn, that of the latest one
         request = ExtractionRequest(
             tool=tool, query=query, mode=mode, turn_model=model, max_tokens=max_tokens, max_bytes=bound.bytes
         )
-        found = await self._extractor.extract(stored, self._gate.arguments.get(stored.kept.id, "{}"), request)
-        return found, partial(self._extractor.refit, stored, request)
+        found = await self.extractor.extract(stored, self.gate.arguments.get(stored.kept.id, "{}"), request)
+        return found, partial(self.extractor.refit, stored, request)
 
     async def _answer_running(self, job: Job, asked: GetToolOutput) -> Page:
         """What a streaming tool has produced so far can already be read."""
         mode = exact.EXACT_MODES.get(asked.mode)
         if mode is None or not mode.reads_running or job.result is None or not job.result.produced:
             raise BadRequest(retrieval.not_ready())
-        stored = await anyio.to_thread.run_sync(self._outputs.partial, job.result)
+        stored = await anyio.to_thread.run_sync(self.outputs.partial, job.result)
         with stored:
             note = retrieval.partial(stored.reader.size, job.seconds)
             return await self._fit_page(lambda bound: add_note(note, bound, partial(exact.read_output, mode, stored, asked)))
@@ -278,8 +271,8 @@ class RetrievalTools:
         page = await anyio.to_thread.run_sync(read, bound)
         # Check the room after every wait; nothing may wait between the last check and the reservation.
         while (
-            (room := self._gate.room) is not None
-            and (count := tokens.count(page.text, self._gate.settings.model).tokens) > room
+            (room := self.gate.room) is not None
+            and (count := tokens.count(page.text, self.gate.settings.model).tokens) > room
             and bound.bytes > MIN_ANSWER_BYTES
         ):
             size = len(page.text.encode("utf-8", "replace"))
@@ -288,8 +281,8 @@ class RetrievalTools:
         return page
 
     def _bound(self) -> Bound:
-        settings = self._gate.settings
+        settings = self.gate.settings
         return Bound(settings.answer_max_bytes or EVERYTHING.bytes, settings.answer_max_chars)
 
     def _status(self, job: Job) -> JobStatus:
-        return describe_job(job, self._gate.settings, self._ledger.counters.retrieved.get(job.id, 0))
+        return describe_job(job, self.gate.settings, self.ledger.counters.retrieved.get(job.id, 0))

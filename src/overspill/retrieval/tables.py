@@ -8,7 +8,7 @@ from functools import partial
 from itertools import accumulate
 
 import anyio.to_thread
-from msgspec import Struct
+from msgspec import Struct, field
 
 from overspill.errors import BadRequest, HandleError
 from overspill.gate.collect import CollectedResult
@@ -57,13 +57,12 @@ class SqlReply(Struct, frozen=True):
         return [*notes, wording.sql_rows(self.answer.total, shown, stored, self.kept.name if self.kept else "")]
 
 
-class OutputTables:
+class OutputTables(Struct, eq=False):
     """Loaded once for each output, and queried together."""
 
-    def __init__(self, gate: Gate, outputs: StoredOutputs) -> None:
-        self._gate = gate
-        self._outputs = outputs
-        self._library = SqlLibrary()
+    gate: Gate
+    outputs: StoredOutputs
+    _library: SqlLibrary = field(default_factory=SqlLibrary)
 
     def close(self) -> None:
         self._library.close()
@@ -77,7 +76,7 @@ class OutputTables:
         if not statement:
             raise BadRequest(wording.SQL_REQUIRED)
         outputs = {**await anyio.to_thread.run_sync(self._find_named, statement), _ASKED: stored}
-        settings = self._gate.settings
+        settings = self.gate.settings
         try:
             with anyio.fail_after(settings.async_timeout_secs + settings.sql_timeout_secs):
                 # It continues in its thread, so that the tables are there when the model asks again.
@@ -96,7 +95,7 @@ class OutputTables:
         texts = {name: output.decoded() for name, output in outputs.items()}
         keys = {name: output.kept.sha256 or output.kept.id for name, output in outputs.items()}
         sources = {name: Source(keys[name], texts[name].reader, label=name) for name in outputs}
-        found = self._library.query(statement, sources, self._gate.settings.sql_timeout_secs)
+        found = self._library.query(statement, sources, self.gate.settings.sql_timeout_secs)
         if (asked := found.loaded.get(_ASKED)) is not None and not asked.tables:
             raise BadRequest(wording.no_table(asked.kind))
         if found.result.failed:
@@ -108,18 +107,18 @@ class OutputTables:
         found: dict[str, StoredOutput] = {}
         for name in sorted({name.lower() for name in _NAMES.findall(statement)}):
             try:
-                found[name] = self._outputs.recent(name)
+                found[name] = self.outputs.recent(name)
             except HandleError:  # a word of the statement; if it was meant as a table, the answer says that there is none
                 continue
         return found
 
     async def _keep(self, lines: bytes, lineage: Lineage) -> Kept:
         call = ToolCall("", "sql", {"query": lineage.query})
-        collected = CollectedResult(partial(self._gate.new_spool, self._gate.settings.for_tool(call.name)))
+        collected = CollectedResult(partial(self.gate.new_spool, self.gate.settings.for_tool(call.name)))
         collected.lineage = lineage
         try:
             await collected.take(lines)
-            return await self._gate.keep(call, collected, "requested")
+            return await self.gate.keep(call, collected, "requested")
         except BaseException:
             collected.discard()
             raise

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator,
 from typing import Any, TypeAlias, cast
 
 import anyio.to_thread
+from msgspec import Struct
 
 from overspill.budget import ContextBudget
 from overspill.errors import BadRequest, require
@@ -29,28 +30,20 @@ Keep: TypeAlias = Callable[[str, str], Awaitable[Kept]]
 """Stores a text under the name of its tool."""
 
 
-class Compactor:
+class Compactor(Struct, eq=False):
     """Remembers what it has replaced, so that a host may pass the original messages each time and get the same prefix. What a
     session has replaced before it was opened again gets the same names.
 
     `find_earlier` returns the outputs with such hashes that the session had stored by then, and that can still be read.
     """
 
-    def __init__(
-        self,
-        keep: Keep,
-        settings: Settings,
-        offered: Sequence[str],
-        budget: ContextBudget | None,
-        find_earlier: Callable[[Collection[str]], Iterable[Kept]],
-    ) -> None:
-        self._keep = keep
-        self._settings = settings
-        self._offered = offered
-        self._budget = budget
-        self._find_earlier = find_earlier
-        self._lines: dict[str, str] = {}
-        self._is_first = True
+    keep: Keep
+    settings: Settings
+    offered: Sequence[str]
+    budget: ContextBudget | None
+    find_earlier: Callable[[Collection[str]], Iterable[Kept]]
+    _lines: dict[str, str] = {}
+    _is_first: bool = True
 
     async def compact(self, messages: Sequence[Message], window: int, *, threshold: float, keep_turns: int) -> list[Message]:
         require("messages", messages, Sequence, "a list of messages")
@@ -59,27 +52,27 @@ class Compactor:
             raise BadRequest(f"threshold is {threshold!r}; it must be above 0 and at most 1.")
         if keep_turns < 1:
             raise BadRequest(f"keep_turns is {keep_turns!r}; it must be at least 1.")
-        mark = 0 if self._budget is None else self._budget.mark()
+        mark = 0 if self.budget is None else self.budget.mark()
         end = _find_last_turns(messages, keep_turns)
         calls: dict[str, str] = {}
         _reword(messages, end, calls.setdefault)
         hashes = {text: hashlib.sha256(encoding.encode(text)).hexdigest() for text in calls}
         if self._is_first:
-            earlier = await anyio.to_thread.run_sync(self._find_earlier, set(hashes.values()))
+            earlier = await anyio.to_thread.run_sync(self.find_earlier, set(hashes.values()))
             self._is_first = False
-            self._lines |= {kept.sha256: compacted_result(kept, self._offered) for kept in earlier}
+            self._lines |= {kept.sha256: compacted_result(kept, self.offered) for kept in earlier}
         shown = self._shorten(messages, end, hashes)
         used = await anyio.to_thread.run_sync(self._count, shown)
         if used > threshold * window:
             names = dict(_find_names(messages))
             for text, digest in hashes.items():
                 if digest not in self._lines and await anyio.to_thread.run_sync(self._is_worth_it, text):
-                    kept = await self._keep(text, names.get(calls[text], "tool"))
-                    self._lines[digest] = compacted_result(kept, self._offered)
+                    kept = await self.keep(text, names.get(calls[text], "tool"))
+                    self._lines[digest] = compacted_result(kept, self.offered)
             shown = self._shorten(messages, end, hashes)
             used = await anyio.to_thread.run_sync(self._count, shown)
-        if self._budget is not None:
-            self._budget.recount(used, mark)
+        if self.budget is not None:
+            self.budget.recount(used, mark)
         return shown
 
     def _shorten(self, messages: Sequence[Message], end: int, hashes: Mapping[str, str]) -> list[Message]:
@@ -87,10 +80,10 @@ class Compactor:
 
     def _count(self, messages: Sequence[Message]) -> int:
         texts = [text for message in messages for text in _find_texts(message)]
-        return sum(tokens.count(text, self._settings.model).tokens for text in texts) + _MESSAGE_TOKENS * len(messages)
+        return sum(tokens.count(text, self.settings.model).tokens for text in texts) + _MESSAGE_TOKENS * len(messages)
 
     def _is_worth_it(self, text: str) -> bool:
-        return tokens.count(text, self._settings.model).tokens >= MIN_RESULT_TOKENS
+        return tokens.count(text, self.settings.model).tokens >= MIN_RESULT_TOKENS
 
 
 def _find_last_turns(messages: Sequence[Message], count: int) -> int:

@@ -32,6 +32,7 @@ from overspill.retrieval.extractor import ExtractionRequest, Extractor
 from overspill.retrieval.group import SessionGroup
 from overspill.retrieval.handlers import RetrievalTools
 from overspill.retrieval.outputs import StoredOutputs
+from overspill.retrieval.tables import OutputTables
 from overspill.session.compaction import Compactor
 from overspill.settings import Settings
 from overspill.store.away import WaitingShelf
@@ -69,10 +70,10 @@ class SessionParts:
         self.calls = CallService(
             gate, ledger, recorder, outputs.resolve, stand_ins.word, jobs, attend, budget=budget, notice=notice
         )
+        self.tables = OutputTables(gate, outputs)
         self.retrieval = RetrievalTools(
-            gate, outputs, self.calls.jobs, ledger, recorder, extractor, stand_ins, elsewhere, inherits=inherits
+            gate, outputs, self.calls.jobs, ledger, recorder, extractor, stand_ins, self.tables, elsewhere, inherits
         )
-        self.tables = self.retrieval.tables
         keep_arguments = partial(self.keep, count_tokens=False)
         self.remote = RemoteTools(queue, family, keep_arguments, settings) if queue is not None and family is not None else None
         self._earlier_replies: set[str] = set()
