@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
 from math import isfinite
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from msgspec import Struct
@@ -64,7 +64,7 @@ def _write_container(value: Any, limits: PieceLimits, around: tuple[Any, ...]) -
     if any(each is value for each in around):
         raise ValueError("Circular reference detected")
     is_dict = type(value) is dict
-    rest: Iterator[Any] = iter(value.items() if is_dict else value)
+    rest: Iterator[Any] = iter(cast("Any", value).items() if is_dict else value)
     ahead: list[Any] = []
     step, may_grow, separator = 1, True, b""
     yield b"{" if is_dict else b"["

@@ -114,7 +114,8 @@ def _reword(messages: Sequence[Message], end: int, change: Callable[[str, str], 
 
 
 def _reword_block(block: object, change: Callable[[str, str], str]) -> object:
-    known: Message = cast("Message", block) if isinstance(block, Mapping) else {}
+    given: object = block
+    known: Message = cast("Message", given) if isinstance(given, Mapping) else {}
     is_result = known.get("type") == "tool_result" and not known.get("is_error")
     return _reword_result(known, "content", "tool_use_id", change) if is_result else block
 
