@@ -131,7 +131,10 @@ def _write(request: LoadRequest, found: list[Found]) -> tuple[TableInfo, ...]:
     with duckdb.connect(request.database, config=settings) as connection:
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute("SET force_compression = 'uncompressed'")  # compressing would take longer than all reading
-        names = _name_tables(found)
+        names = ["output"] if len(found) == 1 else []
+        for number, table in enumerate(found if not names else (), 1):  # each by its title, or by its number
+            name = f"output_{make_name(table.title) or number}"
+            names.append(name if name not in names else f"output_{number}")
         return tuple(_write_table(connection, table, name) for table, name in zip(found, names, strict=True))
 
 
@@ -189,14 +192,3 @@ def read_rows(connection: Any, found: Found) -> tuple[Found, int]:
     if lost and found.otherwise is not None:
         return read_rows(connection, found.otherwise())
     return replace(found, bad_rows=found.bad_rows + max(0, lost)), rows
-
-
-def _name_tables(found: list[Found]) -> list[str]:
-    """`output` if there is one; else each by its title, or by its number."""
-    if len(found) == 1:
-        return ["output"]
-    names: list[str] = []
-    for number, table in enumerate(found, 1):
-        name = f"output_{make_name(table.title) or number}"
-        names.append(name if name not in names else f"output_{number}")
-    return names

@@ -77,11 +77,11 @@ def _open_document(text: Text, tokens: list[str]) -> tuple[Text, int, int]:
     start = max(0, find_start(bytes(text[:HEAD_BYTES]), bytes(text[-ENDING_BYTES:])))
     if is_literal(bytes(text[start : start + HEAD_BYTES])):
         text = bytes(text[:start]) + mask_literal(bytes(text[start:]))
-    start = _skip_to_element(text, start)
+    start = _skip(_BEFORE_ELEMENT, text, start)
     end = start + (find_end(memoryview(text)[start:]) or len(text))
     if end < len(text) and tokens and find_end(memoryview(text)[end:]):
         for _ in range(int(tokens.pop(0))):
-            start = _skip_to_element(text, end)
+            start = _skip(_BEFORE_ELEMENT, text, end)
             end = start + find_end(memoryview(text)[start:])
     return text, start, end
 
@@ -90,28 +90,23 @@ def _step_into(text: Text, start: int, end: int, token: str) -> Span:
     """Values are as long as the decoder says, and follow each other, with nothing but keys and blanks between them."""
     raw = memoryview(text)[start:end]
     if text[start : start + 1] == b"[":
-        values, wanted, skip = Elements.decode(raw), int(token) if token.isdecimal() else -1, _skip_to_element
+        values, wanted, before = Elements.decode(raw), int(token) if token.isdecimal() else -1, _BEFORE_ELEMENT
     else:
         members = Members.decode(raw)
-        values, wanted, skip = list(members.values()), list(members).index(token) if token in members else -1, _skip_to_value
+        values, wanted, before = list(members.values()), list(members).index(token) if token in members else -1, BEFORE_VALUE
     if not 0 <= wanted < len(values):
         raise LookupError
     position = start + 1
     for value in values[: wanted + 1]:
-        start = skip(text, position)
+        start = _skip(before, text, position)
         position = start + memoryview(value).nbytes
     if bytes(text[start:position]) != bytes(values[wanted]):
         raise BadRequest("An object around that row has a key twice, so its place cannot be told.")
     return start, position
 
 
-def _skip_to_element(text: Text, position: int) -> int:
-    found = _BEFORE_ELEMENT.match(text, position)
-    return found.end() if found else position
-
-
-def _skip_to_value(text: Text, position: int) -> int:
-    found = BEFORE_VALUE.match(text, position)
+def _skip(pattern: re.Pattern[bytes], text: Text, position: int) -> int:
+    found = pattern.match(text, position)
     return found.end() if found else position
 
 

@@ -61,7 +61,10 @@ def check_statement(connection: Any, sql: str, tables: Collection[str]) -> None:
     """Raises Refused. `tables` are those that it may read."""
     nodes = list(_walk(_parse(connection, sql)))
     named = {entry["key"].lower() for node in nodes if "cte_map" in node for entry in node["cte_map"]["map"]}
-    known = {name.lower() for name in tables} | (named - _find_views(connection) if named else named)
+    if named:  # where DuckDB does not see a table of a WITH clause, it takes its own view of that name
+        views = "SELECT view_name FROM duckdb_views() WHERE internal AND schema_name <> 'information_schema'"
+        named -= {name.lower() for (name,) in connection.execute(views).fetchall()}
+    known = {name.lower() for name in tables} | named
     for node in nodes:
         _check_node(node, known)
 
@@ -89,13 +92,6 @@ def _refuse(connection: Any, sql: str, tree: dict[str, Any]) -> Refused:
     except (duckdb.Error, ValueError):  # it looks for files that the statement names, and does not know the names of all kinds
         kinds = ["This statement"]
     return _not_possible(kinds[0]) if len(kinds) == 1 else Refused(_GIVE_ONE)
-
-
-def _find_views(connection: Any) -> set[str]:
-    """Of DuckDB, by names without a schema. Where it does not see a table of a WITH clause, it takes the view of that name."""
-    views = "SELECT view_name FROM duckdb_views() WHERE internal AND schema_name <> 'information_schema'"
-    found = connection.execute(views).fetchall()
-    return {name.lower() for (name,) in found}
 
 
 def _walk(tree: Any) -> Iterator[dict[str, Any]]:

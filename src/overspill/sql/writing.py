@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any, Optional, TypeAlias, cast
 
@@ -190,7 +190,13 @@ class RowWriter:
         types |= {extra: "VARCHAR"} if extra else {}
         columns = ", ".join(f"{quote(name)}: {quote(kind)}" for name, kind in types.items())
         how = f"format='newline_delimited', maximum_object_size={self._longest}, columns={{{columns}}}"
-        notes = [*self._describe(extra)]
+        notes = [f"{omission.count:,} {omission.what}." for omission in self._table.omissions]
+        cells = list(self._last.cells.values()) if self._last and self._last.cells and not self._is_typed else []
+        if is_total(cells):
+            notes.append(f"The last row sums up others: {quote_line(' '.join(filter(None, cells)))}.")
+        if self._uneven and isinstance(self._table.format, Delimited):
+            beyond = f"; more are in {quote_name(extra)}" if extra else ""
+            notes.append(f"{count_noun(self._uneven, 'row')} with more or fewer cells than the header{beyond}.")
         if left_out > 0:
             why = "SQL would take too long or too much memory for more."
             notes.append(f"{count_noun(left_out, 'column')} after the first {room:,} left out: {why}")
@@ -206,17 +212,6 @@ class RowWriter:
             bad_rows=self._bad,
             note=" ".join(notes),
         )
-
-    def _describe(self, extra: str) -> Iterator[str]:
-        """What is not as in other tables."""
-        for omission in self._table.omissions:
-            yield f"{omission.count:,} {omission.what}."
-        cells = list(self._last.cells.values()) if self._last and self._last.cells and not self._is_typed else []
-        if is_total(cells):
-            yield f"The last row sums up others: {quote_line(' '.join(filter(None, cells)))}."
-        if self._uneven and isinstance(self._table.format, Delimited):
-            beyond = f"; more are in {quote_name(extra)}" if extra else ""
-            yield f"{count_noun(self._uneven, 'row')} with more or fewer cells than the header{beyond}."
 
     def _add_columns(self, names: Iterable[str]) -> None:
         for name in names:

@@ -42,19 +42,16 @@ class Barred(RowFormat, frozen=True):
 
     def _split_line(self, line: str) -> list[str]:
         cells = [] if self.has_frame else split_at_bars(line)
-        if self.edges and len(cells) != len(self.names) and self._shows_edges(line.rstrip()):
-            *edges, last = self.edges
+        *edges, last = self.edges or (0,)
+        drawn = line.rstrip()
+        is_framed = edges and (edges[0] < 0 or (drawn[edges[0] : edges[0] + 1] in _BARS and drawn[last:] in _BARS))
+        if is_framed and len(cells) != len(self.names) and all(drawn[edge : edge + 1] in _BARS for edge in edges[1:]):
             ends = (*edges[1:], max(last, len(line)) if edges[0] < 0 else last)
             found = [line[start + 1 : end] for start, end in zip(edges, ends, strict=True)]
             if self.continues(line):
                 found = [cell[:-1] if cell[-1:] in ("+", "↵") else cell for cell in found]
             return [cell.strip() for cell in found]
         return cells or split_at_bars(line)
-
-    def _shows_edges(self, line: str) -> bool:
-        first, *inner, last = self.edges
-        is_framed = first < 0 or (line[first : first + 1] in _BARS and line[last:] in _BARS)
-        return is_framed and all(line[edge : edge + 1] in _BARS for edge in inner)
 
 
 class FieldByField(RowFormat, frozen=True):
@@ -108,7 +105,10 @@ def read_barred(text: Text, start: int, end: int) -> tuple[FoundTable, int] | No
     if len(names) == 2 and all(map(_TYPE.fullmatch, names[1])):
         names.pop()
     joined = make_unique(" ".join(filter(None, parts)) for parts in zip(*names, strict=True))
-    rows = Barred(tuple(joined), _find_edges(drawn), "|" not in drawn)
+    edges = [found.start() for found in _JOINT.finditer(drawn)]
+    if _JOINT.sub("", drawn[: edges[0] + 1]).strip():  # nothing is drawn around it
+        edges = [-1, *edges, len(drawn)]
+    rows = Barred(tuple(joined), tuple(edges), "|" not in drawn)
     found = FoundTable(rows, (head[first][1][0], head[rule - 1][1][1]))
     return found, _read_rows(text, head[rule][1][1], end, found)
 
@@ -128,12 +128,6 @@ def _read_field_by_field(text: Text, start: int, end: int) -> FoundTable | None:
         names |= dict.fromkeys(FieldByField.read_fields(found.read(text, number)))
     found.format = FieldByField(tuple(names))
     return found if len(found) and names and make_unique(names) == list(names) else None
-
-
-def _find_edges(rule: str) -> tuple[int, ...]:
-    edges = [found.start() for found in _JOINT.finditer(rule)]
-    has_frame = not _JOINT.sub("", rule[: edges[0] + 1]).strip()
-    return tuple(edges) if has_frame else (-1, *edges, len(rule))
 
 
 def _read_rows(text: Text, start: int, end: int, found: FoundTable) -> int:
@@ -158,14 +152,9 @@ def _read_rows(text: Text, start: int, end: int, found: FoundTable) -> int:
             found.ends.append(span[1])
         below_rule, start = False, span[1]
         goes_on = isinstance(rows, Barred) and rows.continues(line.rstrip("\r\n"))
-    found.omissions = _read_footer(text, start, end)
-    return start
-
-
-def _read_footer(text: Text, start: int, end: int) -> tuple[Omission, ...]:
-    """DuckDB says how many rows there are, and shows the first and the last of them."""
+    # DuckDB says how many rows there are, and shows the first and the last of them.
     for span in islice(iterate_lines(text, start, end), 3):
         if shown := _SHOWN.search(read_line(text, *span)):
             count, listed = (int(number.replace(",", "")) for number in shown.groups())
-            return (Omission(count - listed, "rows that the output does not show"),)
-    return ()
+            found.omissions = (Omission(count - listed, "rows that the output does not show"),)
+    return start

@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
-from itertools import islice, pairwise
-from typing import NamedTuple
+from itertools import accumulate, islice, pairwise
+from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
@@ -122,7 +122,7 @@ def find_heading(text: Text, start: int = 0, end: int | None = None, min_rows: i
     for mark in filter(decode(sample).__contains__, _MARKS):
         rows = _read_rows(sample, mark, omit)[: -1 if len(sample) < end - start else None]
         header = _find_header([row.cells for row in rows], mark, min_rows)
-        if header and (best is None or len(header.names) > len(best.format.names)):
+        if header and (best is None or len(header[2]) > len(best.format.names)):
             best = _locate(rows, header, mark, start)
     return best
 
@@ -139,7 +139,7 @@ def take_heading(text: Text, start: int = 0, end: int | None = None, omit: bytes
     if not rows:
         return Heading(first=end)
     count = _count_header_rows([row.cells for row in rows[:1]], len(rows[0].cells))
-    return _locate(rows, _Header(0, count, make_unique(rows[0].cells if count else [""] * len(rows[0].cells))), ",", start)
+    return _locate(rows, (0, count, make_unique(rows[0].cells if count else [""] * len(rows[0].cells))), ",", start)
 
 
 class _Row(NamedTuple):
@@ -165,22 +165,18 @@ def _read_rows(sample: bytes, mark: str, omit: bytes) -> list[_Row]:
     ]
 
 
-class _Header(NamedTuple):
-    above: int
-    """Rows above it."""
-    first: int
-    """The first row of the table, below it."""
-    names: list[str]
+_Header: TypeAlias = tuple[int, int, list[str]]
+"""The rows above a header, with its own rows, and the names of the columns."""
 
 
 def _locate(rows: list[_Row], found: _Header, mark: str, start: int) -> Heading:
-    above, header = rows[: found.above], rows[found.above : found.first]
-    first = rows[found.first].start if found.first < len(rows) else rows[-1].stop
+    above, first, names = found
+    header, begin = rows[above:first], rows[first].start if first < len(rows) else rows[-1].stop
     return Heading(
-        Delimited(tuple(found.names), mark),
+        Delimited(tuple(names), mark),
         (start + header[0].start, start + header[-1].stop) if header else None,
-        [(start + row.start, start + row.stop) for row in above],
-        start + first,
+        [(start + row.start, start + row.stop) for row in rows[:above]],
+        start + begin,
     )
 
 
@@ -193,17 +189,14 @@ def _find_header(rows: list[list[str]], mark: str, min_rows: int) -> _Header | N
     if width < 2 or not is_even or len(table) < min_rows or len(table[0]) != width or not _looks_tabular(table, mark):
         return None
     count = _count_header_rows(table, width)
-    upper = [_spread(row) for row in table[: count - 1]] if count > 1 else []
+    # An empty cell right of a filled one in an upper row of a header belongs to it.
+    upper = [list(accumulate(map(str.strip, row), lambda last, cell: cell or last)) for row in table[: max(0, count - 1)]]
     names = [name_column([*upper, *table[count - 1 : count]], column) for column in range(width)]
-    if count > 1 and _names_index(table[count]):
+    filled = [bool(cell.strip()) for cell in table[count]] if 1 < count < len(table) else []
+    # pandas writes the names of the columns that name rows below those of the others.
+    if any(filled) and not all(filled) and filled == sorted(filled, reverse=True):
         names, count = [index.strip() or name for index, name in zip(table[count], names, strict=True)], count + 1
-    return _Header(above, above + count, make_unique(names))
-
-
-def _names_index(row: list[str]) -> bool:
-    """Whether it has only the names of the columns that name rows, as pandas writes them below those of the others."""
-    filled = [bool(cell.strip()) for cell in row]
-    return any(filled) and not all(filled) and filled == sorted(filled, reverse=True)
+    return above, above + count, make_unique(names)
 
 
 def _is_surely_header(row: list[str]) -> bool:
@@ -270,15 +263,6 @@ def _are_mostly(pattern: re.Pattern[str], cells: list[str]) -> bool:
     others = [cell for cell in cells if not pattern.match(cell)]
     filled = len(cells) - sum(map(bool, map(_NO_VALUE.match, others)))
     return filled > 0 and len(cells) - len(others) >= _MIN_ALIKE * filled
-
-
-def _spread(row: list[str]) -> list[str]:
-    """An empty cell right of a filled one in an upper row of a header belongs to it."""
-    spread, last = list[str](), ""
-    for cell in row:
-        last = cell.strip() or last
-        spread.append(last)
-    return spread
 
 
 def find_total(text: Text, heading: Heading) -> str:

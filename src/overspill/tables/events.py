@@ -98,17 +98,15 @@ def _read_commit(lines: list[str]) -> dict[str, Any]:
     row: dict[str, Any] = {}
     fields = [found for found in map(_COMMIT_FIELD.match, takewhile(_COMMIT_FIELD.match, lines)) if found]
     for field in fields:
-        row |= _read_field(field[1], field[2].strip())
+        name, value = make_name(field[1]), field[2].strip()
+        if name == "author" and (person := _PERSON.match(value)):
+            row |= {"author": person[1], "email": person[2]}
+            continue
+        if (date := _DATE.match(value)) and date[1] in _MONTHS:
+            value = f"{date[4]}-{_MONTHS.index(date[1]) + 1:02}-{int(date[2]):02} {date[3]}{date[5]}"
+        row[name] = value
     message = list(takewhile(lambda line: line.startswith("    ") or not line.strip(), lines[len(fields) :]))
     # What follows are changes, however far they are indented: lines of a patch often are.
     changes = "\n".join(lines[len(fields) + len(message) :]).rstrip()
     text = "\n".join(line[4:] for line in message).strip()
     return row | {"subject": text.split("\n", 1)[0] or None, "message": text or None, "changes": changes or None}
-
-
-def _read_field(name: str, value: str) -> dict[str, str]:
-    if name == "Author" and (person := _PERSON.match(value)):
-        return {"author": person[1], "email": person[2]}
-    if (date := _DATE.match(value)) and date[1] in _MONTHS:
-        value = f"{date[4]}-{_MONTHS.index(date[1]) + 1:02}-{int(date[2]):02} {date[3]}{date[5]}"
-    return {make_name(name): value}

@@ -43,7 +43,13 @@ def read_exactly(raw: bytes, key: str = "") -> dict[str, Any] | None:
     """The fields of a row as they are, without paths. Numbers that would be rounded are text, and names that occur twice differ.
     None if it is not JSON."""
     try:
-        value = json.loads(raw, object_pairs_hook=name_fields, parse_constant=str, parse_float=read_float, parse_int=_read_int)
+        value = json.loads(
+            raw,
+            object_pairs_hook=name_fields,
+            parse_constant=str,
+            parse_float=read_float,
+            parse_int=lambda digits: int(digits) if len(digits) <= _MAX_INT_CHARS else digits,
+        )
     except (ValueError, RecursionError):
         return None
     fields: dict[str, Any] = cast("dict[str, Any]", value) if isinstance(value, dict) else {VALUE: value}
@@ -56,10 +62,6 @@ def name_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len({name.lower() for name in names}) < len(names) or "" in names or ROW in names:
         names = make_unique(names)
     return dict(zip(names, (value for _, value in pairs), strict=True))
-
-
-def _read_int(digits: str) -> int | str:
-    return int(digits) if len(digits) <= _MAX_INT_CHARS else digits
 
 
 def split_member(raw: bytes) -> tuple[str, bytes]:

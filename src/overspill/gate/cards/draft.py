@@ -15,7 +15,6 @@ from overspill.wording import replies
 from overspill.wording.names import next_calls
 
 if TYPE_CHECKING:
-    from overspill.gate.cards.card import Card
     from overspill.gate.cards.sample import Read
 
 DEFAULT_TOKENS = 400
@@ -51,17 +50,15 @@ class CardRoom:
 
     def count(self, text: str) -> int:
         """How much of the room some text takes, by the limit that it uses most of. Smaller cards have the same parts."""
-        if text not in self._counted:
-            self._counted[text] = self._count(text)
-        return self._counted[text]
-
-    def _count(self, text: str) -> int:
+        if text in self._counted:
+            return self._counted[text]
         used = [self._scale(len(encoding.encode(text)), self._max_bytes)]
         if self._max_chars is not None:
             used.append(self._scale(len(text), self._max_chars))
         if self._max_tokens is not None:
             used.append(tokens.count(text, self._model).tokens)
-        return max(used)
+        self._counted[text] = max(used)
+        return self._counted[text]
 
     def _scale(self, part: int, whole: int) -> int:
         return -(-part * self.tokens // max(1, whole))
@@ -79,16 +76,9 @@ def draft_cards(read: Read, size: Size, id: str, offered: Collection[str], room:
     drafts: list[DraftedCard] = []
     for part in _PARTS:
         limit = room.tokens // part
-        steps = _spell_steps(card, id, offered, limit, room)
+        spelt = (next_calls(id, card.steps[:count], offered) for count in range(len(card.steps), -1, -1))
+        steps = next((each for each in spelt if room.count(each) <= _MAX_STEPS_SHARE * limit), "")
         text = card.write(limit - (room.count(steps) if steps else 0), room.count) if limit >= _MIN_TOKENS else ""
         if text and all(text != each.text for each in drafts):
             drafts.append(DraftedCard(text, "\n".join(filter(None, (replies.preview(text), steps)))))
     return drafts
-
-
-def _spell_steps(card: Card, id: str, offered: Collection[str], limit: int, room: CardRoom) -> str:
-    for count in range(len(card.steps), -1, -1):
-        steps = next_calls(id, card.steps[:count], offered)
-        if room.count(steps) <= _MAX_STEPS_SHARE * limit:
-            return steps
-    return ""

@@ -41,7 +41,10 @@ def make_card(read: Read, size: Size) -> Card:
     named = card.kind or _TITLES.get(kind.traits.layout, kind.name)
     title = f"{named}, {count_noun(size.lines, 'line')}, {format_size(size.bytes)}"
     if not card.read.is_whole:
-        title += f". Sampled: everything below is of {format_size(len(card.read.data))} {_say_where(card.read)}"
+        where = f"in {len(card.read.windows)} places" if len(card.read.windows) > 1 else "at the beginning"
+        if len(card.read.windows) > 1:
+            where += " from beginning to end" if card.read.has_end else ". The last line is too long to be among them"
+        title += f". Sampled: everything below is of {format_size(len(card.read.data))} {where}"
     return replace(card, sections=[Section(title), *card.sections])
 
 
@@ -63,10 +66,3 @@ def _excerpt(data: bytes) -> bytes:
     head, middle, tail = data[:_HEAD_BYTES], data[len(data) // 2 :][:_MIDDLE_BYTES], data[-_TAIL_BYTES:]
     middle = middle[middle.find(b"\n") + 1 : middle.rfind(b"\n") + 1]
     return head[: head.rfind(b"\n") + 1] + middle + tail[tail.find(b"\n") + 1 :]
-
-
-def _say_where(sample: OutputSample) -> str:
-    if len(sample.windows) == 1:
-        return "at the beginning"
-    places = f"in {len(sample.windows)} places"
-    return f"{places} from beginning to end" if sample.has_end else f"{places}. The last line is too long to be among them"
