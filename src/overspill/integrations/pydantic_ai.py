@@ -90,11 +90,13 @@ class Overspill(AbstractCapability[Any]):
         return response
 
     async def prepare_tools(self, ctx: RunContext[Any], tool_defs: list[ToolDefinition]) -> list[ToolDefinition]:
-        return [each if each.name in self._own_names else self._ask(each) for each in tool_defs]
-
-    def _ask(self, tool: ToolDefinition) -> ToolDefinition:
-        schema = self._sessions.asking.widen(tool.name, tool.parameters_json_schema, strict=tool.strict)
-        return tool if schema is tool.parameters_json_schema else replace(tool, parameters_json_schema=dict(schema))
+        shown: list[ToolDefinition] = []
+        for tool in tool_defs:
+            schema = own = tool.parameters_json_schema
+            if tool.name not in self._own_names:
+                schema = self._sessions.asking.widen(tool.name, own, strict=tool.strict)
+            shown.append(tool if schema is own else replace(tool, parameters_json_schema=dict(schema)))
+        return shown
 
     async def before_tool_validate(self, ctx: RunContext[Any], *, call: Any, tool_def: Any, args: Any) -> Any:
         """What the model is looking for is no argument of the tool."""

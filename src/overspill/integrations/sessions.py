@@ -174,10 +174,13 @@ class _Hold:
 
 
 class AgentRun:
-    """One run of an agent. End it with `close` or `close_sync`; a run that is dropped is closed too."""
+    """One run of an agent. End it with `close` or `close_sync`; a run that is dropped is closed too. `drop` closes it without
+    waiting, from any thread or event loop."""
 
     def __init__(self, hold: _Hold) -> None:
         self._hold = hold
+        self.options, self.drop = hold.options, hold.abandon
+        self.open, self.open_sync, self.close, self.close_sync = hold.open, hold.open_sync, hold.close, hold.close_sync
         self._calls: set[object] = set()
         self._finalizer = weakref.finalize(self, hold.abandon)
         self._finalizer.atexit = False
@@ -236,21 +239,11 @@ class AgentRun:
             return False
 
     @property
-    def options(self) -> Options:
-        return self._hold.options
-
-    @property
     def window(self) -> int | None:
         """The size of the model's window, as far as it is known."""
         given = self._hold.session
         budget = self.options.new_budget(self._hold.window) if given is None else given.budget
         return self._hold.window if budget is None else budget.window
-
-    async def open(self) -> Session:
-        return await self._hold.open()
-
-    def open_sync(self) -> SyncSession:
-        return self._hold.open_sync()
 
     def notice(self) -> str:
         """What to show the model with the next request, and to keep out of the conversation."""
@@ -279,16 +272,6 @@ class AgentRun:
     def is_here(self) -> bool:
         """Whether its session, if it is open, can be used from this event loop."""
         return self._hold.loop in (None, find_loop())
-
-    def drop(self) -> None:
-        """Close it without waiting, from whichever thread or event loop."""
-        self._hold.abandon()
-
-    async def close(self) -> None:
-        await self._hold.close()
-
-    def close_sync(self) -> None:
-        self._hold.close_sync()
 
 
 def _pass_on(error: Unwritable) -> Reply:

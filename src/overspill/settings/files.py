@@ -29,8 +29,13 @@ def file_layers(config: Path | None, cwd: Path | None, user_config_dir: Path | N
     if config is not None:
         return [_layer(config, str(config))]
     layers: list[Layer] = []
-    if cwd is not None and (layer := _found_layer(cwd, forgiving=forgiving)):
-        layers.append(layer)
+    try:
+        if cwd is not None and (found := _only(cwd, WORKING_DIRECTORY_NAMES)):
+            layers.append(_layer(found, found.name, "anyone", forgiving=forgiving))
+    except SettingsError as problem:
+        if not forgiving:
+            raise
+        layers.append(Layer("the working directory", {}, "anyone", forgiving, (f"Ignored: {problem}",)))
     if user_config_dir is not None and (found := _only(user_config_dir, USER_NAMES)):
         layers.append(_layer(found, str(found)))
     return layers
@@ -48,16 +53,6 @@ def _only(directory: Path, names: Sequence[str]) -> Path | None:
     if len(found) > 1:
         raise SettingsError(f"{found[0].name} and {found[1].name} are both in {directory.absolute()}. Keep one.")
     return found[0] if found else None
-
-
-def _found_layer(cwd: Path, *, forgiving: bool) -> Layer | None:
-    try:
-        found = _only(cwd, WORKING_DIRECTORY_NAMES)
-        return _layer(found, found.name, "anyone", forgiving=forgiving) if found else None
-    except SettingsError as problem:
-        if not forgiving:
-            raise
-        return Layer("the working directory", {}, "anyone", forgiving, (f"Ignored: {problem}",))
 
 
 def _layer(path: Path, name: str, author: Author = "owner", *, forgiving: bool = False) -> Layer:

@@ -40,19 +40,13 @@ def prepare_result(result: Any) -> tuple[Any, OutputForm]:
     if isinstance(result, bytes | bytearray | memoryview):
         return cast("Any", result), "bytes"
     if isinstance(result, Output):
-        if _is_one_text(result.content):
+        only = cast("Mapping[str, Any] | object", result.content[0]) if len(result.content) == 1 else None
+        if isinstance(only, Mapping) and set(cast("Mapping[str, Any]", only)) == {"type", "text"} and only["type"] == "text":
             return result, "text"
         return Output(to_json(result.content), is_error=result.is_error), "blocks"  # pyright: ignore[reportArgumentType]
     if is_blocks(result):
         return to_json(result), "blocks"
     return result, "json"
-
-
-def _is_one_text(content: list[Any]) -> bool:
-    if len(content) != 1 or not isinstance(content[0], Mapping):
-        return False
-    only = cast("Mapping[str, Any]", content[0])
-    return set(only) == {"type", "text"} and only["type"] == "text"
 
 
 MAX_ATTEMPTS = 3
