@@ -322,7 +322,6 @@ SHARED_NAMES = {
     "NameEntry": "in store",
     "Parts": "in lexical and store",
     "Places": "in calls and lexical",
-    "Run": "in store",
     "Step": "in lexical",
 }
 """Public classes whose name another module uses too. Add none: a name says which one it is."""

@@ -114,7 +114,7 @@ def stored(shelf, data: bytes) -> str:
 
 def suspend(store, seen_by, session: str) -> None:
     """As if its process had been suspended: it renews its lease no more, until another worker takes it for dead."""
-    store._open.run.stop_renewing()
+    store.run.stop_renewing()
     wait_until(lambda: not seen_by.label(session).live)
 
 

@@ -17,9 +17,10 @@ from overspill.store.open import open_store
 
 pytest.importorskip("obstore")
 
-from overspill.store.objects import journal, removal
+from overspill.store.objects import removal
 from overspill.store.objects.bucket import Bucket
-from overspill.store.objects.run import Run
+from overspill.store.objects.names import BucketLease
+from overspill.store.objects.shelf import ObjectJournal
 from overspill.store.objects.store import ObjectStore
 from overspill.store.protocols import KeepLimits
 
@@ -67,7 +68,7 @@ def test_many_events_become_few_objects_and_keep_their_order(make, s3_url):
 
 def test_events_that_were_put_together_count_once_even_if_the_worker_died_meanwhile(make, s3_url):
     shelf = make().open_shelf(handles.new(), retention="keep")
-    written = journal.ObjectJournal(bucket := Bucket(s3_url), shelf.session, "a-hold")
+    written = ObjectJournal(bucket := Bucket(s3_url), shelf.session, "a-hold")
     written.append(b'{"n":1}\n')
     [single] = list(bucket.list(f"journal/{shelf.session}/"))
     written.append(b'{"n":2}\n')
@@ -97,7 +98,7 @@ def test_a_closed_store_leaves_nothing_that_was_not_kept(make, s3_url):
     for retention in ("session", "process"):
         session = handles.new()
         stored(store.open_shelf(session, name=f"family/{session}", retention=retention), b"x")
-    for shelf in list(store._open._shelves.values()):
+    for shelf in list(store._shelves.values()):
         shelf.close()
     store.close()
     assert keys_below(s3_url, "") == []
@@ -108,7 +109,7 @@ def test_what_a_dead_worker_did_not_mean_to_keep_is_removed_and_what_it_kept_sta
     dead = make(lease_seconds=1)
     gone, kept = (dead.open_shelf(handles.new(), retention=kind) for kind in ("process", "keep"))
     id = stored(kept, b"kept")
-    dead._open.run.stop_renewing()
+    dead.run.stop_renewing()
 
     def see() -> set[str]:
         return {label.session for label in make(lease_seconds=1, remove_after_seconds=4).shelves()}
@@ -120,7 +121,7 @@ def test_what_a_dead_worker_did_not_mean_to_keep_is_removed_and_what_it_kept_sta
 def test_a_worker_that_comes_back_after_it_was_cleared_away_holds_its_kept_session_again(make):
     late, other = make(lease_seconds=1), make(lease_seconds=1)
     shelf = late.open_shelf(handles.new(), retention="keep")
-    late._open.run.stop_renewing()
+    late.run.stop_renewing()
     bucket = Bucket(late.url)
     wait_until(lambda: make(lease_seconds=1, remove_after_seconds=5).shelves() and not list(bucket.list("holds/")))
     writer = shelf.create(id := handles.new())
@@ -173,7 +174,7 @@ def test_a_write_that_arrives_after_another_worker_took_the_session_is_not_ackno
 def test_a_lease_that_runs_out_while_its_renewal_is_under_way_has_run_out(s3_server, s3_url, monkeypatch):
     relay = Relay(socket.AF_INET, ("127.0.0.1", s3_server))
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{relay.port}")
-    run = Run(Bucket(s3_url), lease_seconds=1)
+    run = BucketLease(Bucket(s3_url), lease_seconds=1)
     relay.hang()
     time.sleep(1.2)  # the renewal begins after a third of a second, so that it takes less than the time of the lease
     relay.pass_on()

@@ -66,7 +66,7 @@ def stored(shelf, data: bytes) -> str:
 
 def suspend(store: PostgresStore, url: str) -> None:
     """As if its process had been suspended for an hour: its lease ran out long ago, and it renews no more."""
-    run = store._open.run
+    run = store.run
     run.stop_renewing()
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("UPDATE overspill.runs SET until = now() - interval '1 hour' WHERE run = %s", [run.id])

@@ -1,4 +1,4 @@
-"""How a session began, which sessions a family has, and which session has a name: an object for each.
+"""How a session began, which sessions a family has, which processes live, and which session has a name: an object for each.
 
 The key of a family's session says what a listing shows of it. A name's object is changed only by whoever saw its last version.
 """
@@ -6,7 +6,10 @@ The key of a family's session says what a listing shows of it. A name's object i
 from __future__ import annotations
 
 import hashlib
+import math
+import time
 from collections.abc import Iterator
+from threading import Lock
 
 import msgspec
 from msgspec import Struct
@@ -15,7 +18,7 @@ from overspill.errors import StoreError
 from overspill.store import keep, rules
 from overspill.store.keep import Opening, list_families
 from overspill.store.objects.bucket import Bucket
-from overspill.store.objects.run import Run
+from overspill.store.shared.lease import Lease
 from overspill.text import lenient_json
 
 _AFTER_ALL = "~"  # sorts after every character that follows a session in a key
@@ -68,6 +71,68 @@ def _folder(family: str) -> str:
     return f"families/{hashlib.sha256(family.encode()).hexdigest()}/"
 
 
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # the former also counts while the machine is suspended
+
+
+def _elapsed() -> float:
+    return time.clock_gettime(_CLOCK)
+
+
+class BucketLease(Lease):
+    """What one process is in a bucket: an object that it writes again and again as long as it lives. Whether another process
+    lives is read from the dates of both objects, which the service sets: the clocks of the machines do not matter."""
+
+    def __init__(self, bucket: Bucket, lease_seconds: float) -> None:
+        super().__init__(lease_seconds)
+        self.lapses = 0
+        """How often the lease ran out before it was renewed: others may have taken sessions meanwhile."""
+        self._bucket = bucket
+        self._key = f"runs/{self.id}"
+        self._mutex = Lock()
+        self._date = 0.0
+        self._renewed = math.inf
+        self._written = 0.0
+        self._sign()
+        self.start_renewing()
+
+    def now(self) -> float:
+        """The time of the service, or up to a second later: its dates have no fractions."""
+        return self._date + 1 + _elapsed() - self._written
+
+    def is_alive(self, modified: float | None) -> bool:
+        """Whether a process whose object has this date may still live. Both dates may be off by a second."""
+        return modified is not None and self.now() - modified <= self.seconds + 2
+
+    def check_lease(self) -> int:
+        """Note whether the lease has run out, and return how often that has happened."""
+        with self._mutex:
+            if _elapsed() - self._renewed > self.seconds:
+                self._sign()
+            return self.lapses
+
+    def wait_for_renewal(self) -> None:
+        """After the lease has ended, one that is under way would write the object again when it has been removed."""
+        with self._mutex:
+            pass
+
+    def _sign(self) -> None:
+        """Called with the mutex held. The lease may run out while the service is slow to take the sign of life."""
+        started = _elapsed()
+        self._bucket.put(self._key)
+        written = _elapsed()
+        self.lapses += written - self._renewed > self.seconds
+        found = self._bucket.find(self._key)
+        self._date, self._written = (found.modified if found else time.time()), written
+        self._renewed = started
+
+    def renew(self) -> bool:
+        with self._mutex:
+            if not self.is_usable:
+                return False
+            self._sign()
+            return True
+
+
 _ATTEMPTS = 5
 
 
@@ -82,7 +147,7 @@ class Names:
     def __init__(self, bucket: Bucket) -> None:
         self._bucket = bucket
 
-    def take(self, name: str, wanted: NameEntry, run: Run) -> str:
+    def take(self, name: str, wanted: NameEntry, run: BucketLease) -> str:
         """Take the name for a session. Returns the kept session that has it, or the one that wants it."""
         for _ in range(_ATTEMPTS):
             found = self._read(name)
@@ -116,7 +181,7 @@ class Names:
         # session is taken by whoever comes next.
         self._bucket.replace(_key(name), msgspec.json.encode(NameEntry(entry.session if keep else "")), version)
 
-    def take_for_removal(self, name: str, session: str, run: Run, hold: str) -> bool:
+    def take_for_removal(self, name: str, session: str, run: BucketLease, hold: str) -> bool:
         """False if another process holds it: then the session may not be removed."""
         found = self._read(name)
         if found is None or found[0].session != session:
@@ -135,7 +200,7 @@ class Names:
             raise StoreError(f"The name {name!r} is damaged in {self._bucket.url}. Remove the object {_key(name)} there.")
         return entry, found[1]
 
-    def _is_held(self, entry: NameEntry, run: Run) -> bool:
+    def _is_held(self, entry: NameEntry, run: BucketLease) -> bool:
         if not entry.hold:
             return False
         found = self._bucket.find(f"runs/{entry.run}")

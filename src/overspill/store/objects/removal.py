@@ -9,9 +9,8 @@ from itertools import chain, groupby
 
 from overspill.store.keep import KeptItem
 from overspill.store.objects.bucket import Bucket, Item
-from overspill.store.objects.names import Names, family_keys, map_families, read_opening
+from overspill.store.objects.names import BucketLease, Names, family_keys, map_families, read_opening
 from overspill.store.objects.output import REMOVED, USED, Parts, folder, read_parts, recorded_key
-from overspill.store.objects.run import Run
 from overspill.store.shared.lease import READABLE_AFTER_REMOVAL_SECONDS
 
 
@@ -43,7 +42,7 @@ def delete_output(bucket: Bucket, session: str, id: str) -> None:
     bucket.delete([key for key in keys if key.endswith(REMOVED)])
 
 
-def delete_unfinished(bucket: Bucket, run: Run, session: str, id: str) -> None:
+def delete_unfinished(bucket: Bucket, run: BucketLease, session: str, id: str) -> None:
     """Nothing of a session that is live again, and nothing that its writer has completed meanwhile, as `ObjectParts` tells."""
     if list_live_sessions(bucket, run, session):
         return
@@ -67,7 +66,7 @@ def delete_session(bucket: Bucket, session: str) -> None:
     bucket.delete([f"used/{session}"])
 
 
-def remove_closed(bucket: Bucket, names: Names, run: Run, session: str, name: str) -> bool:
+def remove_closed(bucket: Bucket, names: Names, run: BucketLease, session: str, name: str) -> bool:
     """Remove a session of this name, if it has one. False if another process holds it."""
     hold = str(uuid.uuid4())
     if name and not names.take_for_removal(name, session, run, hold):
@@ -86,7 +85,7 @@ def empty_trash(bucket: Bucket, now: float, *, keep_seconds: float = READABLE_AF
             bucket.delete([item.key])
 
 
-def clear_dead_runs(bucket: Bucket, run: Run, remove_after_seconds: float) -> None:
+def clear_dead_runs(bucket: Bucket, run: BucketLease, remove_after_seconds: float) -> None:
     now = run.now()
     for item in list(bucket.list("runs/")):
         dead = item.key.rpartition("/")[2]
@@ -103,7 +102,7 @@ def remove_run(bucket: Bucket, run: str) -> None:
     bucket.delete([f"runs/{run}"])
 
 
-def list_live_sessions(bucket: Bucket, run: Run, session: str = "") -> set[str]:
+def list_live_sessions(bucket: Bucket, run: BucketLease, session: str = "") -> set[str]:
     """All of them, or only this one."""
     held = [item.key.split("/") for item in bucket.list(f"holds/{session}/" if session else "holds/")]
     if not held:
@@ -115,7 +114,7 @@ def list_live_sessions(bucket: Bucket, run: Run, session: str = "") -> set[str]:
 class KeptObjects:
     """Everything that is kept in a bucket, measured without stopping anybody who writes there meanwhile."""
 
-    def __init__(self, bucket: Bucket, names: Names, run: Run) -> None:
+    def __init__(self, bucket: Bucket, names: Names, run: BucketLease) -> None:
         self._bucket, self._names, self._run = bucket, names, run
         # The openings come first: a session that is not kept, and begins or ends meanwhile, is in neither list or in both.
         openings = list(bucket.list("openings/"))

@@ -15,7 +15,7 @@ import psycopg
 from psycopg import conninfo, errors, pq
 
 from overspill.errors import OverspillError, SettingsError, StoreAway, StoreError, StoreFull
-from overspill.store.postgres import schema
+from overspill.store.postgres import sql
 from overspill.text.urls import mask_password
 
 _MAX_CONNECTIONS = 8
@@ -195,18 +195,18 @@ def _fetch(connection: _Connection, query: str, parameters: Mapping[str, object]
 def _make_tables(connection: _Connection) -> bool:
     """Whether there is an index of names: a user who may not create tables works without it in a database that has none."""
     try:
-        found, has_index = _fetch(connection, schema.FIND_VERSION, {})[0]
+        found, has_index = _fetch(connection, sql.FIND_VERSION, {})[0]
     except (errors.UndefinedTable, errors.InvalidSchemaName):
-        _create(connection, schema.CREATE)
+        _create(connection, sql.CREATE_TABLES)
         return True
-    if found != schema.VERSION:
+    if found != sql.VERSION:
         raise StoreError(
-            f"its tables have version {found}, and this Overspill works with version {schema.VERSION}. Use the version of "
+            f"its tables have version {found}, and this Overspill works with version {sql.VERSION}. Use the version of "
             "Overspill that made them, or another database."
         )
     if not has_index:
         try:
-            _create(connection, schema.CREATE_INDEX)
+            _create(connection, sql.CREATE_INDEX)
         except errors.InsufficientPrivilege:
             return False
     return True

@@ -1,9 +1,113 @@
-"""What the store itself asks the database: which sessions there are, who holds them, and what the limits remove."""
+"""The tables, and what is asked of them. All are in a schema of their own, so that they meet no other program's tables.
+
+A *run* is one process that uses the store, with a lease that it renews. A *hold* is a session that a run has open. Without its
+hold, a session cannot write. Time is always the server's, so the clocks of the machines do not matter.
+"""
 
 from __future__ import annotations
 
 from overspill.handles import ENDING_CHARS
-from overspill.store.postgres.schema import FAMILY, SCHEMA
+
+JOURNAL_PAGE_ROWS = 1_000
+SCHEMA = "overspill"
+VERSION = 1
+MAX_PIECE_BYTES = 1 << 20
+"""Outputs are rows of at most this size, so that a range is read without reading what comes before it."""
+FAMILY = "left(name, -1 - length(substring(name FROM '[^/]*$')))"
+"""What comes before the last slash of a name; without a slash, nothing."""
+
+CREATE_INDEX = f"""
+CREATE TABLE IF NOT EXISTS {SCHEMA}.recorded (
+    session uuid NOT NULL REFERENCES {SCHEMA}.sessions ON DELETE CASCADE,
+    id uuid NOT NULL,
+    line bytea NOT NULL,
+    PRIMARY KEY (session, id)
+);
+CREATE INDEX IF NOT EXISTS recorded_by_ending ON {SCHEMA}.recorded (right(id::text, {ENDING_CHARS}));
+"""
+"""Lines of journals, by the ends of the ids that names spell. The first databases have no such table."""
+CREATE_TABLES = f"""
+CREATE SCHEMA IF NOT EXISTS {SCHEMA};
+CREATE TABLE IF NOT EXISTS {SCHEMA}.runs (
+    run uuid PRIMARY KEY,
+    until timestamptz NOT NULL
+);
+CREATE TABLE IF NOT EXISTS {SCHEMA}.sessions (
+    session uuid PRIMARY KEY,
+    tenant text NOT NULL,
+    name text NOT NULL,
+    retention text NOT NULL,
+    opening bytea NOT NULL,
+    run uuid NOT NULL,
+    used timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX IF NOT EXISTS sessions_by_name ON {SCHEMA}.sessions (tenant, name) WHERE name <> '';
+CREATE INDEX IF NOT EXISTS sessions_by_family ON {SCHEMA}.sessions (tenant, {FAMILY}, session) WHERE name <> '';
+CREATE INDEX IF NOT EXISTS sessions_by_tenant ON {SCHEMA}.sessions (tenant, session);
+CREATE INDEX IF NOT EXISTS sessions_by_run ON {SCHEMA}.sessions (run) WHERE retention <> 'keep';
+CREATE TABLE IF NOT EXISTS {SCHEMA}.holds (
+    hold uuid PRIMARY KEY,
+    session uuid NOT NULL REFERENCES {SCHEMA}.sessions ON DELETE CASCADE,
+    run uuid NOT NULL REFERENCES {SCHEMA}.runs ON DELETE CASCADE,
+    shared boolean NOT NULL
+);
+CREATE INDEX IF NOT EXISTS holds_by_session ON {SCHEMA}.holds (session);
+CREATE INDEX IF NOT EXISTS holds_by_run ON {SCHEMA}.holds (run);
+CREATE TABLE IF NOT EXISTS {SCHEMA}.outputs (
+    session uuid NOT NULL REFERENCES {SCHEMA}.sessions ON DELETE CASCADE,
+    id uuid NOT NULL,
+    hold uuid NOT NULL,
+    size bigint NOT NULL,
+    complete boolean NOT NULL DEFAULT false,
+    used timestamptz NOT NULL DEFAULT now(),
+    removed timestamptz,
+    PRIMARY KEY (session, id)
+);
+CREATE INDEX IF NOT EXISTS outputs_by_use ON {SCHEMA}.outputs (used) WHERE removed IS NULL;
+CREATE INDEX IF NOT EXISTS outputs_removed ON {SCHEMA}.outputs (removed) WHERE removed IS NOT NULL;
+CREATE INDEX IF NOT EXISTS outputs_unfinished ON {SCHEMA}.outputs (hold) WHERE NOT complete;
+CREATE TABLE IF NOT EXISTS {SCHEMA}.pieces (
+    session uuid NOT NULL,
+    id uuid NOT NULL,
+    start bigint NOT NULL,
+    data bytea NOT NULL,
+    PRIMARY KEY (session, id, start),
+    FOREIGN KEY (session, id) REFERENCES {SCHEMA}.outputs ON DELETE CASCADE
+);
+ALTER TABLE {SCHEMA}.pieces ALTER COLUMN data SET STORAGE EXTERNAL;
+CREATE TABLE IF NOT EXISTS {SCHEMA}.journal (
+    session uuid NOT NULL REFERENCES {SCHEMA}.sessions ON DELETE CASCADE,
+    n bigint GENERATED ALWAYS AS IDENTITY,
+    hold uuid NOT NULL,
+    nth bigint NOT NULL,
+    lines bytea NOT NULL,
+    PRIMARY KEY (session, n),
+    UNIQUE (session, hold, nth)
+);
+{CREATE_INDEX}
+CREATE TABLE IF NOT EXISTS {SCHEMA}.version (version int PRIMARY KEY);
+INSERT INTO {SCHEMA}.version VALUES ({VERSION}) ON CONFLICT DO NOTHING;
+"""
+_INDEX = f"to_regclass('{SCHEMA}.recorded')"
+FIND_VERSION = f"""
+SELECT max(version), coalesce(has_table_privilege({_INDEX}, 'SELECT') AND has_table_privilege({_INDEX}, 'INSERT'), false)
+FROM {SCHEMA}.version
+"""
+
+START = (
+    f"INSERT INTO {SCHEMA}.runs (run, until) VALUES (%(run)s, now() + make_interval(secs => %(lease)s)) ON CONFLICT DO NOTHING"
+)
+RENEW = f"UPDATE {SCHEMA}.runs SET until = now() + make_interval(secs => %(lease)s) WHERE run = %(run)s RETURNING run"
+END = f"DELETE FROM {SCHEMA}.runs WHERE run = %(run)s"
+SWEEP = f"""
+WITH dead AS (
+    DELETE FROM {SCHEMA}.runs WHERE until < now() - make_interval(secs => %(remove_after)s)
+        AND pg_postmaster_start_time() < now() - make_interval(secs => %(remove_after)s) RETURNING run
+), removed AS (
+    DELETE FROM {SCHEMA}.sessions WHERE retention <> 'keep' AND run IN (SELECT run FROM dead)
+)
+DELETE FROM {SCHEMA}.outputs WHERE removed < now() - make_interval(secs => %(readable)s)
+"""
 
 _IS_LIVE = f"""EXISTS (
     SELECT FROM {SCHEMA}.holds h JOIN {SCHEMA}.runs r USING (run) WHERE h.session = s.session
@@ -80,7 +184,7 @@ _SESSION_USED = f"""greatest(s.used, (
     SELECT max(o.used) FROM {SCHEMA}.outputs o WHERE o.session = s.session AND o.removed IS NULL
 ))"""
 OLD_SESSIONS = f"""
-SELECT s.session, extract(epoch FROM {_SESSION_USED})::float8,
+SELECT s.session, NULL::uuid, extract(epoch FROM {_SESSION_USED})::float8,
     coalesce((SELECT sum(o.size) FROM {SCHEMA}.outputs o WHERE o.session = s.session AND o.removed IS NULL), 0)::bigint
     + coalesce((SELECT sum(length(j.lines)) FROM {SCHEMA}.journal j WHERE j.session = s.session), 0)::bigint + length(s.opening),
     {FAMILY}
@@ -105,3 +209,63 @@ UPDATE {SCHEMA}.outputs SET removed = now() WHERE session = %(session)s AND id =
     AND used < now() - make_interval(secs => %(unused)s) RETURNING id
 """
 STILL_STORED = f"SELECT session, id FROM {SCHEMA}.outputs WHERE session = ANY(%(sessions)s::uuid[]) AND removed IS NULL"
+
+WRITE = f"""
+WITH held AS (
+    SELECT FROM {SCHEMA}.holds WHERE hold = %(hold)s FOR KEY SHARE
+), output AS (
+    INSERT INTO {SCHEMA}.outputs (session, id, hold, size, complete)
+    SELECT %(session)s::uuid, %(id)s::uuid, %(hold)s::uuid, %(end)s, %(complete)s FROM held
+    ON CONFLICT (session, id) DO UPDATE SET size = excluded.size, complete = excluded.complete, used = now()
+        WHERE outputs.hold = excluded.hold AND outputs.size IN (%(start)s, excluded.size) AND outputs.removed IS NULL
+            AND (NOT outputs.complete OR excluded.complete)
+    RETURNING id
+), piece AS (
+    INSERT INTO {SCHEMA}.pieces (session, id, start, data)
+    SELECT %(session)s::uuid, id, %(start)s, %(data)s::bytea FROM output WHERE %(end)s > %(start)s
+    ON CONFLICT DO NOTHING
+)
+SELECT EXISTS (SELECT FROM held), EXISTS (SELECT FROM output)
+"""
+"""One round trip that creates an output, appends to it or completes it, and does nothing without the session's hold."""
+DISCARD = f"DELETE FROM {SCHEMA}.outputs WHERE session = %(session)s AND id = %(id)s AND hold = %(hold)s AND NOT complete"
+FIND = f"""
+SELECT size, complete, removed IS NOT NULL FROM {SCHEMA}.outputs WHERE session = %(session)s AND id = %(id)s
+"""
+READ = f"""
+SELECT substring(data FROM (greatest(%(start)s - start, 0) + 1)::int FOR (%(end)s - greatest(%(start)s, start))::int)
+FROM {SCHEMA}.pieces
+WHERE session = %(session)s AND id = %(id)s AND start > %(start)s - {MAX_PIECE_BYTES} AND start < %(end)s
+    AND start + length(data) > %(start)s
+ORDER BY start
+"""
+
+NOTE_READ = f"UPDATE {SCHEMA}.outputs SET used = now() WHERE session = %(session)s AND id = %(id)s AND removed IS NULL"
+APPEND_JOURNAL = f"""
+WITH held AS (
+    SELECT FROM {SCHEMA}.holds WHERE hold = %(hold)s FOR KEY SHARE
+), line AS (
+    INSERT INTO {SCHEMA}.journal (session, hold, nth, lines)
+    SELECT %(session)s::uuid, %(hold)s::uuid, %(nth)s, %(lines)s::bytea FROM held ON CONFLICT (session, hold, nth) DO NOTHING
+)
+SELECT EXISTS (SELECT FROM held)
+"""
+APPEND_RECORDED = APPEND_JOURNAL.replace(
+    "SELECT EXISTS",
+    f""", recorded AS (
+    INSERT INTO {SCHEMA}.recorded (session, id, line)
+    SELECT %(session)s::uuid, each.id, each.line FROM held, unnest(%(ids)s::uuid[], %(recorded)s::bytea[]) AS each (id, line)
+    ON CONFLICT DO NOTHING
+)
+SELECT EXISTS""",
+)
+READ_OPENING = f"SELECT opening FROM {SCHEMA}.sessions WHERE session = %(session)s"
+READ_JOURNAL = f"""
+SELECT n, lines FROM {SCHEMA}.journal WHERE session = %(session)s AND n > %(after)s ORDER BY n LIMIT {JOURNAL_PAGE_ROWS}
+"""
+LIST_OUTPUTS = f"""
+SELECT id, size FROM {SCHEMA}.outputs
+WHERE session = %(session)s AND removed IS NULL
+    AND (hold = %(hold)s OR hold NOT IN (SELECT hold FROM {SCHEMA}.holds JOIN {SCHEMA}.runs USING (run) WHERE until > now()))
+"""
+REMOVE_OUTPUTS = f"DELETE FROM {SCHEMA}.outputs WHERE session = %(session)s AND id = ANY(%(ids)s::uuid[])"

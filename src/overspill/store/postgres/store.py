@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,55 +10,41 @@ from overspill.store import keep, rules
 from overspill.store.keep import DAY, KeptItem, Opening
 from overspill.store.postgres import sql
 from overspill.store.postgres.database import ANSWER_SECONDS, Database, Fetch
-from overspill.store.postgres.run import Run
 from overspill.store.postgres.shelf import PostgresShelf
 from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
-from overspill.store.quota import GIB, HOUR, KeepGuard
-from overspill.store.shared.lease import LEASE_SECONDS, REMOVE_AFTER_SECONDS
-from overspill.store.shared.open_sessions import OpenSessions
+from overspill.store.quota import GIB, HOUR
+from overspill.store.shared.lease import LEASE_SECONDS, READABLE_AFTER_REMOVAL_SECONDS, REMOVE_AFTER_SECONDS, Lease
+from overspill.store.shared.shelf import Hold
+from overspill.store.shared.store import SharedStore
 from overspill.text import encoding
 
 _MOST_AT_ONCE = 10_000
 """Sessions and outputs that one call removes of each. The next one continues."""
-
-
-class KeptRows:
-    """Only what is older than one of the limits can be removed, so that the rest is not looked at."""
-
-    def __init__(self, database: Database, key: Mapping[str, object], limits: KeepLimits) -> None:
-        self._database = database
-        self._doing = f"apply the keep limits in {database.url}"
-        database.rows(self._doing, sql.REMOVE_UNFINISHED, key)
-        measured = database.rows(self._doing, sql.KEPT_BYTES, key)
-        self.now: float = measured[0][0] if measured else 0.0
-        self.bytes: dict[str, int] = {family: size for _, family, size in measured}
-        is_too_much = max(self.bytes.values(), default=0) > limits.bytes
-        self._values = {**key, "unused": min(limits.days, 1 if is_too_much else limits.days) * DAY, "most": _MOST_AT_ONCE}
-        sessions, outputs = (
-            database.rows(self._doing, statement, self._values) if measured else []
-            for statement in (sql.OLD_SESSIONS, sql.OLD_OUTPUTS)
-        )
-        self.items = [KeptItem(str(session), "", *rest) for session, *rest in sessions]
-        self.items += [KeptItem(str(session), str(id), *rest) for session, id, *rest in outputs]
-        self.emptied: set[str] = set()
-        """Live sessions that have lost outputs."""
-
-    def remove(self, item: KeptItem) -> bool:
-        statement = sql.EXPIRE_OUTPUT if item.id else sql.EXPIRE_SESSION
-        is_removed = bool(self._database.rows(self._doing, statement, {**self._values, "session": item.session, "id": item.id}))
-        if is_removed and item.id:
-            self.emptied.add(item.session)
-        return is_removed
-
-
 _SECONDS_BETWEEN_MEASUREMENTS = 60.0  # of all that is kept, which takes longer the more there is
 
 
-class PostgresStore:
-    """`tenant` separates users of one database: a store reads, counts and removes only what was stored with the same one.
+class DatabaseLease(Lease):
+    def __init__(self, database: Database, seconds: float, remove_after_seconds: float) -> None:
+        super().__init__(seconds)
+        self._database = database
+        self._key = {"run": self.id, "lease": seconds}
+        self._times = {"remove_after": remove_after_seconds, "readable": READABLE_AFTER_REMOVAL_SECONDS}
+        database.rows("begin to use the store", sql.START, self._key)
+        self._sweep()
+        self.start_renewing()
 
-    Nothing is asked of the server before the first call. `close`, or the end of the process, removes what is not to be kept.
-    """
+    def renew(self) -> bool:
+        is_renewed = bool(self._database.rows("renew a lease", sql.RENEW, self._key))
+        if is_renewed:
+            self._sweep()
+        return is_renewed
+
+    def _sweep(self) -> None:
+        self._database.rows("remove what dead processes left", sql.SWEEP, self._times)
+
+
+class PostgresStore(SharedStore[DatabaseLease, PostgresShelf]):
+    """`tenant` separates users of one database: a store reads, counts and removes only what was stored with the same one."""
 
     def __init__(
         self,
@@ -74,43 +59,23 @@ class PostgresStore:
     ) -> None:
         if "\0" in tenant or encoding.clean(tenant) != tenant:
             raise BadRequest(f"{tenant[:50]!r} cannot name a tenant: PostgreSQL stores neither NUL nor lone surrogates.")
+        super().__init__(
+            run_bytes=run_bytes, sweep_seconds=sweep_seconds, seconds_between_measurements=_SECONDS_BETWEEN_MEASUREMENTS
+        )
         self._database = Database(url, answer_seconds)
         self._tenant = tenant
         self._lease_seconds = lease_seconds
         self._remove_after_seconds = remove_after_seconds
-        guard = KeepGuard(self.expire, sweep_seconds=sweep_seconds, rest_seconds=_SECONDS_BETWEEN_MEASUREMENTS)
-        self._open = OpenSessions(self._start_run, self._finish_run, guard=guard, run_bytes=run_bytes)
         self._emptied: set[str] = set()
+        """Sessions that have lost outputs, whose bytes go when this process ends."""
 
     @property
     def url(self) -> str:
         return self._database.url
 
-    def open_shelf(
-        self, session: str, *, name: str = "", retention: Retention = "session", limits: KeepLimits | None = None
-    ) -> PostgresShelf:
-        rules.check_id(session)
-        rules.check_name(name)
-        run = self._open.run
-        hold = str(uuid.uuid4())
-        values = self._key(
-            session=session,
-            name=name,
-            retention=retention,
-            opening=Opening.now(session, name, retention).line,
-            run=run.id,
-            hold=hold,
-        )
-        may_exist = bool(name) and not rules.is_unique(name, session)
-        opened, kind = self._database.transact(
-            f"open a session in {self.url}", lambda fetch: _open(fetch, values, may_exist=may_exist)
-        )
-        held = self._open.hold(opened, hold, run, kind, limits, keep.family_of(name))
-        return self._open.add(held, PostgresShelf(self._database, opened, self._open.copies, held))
-
     def read_shelf(self, session: str) -> PostgresShelf:
         self.label(session)
-        return PostgresShelf(self._database, session, self._open.copies)
+        return PostgresShelf(self._database, session, self._copies)
 
     def label(self, session: str) -> ShelfLabel:
         rules.check_id(session)
@@ -132,61 +97,79 @@ class PostgresStore:
         if not self._database.rows(f"remove session {session}", sql.REMOVE_SESSION, self._key(session=session)):
             self.label(session)
             raise rules.still_live_error(session)
-        self._open.quota.release(session)
+        self._quota.release(session)
 
     def empty_shelf(self, session: str) -> int:
         self.label(session)
         removed = self._database.rows(f"empty session {session}", sql.EMPTY, {"session": session})
         self._emptied.add(session)
         for (id,) in removed:
-            self._open.quota.release(session, str(id))
+            self._quota.release(session, str(id))
         return len(removed)
 
     def expire(self, limits: KeepLimits, *, family: str | None = None) -> Expired:
-        content = KeptRows(self._database, self._key(), limits)
-        expired = keep.expire(content.items, content.bytes, content.remove, limits, now=content.now, family=family)
-        self._emptied |= content.emptied
-        self._open.release_gone(self._find_stored)
-        return expired
+        """Only what is older than one of the limits can be removed, so that the rest is not looked at."""
+        doing, key = f"apply the keep limits in {self.url}", self._key()
+        self._database.rows(doing, sql.REMOVE_UNFINISHED, key)
+        measured = self._database.rows(doing, sql.KEPT_BYTES, key)
+        kept = {each: size for _, each, size in measured}
+        is_too_much = max(kept.values(), default=0) > limits.bytes
+        key |= {"unused": min(limits.days, 1 if is_too_much else limits.days) * DAY, "most": _MOST_AT_ONCE}
 
-    def free(self) -> int:
-        return self._open.quota.left
+        def remove(item: KeptItem) -> bool:
+            statement = sql.EXPIRE_OUTPUT if item.id else sql.EXPIRE_SESSION
+            return bool(self._database.rows(doing, statement, {**key, "session": item.session, "id": item.id}))
+
+        old = [row for each in (sql.OLD_SESSIONS, sql.OLD_OUTPUTS) if measured for row in self._database.rows(doing, each, key)]
+        items = [KeptItem(str(session), str(id or ""), *rest) for session, id, *rest in old]
+        expired = keep.expire(items, kept, remove, limits, now=measured[0][0] if measured else 0.0, family=family)
+        self._emptied |= {item.session for item in items if item.id in expired.outputs}
+        self._release_gone()
+        return expired
 
     def close(self) -> None:
         try:
-            self._open.close()
+            super().close()
         finally:
             self._database.close()
 
-    def _start_run(self) -> Run:
-        return Run(self._database, self._lease_seconds, self._remove_after_seconds)
+    def _start_run(self) -> DatabaseLease:
+        return DatabaseLease(self._database, self._lease_seconds, self._remove_after_seconds)
 
-    def _finish_run(self, run: Run) -> None:
-        doing = f"close {self.url}"
-        self._database.rows(doing, sql.REMOVE_OF_RUN, {"run": run.id})
+    def _finish_run(self, run: DatabaseLease) -> None:
+        doing, key = f"close {self.url}", {"run": run.id}
+        self._database.rows(doing, sql.REMOVE_OF_RUN, key)
         if self._emptied:
             emptied, self._emptied = list(self._emptied), set()
             self._database.rows(doing, sql.PURGE, {"sessions": emptied})
-        run.remove()
+        self._database.rows(doing, sql.END, key)
 
-    def _find_stored(self, held: Mapping[str, object]) -> set[tuple[str, str]]:
+    def _begin(self, opening: Opening, run: DatabaseLease, hold: str, limits: KeepLimits | None) -> tuple[str, Retention]:
+        name, session = opening.name, opening.session
+        values = self._key(session=session, name=name, retention=opening.retention, opening=opening.line, run=run.id, hold=hold)
+
+        def begin(fetch: Fetch) -> tuple[str, Retention]:
+            if name and not rules.is_unique(name, session):
+                fetch(sql.LOCK_NAME, values)
+                if kept := keep.choose_named(name, map(_label, fetch(sql.FIND_NAME, values))):
+                    fetch(sql.DROP_DEAD_HOLDS, of_kept := {**values, "session": kept})
+                    fetch(sql.TAKE, of_kept)
+                    return kept, "keep"
+            if not fetch(sql.CREATE, values):
+                raise rules.already_exists_error(f"session-{session}")
+            return session, opening.retention
+
+        return self._database.transact(f"open a session in {self.url}", begin)
+
+    def _make_shelf(self, session: str, name: str, hold: Hold, run: DatabaseLease) -> PostgresShelf:
+        return PostgresShelf(self._database, session, self._copies, hold)
+
+    def _find_stored(self, held: Mapping[str, set[str]]) -> set[tuple[str, str]]:
         rows = self._database.rows(f"measure {self.url}", sql.STILL_STORED, {"sessions": list(held)})
         return {(str(session), str(id)) for session, id in rows}
 
     def _key(self, **values: object) -> dict[str, object]:
         return {"tenant": self._tenant, "lease": self._lease_seconds, **values}
-
-
-def _open(fetch: Fetch, values: Mapping[str, Any], *, may_exist: bool) -> tuple[str, Retention]:
-    if may_exist:
-        fetch(sql.LOCK_NAME, values)
-        if session := keep.choose_named(values["name"], map(_label, fetch(sql.FIND_NAME, values))):
-            fetch(sql.DROP_DEAD_HOLDS, of_session := {**values, "session": session})
-            fetch(sql.TAKE, of_session)
-            return session, "keep"
-    if not fetch(sql.CREATE, values):
-        raise rules.already_exists_error(f"session-{values['session']}")
-    return values["session"], values["retention"]
 
 
 def _label(row: tuple[Any, ...]) -> ShelfLabel:

@@ -1,0 +1,128 @@
+"""A store on a server, as one process has it open: its lease, its sessions, and what they may still write."""
+
+from __future__ import annotations
+
+import atexit
+import uuid
+from collections.abc import Container, Mapping
+from contextlib import ExitStack, suppress
+from threading import RLock
+from typing import Generic, TypeVar
+
+from overspill.errors import StoreError, UnknownHandle
+from overspill.store import keep, rules
+from overspill.store.keep import Opening
+from overspill.store.protocols import Expired, KeepLimits, Retention
+from overspill.store.quota import KeepGuard, Quota
+from overspill.store.shared.lease import Lease
+from overspill.store.shared.shelf import Hold, LocalCopies, SharedShelf
+
+R = TypeVar("R", bound=Lease)
+S = TypeVar("S", bound=SharedShelf)
+
+
+class SharedStore(Generic[R, S]):
+    """Nothing is asked of the server before the first call. `close`, or the end of the process, removes what is not to be kept.
+    If the server is away then, the end of the lease does the same later."""
+
+    def __init__(self, *, run_bytes: int, sweep_seconds: float, seconds_between_measurements: float) -> None:
+        self._quota = Quota(run_bytes)
+        self._guard = KeepGuard(self.expire, sweep_seconds=sweep_seconds, rest_seconds=seconds_between_measurements)
+        self._copies = LocalCopies()
+        self._run: R | None = None
+        self._shelves: dict[str, S] = {}
+        self._mutex = RLock()
+
+    @property
+    def run(self) -> R:
+        """Started by the first call, and again in a forked child, after `close`, and if this process was taken for dead."""
+        with self._mutex:
+            if self._run is None or not self._run.is_usable:
+                self._run = self._start_run()
+                atexit.register(self.close)
+            return self._run
+
+    def open_shelf(
+        self, session: str, *, name: str = "", retention: Retention = "session", limits: KeepLimits | None = None
+    ) -> S:
+        rules.check_id(session)
+        rules.check_name(name)
+        run, hold = self.run, str(uuid.uuid4())
+        opened, kind = self._begin(Opening.now(session, name, retention), run, hold, limits)
+        family = self._family_of(name)
+        quota = self._guard.make_quota(self._quota, opened, family, kind, limits)
+        held = Hold(hold, run, kind, quota, self._end, has_relatives=bool(family))
+        with self._mutex:
+            shelf = self._shelves[hold] = self._make_shelf(opened, name, held, run)
+        return shelf
+
+    def expire(self, limits: KeepLimits, *, family: str | None = None) -> Expired:
+        raise NotImplementedError
+
+    def free(self) -> int:
+        return self._quota.left
+
+    def _start_run(self) -> R:
+        """Make this process known to the server."""
+        raise NotImplementedError
+
+    def _finish_run(self, run: R) -> None:
+        """Remove what this process did not mean to keep."""
+        raise NotImplementedError
+
+    def _begin(self, opening: Opening, run: R, hold: str, limits: KeepLimits | None) -> tuple[str, Retention]:
+        """Create the session, or hold the kept one that has its name. Returns which."""
+        raise NotImplementedError
+
+    def _make_shelf(self, session: str, name: str, hold: Hold, run: R) -> S:
+        raise NotImplementedError
+
+    def _family_of(self, name: str) -> str:
+        """Whose limits a session of this name counts towards, and who reads it by the names of its outputs."""
+        return keep.family_of(name)
+
+    def _find_stored(self, held: Mapping[str, set[str]]) -> Container[tuple[str, str]]:
+        """Which of these outputs of each session are stored."""
+        raise NotImplementedError
+
+    def _release_gone(self) -> None:
+        """Give back the bytes of outputs that are gone, including those that another process has removed."""
+        # In this order: an output that is begun after the first line is not looked at, and one that is completed after the
+        # second is stored.
+        held = {session: self._quota.outputs(session) for session in self._quota.sessions()}
+        for shelf in list(self._shelves.values()):
+            held.get(shelf.session, set()).difference_update(shelf.list_writing())
+        held = {session: ids for session, ids in held.items() if ids}
+        stored = self._find_stored(held) if held else ()
+        for session, ids in held.items():
+            for id in ids:
+                if (session, id) not in stored:
+                    self._quota.release(session, id)
+
+    def close(self) -> None:
+        with self._mutex:
+            run, self._run = self._run, None
+            with ExitStack() as last:
+                last.callback(self._copies.clear)
+                if run is not None:
+                    atexit.unregister(self.close)
+                    last.callback(self._end_run, run)
+                for shelf in list(self._shelves.values()):
+                    last.callback(shelf.close)
+
+    def _end_run(self, run: R) -> None:
+        if run.is_usable:  # or else, in a forked child, it is the parent's
+            run.end()
+            with suppress(StoreError):
+                self._finish_run(run)
+
+    def _end(self, shelf: SharedShelf) -> None:
+        assert shelf.hold is not None
+        with self._mutex:
+            if self._shelves.pop(shelf.hold.id, None) is None:
+                return
+        self._guard.leave(shelf.session)
+        with suppress(StoreError, UnknownHandle):
+            shelf.leave(shelf.hold)
+        if shelf.hold.retention == "session":
+            self._quota.release(shelf.session)
