@@ -33,13 +33,9 @@ class WaitingStore:
 
     def __init__(self, store: Store, tell: Callable[[str], None]) -> None:
         self.url = store.url
-        self.read_shelf = store.read_shelf
-        self.label = store.label
-        self.shelves = store.shelves
-        self.find_recorded = store.find_recorded
-        self.expire = store.expire
-        self.free = store.free
-        self.close = store.close
+        self.read_shelf, self.label, self.shelves = store.read_shelf, store.label, store.shelves
+        self.find_recorded, self.expire = store.find_recorded, store.expire
+        self.free, self.close = store.free, store.close
         self._store, self._tell = store, tell
         self._failure: StoreError | None = None
         self._no_attempt_before = 0.0
@@ -88,21 +84,21 @@ class WaitingStore:
         try:
             shelf = self._store.open_shelf(session, name=name, retention=retention, limits=limits)
         except StoreError as error:
-            self._note_attempt(error, time.monotonic() - started)
+            now = time.monotonic()
+            self._no_attempt_before = now + (now - started) * _REST_AFTER_FAILURE
+            news = f"Nothing can be stored, so large results are cut. {error} Each large result tries the store again."
+            self._note_attempt(error, news)
             raise
         self._unopened.discard(session)
-        self._note_attempt(None)
+        self._note_attempt(None, "The store works again, and large results are stored.")
         return shelf
 
-    def _note_attempt(self, failure: StoreError | None, seconds: float = 0) -> None:
+    def _note_attempt(self, failure: StoreError | None, news: str) -> None:
         with self._mutex:
             is_news = (failure is None) != (self._failure is None)
             self._failure = failure
-            self._no_attempt_before = time.monotonic() + seconds * _REST_AFTER_FAILURE
-        if is_news and failure:
-            self._tell(f"Nothing can be stored, so large results are cut. {failure} Each large result tries the store again.")
-        elif is_news:
-            self._tell("The store works again, and large results are stored.")
+        if is_news:
+            self._tell(news)
 
 
 class WaitingShelf:
@@ -266,7 +262,8 @@ class WaitingWriter:
         with self._mutex:
             try:
                 writer = self._ensure_writer()
-                self._store_held(writer)
+                while self._held:
+                    self._store_held(writer)
                 writer.commit()
                 self.is_waiting = False
             except StoreAway:
@@ -279,15 +276,14 @@ class WaitingWriter:
             return not self.is_waiting
 
     def _store_held(self, writer: Writer) -> None:
-        while self._held:
-            before = writer.size
-            try:
-                writer.append(bytes(self._held[: self._tried_bytes or None]))
-            finally:
-                stored = writer.size - before
-                del self._held[:stored]
-                self._tried_bytes = max(0, self._tried_bytes - stored)
-                self._shelf.room.give_back(self._shelf.session, self._id, stored)
+        before = writer.size
+        try:
+            writer.append(bytes(self._held[: self._tried_bytes or None]))
+        finally:
+            stored = writer.size - before
+            del self._held[:stored]
+            self._tried_bytes = max(0, self._tried_bytes - stored)
+            self._shelf.room.give_back(self._shelf.session, self._id, stored)
 
     def read_held(self) -> bytes | None:
         """All of it, if all of it is in memory."""

@@ -6,6 +6,7 @@ Each kind says in its own way what it keeps (`KeptItem`). What follows from that
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
@@ -97,14 +98,14 @@ def expire(
     been used since, and if another process was faster."""
     doomed = expired_items(items, kept_bytes, limits, now=now, family=family)
     removed = [item for item in doomed if remove(item)]
-    left = dict(kept_bytes)
+    left = Counter(kept_bytes)
     for item in removed:
-        left[item.family] = left.get(item.family, 0) - item.bytes
+        left[item.family] -= item.bytes
     return Expired(
         sessions=[item.session for item in removed if not item.id],
         outputs=[item.id for item in removed if item.id],
         bytes=sum(left.values()),
-        families=left,
+        families=dict(left),
     )
 
 
@@ -114,14 +115,14 @@ def expired_items(
     """Items to remove: those unused for too long, then the longest unused of each family until `kept_bytes`, the size of all that
     it keeps, including what cannot be removed, is within the limit. `now` is by the clock that `used` is from. Size alone never
     removes what was used in the last 24 hours, nor, if a family is given, what belongs to another."""
-    excess = {each: kept - limits.bytes for each, kept in kept_bytes.items()}
+    excess = Counter({each: kept - limits.bytes for each, kept in kept_bytes.items()})
     doomed: list[KeptItem] = []
     for item in sorted(items, key=lambda item: (item.used, item.session, item.id)):
         unused = now - item.used
-        is_too_much = excess.get(item.family, 0) > 0 and family in (None, item.family)
+        is_too_much = excess[item.family] > 0 and family in (None, item.family)
         if unused > limits.days * DAY or (is_too_much and unused > DAY):
             doomed.append(item)
-            excess[item.family] = excess.get(item.family, 0) - item.bytes
+            excess[item.family] -= item.bytes
     return doomed
 
 

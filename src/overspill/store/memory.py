@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator
 from threading import RLock
 
 from overspill import handles
 from overspill.errors import UnknownHandle
 from overspill.store import keep, rules
-from overspill.store.keep import KeptItem, Opening, list_families
+from overspill.store.keep import KeptItem, Opening
 from overspill.store.protocols import Expired, KeepLimits, Retention, Shelf, ShelfLabel
 from overspill.store.quota import GIB, HOUR, KeepGuard, OutputQuota, Quota
-from overspill.store.shelf import BaseShelf
-from overspill.store.writer import OutputParts
+from overspill.store.shelf import BaseShelf, OutputParts
 
 
 class HeldOutput(OutputParts):
     def __init__(self, outputs: dict[str, HeldOutput], id: str) -> None:
         self.data = bytearray()
-        self.is_complete = False
-        self.removed = False
+        self.is_complete = self.removed = False
         self.used = time.time()
         self._outputs = outputs
         self._id = id
@@ -42,6 +41,7 @@ class HeldSession:
     def __init__(self, session: str, name: str, retention: Retention) -> None:
         self.session = session
         self.name = name
+        self.family = keep.family_of(name)
         self.retention: Retention = retention
         self.outputs: dict[str, HeldOutput] = {}
         self.lines = [Opening.now(session, name, retention).line]
@@ -49,16 +49,12 @@ class HeldSession:
         self.holder: Shelf | None = None
 
     @property
-    def family(self) -> str:
-        return keep.family_of(self.name)
-
-    @property
     def label(self) -> ShelfLabel:
         return ShelfLabel(self.session, live=self.holder is not None, name=self.name, retention=self.retention)
 
     @property
     def size(self) -> int:
-        return sum(len(output.data) for output in self.outputs.values()) + sum(map(len, self.lines))
+        return sum(output.size for output in self.outputs.values()) + sum(map(len, self.lines))
 
     def items(self) -> list[KeptItem]:
         """What the keep limits may remove of it."""
@@ -66,7 +62,7 @@ class HeldSession:
             used = max([self.used, *(each.used for each in self.outputs.values())])
             return [KeptItem(self.session, "", used, self.size, self.family)]
         complete = [(id, output) for id, output in self.outputs.items() if output.is_complete]
-        return [KeptItem(self.session, id, output.used, len(output.data), self.family) for id, output in complete]
+        return [KeptItem(self.session, id, output.used, output.size, self.family) for id, output in complete]
 
 
 class MemoryReader:
@@ -117,10 +113,10 @@ class MemoryStore:
         rules.check_id(session)
         rules.check_name(name)
         with self._mutex:
-            if limits:
-                self._guard.apply_if_due(limits)
-            held = self._find_by_name(name) if name else None
-            if held is None:
+            if limits and self._guard.is_due(limits):
+                self._guard.apply(limits)
+            held = self._sessions.get(self._names.get(name, "")) if name else None
+            if held is None or not keep.choose_named(name, [held.label]):
                 if session in self._sessions:
                     raise rules.already_exists_error(f"session-{session}")
                 held = self._sessions[session] = HeldSession(session, name, retention)
@@ -138,7 +134,7 @@ class MemoryStore:
 
     def shelves(self, *, family: str = "", after: str = "", most: int | None = None) -> list[ShelfLabel]:
         with self._mutex:
-            found = (each for each in self._sessions.values() if not family or family in list_families(each.name))
+            found = (each for each in self._sessions.values() if not family or family in keep.list_families(each.name))
             return [each.label for each in sorted(found, key=lambda each: each.session) if each.session > after][:most]
 
     def find_recorded(self, ending: str) -> list[tuple[str, bytes]]:
@@ -155,18 +151,22 @@ class MemoryStore:
         with self._mutex:
             found = self._get_session(session)
             complete = [id for id, output in found.outputs.items() if output.is_complete]
-            for id in complete:
-                self._remove_output(found, id)
+            self.remove_outputs(found, complete)
             return len(complete)
 
     def expire(self, limits: KeepLimits, *, family: str | None = None) -> Expired:
+        def remove(item: KeptItem) -> bool:
+            found = self._sessions[item.session]
+            self.remove_outputs(found, [item.id]) if item.id else self._remove(found)
+            return True
+
         with self._mutex:
             kept = [found for found in self._sessions.values() if found.retention == "keep"]
             items = [item for found in kept for item in found.items()]
-            sizes = {found.family: 0 for found in kept}
+            sizes: Counter[str] = Counter()
             for found in kept:
                 sizes[found.family] += found.size
-            return keep.expire(items, sizes, self._remove_item, limits, now=time.time(), family=family)
+            return keep.expire(items, sizes, remove, limits, now=time.time(), family=family)
 
     def free(self) -> int:
         return self._quota.left
@@ -187,21 +187,14 @@ class MemoryStore:
             if session.retention == "session":
                 self._remove(session)
 
-    def remove_outputs(self, session: HeldSession, ids: Sequence[str]) -> int:
+    def remove_outputs(self, session: HeldSession, ids: Collection[str]) -> int:
+        """Returns how many bytes they had."""
         with self._mutex:
-            removed = sum(len(session.outputs[id].data) for id in ids)
-            for id in ids:
-                self._remove_output(session, id)
-            return removed
-
-    def _find_by_name(self, name: str) -> HeldSession | None:
-        found = self._sessions.get(self._names.get(name, ""))
-        return found if found and keep.choose_named(name, [found.label]) else None
-
-    def _remove_item(self, item: KeptItem) -> bool:
-        found = self._sessions[item.session]
-        self._remove_output(found, item.id) if item.id else self._remove(found)
-        return True
+            removed = [session.outputs.pop(id) for id in ids]
+            for id, output in zip(ids, removed, strict=True):
+                output.removed = True
+                self._quota.release(session.session, id)
+            return sum(output.size for output in removed)
 
     def _get_session(self, session: str) -> HeldSession:
         rules.check_id(session)
@@ -209,16 +202,10 @@ class MemoryStore:
             raise UnknownHandle(f"session-{session}")
         return self._sessions[session]
 
-    def _remove_output(self, session: HeldSession, id: str) -> None:
-        session.outputs.pop(id).removed = True
-        self._quota.release(session.session, id)
-
     def _remove(self, session: HeldSession) -> None:
         if self._sessions.pop(session.session, None) and self._names.get(session.name) == session.session:
             del self._names[session.name]
-        for output in session.outputs.values():
-            output.removed = True
-        session.outputs.clear()
+        self.remove_outputs(session, list(session.outputs))
         self._quota.release(session.session)
 
 
@@ -240,8 +227,7 @@ class MemoryShelf(BaseShelf):
             output.used = time.time()
 
     def journal(self) -> Iterator[bytes]:
-        self._check_open()
-        return iter(list(self._held.lines))
+        return iter(self.read_on(0)[0])
 
     def read_on(self, position: int) -> tuple[list[bytes], int]:
         self._check_open()
@@ -263,3 +249,6 @@ class MemoryShelf(BaseShelf):
     def _leave(self) -> None:
         if self._quota is not None:
             self._store.end_session(self._held)
+
+    def _is_inherited(self) -> bool:
+        return False  # a forked child has its own copy

@@ -53,12 +53,9 @@ class Meter:
             self._chars += chars
         self._tokens.add(data)
         self.bytes += len(data)
-        if self.bytes - (self.checkpoints[-1][0] if self.checkpoints else 0) >= _CHECKPOINT and self._is_a_clean_place():
+        is_clean = not self._tail and self._last != b"\r"  # neither inside a character nor between a CR and its LF
+        if is_clean and self.bytes - (self.checkpoints[-1][0] if self.checkpoints else 0) >= _CHECKPOINT:
             self.checkpoints.append((self.bytes, self._chars, self._ends))
-
-    def _is_a_clean_place(self) -> bool:
-        """Neither inside a character nor between a CR and the LF that may follow it."""
-        return not self._tail and self._last != b"\r"
 
     def size(self) -> Size:
         """Counting tokens takes a while, so it is done once."""
@@ -75,15 +72,12 @@ class Meter:
             return
         data = self._tail + data
         end = encoding.complete_length(data)
-        self._chars += self._count_decoded(data[:end])
-        self._tail = data[end:]
-
-    def _count_decoded(self, data: bytes) -> int:
         try:
-            return len(data.decode("utf-8"))
+            self._chars += len(data[:end].decode("utf-8"))
         except UnicodeDecodeError:
             self._is_plain = False
-            return len(encoding.decode(data))
+            self._chars += len(encoding.decode(data[:end]))
+        self._tail = data[end:]
 
 
 class _TokenMeter:

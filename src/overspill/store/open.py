@@ -24,28 +24,21 @@ _MAX_IDLE_STORES = 64
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")  # at least two letters, so that a drive letter is a path
 
 
-class _KnownStores:
-    """Which stores a process has opened, so that the same place gives the same store, and its sessions share a run or a lease,
-    and a quota. They are known by digests, because a URL may have credentials. A store that is in use stays known, and so do the
-    last ones made."""
-
-    def __init__(self) -> None:
-        self._stores: WeakValueDictionary[str, Store] = WeakValueDictionary()
-        self._last: deque[Store] = deque(maxlen=_MAX_IDLE_STORES)
-        self._mutex = Lock()
-
-    def get(self, place: object, make: Callable[[], Store]) -> Store:
-        """`make` makes it, and `place` says where it is, by how it is shown."""
-        key = hashlib.sha256(repr(place).encode()).hexdigest()
-        with self._mutex:
-            store = self._stores.get(key)
-            if store is None:
-                store = self._stores[key] = make()
-                self._last.append(store)
-            return store
+_stores: WeakValueDictionary[str, Store] = WeakValueDictionary()
+_last_made: deque[Store] = deque(maxlen=_MAX_IDLE_STORES)
+_mutex = Lock()
 
 
-_known = _KnownStores()
+def _get_store(place: object, make: Callable[[], Store]) -> Store:
+    """The store that this process has opened at this place, or a new one: sessions share a run or a lease, and a quota. A store
+    that is in use stays known, and so do the last ones made. Places are known by digests, because a URL may have credentials."""
+    key = hashlib.sha256(repr(place).encode()).hexdigest()
+    with _mutex:
+        store = _stores.get(key)
+        if store is None:
+            store = _stores[key] = make()
+            _last_made.append(store)
+        return store
 
 
 def _open_files(url: str, run_bytes: int) -> Store:
@@ -60,7 +53,7 @@ def _open_files(url: str, run_bytes: int) -> Store:
 def file_store(directory: str | None, run_bytes: int) -> Store:
     path = None if directory is None else Path(directory)
     cwd = None if path is None or path.is_absolute() else Path.cwd()
-    return _known.get(("file", path, cwd, run_bytes), lambda: FileStore(path, run_bytes=run_bytes))
+    return _get_store(("file", path, cwd, run_bytes), lambda: FileStore(path, run_bytes=run_bytes))
 
 
 def _open_memory(url: str, run_bytes: int) -> Store:
@@ -81,7 +74,7 @@ def _open_postgres(url: str, run_bytes: int) -> Store:
     except ImportError as missing:
         raise MissingPackage(f"The store {mask_password(url)}", "postgres") from missing
     place, tenant = take_tenant(url)
-    return _known.get(("postgres", place, tenant, run_bytes), lambda: PostgresStore(place, tenant=tenant, run_bytes=run_bytes))
+    return _get_store(("postgres", place, tenant, run_bytes), lambda: PostgresStore(place, tenant=tenant, run_bytes=run_bytes))
 
 
 def take_tenant(url: str) -> tuple[str, str]:
@@ -98,7 +91,7 @@ def _open_objects(url: str, run_bytes: int) -> Store:
         from overspill.store.objects.store import ObjectStore  # noqa: PLC0415  # most stores are folders
     except ImportError as missing:
         raise MissingPackage(f"The store {mask_password(url)}", "s3") from missing
-    return _known.get(("objects", url, run_bytes), lambda: ObjectStore(url, run_bytes=run_bytes))
+    return _get_store(("objects", url, run_bytes), lambda: ObjectStore(url, run_bytes=run_bytes))
 
 
 STORES: Mapping[str, Callable[[str, int], Store]] = {

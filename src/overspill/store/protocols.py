@@ -73,15 +73,12 @@ class Writer(Protocol):
     def append(self, data: bytes | memoryview) -> None:
         """Store all of `data`, or as much as fits and raise StoreFull, or raise StoreError. `size` says how much is stored. That
         stays readable and may still be committed."""
-        ...
 
     def commit(self) -> None:
         """Mark the output as complete; nothing can be added afterwards. Calling it twice is harmless."""
-        ...
 
     def discard(self) -> None:
         """Remove the output without a trace. Does nothing after `commit`."""
-        ...
 
 
 class Shelf(Protocol):
@@ -100,11 +97,9 @@ class Shelf(Protocol):
 
     def note_read(self, id: str) -> None:
         """Note that an output was read, for the keep limits. Works on a shelf opened for reading too, and never fails."""
-        ...
 
     def append_journal(self, lines: bytes) -> None:
         """Append whole lines, each ending with LF. Readers see either all of them or none."""
-        ...
 
     def journal(self) -> Iterator[bytes]:
         """The journal's whole lines, oldest first, without a torn last line. The store writes the first:
@@ -123,7 +118,6 @@ class Shelf(Protocol):
 
     def close(self) -> None:
         """Release the session. What its retention does not keep is removed."""
-        ...
 
 
 class Store(Protocol):
@@ -160,7 +154,6 @@ class Store(Protocol):
 
     def remove_shelf(self, session: str) -> None:
         """Raises StoreError while it is live."""
-        ...
 
     def empty_shelf(self, session: str) -> int:
         """Remove the complete outputs of a shelf and return how many. The session of a live shelf continues without them."""
@@ -178,4 +171,3 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Close the shelves opened here and remove what is not to be kept. The store may be used again."""
-        ...

@@ -6,9 +6,11 @@ They are counted for each output, so that removing one gives exactly its bytes b
 from __future__ import annotations
 
 import time
+from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from threading import Event, Lock, Thread
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from overspill.errors import StoreError, StoreFull
 from overspill.store.keep import Measurement
@@ -77,27 +79,24 @@ _REST_AFTER_SWEEP = 20  # times as long as it took, so that looking at all that 
 _MARGIN = 20  # A sweep for a new output frees a twentieth of the limit, so that the next outputs need none.
 
 
-class Expire(Protocol):
-    def __call__(self, limits: KeepLimits, *, family: str | None = None) -> Expired: ...
-
-
 class KeepGuard:
     """Holds the limits for the live sessions of one process. `expire` applies them to the whole store, and blocks.
 
     What other processes keep is counted when the store is measured, so the limit may be exceeded by what they stored since.
     """
 
-    def __init__(self, expire: Expire, *, sweep_seconds: float = HOUR, rest_seconds: float = 0.0) -> None:
+    def __init__(self, expire: Callable[..., Expired], *, sweep_seconds: float = HOUR, rest_seconds: float = 0.0) -> None:
         """`rest_seconds` pass at least between two times that a session which opens has the limits applied."""
         self._expire = expire
         self._sweep_seconds = sweep_seconds
         self._rest_seconds = rest_seconds
         self._applied: KeepLimits | None = None
         self._due = 0.0
-        self._kept_bytes: dict[str, int] = {}  # by family
-        self._granted: dict[str, int] = {}  # by family, since the start, less what was given back
-        self._measured_at: dict[str, int] = {}  # what was granted when everything was last measured
-        self._overdue: KeepLimits | None = None
+        self._kept_bytes: Counter[str] = Counter()  # by family
+        self._granted: Counter[str] = Counter()  # by family, since the start, less what was given back
+        self._measured_at: Counter[str] = Counter()  # what was granted when everything was last measured
+        self.overdue: KeepLimits | None = None
+        """What `finish` applies, unless it was applied by then."""
         self._no_sweep_before: dict[str, float] = {}
         self._live: dict[str, KeepLimits] = {}
         self._wake, self._stop = Event(), Event()
@@ -111,14 +110,15 @@ class KeepGuard:
         the next time, but is never forgotten."""
         started = time.monotonic()
         with self._counting:
-            before = dict(self._granted)
+            before = self._granted.copy()
         left = self._expire(limits, family=family).families
         with self._counting:
-            since = {each: granted - before.get(each, 0) for each, granted in self._granted.items()}
-            self._kept_bytes = {each: left.get(each, 0) + since.get(each, 0) for each in left.keys() | since.keys()}
+            self._kept_bytes = Counter(left)
+            self._kept_bytes.update(self._granted)
+            self._kept_bytes.subtract(before)
             self._measured_at = before
         if family is None:
-            self._overdue = None
+            self.overdue = None
             ended = time.monotonic()
             self._applied = limits
             self._due = ended + max(self._rest_seconds, (ended - started) * _REST_AFTER_SWEEP)
@@ -126,35 +126,23 @@ class KeepGuard:
     def recall(self, measured: Measurement, limits: KeepLimits, *, due_seconds: float) -> None:
         """Count from what another process measured. The limits are due in so many seconds, or now if it applied laxer ones."""
         with self._counting:
-            self._kept_bytes = dict(measured.families)
+            self._kept_bytes = Counter(measured.families)
         self._applied = limits if measured.limits.is_as_strict_as(limits) else measured.limits
         self._due = time.monotonic() + due_seconds
 
-    def apply_before_end(self, limits: KeepLimits) -> None:
-        """Have `finish` apply the limits, unless they were applied by then."""
-        self._overdue = limits
-
     def finish(self) -> dict[str, int]:
         """For a process that ends. Returns how many bytes more than when it was last measured each family has from it."""
-        if self._overdue is not None:
+        if overdue := self.overdue:
             with suppress(StoreError, OSError), self._sweeping:
-                self._apply_overdue()
+                if self.overdue is overdue:  # or else a thread has applied them meanwhile
+                    self.apply(overdue)
         with self._counting:
-            changes = {each: granted - self._measured_at.get(each, 0) for each, granted in self._granted.items()}
+            changes = self._granted.copy()
+            changes.subtract(self._measured_at)
         return {each: change for each, change in changes.items() if change}
-
-    def _apply_overdue(self) -> None:
-        """Called while nobody else sweeps. A thread may have applied them meanwhile."""
-        if self._overdue is not None:
-            self.apply(self._overdue)
 
     def is_due(self, limits: KeepLimits) -> bool:
         return self._applied != limits or time.monotonic() >= self._due
-
-    def apply_if_due(self, limits: KeepLimits) -> None:
-        """Apply the limits unless these were applied a moment ago, so that sessions that open share one look at everything."""
-        if self.is_due(limits):
-            self.apply(limits)
 
     def make_quota(self, run: Quota, session: str, family: str, retention: Retention, limits: KeepLimits | None) -> OutputQuota:
         """What a session may write. If it is kept, the limits are held for it too, until it leaves."""
@@ -179,47 +167,38 @@ class KeepGuard:
 
     def take(self, family: str, limits: KeepLimits, wanted: int) -> int:
         """As many of these bytes as the limit allows, after removing what may go. The first time, everything is measured."""
-        if self._applied is None:
-            with self._sweeping:
-                if self._applied is None:
-                    self.apply(limits)
-        if (granted := self._grant(family, limits, wanted, all_or_none=True)) == wanted:
-            return granted
+        if self._applied is not None and self._grant(family, limits, wanted) == wanted:
+            return wanted
         with self._sweeping:
-            if not self._has_room(family, limits, wanted) and time.monotonic() >= self._no_sweep_before.get(family, 0.0):
-                self._sweep(family, limits, wanted)
-            return self._grant(family, limits, wanted)
+            if self._applied is None:
+                self.apply(limits)
+            if self._grant(family, limits, wanted) == wanted:
+                return wanted
+            if (started := time.monotonic()) >= self._no_sweep_before.get(family, 0.0):
+                # Make some more room than is wanted, without taking it from another family.
+                self.apply(KeepLimits(limits.days, max(0, limits.bytes - wanted - limits.bytes // _MARGIN)), family)
+                if self._grant(family, limits, wanted) == wanted:
+                    return wanted
+                now = time.monotonic()
+                self._no_sweep_before[family] = now + (now - started) * _REST_AFTER_SWEEP
+            return self._grant(family, limits, wanted, is_part_enough=True)
 
     def give_back(self, family: str, unused: int) -> None:
         with self._counting:
-            self._note_granted(family, -unused)
+            self._kept_bytes[family] -= unused
+            self._granted[family] -= unused
 
     def is_full(self, family: str, limits: KeepLimits) -> bool:
-        return self._kept_bytes.get(family, 0) >= limits.bytes
+        return self._kept_bytes[family] >= limits.bytes
 
-    def _has_room(self, family: str, limits: KeepLimits, wanted: int) -> bool:
-        return self._kept_bytes.get(family, 0) + wanted <= limits.bytes
-
-    def _grant(self, family: str, limits: KeepLimits, wanted: int, *, all_or_none: bool = False) -> int:
+    def _grant(self, family: str, limits: KeepLimits, wanted: int, *, is_part_enough: bool = False) -> int:
         with self._counting:
-            if all_or_none and not self._has_room(family, limits, wanted):
+            granted = max(0, min(wanted, limits.bytes - self._kept_bytes[family]))
+            if granted < wanted and not is_part_enough:
                 return 0
-            granted = max(0, min(wanted, limits.bytes - self._kept_bytes.get(family, 0)))
-            self._note_granted(family, granted)
+            self._kept_bytes[family] += granted
+            self._granted[family] += granted
             return granted
-
-    def _note_granted(self, family: str, granted: int) -> None:
-        """Called while counting."""
-        self._kept_bytes[family] = self._kept_bytes.get(family, 0) + granted
-        self._granted[family] = self._granted.get(family, 0) + granted
-
-    def _sweep(self, family: str, limits: KeepLimits, wanted: int) -> None:
-        """Make room for `wanted` bytes, and some more, without taking it from another family."""
-        started = time.monotonic()
-        self.apply(KeepLimits(limits.days, max(0, limits.bytes - wanted - limits.bytes // _MARGIN)), family)
-        if not self._has_room(family, limits, wanted):
-            now = time.monotonic()
-            self._no_sweep_before[family] = now + (now - started) * _REST_AFTER_SWEEP
 
     def _sweep_until(self, wake: Event, stop: Event) -> None:
         while True:

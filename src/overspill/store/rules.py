@@ -26,11 +26,6 @@ def is_unique(name: str, session: str) -> bool:
     return name.endswith(session)
 
 
-def check_lines(lines: bytes) -> None:
-    if not lines.endswith(b"\n"):
-        raise StoreError("A journal holds whole lines. End each with a line feed.")
-
-
 def split_lines(lines: bytes) -> list[bytes]:
     return [line + b"\n" for line in lines[:-1].split(b"\n")]
 
@@ -55,7 +50,3 @@ def already_exists_error(handle: str) -> StoreError:
 
 def closed_error(what: str) -> StoreError:
     return StoreError(f"The {what} is closed and takes no more calls. Open it again.")
-
-
-def read_only_error(session: str) -> StoreError:
-    return StoreError(f"Session {session} was opened for reading only. Only the session itself writes to its shelf.")

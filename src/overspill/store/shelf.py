@@ -1,16 +1,38 @@
-"""What the shelves of every kind of store have in common: who may write, and what is being written."""
+"""What the shelves of every kind of store have in common: who may write, what is being written, and how much of it fits."""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Collection
-from threading import Lock
+from threading import Lock, RLock
+from typing import Protocol
 
 from overspill import handles
 from overspill.errors import StoreError
 from overspill.store import rules
 from overspill.store.protocols import Writer
 from overspill.store.quota import OutputQuota
-from overspill.store.writer import OutputParts, OutputWriter
+
+
+class OutputParts(Protocol):
+    """Where the parts of one output go."""
+
+    size: int = 0
+    """How many bytes are stored."""
+    max_bytes: int = sys.maxsize
+    """Of one part."""
+
+    def add(self, data: memoryview) -> None:
+        """Store all of it, or raise StoreError. `size` grows by what is stored. Where an output is not there before its first
+        part, that creates it, or finds that the id is taken."""
+
+    def complete(self) -> None: ...
+    def remove(self) -> None:
+        """What was added."""
+
+    def close(self) -> None:
+        """Leave what is there."""
 
 
 class BaseShelf:
@@ -18,44 +40,56 @@ class BaseShelf:
 
     def __init__(self, session: str, quota: OutputQuota | None = None) -> None:
         self.session = session
+        self.writers: dict[str, OutputWriter] = {}
+        """What is being written."""
         self._quota = quota
-        self._writers: dict[str, OutputWriter] = {}
+        self._pid = os.getpid()
         self._is_closed = False
         self._mutex = Lock()
 
     def create(self, id: str) -> Writer:
         rules.check_id(id)
         with self._mutex:
-            quota = self._check_writable()
-            if id in self._writers:
+            self.check_writable()
+            if id in self.writers:
                 raise rules.already_exists_error(handles.handle(self.session, id))
-            parts = self._make_parts(id)
-            writer = self._writers[id] = OutputWriter(
-                self.session, id, parts, quota=quota, check=self._check_writable, ended=self._forget_writer
-            )
+            writer = self.writers[id] = OutputWriter(self, id, self._make_parts(id))
             return writer
 
     def append_journal(self, lines: bytes) -> None:
-        rules.check_lines(lines)
-        self._check_writable()
+        if not lines.endswith(b"\n"):
+            raise StoreError("A journal holds whole lines. End each with a line feed.")
+        self.check_writable()
         self._write_journal(lines)
 
     def remove_unrecorded(self, recorded: Collection[str]) -> int:
-        self._check_writable()
+        self.check_writable()
         with self._mutex:
-            return self._remove_outputs({*recorded, *self._writers})
-
-    def list_writing(self) -> list[str]:
-        return list(self._writers)
+            return self._remove_outputs({*recorded, *self.writers})
 
     def close(self) -> None:
         with self._mutex:
             if self._is_closed:
                 return
             self._is_closed = True
-        for writer in list(self._writers.values()):
+        for writer in list(self.writers.values()):
             writer.abandon()
         self._leave()
+
+    def check_writable(self) -> OutputQuota:
+        """What it may still write."""
+        if self._quota is None:
+            raise StoreError(f"Session {self.session} was opened for reading only. Only the session itself writes to its shelf.")
+        self._check_open()
+        if self._is_inherited():
+            raise StoreError(
+                f"Session {self.session} belongs to the process this one was forked from. Open a new session in this process."
+            )
+        return self._quota
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise rules.closed_error("shelf")
 
     def _make_parts(self, id: str) -> OutputParts:
         """Raises StoreError if the id is taken by an output that is not being written here."""
@@ -73,21 +107,63 @@ class BaseShelf:
 
     def _is_inherited(self) -> bool:
         """Whether this is a forked child. The session is its parent's, and has not ended with it."""
-        return False
+        return self._pid != os.getpid()
+
+
+class OutputWriter:
+    """Counts against the quota, and adds parts to one output until that is complete. A cancelled job may be discarded while a
+    worker still appends to it."""
+
+    def __init__(self, shelf: BaseShelf, id: str, parts: OutputParts) -> None:
+        self._shelf, self._session, self._id, self._parts = shelf, shelf.session, id, parts
+        self._quota = shelf.check_writable()
+        self._is_open = True
+        self._is_committed = False
+        self._mutex = RLock()
+
+    @property
+    def size(self) -> int:
+        return self._parts.size
+
+    def append(self, data: bytes | memoryview) -> None:
+        view = rules.bytes_of(data)
+        with self._mutex:
+            self._check_open()
+            before = self.size
+            granted = self._quota.take(self._session, self._id, view.nbytes)
+            try:
+                for start in range(0, granted, self._parts.max_bytes):
+                    self._parts.add(view[start : min(granted, start + self._parts.max_bytes)])
+            finally:
+                self._quota.give_back(self._session, self._id, granted - (self.size - before))
+        if granted < view.nbytes:
+            raise self._quota.exhausted_error(view.nbytes - granted)
+
+    def commit(self) -> None:
+        with self._mutex:
+            if self._is_committed:
+                return
+            self._check_open()
+            self._parts.complete()
+            self._is_committed = True
+            self.abandon()
+
+    def discard(self) -> None:
+        with self._mutex:
+            if self._is_open:
+                self._parts.remove()
+                self._quota.release(self._session, self._id)
+                self.abandon()
+
+    def abandon(self) -> None:
+        """Stop writing and leave what is there."""
+        with self._mutex:
+            if self._is_open:
+                self._is_open = False
+                self._parts.close()
+                self._shelf.writers.pop(self._id, None)
 
     def _check_open(self) -> None:
-        if self._is_closed:
-            raise rules.closed_error("shelf")
-
-    def _check_writable(self) -> OutputQuota:
-        if self._quota is None:
-            raise rules.read_only_error(self.session)
-        self._check_open()
-        if self._is_inherited():
-            raise StoreError(
-                f"Session {self.session} belongs to the process this one was forked from. Open a new session in this process."
-            )
-        return self._quota
-
-    def _forget_writer(self, id: str) -> None:
-        self._writers.pop(id, None)
+        if not self._is_open:
+            raise rules.closed_error("output")
+        self._shelf.check_writable()

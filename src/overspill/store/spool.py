@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from threading import Lock
 
@@ -12,7 +12,7 @@ from msgspec import Struct
 from overspill.errors import HandleError, StoreError
 from overspill.store.away import WaitingWriter
 from overspill.store.meter import Meter
-from overspill.store.protocols import Reader, Shelf, Writer
+from overspill.store.protocols import Shelf, Writer
 from overspill.text import encoding, tokens
 from overspill.types import Size
 from overspill.wording import retrieval as wording
@@ -94,7 +94,10 @@ class Spool:
             self.total += len(data)
             if self.failure:
                 return
-            accepted = self._within_limit(data)
+            accepted = data
+            if self._limit is not None and self._meter.bytes + len(data) > self._limit:
+                accepted = data[: self._limit - self._meter.bytes]
+                accepted = accepted[: encoding.complete_length(accepted)]
             self._meter.add(accepted, chars if len(accepted) == len(data) else None)
             self._memory += accepted
             if len(accepted) < len(data):
@@ -122,24 +125,30 @@ class Spool:
             reader = self._shelf.open(self.id)
         except HandleError as error:
             raise StoreError("its beginning was stored and has been removed since.") from error
-        try:
+        with closing(reader):
             return reader.read(start, end)
-        finally:
-            reader.close()
 
     def seal(self) -> SealedOutput:
         """Commit what there is. Raises StoreError if nothing could be stored; what was in memory then stays there."""
         with self._lock:
             self._closed = True
             held = self._memory if self._writer is None or not self._writer.size else bytearray()
+            self._to_store()
             try:
-                self._commit()
+                if self._writer is None or (self.failure and not self._writer.size):
+                    raise StoreError(self.failure)
+                self._writer.commit()
             except StoreError:
+                if self._writer is not None:
+                    with suppress(StoreError):
+                        self._writer.discard()
                 self._writer, self._memory = None, held
                 raise
-            assert self._writer is not None
             if self._writer.size < self._meter.bytes:  # the disk was full: measure what is really there
-                self._meter = self._measure_again(self._shelf.open(self.id))
+                self._meter = self._new_meter()
+                with closing(self._shelf.open(self.id)) as reader:
+                    for start in range(0, reader.size, MEMORY):
+                        self._meter.add(reader.read(start, start + MEMORY))
             meter = self._meter
             return SealedOutput(meter.size(), self._hash.hexdigest(), self.failure, meter.checkpoints, meter.is_plain)
 
@@ -162,25 +171,6 @@ class Spool:
             if self._writer is not None:
                 self._writer.discard()
 
-    def _commit(self) -> None:
-        self._to_store()
-        if self._writer is None:
-            raise StoreError(self.failure)
-        try:
-            if self.failure and not self._writer.size:
-                raise StoreError(self.failure)
-            self._writer.commit()
-        except StoreError:
-            with suppress(StoreError):
-                self._writer.discard()
-            raise
-
-    def _within_limit(self, data: bytes) -> bytes:
-        if self._limit is None or self._meter.bytes + len(data) <= self._limit:
-            return data
-        cut = data[: self._limit - self._meter.bytes]
-        return cut[: encoding.complete_length(cut)]
-
     def _to_store(self) -> None:
         """Free only the memory whose bytes are stored: if the store fails, the beginning can still be shown."""
         try:
@@ -196,12 +186,3 @@ class Spool:
                 self._memory = waiting[written:]
         except StoreError as error:
             self.failure = self.failure or str(error) or type(error).__name__  # never empty: that would mean success
-
-    def _measure_again(self, reader: Reader) -> Meter:
-        meter = self._new_meter()
-        try:
-            for start in range(0, reader.size, MEMORY):
-                meter.add(reader.read(start, start + MEMORY))
-        finally:
-            reader.close()
-        return meter

@@ -174,7 +174,7 @@ def test_a_write_that_arrives_after_another_worker_took_the_session_is_not_ackno
 def test_a_lease_that_runs_out_while_its_renewal_is_under_way_has_run_out(s3_server, s3_url, monkeypatch):
     relay = Relay(socket.AF_INET, ("127.0.0.1", s3_server))
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{relay.port}")
-    run = BucketLease(Bucket(s3_url), lease_seconds=1)
+    run = BucketLease(Bucket(s3_url), seconds=1)
     relay.hang()
     time.sleep(1.2)  # the renewal begins after a third of a second, so that it takes less than the time of the lease
     relay.pass_on()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import stat
 import time
+from collections import Counter
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import cache
@@ -160,8 +161,9 @@ class Index:
         """Count what a process has written since it was measured."""
         with self.change():
             if measured := self.recall():
-                kept = measured.families
-                self.note(replace(measured, families={each: kept.get(each, 0) + changes.get(each, 0) for each in kept | changes}))
+                families = Counter(measured.families)
+                families.update(changes)
+                self.note(replace(measured, families=dict(families)))
 
     def _read_note(self, kind: str) -> bytes | None:
         found = self.ask("SELECT content FROM notes WHERE kind = ?", (kind,))

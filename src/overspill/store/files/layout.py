@@ -194,11 +194,6 @@ def has_session(run: Directory, session: str) -> bool:
     return is_ours(run, session_directory(session))
 
 
-def has_output(session: Directory, id: str) -> bool:
-    """Complete or not. The final name is looked for again, because the output may be completed after the first look."""
-    return any(find(session, name) for name in (id, id + PART, id))
-
-
 def find(directory: Directory, name: str) -> os.stat_result | None:
     try:
         return directory.stat(name)

@@ -10,7 +10,7 @@ from threading import RLock
 from overspill import handles
 from overspill.store import rules
 from overspill.store.files.layout import PART, Directory, explain_failures, to_store_error
-from overspill.store.writer import OutputParts
+from overspill.store.shelf import OutputParts
 
 
 class FileParts(OutputParts):

@@ -8,7 +8,6 @@ import shutil
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 
 from overspill.store.files.lock import try_lock
 
@@ -17,41 +16,33 @@ class ScratchFolder:
     """Held by a lock on the folder itself, which the system releases however its holder dies."""
 
     def __init__(self, prefix: str) -> None:
-        _remove_abandoned(prefix)
-        self.path, self._fd = _make_held(prefix)
+        for path in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+            with suppress(OSError):  # it is another user's, or no folder, or being removed
+                fd = _open(path)
+                try:
+                    if os.fstat(fd).st_uid == os.getuid() and try_lock(fd):
+                        shutil.rmtree(path, ignore_errors=True)
+                finally:
+                    os.close(fd)
+        while True:
+            self.path = Path(tempfile.mkdtemp(prefix=prefix))
+            # Another process may have found it before it was locked, taken it for abandoned and removed it.
+            with suppress(FileNotFoundError):
+                self._fd = _open(self.path)
+                fcntl.flock(self._fd, fcntl.LOCK_EX)
+                if self.path.exists():
+                    return
+                os.close(self._fd)
 
     def __enter__(self) -> Path:
         return self.path
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.remove()
 
     def remove(self) -> None:
         shutil.rmtree(self.path, ignore_errors=True)
         os.close(self._fd)
-
-
-def _make_held(prefix: str) -> tuple[Path, int]:
-    while True:
-        path = Path(tempfile.mkdtemp(prefix=prefix))
-        # Another process may have found it before it was locked, taken it for abandoned and removed it. Then make another one.
-        with suppress(FileNotFoundError):
-            fd = _open(path)
-            fcntl.flock(fd, fcntl.LOCK_EX)
-            if path.exists():
-                return path, fd
-            os.close(fd)
-
-
-def _remove_abandoned(prefix: str) -> None:
-    for path in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
-        with suppress(OSError):  # it is another user's, or no folder, or being removed
-            fd = _open(path)
-            try:
-                if os.fstat(fd).st_uid == os.getuid() and try_lock(fd):
-                    shutil.rmtree(path, ignore_errors=True)
-            finally:
-                os.close(fd)
 
 
 def _open(path: Path) -> int:

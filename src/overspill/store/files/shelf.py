@@ -192,6 +192,3 @@ class LiveFileShelf(FileShelf):
             if not self._is_inherited():
                 last.callback(self._ended, self)
             self._journal.close(durable=self.retention == "keep")
-
-    def _is_inherited(self) -> bool:
-        return self._lock.inherited

@@ -196,7 +196,7 @@ class FileStore:
         if measured is not None:
             guard.recall(measured, limits, due_seconds=self._sweep_seconds - age)
         if age > keep.DAY:
-            guard.apply_before_end(limits)
+            guard.overdue = limits
 
     def _tidy(self, limits: KeepLimits, *, family: str | None = None) -> Expired:
         """Apply the limits, and note for later processes what is left."""

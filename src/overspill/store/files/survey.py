@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import time
+from collections import Counter
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import islice
@@ -27,6 +28,9 @@ from overspill.store.keep import KeptItem, Opening
 from overspill.store.protocols import ShelfLabel
 from overspill.store.quota import Quota
 
+_MOMENT_NS = 2_000_000_000
+"""What changes in one moment may have the same time: some file systems count whole seconds, or two."""
+
 
 class FoundSession(Struct, frozen=True):
     """Where a session is, and how its journal begins."""
@@ -43,6 +47,10 @@ class ShelfIndex:
         self._runs: dict[str, dict[str, FoundSession]] = {}
         self._final: set[str] = set()
         """Runs whose processes have ended and that have only kept sessions: none is added, and they are not looked at again."""
+        self._others: list[str] = []
+        """The runs that have to be looked at again."""
+        self._listed_at: tuple[int, int] | None = None
+        """The root and its time of change, if nothing can have been added or removed since."""
         self._known: dict[str, FoundSession] = {}
         """In the order of the sessions."""
         self._families: dict[str, list[FoundSession]] = {}
@@ -52,16 +60,22 @@ class ShelfIndex:
         """Every session of this user that can be trusted, and why others, which look like a run or a session, cannot."""
         refusals: list[StoreError] = []
         with self._mutex:
-            names = layout.list_runs(root, self._final)
-            self._final.intersection_update(names)
-            runs = {name: self._runs[name] if name in self._final else {} for name in names}
-            for name in [name for name in names if name not in self._final]:
+            state = (now := os.fstat(root.fd)).st_ino, now.st_ctime_ns
+            if is_new := state != self._listed_at:
+                names = layout.list_runs(root, self._final)
+                self._final.intersection_update(names)
+                self._runs = {name: self._runs.get(name, {}) for name in names}
+                self._others = [name for name in names if name not in self._final]
+                self._listed_at = state if time.time_ns() - now.st_ctime_ns > _MOMENT_NS else None
+            for name in self._others:
+                before, self._runs[name] = self._runs[name], {}
                 with _collect_refusals(refusals), root.open_directory(name) as run:
-                    runs[name] = self._read_run(run, refusals)
-            if runs != self._runs:
-                self._runs, self._families = runs, {}
-                everything = {session: found for run in runs.values() for session, found in run.items()}
-                self._known = dict(sorted(everything.items()))
+                    self._runs[name] = self._read_run(run, refusals)
+                is_new = is_new or before != self._runs[name]
+            self._others = [name for name in self._others if name not in self._final]
+            if is_new:
+                everything = {session: found for run in self._runs.values() for session, found in run.items()}
+                self._known, self._families = dict(sorted(everything.items())), {}
                 for found in self._known.values():
                     for family in keep.list_families(found.opening.name):
                         self._families.setdefault(family, []).append(found)
@@ -106,7 +120,7 @@ class ShelfIndex:
     def clear_dead_runs(self, root: Directory) -> None:
         """Those that may contain something other than kept sessions, or nothing."""
         self.survey(root)
-        for name in self._runs.keys() - self._final:
+        for name in self._others:
             clear_dead_run(root, name)
 
     def find(self, root: Directory, session: str) -> Place:
@@ -166,7 +180,7 @@ class KeptFiles:
     def __init__(self, root: Directory, sessions: ShelfIndex) -> None:
         self.now = time.time()
         self.items: list[KeptItem] = []
-        self.bytes: dict[str, int] = {}
+        self.bytes: Counter[str] = Counter()
         self._places: dict[str, Place] = {}
         self._root = root
         for found, directory in sessions.visit(root):
@@ -187,7 +201,7 @@ class KeptFiles:
                 with suppress(OSError, StoreError), lock.hold_if_free(directory) as is_held:
                     size -= layout.remove_outputs(directory, unfinished) if is_held else 0
             self.items.append(KeptItem(session, "", _last_used(files), size, family))
-        self.bytes[family] = self.bytes.get(family, 0) + size
+        self.bytes[family] += size
 
     def remove(self, item: KeptItem) -> bool:
         """An output in one step: a process that dies here leaves all of it or nothing. False if it was read meanwhile."""
@@ -206,8 +220,9 @@ class KeptFiles:
             if place := self._places.get(session):
                 gone = quota.outputs(session)
                 with suppress(FileNotFoundError), place.open(self._root) as directory:
-                    # A list of files would not do: one that is renamed meanwhile may be missing in it.
-                    gone = {id for id in gone if not layout.has_output(directory, id)}
+                    # The final name is looked for again, because an output may be completed after the first look. A list of
+                    # files would not do: one that is renamed meanwhile may be missing in it.
+                    gone = {id for id in gone if not any(layout.find(directory, each) for each in (id, id + PART, id))}
                 for id in gone:
                     quota.release(session, id)
 

@@ -47,7 +47,9 @@ class Bucket:
 
     def __init__(self, url: str) -> None:
         self.url = mask_password(url)
-        self._patience = _Patience()
+        self._failure = ""
+        self._no_attempt_before = 0.0
+        self._mutex = Lock()
         retry: Any = {"max_retries": _MAX_RETRIES, "retry_timeout": timedelta(seconds=_MAX_RETRY_SECONDS)}
         try:
             if "://" not in url:  # the library's message would quote it
@@ -91,11 +93,9 @@ class Bucket:
 
     def get_all(self, keys: Sequence[str]) -> Iterator[bytes | None]:
         """In the order of the keys, several at a time."""
-        if len(keys) == 1:
-            yield self._get_bytes(keys[0])
-            return
         with ThreadPoolExecutor(_MAX_PARALLEL_READS) as pool:
-            yield from pool.map(self._get_bytes, keys)
+            for found in pool.map(self.get, keys):
+                yield found[0] if found else None
 
     def range(self, key: str, start: int, end: int) -> bytes | None:
         with self._explain(f"read from {self.url}"), suppress(FileNotFoundError):
@@ -118,62 +118,37 @@ class Bucket:
             with self._explain(f"remove from {self.url}"), suppress(FileNotFoundError):
                 self._objects.delete(list(keys))
 
-    def _get_bytes(self, key: str) -> bytes | None:
-        found = self.get(key)
-        return found[0] if found else None
-
     @contextmanager
     def _explain(self, doing: str) -> Generator[None]:
+        """After the service has let one call wait, the others fail immediately for a while, and then one at a time tries again:
+        so not everybody waits for a service that accepts connections and says nothing."""
         if _used_by.setdefault("pid", os.getpid()) != os.getpid():
             raise StoreError(
                 f"Could not {doing}: this process was forked from one that had used a bucket, and the library that does so does "
                 "not survive that. Start it in another way (spawn or forkserver), or use the store only after forking."
             )
         started = time.monotonic()
-        if reason := self._patience.check(started):
-            raise _away_error(doing, reason)
+        if failure := self._failure:
+            with self._mutex:
+                if started < self._no_attempt_before:
+                    raise _away_error(doing, failure)
+                # Whoever tries it now has as long as the library gives it; until then, the others need not try.
+                self._no_attempt_before = started + _MAX_RETRY_SECONDS
         try:
             yield
         except (exceptions.BaseError, OSError) as error:
-            self._patience.note_failure(_reason(error), started)
+            now = time.monotonic()
+            with self._mutex:
+                if now - started < _MIN_WAIT_SECONDS:
+                    self._no_attempt_before = now
+                else:
+                    self._failure = _reason(error)
+                    self._no_attempt_before = now + min(_REST_AFTER_WAIT * (now - started), _MAX_REST_SECONDS)
             raise _away_error(doing, _reason(error)) from error
         except BaseException:
-            self._patience.note_answer()
+            self._failure = ""
             raise
-        self._patience.note_answer()
-
-
-class _Patience:
-    """After a service has let one call wait, the others fail immediately for a while, and then one at a time tries it again: so
-    not everybody waits for a service that accepts connections and says nothing."""
-
-    def __init__(self) -> None:
-        self._reason = ""
-        self._no_attempt_before = 0.0
-        self._mutex = Lock()
-
-    def check(self, now: float) -> str:
-        """Why there is no use in trying, or nothing."""
-        if not self._reason:
-            return ""
-        with self._mutex:
-            if now < self._no_attempt_before:
-                return self._reason
-            # Whoever tries it now has as long as the library gives it; until then, the others need not try.
-            self._no_attempt_before = now + _MAX_RETRY_SECONDS
-            return ""
-
-    def note_failure(self, reason: str, started: float) -> None:
-        now = time.monotonic()
-        with self._mutex:
-            if now - started < _MIN_WAIT_SECONDS:
-                self._no_attempt_before = now
-                return
-            self._reason = reason
-            self._no_attempt_before = now + min(_REST_AFTER_WAIT * (now - started), _MAX_REST_SECONDS)
-
-    def note_answer(self) -> None:
-        self._reason = ""
+        self._failure = ""
 
 
 def _away_error(doing: str, reason: str) -> StoreAway:

@@ -16,12 +16,14 @@ from msgspec import Struct
 
 from overspill.errors import StoreError
 from overspill.store import keep, rules
-from overspill.store.keep import Opening, list_families
+from overspill.store.keep import Opening
 from overspill.store.objects.bucket import Bucket
-from overspill.store.shared.lease import Lease
+from overspill.store.shared.store import Lease
 from overspill.text import lenient_json
 
 _AFTER_ALL = "~"  # sorts after every character that follows a session in a key
+_ATTEMPTS = 5
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # the former also counts while the machine is suspended
 
 
 def read_opening(bucket: Bucket, session: str) -> Opening | None:
@@ -32,28 +34,25 @@ def read_opening(bucket: Bucket, session: str) -> Opening | None:
 
 def family_keys(opening: Opening) -> list[str]:
     """If the name is a family's and the session's id, as most are, the key says all, and the whole name needs no object."""
-    families = list_families(opening.name)
-    if opening.name.rpartition("/")[2] != opening.session:
-        whole = [f"{_folder(family)}{opening.session}.name" for family in families[:1]]
-        return whole + [_folder(family) + opening.session for family in families[1:]]
-    return [f"{_folder(family)}{opening.session}.{opening.retention}" for family in families[1:]]
+    folders = [f"families/{_digest(family)}/{opening.session}" for family in keep.list_families(opening.name)]
+    if opening.name.rpartition("/")[2] == opening.session:
+        return [f"{folder}.{opening.retention}" for folder in folders[1:]]
+    return [f"{folder}.name" for folder in folders[:1]] + folders[1:]
 
 
 def list_family(bucket: Bucket, family: str, after: str = "") -> Iterator[tuple[str, Opening | None]]:
     """The sessions after this one, and how they began if their keys say so."""
-    folder = _folder(family)
+    folder = f"families/{_digest(family)}/"
     for item in bucket.list(folder, after=folder + after + _AFTER_ALL if after else ""):
         session, _, retention = item.key.rpartition("/")[2].partition(".")
-        if retention in ("session", "process", "keep"):
-            yield session, Opening(session, f"{family}/{session}", retention)
-        else:
-            yield session, None
+        is_said = retention in ("session", "process", "keep")
+        yield session, Opening(session, f"{family}/{session}", retention) if is_said else None
 
 
 def family_id(name: str) -> str:
     """Whose limits a session of this name counts towards, as the keys spell it."""
     family = keep.family_of(name)
-    return hashlib.sha256(family.encode()).hexdigest() if family else ""
+    return _digest(family) if family else ""
 
 
 def map_families(bucket: Bucket) -> dict[str, str]:
@@ -67,23 +66,12 @@ def map_families(bucket: Bucket) -> dict[str, str]:
     return found
 
 
-def _folder(family: str) -> str:
-    return f"families/{hashlib.sha256(family.encode()).hexdigest()}/"
-
-
-_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # the former also counts while the machine is suspended
-
-
-def _elapsed() -> float:
-    return time.clock_gettime(_CLOCK)
-
-
 class BucketLease(Lease):
-    """What one process is in a bucket: an object that it writes again and again as long as it lives. Whether another process
-    lives is read from the dates of both objects, which the service sets: the clocks of the machines do not matter."""
+    """An object that a process writes again and again as long as it lives. Whether another process lives is read from the dates
+    of both objects, which the service sets: the clocks of the machines do not matter."""
 
-    def __init__(self, bucket: Bucket, lease_seconds: float) -> None:
-        super().__init__(lease_seconds)
+    def __init__(self, bucket: Bucket, seconds: float) -> None:
+        super().__init__(seconds)
         self.lapses = 0
         """How often the lease ran out before it was renewed: others may have taken sessions meanwhile."""
         self._bucket = bucket
@@ -99,9 +87,9 @@ class BucketLease(Lease):
         """The time of the service, or up to a second later: its dates have no fractions."""
         return self._date + 1 + _elapsed() - self._written
 
-    def is_alive(self, modified: float | None) -> bool:
+    def is_alive(self, modified: float) -> bool:
         """Whether a process whose object has this date may still live. Both dates may be off by a second."""
-        return modified is not None and self.now() - modified <= self.seconds + 2
+        return self.now() - modified <= self.seconds + 2
 
     def check_lease(self) -> int:
         """Note whether the lease has run out, and return how often that has happened."""
@@ -115,6 +103,12 @@ class BucketLease(Lease):
         with self._mutex:
             pass
 
+    def renew(self) -> bool:
+        with self._mutex:
+            if self.is_usable:
+                self._sign()
+            return self.is_usable
+
     def _sign(self) -> None:
         """Called with the mutex held. The lease may run out while the service is slow to take the sign of life."""
         started = _elapsed()
@@ -125,15 +119,9 @@ class BucketLease(Lease):
         self._date, self._written = (found.modified if found else time.time()), written
         self._renewed = started
 
-    def renew(self) -> bool:
-        with self._mutex:
-            if not self.is_usable:
-                return False
-            self._sign()
-            return True
 
-
-_ATTEMPTS = 5
+def _elapsed() -> float:
+    return time.clock_gettime(_CLOCK)
 
 
 class NameEntry(Struct, frozen=True):
@@ -158,9 +146,9 @@ class Names:
             entry, version = found
             if self._is_held(entry, run):
                 raise rules.name_in_use_error(name)
-            session = entry.session if self._is_kept(entry.session) else wanted.session
-            taken = NameEntry(session, wanted.hold, wanted.run)
-            if self._bucket.replace(_key(name), msgspec.json.encode(taken), version):
+            opening = read_opening(self._bucket, entry.session)
+            session = entry.session if opening and opening.retention == "keep" else wanted.session
+            if self._replace(name, NameEntry(session, wanted.hold, wanted.run), version):
                 return session
         raise StoreError(f"Several processes try to open {name!r} at the same time. Try again.")
 
@@ -176,10 +164,10 @@ class Names:
         entry, version = found
         if not keep and rules.is_unique(name, entry.session):
             self._bucket.delete([_key(name)])
-            return
-        # Another session may take this name, and an entry cannot be deleted on a condition. One that nobody holds and that has no
-        # session is taken by whoever comes next.
-        self._bucket.replace(_key(name), msgspec.json.encode(NameEntry(entry.session if keep else "")), version)
+        else:
+            # Another session may take this name, and an entry cannot be deleted on a condition. One that nobody holds and that
+            # has no session is taken by whoever comes next.
+            self._replace(name, NameEntry(entry.session if keep else ""), version)
 
     def take_for_removal(self, name: str, session: str, run: BucketLease, hold: str) -> bool:
         """False if another process holds it: then the session may not be removed."""
@@ -187,9 +175,7 @@ class Names:
         if found is None or found[0].session != session:
             return True
         entry, version = found
-        if self._is_held(entry, run):
-            return False
-        return self._bucket.replace(_key(name), msgspec.json.encode(NameEntry(session, hold, run.id)), version)
+        return not self._is_held(entry, run) and self._replace(name, NameEntry(session, hold, run.id), version)
 
     def _read(self, name: str) -> tuple[NameEntry, str] | None:
         found = self._bucket.get(_key(name))
@@ -200,16 +186,17 @@ class Names:
             raise StoreError(f"The name {name!r} is damaged in {self._bucket.url}. Remove the object {_key(name)} there.")
         return entry, found[1]
 
-    def _is_held(self, entry: NameEntry, run: BucketLease) -> bool:
-        if not entry.hold:
-            return False
-        found = self._bucket.find(f"runs/{entry.run}")
-        return found is not None and run.is_alive(found.modified)
+    def _replace(self, name: str, entry: NameEntry, version: str) -> bool:
+        return self._bucket.replace(_key(name), msgspec.json.encode(entry), version)
 
-    def _is_kept(self, session: str) -> bool:
-        opening = read_opening(self._bucket, session)
-        return opening is not None and opening.retention == "keep"
+    def _is_held(self, entry: NameEntry, run: BucketLease) -> bool:
+        found = self._bucket.find(f"runs/{entry.run}") if entry.hold else None
+        return found is not None and run.is_alive(found.modified)
 
 
 def _key(name: str) -> str:
-    return f"names/{hashlib.sha256(name.encode()).hexdigest()}"
+    return f"names/{_digest(name)}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -11,7 +11,7 @@ from overspill import handles
 from overspill.errors import StoreError
 from overspill.store import rules
 from overspill.store.objects.bucket import Bucket, Item
-from overspill.store.writer import OutputParts
+from overspill.store.shelf import OutputParts
 
 DONE, REMOVED, USED = "done", "removed", "used"
 _START_DIGITS = 16
@@ -91,19 +91,16 @@ class ObjectParts(OutputParts):
         self._check()
         self._create(self._folder + DONE, str(self.size).encode())
         if self._starts and self._check() != self._lapses:
-            self._check_whole()
+            # Who sweeps leaves its mark and then looks whether the output is complete. Here it is completed first, and then
+            # looked for the mark, so that one of both sees the other.
+            parts = read_parts(self._bucket, self._session, self._id)
+            if parts is None or parts.is_removed or parts.size != self.size:
+                self.remove()
+                self._bucket.delete([self._folder + DONE])
+                raise StoreError(f"{self._handle} was removed while it was being written. Call the tool again.")
 
     def remove(self) -> None:
         self._bucket.delete([self._folder + _name_part(start) for start in self._starts])
-
-    def _check_whole(self) -> None:
-        """Who sweeps leaves its mark and then looks whether the output is complete. Here it is completed first, and then looked
-        for the mark, so that one of both sees the other."""
-        parts = read_parts(self._bucket, self._session, self._id)
-        if parts is None or parts.is_removed or parts.size != self.size:
-            self.remove()
-            self._bucket.delete([self._folder + DONE])
-            raise StoreError(f"{self._handle} was removed while it was being written. Call the tool again.")
 
     def _create(self, key: str, data: bytes | memoryview) -> None:
         # If the answer to a request was lost, the library or the writer repeats it, and then finds its own object.
@@ -112,14 +109,12 @@ class ObjectParts(OutputParts):
         except StoreError:
             self._is_uncertain = True
             raise
-        if not is_new and not self._is_own(key, data):
-            raise rules.already_exists_error(self._handle)
+        if not is_new:
+            # Of an output that this writer began, nobody else writes a part.
+            found = self._bucket.get(key) if self._starts or self._is_uncertain else None
+            if found is None or found[0] != bytes(data):
+                raise rules.already_exists_error(self._handle)
         self._check()
-
-    def _is_own(self, key: str, data: bytes | memoryview) -> bool:
-        """Of an output that this writer began, nobody else writes a part."""
-        found = self._bucket.get(key) if self._starts or self._is_uncertain else None
-        return found is not None and found[0] == bytes(data)
 
 
 class ObjectSource:

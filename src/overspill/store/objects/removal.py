@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import uuid
-from collections import defaultdict
-from collections.abc import Mapping
+from collections import Counter, defaultdict
 from itertools import chain, groupby
 
 from overspill.store.keep import KeptItem
 from overspill.store.objects.bucket import Bucket, Item
 from overspill.store.objects.names import BucketLease, Names, family_keys, map_families, read_opening
 from overspill.store.objects.output import REMOVED, USED, Parts, folder, read_parts, recorded_key
-from overspill.store.shared.lease import READABLE_AFTER_REMOVAL_SECONDS
+from overspill.store.shared.store import READABLE_AFTER_REMOVAL_SECONDS
 
 
 def list_outputs(bucket: Bucket, session: str) -> list[str]:
     return list(dict.fromkeys(item.key.split("/")[2] for item in bucket.list(f"data/{session}/")))
-
-
-def find_outputs(bucket: Bucket, wanted: Mapping[str, set[str]]) -> set[tuple[str, str]]:
-    """Which of these outputs of each session are stored. A listing has a thousand objects, so it takes few requests."""
-    found: set[tuple[str, str]] = set()
-    for session, ids in wanted.items():
-        listed = bucket.list(f"data/{session}/", after=f"data/{session}/{min(ids)}")
-        for id, items in groupby(listed, key=lambda item: item.key.split("/")[2]):
-            if id in ids and not any(item.key.endswith(REMOVED) for item in items):
-                found.add((session, id))
-    return found
 
 
 def mark_removed(bucket: Bucket, session: str, id: str) -> bool:
@@ -40,19 +28,6 @@ def delete_output(bucket: Bucket, session: str, id: str) -> None:
     keys = [item.key for item in bucket.list(folder(session, id))]
     bucket.delete([recorded_key(session, id), *(key for key in keys if not key.endswith(REMOVED))])
     bucket.delete([key for key in keys if key.endswith(REMOVED)])
-
-
-def delete_unfinished(bucket: Bucket, run: BucketLease, session: str, id: str) -> None:
-    """Nothing of a session that is live again, and nothing that its writer has completed meanwhile, as `ObjectParts` tells."""
-    if list_live_sessions(bucket, run, session):
-        return
-    mark = folder(session, id) + REMOVED
-    bucket.create(mark)
-    parts = read_parts(bucket, session, id)
-    if parts is not None and parts.is_done:
-        bucket.delete([mark])
-    else:
-        delete_output(bucket, session, id)
 
 
 def delete_session(bucket: Bucket, session: str) -> None:
@@ -77,9 +52,9 @@ def remove_closed(bucket: Bucket, names: Names, run: BucketLease, session: str, 
     return True
 
 
-def empty_trash(bucket: Bucket, now: float, *, keep_seconds: float = READABLE_AFTER_REMOVAL_SECONDS) -> None:
+def empty_trash(bucket: Bucket, now: float) -> None:
     for item in list(bucket.list("trash/")):
-        if now - item.modified > keep_seconds:
+        if now - item.modified > READABLE_AFTER_REMOVAL_SECONDS:
             _, session, id = item.key.split("/")
             delete_output(bucket, session, id)
             bucket.delete([item.key])
@@ -118,32 +93,39 @@ class KeptObjects:
         self._bucket, self._names, self._run = bucket, names, run
         # The openings come first: a session that is not kept, and begins or ends meanwhile, is in neither list or in both.
         openings = list(bucket.list("openings/"))
-        kept = {_session_of(item) for item in openings} - {_session_of(item) for item in bucket.list("temporary/")}
-        self._families = map_families(bucket)
+        temporary = {item.key.rpartition("/")[2] for item in bucket.list("temporary/")}
+        kept = {item.key.rpartition("/")[2] for item in openings} - temporary
+        self._families = defaultdict(str, map_families(bucket))
         self._live = list_live_sessions(bucket, run)
         self._unfinished: list[tuple[str, str]] = []
         self.items: list[KeptItem] = []
-        sizes: defaultdict[str, int] = defaultdict(int)
+        sizes: Counter[str] = Counter()
         used: defaultdict[str, float] = defaultdict(float)
         for item in chain(openings, bucket.list("journal/"), bucket.list("used/")):
             session = item.key.split("/")[1]
             sizes[session] += item.size
             used[session] = max(used[session], item.modified)
-        for (session, id), items in groupby(bucket.list("data/"), key=_output_of):
+        for (_, session, id), items in groupby(bucket.list("data/"), key=lambda item: item.key.split("/")[:3]):
             if session in kept:
                 self._add(session, id, list(items), sizes, used)
-        closed = (each for each in kept if each not in self._live)
-        self.items += [KeptItem(each, "", used[each], sizes[each], self._family_of(each)) for each in closed]
-        self.bytes: dict[str, int] = {}
+        self.bytes: Counter[str] = Counter()
         for each in kept:
-            self.bytes[self._family_of(each)] = self.bytes.get(self._family_of(each), 0) + sizes[each]
-
+            self.bytes[self._families[each]] += sizes[each]
+            if each not in self._live:
+                self.items.append(KeptItem(each, "", used[each], sizes[each], self._families[each]))
         self.now = run.now()
 
     def remove_unfinished(self) -> None:
-        """Outputs that nobody writes any more."""
+        """Outputs that nobody writes any more: nothing of a session that is live again, and nothing that its writer has completed
+        meanwhile. `ObjectParts` says how it looks for the mark."""
         for session, id in self._unfinished:
-            delete_unfinished(self._bucket, self._run, session, id)
+            if not list_live_sessions(self._bucket, self._run, session):
+                self._bucket.create(mark := folder(session, id) + REMOVED)
+                parts = read_parts(self._bucket, session, id)
+                if parts is not None and parts.is_done:
+                    self._bucket.delete([mark])
+                else:
+                    delete_output(self._bucket, session, id)
 
     def remove(self, item: KeptItem) -> bool:
         bucket, opening = self._bucket, read_opening(self._bucket, item.session)
@@ -156,9 +138,6 @@ class KeptObjects:
             return mark_removed(bucket, item.session, item.id)
         return remove_closed(bucket, self._names, self._run, item.session, opening.name)
 
-    def _family_of(self, session: str) -> str:
-        return self._families.get(session, "")
-
     def _add(self, session: str, id: str, items: list[Item], sizes: dict[str, int], used: dict[str, float]) -> None:
         parts = Parts.of(items)
         is_live = session in self._live
@@ -170,14 +149,4 @@ class KeptObjects:
         sizes[session] += parts.size
         used[session] = max(used[session], parts.used)
         if is_live and parts.is_done:
-            self.items.append(KeptItem(session, id, parts.used, parts.size, self._family_of(session)))
-
-
-def _output_of(item: Item) -> tuple[str, str]:
-    _, session, id, _ = item.key.split("/")
-    return session, id
-
-
-def _session_of(item: Item) -> str:
-    """Of an opening, or of what names a session that is not kept."""
-    return item.key.rpartition("/")[2]
+            self.items.append(KeptItem(session, id, parts.used, parts.size, self._families[session]))

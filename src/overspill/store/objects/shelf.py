@@ -17,8 +17,7 @@ from overspill.store.objects import removal
 from overspill.store.objects.bucket import Bucket
 from overspill.store.objects.names import BucketLease, Names
 from overspill.store.objects.output import NOTHING_YET, USED, ObjectParts, ObjectSource, folder, read_parts, recorded_key
-from overspill.store.shared.lease import lost_session_error
-from overspill.store.shared.shelf import Hold, LocalCopies, SharedShelf
+from overspill.store.shared.shelf import Hold, LocalCopies, SharedShelf, lost_session_error
 
 _EVENTS_IN_ONE = 64
 """So many writes are put together into one object, so that reading them is one request."""
@@ -85,32 +84,6 @@ class ObjectJournal:
         self._waiting = []
 
 
-def read_entries(bucket: Bucket, session: str, position: int) -> list[tuple[int, bytes]]:
-    """What was written from a write of this number on, oldest first, each with the number of the last write: that one is read
-    again, because its writer may not know that it arrived, and repeat it with more lines. Where several holds have written, each
-    counts for itself, and all is read."""
-    for _ in range(_ATTEMPTS):
-        entries = sorted(Entry.parse(item.key) for item in bucket.list(f"journal/{session}/"))
-        is_counted = len({entry.hold for entry in entries}) == 1
-        new = [entry for entry in entries if entry.last >= position or not is_counted]
-        if (found := _read_all(bucket, session, new)) is not None:
-            last = max(entry.last for entry in entries) if is_counted else 0
-            return [(last, lines) for lines in found]
-    raise StoreError(f"The journal of session {session} changes faster than it can be read. Try again.")
-
-
-def _read_all(bucket: Bucket, session: str, entries: list[Entry]) -> list[bytes] | None:
-    """None if objects were put together after they were listed."""
-    joined = [entry for entry in entries if entry.last > entry.first]
-    wanted = [entry for entry in entries if entry.last > entry.first or not any(each.has(entry) for each in joined)]
-    found: list[bytes] = []
-    for lines in bucket.get_all([entry.key(session) for entry in wanted]):
-        if lines is None:
-            return None
-        found.append(lines)
-    return found
-
-
 class ObjectShelf(SharedShelf):
     seconds_between_notes = 3_600.0
 
@@ -134,7 +107,20 @@ class ObjectShelf(SharedShelf):
         return opening[0]
 
     def _read_entries(self, position: int) -> list[tuple[int, bytes]]:
-        return read_entries(self._bucket, self.session, position)
+        """What was written from a write of this number on, oldest first, each with the number of the last write: that one is read
+        again, because its writer may not know that it arrived, and repeat it with more lines. Where several holds have written,
+        each counts for itself, and all is read."""
+        for _ in range(_ATTEMPTS):
+            entries = sorted(Entry.parse(item.key) for item in self._bucket.list(f"journal/{self.session}/"))
+            is_counted = len({entry.hold for entry in entries}) == 1
+            new = [entry for entry in entries if entry.last >= position or not is_counted]
+            joined = [entry for entry in new if entry.last > entry.first]
+            wanted = [entry for entry in new if entry.last > entry.first or not any(each.has(entry) for each in joined)]
+            found = list(self._bucket.get_all([entry.key(self.session) for entry in wanted]))
+            if None not in found:  # or else objects were put together after they were listed
+                last = max(entry.last for entry in entries) if is_counted else 0
+                return [(last, lines) for lines in found if lines is not None]
+        raise StoreError(f"The journal of session {self.session} changes faster than it can be read. Try again.")
 
 
 def hold_key(session: str, hold: str, run: BucketLease) -> str:

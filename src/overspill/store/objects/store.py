@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from itertools import islice
+from itertools import groupby, islice
 
 import msgspec
 
@@ -15,14 +15,13 @@ from overspill.store.keep import Measurement, Opening
 from overspill.store.objects import removal
 from overspill.store.objects.bucket import Bucket
 from overspill.store.objects.names import BucketLease, NameEntry, Names, family_id, family_keys, list_family, read_opening
-from overspill.store.objects.output import read_parts
+from overspill.store.objects.output import REMOVED, read_parts
 from overspill.store.objects.removal import KeptObjects
 from overspill.store.objects.shelf import LiveObjectShelf, ObjectShelf, hold_key
 from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
 from overspill.store.quota import GIB, HOUR
-from overspill.store.shared.lease import LEASE_SECONDS, REMOVE_AFTER_SECONDS
 from overspill.store.shared.shelf import Hold
-from overspill.store.shared.store import SharedStore
+from overspill.store.shared.store import LEASE_SECONDS, REMOVE_AFTER_SECONDS, SharedStore
 from overspill.text import lenient_json
 
 _MEASURED = "measured"
@@ -65,7 +64,11 @@ class ObjectStore(SharedStore[BucketLease, LiveObjectShelf]):
 
     def shelves(self, *, family: str = "", after: str = "", most: int | None = None) -> list[ShelfLabel]:
         live = removal.list_live_sessions(self._bucket, self.run)
-        openings = self._list_family(family, after, most) if family else self._list_all(after, most)
+        if family:
+            openings = self._list_family(family, after, most)
+        else:
+            listed = self._bucket.list("openings/", after=f"openings/{after}" if after else "")
+            openings = self._read_openings([item.key.rpartition("/")[2] for item in islice(listed, most)])
         return [opening.label(live=session in live) for session, opening in sorted(openings.items())]
 
     def find_recorded(self, ending: str) -> list[tuple[str, bytes]]:
@@ -154,17 +157,19 @@ class ObjectStore(SharedStore[BucketLease, LiveObjectShelf]):
         return family_id(name)
 
     def _find_stored(self, held: Mapping[str, set[str]]) -> set[tuple[str, str]]:
-        return removal.find_outputs(self._bucket, held)
+        found: set[tuple[str, str]] = set()
+        for session, ids in held.items():  # a listing has a thousand objects, so it takes few requests
+            listed = self._bucket.list(f"data/{session}/", after=f"data/{session}/{min(ids)}")
+            for id, items in groupby(listed, key=lambda item: item.key.split("/")[2]):
+                if id in ids and not any(item.key.endswith(REMOVED) for item in items):
+                    found.add((session, id))
+        return found
 
     def _read_opening(self, session: str) -> Opening:
         rules.check_id(session)
         if (opening := read_opening(self._bucket, session)) is None:
             raise UnknownHandle(f"session-{session}")
         return opening
-
-    def _list_all(self, after: str, most: int | None) -> dict[str, Opening]:
-        listed = self._bucket.list("openings/", after=f"openings/{after}" if after else "")
-        return self._read_openings([item.key.rpartition("/")[2] for item in islice(listed, most)])
 
     def _list_family(self, family: str, after: str, most: int | None) -> dict[str, Opening]:
         listed = dict(islice(list_family(self._bucket, family, after), most))

@@ -84,48 +84,37 @@ class Database:
             if not self._free.acquire(timeout=self._answer_seconds):
                 raise StoreAway(f"Could not {doing}: all connections to {self.url} are in use. Try again.")
             try:
-                return self._use_one(work)
+                started = time.monotonic()
+                with self._mutex:
+                    if self._pid != os.getpid():
+                        self._begin()
+                    connection = self._idle.pop() if self._idle else None
+                if connection is not None:
+                    try:
+                        return self._finish(connection, work)
+                    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+                        if not connection.closed:
+                            raise
+                        self.close()  # the server was restarted: the other idle connections are dead too
+                        if time.monotonic() - started >= self._answer_seconds:
+                            self._rest(error, started)
+                            raise
+                return self._finish(self._connect(), work)
             finally:
                 self._free.release()
 
-    def _use_one(self, work: Callable[[_Connection], T]) -> T:
-        started = time.monotonic()
-        connection = self._take_idle()
-        if connection is not None:
-            try:
-                return self._finish(connection, work)
-            except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-                if not connection.closed:
-                    raise
-                self.close()  # the server was restarted: the other idle connections are dead too
-                if time.monotonic() - started >= self._answer_seconds:
-                    self._rest(error, started)
-                    raise
-        return self._finish(self._connect(), work)
-
     def _finish(self, connection: _Connection, work: Callable[[_Connection], T]) -> T:
         try:
-            result = work(connection)
+            return work(connection)
         except BaseException as error:
             # A connection with an unfinished query cannot be used again. What the server refused leaves it in order.
             if isinstance(error, psycopg.OperationalError) or not isinstance(error, psycopg.Error | OverspillError):
                 connection.close()
-            else:
-                self._put_back(connection)
             raise
-        self._put_back(connection)
-        return result
-
-    def _take_idle(self) -> _Connection | None:
-        with self._mutex:
-            if self._pid != os.getpid():
-                self._begin()
-            return self._idle.pop() if self._idle else None
-
-    def _put_back(self, connection: _Connection) -> None:
-        with self._mutex:
-            if not connection.closed:
-                self._idle.append(connection)
+        finally:
+            with self._mutex:
+                if not connection.closed:
+                    self._idle.append(connection)
 
     def _connect(self) -> _Connection:
         if self._failure is not None and time.monotonic() < self._no_attempt_before:

@@ -11,9 +11,8 @@ from overspill.errors import StoreError, UnknownHandle
 from overspill.store import rules
 from overspill.store.postgres import sql
 from overspill.store.postgres.database import Database
-from overspill.store.shared.lease import lost_session_error
-from overspill.store.shared.shelf import Hold, LocalCopies, SharedShelf
-from overspill.store.writer import OutputParts
+from overspill.store.shared.shelf import Hold, LocalCopies, SharedShelf, lost_session_error
+from overspill.store.shelf import OutputParts
 
 
 class PostgresParts(OutputParts):
@@ -50,37 +49,31 @@ class PostgresParts(OutputParts):
 
 
 class PostgresSource:
-    def __init__(self, database: Database, session: str, id: str, size: int | None) -> None:
-        """`size` is None if the output is still being written."""
+    def __init__(self, database: Database, session: str, id: str) -> None:
         self.url = database.url
         self._database = database
         self._key = {"session": session, "id": id}
         self._doing = f"read {handles.handle(session, id)}"
-        self._final_size = size
-        self._was_found = size is not None
+        self._found: tuple[int, bool, bool] | None = None
+
+    def find(self) -> tuple[int, bool, bool] | None:
+        """Its size, whether it is complete, and whether it is removed."""
+        for size, is_complete, is_removed in self._database.rows(self._doing, sql.FIND, self._key):
+            self._found = size, is_complete, is_removed
+            return self._found
+        return None
 
     def measure(self) -> tuple[int, bool]:
-        if self._final_size is not None:
-            return self._final_size, True
-        found = self._find()
-        if found is None:
-            return 0, False
-        self._was_found = True
-        size, is_complete, _ = found
-        if is_complete:
-            self._final_size = size
-        return size, is_complete
+        found = self._found if self._found and self._found[1] else self.find()
+        return found[:2] if found else (0, False)
 
     def read(self, start: int, end: int) -> bytes:
         rows = self._database.rows(self._doing, sql.READ, self._key | {"start": start, "end": end})
         return bytes(rows[0][0]) if len(rows) == 1 else b"".join(row[0] for row in rows)
 
     def is_removed(self) -> bool:
-        found = self._find()
-        return self._was_found if found is None else bool(found[2])
-
-    def _find(self) -> tuple[Any, ...] | None:
-        return next(iter(self._database.rows(self._doing, sql.FIND, self._key)), None)
+        found = self.find()
+        return found[2] if found else self._found is not None
 
 
 class PostgresShelf(SharedShelf):
@@ -93,13 +86,10 @@ class PostgresShelf(SharedShelf):
         self._nth = itertools.count()
 
     def _find(self, id: str, *, is_begun: bool) -> PostgresSource:
-        handle, final_size = handles.handle(self.session, id), None
-        if is_begun:
-            found = self._database.rows(f"open {handle}", sql.FIND, {"session": self.session, "id": id})
-            if not found or found[0][2]:
-                raise UnknownHandle(handle)
-            final_size = found[0][0] if found[0][1] else None
-        return PostgresSource(self._database, self.session, id, final_size)
+        source = PostgresSource(self._database, self.session, id)
+        if is_begun and ((found := source.find()) is None or found[2]):
+            raise UnknownHandle(handles.handle(self.session, id))
+        return source
 
     def _note_read(self, id: str) -> None:
         self._database.rows("note a read", sql.NOTE_READ, {"session": self.session, "id": id})

@@ -13,9 +13,8 @@ from overspill.store.postgres.database import ANSWER_SECONDS, Database, Fetch
 from overspill.store.postgres.shelf import PostgresShelf
 from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
 from overspill.store.quota import GIB, HOUR
-from overspill.store.shared.lease import LEASE_SECONDS, READABLE_AFTER_REMOVAL_SECONDS, REMOVE_AFTER_SECONDS, Lease
 from overspill.store.shared.shelf import Hold
-from overspill.store.shared.store import SharedStore
+from overspill.store.shared.store import LEASE_SECONDS, READABLE_AFTER_REMOVAL_SECONDS, REMOVE_AFTER_SECONDS, Lease, SharedStore
 from overspill.text import encoding
 
 _MOST_AT_ONCE = 10_000

@@ -21,12 +21,11 @@ from overspill.errors import StoreError
 from overspill.store import rules
 from overspill.store.protocols import Retention
 from overspill.store.quota import OutputQuota
-from overspill.store.shared.lease import Lease
 from overspill.store.shelf import BaseShelf
 from overspill.text import lenient_json
 
 _MAX_NOTES = 1_000
-MAX_COPIED_BYTES = 1 << 30
+_MAX_COPIED_BYTES = 1 << 30
 """Of all copies that wait to be used again. A copy in use stays, whatever its size."""
 _MAX_HEAP_BYTES = 1 << 20
 _SLICE_BYTES = 8 << 20
@@ -37,8 +36,7 @@ Copy: TypeAlias = "mmap.mmap | bytes"
 class LocalCopies:
     """A copy larger than a megabyte is an unlinked file: nobody else can open it, and it disappears with the process."""
 
-    def __init__(self, limit: int = MAX_COPIED_BYTES) -> None:
-        self._limit = limit
+    def __init__(self) -> None:
         self._copies: OrderedDict[Hashable, Copy] = OrderedDict()
         self._bytes = 0
         self._mutex = Lock()
@@ -51,10 +49,10 @@ class LocalCopies:
                 return found
         made = copy_bytes(size, read)
         with self._mutex:
-            if size <= self._limit and key not in self._copies:
+            if size <= _MAX_COPIED_BYTES and key not in self._copies:
                 self._copies[key] = made
                 self._bytes += size
-                while self._bytes > self._limit:
+                while self._bytes > _MAX_COPIED_BYTES:
                     self._bytes -= len(self._copies.popitem(last=False)[1])
         return made
 
@@ -152,7 +150,6 @@ class Hold(Struct, frozen=True):
     """How this process has a session open."""
 
     id: str
-    lease: Lease
     retention: Retention
     quota: OutputQuota
     ended: Callable[[SharedShelf], None]
@@ -174,7 +171,7 @@ class SharedShelf(BaseShelf):
     def open(self, id: str) -> SharedReader:
         rules.check_id(id)
         self._check_open()
-        writer = self._writers.get(id)
+        writer = self.writers.get(id)
         source = self._find(id, is_begun=writer is None or writer.size > 0)
         return SharedReader(self.session, id, source, self._copies)
 
@@ -229,9 +226,6 @@ class SharedShelf(BaseShelf):
         if self.hold and not self._is_inherited():
             self.hold.ended(self)
 
-    def _is_inherited(self) -> bool:
-        return self.hold is not None and self.hold.lease.is_inherited
-
 
 def _find_recorded(lines: bytes) -> list[tuple[str, bytes]]:
     found: list[tuple[str, bytes]] = []
@@ -240,3 +234,10 @@ def _find_recorded(lines: bytes) -> list[tuple[str, bytes]]:
             event = lenient_json.parse(line, _StoredLine)
             found += [(event.kept.id, line)] if event and handles.is_uuid(event.kept.id) else []
     return found
+
+
+def lost_session_error(session: str) -> StoreError:
+    return StoreError(
+        f"Session {session} can no longer write: this process was out of touch with the store for so long that it was taken for "
+        "dead. What was stored before is still there. Open the session again."
+    )

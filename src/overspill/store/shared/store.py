@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import atexit
+import os
 import uuid
 from collections.abc import Container, Mapping
 from contextlib import ExitStack, suppress
-from threading import RLock
+from threading import Event, RLock, Thread
 from typing import Generic, TypeVar
 
 from overspill.errors import StoreError, UnknownHandle
@@ -14,8 +15,60 @@ from overspill.store import keep, rules
 from overspill.store.keep import Opening
 from overspill.store.protocols import Expired, KeepLimits, Retention
 from overspill.store.quota import KeepGuard, Quota
-from overspill.store.shared.lease import Lease
 from overspill.store.shared.shelf import Hold, LocalCopies, SharedShelf
+
+LEASE_SECONDS = 30.0
+"""After so long without a sign of life, others may take the sessions of a process."""
+REMOVE_AFTER_SECONDS = 600.0
+"""After so long without a sign of life, what a process did not mean to keep is removed."""
+READABLE_AFTER_REMOVAL_SECONDS = 300.0
+"""How long readers that are open can still read a removed output."""
+_RENEWALS = 3  # in the time of a lease
+
+
+class Lease:
+    """What a process is in the store. It is not a lock: a process that was suspended finds out at its next write that it has lost
+    a session."""
+
+    def __init__(self, seconds: float) -> None:
+        self.id = str(uuid.uuid4())
+        self.seconds = seconds
+        self._pid = os.getpid()
+        self._is_over = False
+        self._stop = Event()
+
+    @property
+    def is_inherited(self) -> bool:
+        """Whether this is a forked child. The lease is its parent's."""
+        return self._pid != os.getpid()
+
+    @property
+    def is_usable(self) -> bool:
+        """False after it has ended, in a forked child, and if the process was taken for dead."""
+        return not self._is_over and not self.is_inherited
+
+    def start_renewing(self) -> None:
+        Thread(target=self._renew_until_stopped, name="overspill-lease", daemon=True).start()
+
+    def stop_renewing(self) -> None:
+        self._stop.set()
+
+    def end(self) -> None:
+        self._is_over = True
+        self.stop_renewing()
+
+    def renew(self) -> bool:
+        """Give a sign of life. False if the lease is lost."""
+        raise NotImplementedError
+
+    def _renew_until_stopped(self) -> None:
+        while not self._stop.wait(self.seconds / _RENEWALS):
+            # A server that is away is tried again next time; the sessions that use it report the failure.
+            with suppress(StoreError):
+                if not self.renew():
+                    self._is_over = True
+                    return
+
 
 R = TypeVar("R", bound=Lease)
 S = TypeVar("S", bound=SharedShelf)
@@ -51,7 +104,7 @@ class SharedStore(Generic[R, S]):
         opened, kind = self._begin(Opening.now(session, name, retention), run, hold, limits)
         family = self._family_of(name)
         quota = self._guard.make_quota(self._quota, opened, family, kind, limits)
-        held = Hold(hold, run, kind, quota, self._end, has_relatives=bool(family))
+        held = Hold(hold, kind, quota, self._end, has_relatives=bool(family))
         with self._mutex:
             shelf = self._shelves[hold] = self._make_shelf(opened, name, held, run)
         return shelf
@@ -91,7 +144,7 @@ class SharedStore(Generic[R, S]):
         # second is stored.
         held = {session: self._quota.outputs(session) for session in self._quota.sessions()}
         for shelf in list(self._shelves.values()):
-            held.get(shelf.session, set()).difference_update(shelf.list_writing())
+            held.get(shelf.session, set()).difference_update(shelf.writers)
         held = {session: ids for session, ids in held.items() if ids}
         stored = self._find_stored(held) if held else ()
         for session, ids in held.items():
