@@ -10,9 +10,8 @@ import pytest
 from linear import is_linear
 
 from overspill.lexical.index import build
-from overspill.lexical.rows.cells import read_rows
+from overspill.lexical.rows.cells import find_longest_list, read_rows
 from overspill.lexical.rows.conditions import find_meeting_rows
-from overspill.lexical.rows.siblings import find_longest_list
 from overspill.lexical.select import select
 
 Row = dict[str, Any]

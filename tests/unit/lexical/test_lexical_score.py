@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from overspill.lexical.index import build
 from overspill.lexical.outline import Outline
-from overspill.lexical.score import Scorer
+from overspill.lexical.rank import Scorer
 from overspill.lexical.select import select
 
 

@@ -12,7 +12,6 @@ from overspill.lexical.index import Index
 from overspill.lexical.kinds.lines import split_long
 from overspill.lexical.outline import join_spans
 from overspill.lexical.rank import Ranking
-from overspill.lexical.rows.siblings import find_naming_field
 from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import read_lexicon, split_subwords, stem
 from overspill.tables.table import Span, Text
@@ -87,8 +86,6 @@ def _list_naming(index: Index, record: int, members: list[Member], keys: dict[in
     names = names or list(islice(_list_inner_names(text, members), 1))
     known = read_lexicon("identifiers")
     identifier = next(([number] for number, parts in short.items() if known & {parts[0], parts[-1]}), list[int]())
-    if not names and (field := find_naming_field(index, record)):
-        names = [number for number in short if (key := _KEY.match(text, members[number].start)) and key[1] == field.encode()]
     # Whatever it is called in another language, a name is mostly the first word after the identifier.
     names = names or [number for number in short if number not in identifier and _WORDS.search(text, *members[number][:2])][:1]
     return [*identifier, *names] or [next(iter(short), 0)]

@@ -1,11 +1,14 @@
-"""Reads the cells of tables, whatever separates them, and finds columns by name."""
+"""Reads the cells of tables and lists, and finds columns by name."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
+
+from msgspec import Struct
 
 from overspill.lexical.index import Index
 from overspill.lexical.outline import Table
@@ -25,6 +28,7 @@ _MAX_REMEMBERED_BYTES = 12 << 20
 """Memory for the rows of JSON that were read. Several steps of a question read the same ones."""
 _CELL_BYTES = 64
 """What a cell takes besides its text."""
+_MIN_LISTED_ROWS = 3
 _WORD = re.compile(r"[^\W_]+")
 _MAX_REMEMBERED_CHARS = 100
 """The stems of a longer name are not remembered."""
@@ -142,3 +146,55 @@ def read_fields(index: Index, record: int) -> dict[str, str]:
     else:
         key, raw = split_member(raw)
     return {name: str(cell) for name, cell in read_cells(raw, key, merges_lists=True).items()}
+
+
+class RowList(Struct, frozen=True):
+    """A list in which some rows are too long for one record is no table, but its other rows can be read like one."""
+
+    table: Table
+    records: Sequence[int]
+
+    def keep(self, records: Iterable[int]) -> list[int]:
+        """Those that are rows of this list."""
+        rows = self.records if isinstance(self.records, range) else frozenset(self.records)
+        return [record for record in records if record in rows]
+
+
+def find_list(index: Index, record: int) -> RowList | None:
+    """The rows that a record is one of."""
+    if table := index.outline.table_of(record):
+        return RowList(table, range(table.first, min(table.last, table.first + MOST_ROWS)))
+    return index.remember(_read_siblings, index.outline.under[record]) if index.traits.has_members else None
+
+
+def find_longest_list(index: Index) -> RowList | None:
+    return index.remember(_find_longest)
+
+
+def _find_longest(index: Index) -> RowList | None:
+    outline, text = index.outline, index.text
+    sizes: Counter[int] = Counter()
+    firsts: dict[int, int] = {}
+    for record, (start, end, label) in enumerate(zip(outline.starts, outline.ends, outline.under, strict=True)):
+        if text[start : start + 1] == b"{" or outline.table_of(record):
+            sizes[label] += end - start
+            firsts.setdefault(label, record)
+    return find_list(index, firsts[max(sizes, key=sizes.__getitem__)]) if sizes else None
+
+
+def _read_siblings(index: Index, label: int) -> RowList | None:
+    outline, text = index.outline, index.text
+    first = outline.record_from(outline.label_starts[label]) if label >= 0 else 0
+    below = range(first, min(len(outline), first + outline.extents[label] if label >= 0 else len(outline)))
+    records = [
+        record
+        for record in below
+        if outline.under[record] == label and text[outline.starts[record] : outline.starts[record] + 1] == b"{"
+    ][:MOST_ROWS]
+    if len(records) < _MIN_LISTED_ROWS:
+        return None
+    table = Table(records[0], records[-1] + 1, -1, JsonRows(are_siblings=True))
+    sample = records[:: max(1, len(records) // _SAMPLED_ROWS)]
+    names = (name for record in sample for name in read_fields(index, record))
+    index.columns[table] = list(islice(dict.fromkeys(names), MAX_COLUMNS))
+    return RowList(table, records)

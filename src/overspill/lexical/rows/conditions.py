@@ -10,9 +10,8 @@ from itertools import islice, pairwise
 from msgspec import Struct
 
 from overspill.lexical.index import Index
-from overspill.lexical.rows.cells import find_column, read_columns, read_rows
+from overspill.lexical.rows.cells import RowList, find_column, find_list, read_columns, read_rows
 from overspill.lexical.rows.measures import DAYS_OF_MONTH, DAYS_OF_YEAR, Scale, are_measures, find_scale, measure
-from overspill.lexical.rows.siblings import RowList, find_list
 from overspill.lexical.words import compile_phrases, read_lexicon, read_related, split_subwords, stem
 from overspill.tables.table import Span
 

@@ -1,12 +1,10 @@
-"""Finds rows that a question describes through another row, by the same cell."""
+"""Rows that a question describes through another row, by the same cell."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from overspill.lexical.index import Index
-from overspill.lexical.outline import Table
 from overspill.lexical.query import Query, parse
 from overspill.lexical.rank import Ranking
 from overspill.lexical.rows.cells import MOST_ROWS, find_column, read_columns, read_rows
@@ -27,38 +25,24 @@ def find_similar_rows(index: Index, query: Query, ranking: Ranking) -> list[int]
     if not asked or not index.outline.tables:
         return []
     words = _WORD.findall(asked["what"].lower())[::-1]
-    keys = {term.key for term in parse(asked["whom"]).terms}
-    found: list[int] = []
-    read: dict[tuple[int, int], dict[int, str]] = {}
-    for row in find_anchors(index, ranking, keys):
+    by_year = "year" in words
+
+    def read(cell: str) -> str:
+        year = _YEAR.search(cell) if by_year else None
+        return year[0] if year else cell.strip().casefold()
+
+    wanted: dict[tuple[int, int], set[str]] = {}
+    for row in find_anchors(index, ranking, {term.key for term in parse(asked["whom"]).terms}):
         table = index.outline.table_of(row)
+        cells = next(read_rows(index, table, [row]))[1] if table else []
         column = find_column(read_columns(index, table), words) if table else None
-        by_year = "year" in words
-        if column is None and by_year and table:
-            column = _find_date_column(index, table, row)
-        if column is None or not table:
-            continue
-        place = (table.first, column)
-        if place not in read:
-            read[place] = {
-                record: _normalize_cell(cells[column], by_year) for record, cells in _rows_with_column(index, table, column)
-            }
-        cells = read[place]
-        found += [record for record, cell in cells.items() if cell and cell == cells.get(row)]
+        if column is None and by_year:
+            column = next((number for number, cell in enumerate(cells) if _YEAR.search(cell)), None)
+        if table and column is not None and column < len(cells):
+            wanted.setdefault((table.first, column), set()).add(read(cells[column]))
+    found: list[int] = []
+    for (first, column), values in wanted.items():
+        table = index.outline.table_of(first)
+        rows = read_rows(index, table, range(table.first, min(table.last, table.first + MOST_ROWS))) if table else ()
+        found += [record for record, cells in rows if column < len(cells) and read(cells[column]) in values - {""}]
     return list(dict.fromkeys(found))
-
-
-def _normalize_cell(cell: str, by_year: bool) -> str:
-    year = _YEAR.search(cell) if by_year else None
-    return year[0] if year else cell.strip().casefold()
-
-
-def _find_date_column(index: Index, table: Table, row: int) -> int | None:
-    cells = next(read_rows(index, table, [row]))[1]
-    return next((number for number, cell in enumerate(cells) if _YEAR.search(cell)), None)
-
-
-def _rows_with_column(index: Index, table: Table, column: int) -> Iterator[tuple[int, list[str]]]:
-    for record, cells in read_rows(index, table, range(table.first, min(table.last, table.first + MOST_ROWS))):
-        if column < len(cells):
-            yield record, cells

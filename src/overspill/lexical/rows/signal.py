@@ -10,13 +10,12 @@ from overspill.lexical.boost import Boost
 from overspill.lexical.index import Index
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
-from overspill.lexical.rows.cells import read_columns, read_rows
+from overspill.lexical.rows.cells import RowList, find_list, find_longest_list, read_columns, read_rows
 from overspill.lexical.rows.conditions import blank_comparisons, compares_cells, find_meeting_rows, list_bounds
 from overspill.lexical.rows.connect import connect
 from overspill.lexical.rows.likeness import find_similar_rows
 from overspill.lexical.rows.mentions import Question
 from overspill.lexical.rows.ordering import find_ordered_rows
-from overspill.lexical.rows.siblings import RowList, find_list, find_longest_list
 from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import split_subwords, stem
 from overspill.tables.table import Span, Text
