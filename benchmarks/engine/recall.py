@@ -130,8 +130,8 @@ MECHANISMS: dict[str, tuple[str, str, Callable[..., Any]]] = {
     "rows: ordered by a column": ("rows.ordering", "_order_by_value", lambda *_: []),
     "rows: ordered by date": ("rows.ordering", "_order_by_date", lambda *_: []),
     "rows: conditions of an order": ("rows.ordering", "_list_conditions", lambda ranking, records: [records]),
-    "rows: sizes of a listing": ("rows.listings", "find_listed_rows", lambda *_, **__: []),
-    "rows: newest of a history": ("rows.listings", "find_newest_rows", lambda *_, **__: []),
+    "rows: sizes of a listing": ("rows.ordering", "find_listed_rows", lambda *_, **__: []),
+    "rows: newest of a history": ("rows.ordering", "find_newest_rows", lambda *_, **__: []),
 }
 """Where each mechanism of the engine is, and what it says when it is switched off."""
 

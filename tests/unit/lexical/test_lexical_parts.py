@@ -220,7 +220,7 @@ def test_xml_comments_and_cdata_are_no_elements() -> None:
 def _rows(text: str, question: str) -> list[str]:
     index = build(text.encode())
     rows = find_ordered_rows(index, parse(question), rank(index, parse(question)))
-    return [decode(bytes(index.text[index.outline.starts[row] : index.outline.ends[row]])).strip() for row in rows.records]
+    return [decode(bytes(index.text[index.outline.starts[row] : index.outline.ends[row]])).strip() for row in rows.rows]
 
 
 CITIES = "city,country,people,founded\n" + "\n".join(

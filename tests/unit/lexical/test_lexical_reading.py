@@ -108,7 +108,7 @@ gamma       12kB     5 hours ago
 )
 def test_columns_are_ordered_whether_gaps_or_single_spaces_part_them(output: str, question: str, row: str) -> None:
     index, query = build(output.encode()), parse(question)
-    first = find_ordered_rows(index, query, rank(index, query)).records[0]
+    first = find_ordered_rows(index, query, rank(index, query)).rows[0]
     assert output[index.outline.starts[first] :].startswith(row)
 
 

@@ -73,7 +73,7 @@ def rows_for(output: str, question: str) -> list[str]:
     index, query = build(output.encode()), parse(question)
     ranking = rank(index, query)
     linked = find_similar_rows(index, query, ranking) or connect(index, query, ranking)[1]
-    return [_text(index, record) for record in find_ordered_rows(index, query, ranking, linked).records or linked]
+    return [_text(index, record) for record in find_ordered_rows(index, query, ranking, linked).rows or linked]
 
 
 def _text(index: Index, record: int) -> str:

@@ -1,4 +1,7 @@
-"""Answers questions about the order of a table: the largest, the fewest, the top five, the first, the last."""
+"""Answers questions about order: the largest, the fewest, the top five, the first, the last.
+
+Tables have named columns; listings (ls -l, du, find) a size in each line; and histories begin with the newest.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,17 @@ from itertools import islice
 
 from msgspec import Struct
 
+from overspill.lexical.boost import Boost
 from overspill.lexical.index import Index
 from overspill.lexical.outline import Table
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
+from overspill.lexical.reply.render import render
 from overspill.lexical.rows.cells import MOST_ROWS, find_column, read_columns, read_rows
-from overspill.lexical.rows.listings import find_listed_rows, find_newest_rows
 from overspill.lexical.rows.measures import Scale, are_measures, find_scale, measure
 from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import read_lexicon, read_list
+from overspill.text.encoding import decode
 
 _MAX_ROWS = 12
 _MAX_TABLES = 4
@@ -28,16 +33,14 @@ _MAX_DATED_ROWS = 2
 _MIN_MEASURED, _MIN_MEASURED_SHARE = 3, 0.3
 """How many rows have something to compare in a column that orders them."""
 _COUNT = re.compile(r"\d{1,6}")
+_SIZE = re.compile(r"\d[\d,]*(?:\.\d+)?(?:[kKMGTP]i?B?|m?s)?")
+_COMMIT = re.compile(rb"(?:commit )?[0-9a-f]{7,64}\b")
+_MODE = re.compile(rb"^[-dlbcps][-rwxsStT]{9}\S? ", re.MULTILINE)
+_HEAD_BYTES = 4_000
+_MAX_SIZE_PLACES = 6
+"""The size of a line is among this many words."""
+_MIN_SIZED_SHARE = 0.8
 _BY_MEASURE = re.compile(r"\bin terms of\b", re.IGNORECASE)
-
-
-class Rows(Struct, frozen=True):
-    """The rows that a question about order asks for, likeliest first, and how sure that is."""
-
-    records: list[int] = []
-    evidence: float = 0.0
-    compared: bool = True
-    """Whether all rows were compared, instead of taking them by position."""
 
 
 class _OrderQuestion(Struct, frozen=True):
@@ -79,11 +82,11 @@ def _parse_question(question: str) -> _OrderQuestion:
     return _OrderQuestion(words, most, most >= 0 and words[most] in high, place, place >= 0 and words[place] in last)
 
 
-def find_ordered_rows(index: Index, query: Query, ranking: Ranking, among: Sequence[int] = ()) -> Rows:
-    """Empty if the question does not ask about order or nothing here has one. `among` limits the rows to compare."""
+def find_ordered_rows(index: Index, query: Query, ranking: Ranking, among: Sequence[int] = ()) -> Boost:
+    """No rows if the question does not ask about order or nothing here has one. `among` limits the rows to compare."""
     asked = _parse_question(query.text)
     if asked.most < 0 and asked.place < 0:
-        return Rows()
+        return Boost()
     by_table: dict[Table, Sequence[int]] = {}
     if among:
         for table in {table: None for record in among if (table := index.outline.table_of(record))}:
@@ -92,15 +95,15 @@ def find_ordered_rows(index: Index, query: Query, ranking: Ranking, among: Seque
         by_table = {table: range(table.first, table.last) for table in _find_likeliest_tables(index, ranking)}
     for table, records in by_table.items() if asked.most >= 0 else ():
         if rows := _order_by_value(index, table, asked, ranking, records):
-            return Rows(rows, WEIGHTS.evidence_of_value)
-    return Rows() if among else _order_without_column(index, list(by_table), asked)
+            return Boost(rows=rows, evidence=WEIGHTS.evidence_of_value, is_compared=True)
+    return Boost() if among else _order_without_column(index, list(by_table), asked)
 
 
-def _order_without_column(index: Index, tables: list[Table], asked: _OrderQuestion) -> Rows:
+def _order_without_column(index: Index, tables: list[Table], asked: _OrderQuestion) -> Boost:
     """For questions that name no column: orders by the sizes of a listing, by date, or by position."""
     rows = find_listed_rows(index, high=asked.high) if asked.most >= 0 else []
     if rows or asked.place < 0:
-        return Rows(rows, WEIGHTS.evidence_of_place if rows else 0.0)
+        return Boost(rows=rows, evidence=WEIGHTS.evidence_of_place if rows else 0.0, is_compared=True)
     dated = _order_by_date(index, tables[0], asked) if tables else []
     rows = list(dated)
     for table in tables:
@@ -108,7 +111,7 @@ def _order_without_column(index: Index, tables: list[Table], asked: _OrderQuesti
         rows += edge[: min(_MAX_ROWS, asked.many + 1)]
     if not tables:
         rows = find_newest_rows(index, asked.many, newest=asked.last)
-    return Rows(rows, WEIGHTS.evidence_of_place if rows else 0.0, compared=bool(dated))
+    return Boost(rows=rows, evidence=WEIGHTS.evidence_of_place if rows else 0.0, is_compared=bool(dated))
 
 
 def _find_likeliest_tables(index: Index, ranking: Ranking) -> list[Table]:
@@ -196,3 +199,44 @@ def _list_conditions(ranking: Ranking, records: set[int]) -> list[set[int]]:
         for term in sorted(telling, key=lambda term: -ranking.worth[term])
     ]
     return [{record for record, worth in held.items() if worth >= WEIGHTS.condition * best}, records, *alone]
+
+
+def find_listed_rows(index: Index, *, high: bool) -> list[int]:
+    """Orders lines by the size that each has in the same place; among several such places, the one with the largest size."""
+    outline = index.outline
+    places = _count_size_places(index)
+    sizes: list[dict[int, float]] = [{} for _ in range(places)]
+    lines = min(len(outline), MOST_ROWS) if places else 0
+    for record in range(lines):
+        for place, word in enumerate(render(index, outline.starts[record], outline.ends[record]).split()[:places]):
+            if _SIZE.fullmatch(word) and (size := measure(word, "span" if word.endswith("s") else "number")) is not None:
+                sizes[place][record] = size
+    everywhere = [found for found in sizes if len(found) >= max(3, _MIN_SIZED_SHARE * lines)]
+    if not everywhere:
+        return []
+    size_of = max(everywhere, key=lambda found: max(found.values()))
+    return sorted(size_of, key=lambda record: -size_of[record] if high else size_of[record])[:_MAX_ROWS]
+
+
+def lists_sizes(index: Index) -> bool:
+    """Whether each line at the beginning has a size where a listing has one."""
+    if not index.traits.size_places:
+        return False
+    head = bytes(index.source[:_HEAD_BYTES])
+    lines = decode(head).splitlines()[:-1]
+    sized = sum(_SIZE.fullmatch(line.split(maxsplit=1)[0]) is not None for line in lines if line.strip())
+    return _MODE.search(head) is not None or sized > _MIN_SIZED_SHARE * max(1, len(lines))
+
+
+def _count_size_places(index: Index) -> int:
+    """How many of the first words of a line may be its size. In a log, only the first: later numbers mean other things."""
+    places = index.traits.size_places
+    return _MAX_SIZE_PLACES if places and _MODE.search(index.text, 0, _HEAD_BYTES) else places
+
+
+def find_newest_rows(index: Index, count: int, *, newest: bool) -> list[int]:
+    """The commits at one end of a history; empty if this is not one."""
+    if not index.traits.is_log or not _COMMIT.match(index.text):
+        return []
+    total = len(index.outline)
+    return list(range(min(count, total)) if newest else range(total - 1, max(-1, total - 1 - count), -1))

@@ -36,8 +36,8 @@ def boost_rows(index: Index, query: Query, ranking: Ranking) -> Boost | None:
     if led.leads and index.traits.has_members:
         query = replace(query, text=blank_comparisons(query.text))
     ordered = find_ordered_rows(index, query, ranking, led.leads)
-    if ordered.records:
-        return Boost(leads=led.leads, rows=ordered.records, evidence=ordered.evidence, is_compared=ordered.compared)
+    if ordered.rows:
+        return replace(ordered, leads=led.leads)
     return led if led.leads else None
 
 

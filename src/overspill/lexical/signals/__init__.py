@@ -10,8 +10,7 @@ from overspill.lexical.index import Index
 from overspill.lexical.query import Query
 from overspill.lexical.rows.conditions import compares_cells
 from overspill.lexical.rows.likeness import asks_for_likeness
-from overspill.lexical.rows.listings import lists_sizes
-from overspill.lexical.rows.ordering import asks_for_order
+from overspill.lexical.rows.ordering import asks_for_order, lists_sizes
 from overspill.lexical.rows.signal import boost_rows
 from overspill.lexical.signals.count import boost_counts
 from overspill.lexical.signals.facts import boost_facts
