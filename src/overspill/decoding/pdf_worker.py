@@ -57,19 +57,15 @@ def _write_pages(library: Any, data: bytes, most: int) -> None:
     _write({"pages": count})
     chars = 0
     for number in range(min(count, most)):
-        text = _read_page(document, number)
+        try:
+            text: str | None = document.pages[number].extract_text().replace("\0", "")
+        except Exception:  # as above; the other pages may be sound
+            text = None
         chars += len(text or "")
         if chars > _MAX_CHARS:
             return
         _write({"text": text})
     _write({"done": count <= most})
-
-
-def _read_page(document: Any, number: int) -> str | None:
-    try:
-        return document.pages[number].extract_text().replace("\0", "")
-    except Exception:  # as above; the other pages may be sound
-        return None
 
 
 def _write(line: dict[str, Any]) -> None:

@@ -48,14 +48,12 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         return {"unchecked": "it is too large"}
     except Exception as error:  # a broken schema fails in as many ways as there are keywords
         return {"unchecked": f"the schema cannot be used ({type(error).__name__})"}
-    return {} if found is None else {"misfit": _misfit(found)}
-
-
-def _misfit(found: Any) -> dict[str, str]:
+    if found is None:
+        return {}
     rule = json.dumps({found.validator: found.validator_value}, ensure_ascii=False, separators=(",", ":"))
     message: str = found.message
     cut = message if len(message) <= _MESSAGE_CHARS else message[: _MESSAGE_CHARS - 1] + "…"
-    return {"path": found.json_path, "rule": rule, "message": cut}
+    return {"misfit": {"path": found.json_path, "rule": rule, "message": cut}}
 
 
 def _flaw(library: Any, kind: Any, schema: Any) -> str:

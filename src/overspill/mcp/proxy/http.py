@@ -79,14 +79,6 @@ class ListenOptions(Struct, frozen=True):
 
     def open_socket(self) -> socket.socket:
         """Open the socket before anything else starts. Raises SettingsError if that fails."""
-        self._check()
-        return open_listener(self.host, self.port)
-
-    def address(self, listener: socket.socket) -> str:
-        scheme = "https" if self.certificate else "http"
-        return f"{scheme}://{bracket(self.host)}:{listener.getsockname()[1]}{PATH}"
-
-    def _check(self) -> None:
         if not self.tokens or not all(self.tokens):
             raise SettingsError("The token for --http is empty. Set one that is not, or leave it out to get a new one.")
         if not self.is_local and not self.certificate and not self.plain:
@@ -99,15 +91,15 @@ class ListenOptions(Struct, frozen=True):
                 ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.certificate, self.key)
             except (OSError, ssl.SSLError) as problem:
                 raise SettingsError(f"{self.certificate} cannot be used for TLS with this key: {problem.strerror}.") from None
+        return open_listener(self.host, self.port)
+
+    def address(self, listener: socket.socket) -> str:
+        scheme = "https" if self.certificate else "http"
+        return f"{scheme}://{bracket(self.host)}:{listener.getsockname()[1]}{PATH}"
 
     @property
     def is_local(self) -> bool:
         return is_loopback(self.host.strip("[]")) or self.host == "localhost"
-
-    @property
-    def schemes(self) -> tuple[str, ...]:
-        """Schemes of the proxy's own origins. Without a certificate, something in front of the proxy may encrypt."""
-        return ("https",) if self.certificate else ("http", "https")
 
     def host_headers(self, port: int) -> frozenset[str]:
         """Every `Host` header by which a client may call the proxy."""
@@ -140,7 +132,8 @@ def build_application(clients: ServedClients, listen: ListenOptions, port: int, 
         Guard,
         tokens=listen.tokens,
         hosts=hosts,
-        origins={f"{scheme}://{host}" for host in hosts for scheme in listen.schemes},
+        # Without a certificate, something in front of the proxy may encrypt.
+        origins={f"{scheme}://{host}" for host in hosts for scheme in (("https",) if listen.certificate else ("http", "https"))},
         count_sessions=clients.count_sessions,
         are_files_short=descriptors.look,
     )

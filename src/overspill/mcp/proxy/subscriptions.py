@@ -49,7 +49,10 @@ class Subscriptions:
         try:
             for server, uri in wanted:
                 with suppress(MCPError):
-                    await self._join(server, uri)
+                    async with self._changing:
+                        if not self._listeners[server.name, uri]:
+                            await self.set(server, uri, on=True)
+                        self._listeners[server.name, uri] += 1
                     accepted.append((server, uri))
             yield [uri for _, uri in accepted]
         finally:
@@ -75,12 +78,6 @@ class Subscriptions:
         scope = self._wanted[connection.config.name, uri] = anyio.CancelScope()
         if connection.handshake.is_modern:
             self._group.start_soon(_listen, connection, {"resourceSubscriptions": [uri]}, scope)
-
-    async def _join(self, server: Server, uri: str) -> None:
-        async with self._changing:
-            if not self._listeners[server.name, uri]:
-                await self.set(server, uri, on=True)
-            self._listeners[server.name, uri] += 1
 
     async def _leave(self, server: Server, uri: str) -> None:
         async with self._changing:
