@@ -18,9 +18,9 @@ from overspill.confined import limits
 from overspill.lexical.kinds.kind import Layout
 from overspill.sql.at_once import read_delimited_at_once, read_json_at_once
 from overspill.sql.columns import read_types
+from overspill.sql.kinds import find_kind
 from overspill.sql.protocol import Config, LoadedTables, LoadRequest, SqlColumn, SqlDatabase, TableInfo
 from overspill.sql.querying import run
-from overspill.sql.rows import find_kind
 from overspill.sql.statements import quote_name
 from overspill.sql.writing import Found, RowWriter, Work, write_rows
 from overspill.tables.json_tables import JsonTable, find_json_tables, is_list_of_rows, read_json_table

@@ -7,12 +7,10 @@ from mmap import mmap
 from typing import TypeAlias
 
 import msgspec
-from msgspec.structs import replace
 
 from overspill.errors import BadRequest
-from overspill.lexical.kinds import KINDS, LINES, recognise
-from overspill.lexical.kinds.kind import Kind, Sample
 from overspill.reading.query.pointer import split_pointer
+from overspill.sql.kinds import find_kind
 from overspill.tables.json_tables import BEFORE_VALUE, Elements, Members
 from overspill.tables.json_text import ENDING_BYTES, HEAD_BYTES, find_end, find_start, is_literal, mask_literal
 from overspill.tables.rows import read_tables
@@ -21,19 +19,6 @@ from overspill.text.lines import iterate_lines
 
 Text: TypeAlias = bytes | mmap
 _BEFORE_ELEMENT = re.compile(rb"[\s,]*+")
-
-
-_NAMED = {kind.name: kind for kind in KINDS}
-_TEXT = replace(LINES, name="text", traits=replace(LINES.traits, layout="text"))
-"""Text of which nothing is known, unlike the events of a log."""
-
-
-def find_kind(text: Text, name: str = "") -> Kind:
-    """What a text is, which decides how its tables are read. `name` is that of its kind, if it is known."""
-    if name:
-        return _NAMED[name]
-    kind = recognise(text)
-    return _TEXT if kind is LINES and not kind.recognise(Sample(text, 0, len(text))) else kind
 
 
 def find_row(text: Text, row: int | str) -> Span:

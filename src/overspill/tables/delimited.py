@@ -196,10 +196,11 @@ def _find_header(rows: list[list[str]], mark: str, min_rows: int) -> _Header | N
 
     upper = [list(accumulate(map(str.strip, row), spread)) for row in table[: max(0, count - 1)]]
     names = [name_column([*upper, *table[count - 1 : count]], column) for column in range(width)]
-    filled = [bool(cell.strip()) for cell in table[count]] if 1 < count < len(table) else []
+    below = table[count] if 1 < count < len(table) and len(table[count]) == width else []
+    filled = [bool(cell.strip()) for cell in below]
     # pandas writes the names of the columns that name rows below those of the others.
     if any(filled) and not all(filled) and filled == sorted(filled, reverse=True):
-        names, count = [index.strip() or name for index, name in zip(table[count], names, strict=True)], count + 1
+        names, count = [index.strip() or name for index, name in zip(below, names, strict=True)], count + 1
     return above, above + count, make_unique(names)
 
 

@@ -173,3 +173,9 @@ def test_an_answer_shows_all_rows_of_a_header() -> None:
     shown = select(build(text.encode()), "city377", max_tokens=60).text
     assert "Year,,2023,2024\nRegion,City,Cost,Cost" in shown
     assert "N,city377,377,754" in shown
+
+
+def test_a_short_row_below_two_rows_of_names_is_a_row() -> None:
+    rows = "".join(f"r{n},p{n},{n * 3}.5,{n}\n" for n in range(30))
+    heading = take_heading(f"Year,,2024,2024\nRegion,Product,Revenue,Units\nx,,\n{rows}".encode())
+    assert heading.format.names == ("Year Region", "Year Product", "2024 Revenue", "2024 Units")
