@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache, lru_cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, cast
 
 import Stemmer
@@ -38,7 +38,7 @@ def read_stems(name: str) -> frozenset[str]:
 
 @cache
 def read_lines(name: str) -> tuple[str, ...]:
-    lines = (files("overspill.lexical") / "lexicon" / f"{name}.txt").read_text("utf-8").splitlines()
+    lines = (Path(__file__).parent / "lexicon" / f"{name}.txt").read_text("utf-8").splitlines()
     return tuple(line for line in lines if not line.startswith("#"))
 
 

@@ -3,8 +3,6 @@
 A key is a field annotated with a `Key`. Its name in a file is the field's name in camelCase unless the `Key` gives another.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Literal, TypeAlias, get_args

@@ -1,7 +1,5 @@
 """`Settings`: every option of Overspill in one frozen value, and the settings for one tool."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -210,18 +208,18 @@ class Settings:
         vars(self).update(nest(Settings, resolved.values), off=False)
 
     @classmethod
-    def of(cls, values: Values, off: bool = False) -> Settings:
+    def of(cls, values: Values, off: bool = False) -> "Settings":
         """Make settings from checked, flat values."""
         return cls._holding(nest(Settings, values) | {"off": off})
 
     @classmethod
-    def _holding(cls, held: Mapping[str, Any]) -> Settings:
+    def _holding(cls, held: Mapping[str, Any]) -> "Settings":
         settings = object.__new__(cls)
         vars(settings).update(held)
         return settings
 
     @property
-    def wording(self) -> Wording:
+    def wording(self) -> "Wording":
         """What a model reads, where presets differ."""
         from overspill.wording.presets import WORDINGS  # noqa: PLC0415  # most commands word nothing for a model
 
@@ -251,7 +249,7 @@ class Settings:
             return None if not self.async_ or self.size_cap > DEFAULT_SIZE_CAP else DEFAULT_TOKEN_THRESHOLD
         return self.async_token_threshold if self.async_ else None
 
-    def for_tool(self, name: str, server: str = "") -> Settings:
+    def for_tool(self, name: str, server: str = "") -> "Settings":
         """The settings for one tool: the built-in strategy, then its server's override, then its own.
 
         `name` may start with the server's name, as models call it. An override under that name is the strongest.
@@ -272,10 +270,10 @@ class Settings:
         return frozenset(TOOL_STRATEGIES) | frozenset(self.truncation.overrides)
 
     @cached_property
-    def _by_rule(self) -> dict[tuple[str, str, str], Settings]:
+    def _by_rule(self) -> "dict[tuple[str, str, str], Settings]":
         return {}
 
-    def _under(self, own: str, full: str, server: str) -> Settings:
+    def _under(self, own: str, full: str, server: str) -> "Settings":
         changes = merge_rules(own, (self.servers.get(server), *map(self.truncation.overrides.get, (own, full))))
         if not changes:
             return self
