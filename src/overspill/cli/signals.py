@@ -16,7 +16,7 @@ import anyio.to_thread
 
 from overspill.cli.logs import unread_stderr_allowed
 from overspill.cli.output import ask_to_type
-from overspill.shell.command import wake_on_signals
+from overspill.shell.command import open_group, wake_on_signals
 
 _ENDING = (signal.SIGINT, signal.SIGTERM)
 _BLOCK_BYTES = 1 << 20
@@ -72,9 +72,9 @@ def serve_until_signal(run: Callable[[anyio.Event], Awaitable[None]]) -> None:
 
 async def run_until_signal(run: Callable[[anyio.Event], Awaitable[None]]) -> None:
     """Set `stop` on the first signal, so that what runs can end in order. A second signal ends without waiting."""
-    stop, failure = anyio.Event(), None
+    stop = anyio.Event()
     with anyio.open_signal_receiver(*_ENDING) as signals:
-        async with anyio.create_task_group() as group:
+        async with open_group() as group:
 
             async def listen() -> None:
                 async for _ in signals:
@@ -83,13 +83,8 @@ async def run_until_signal(run: Callable[[anyio.Event], Awaitable[None]]) -> Non
                     stop.set()
 
             group.start_soon(listen)
-            try:
-                await run(stop)
-            except Exception as error:  # the group would wrap it
-                failure = error
+            await run(stop)
             group.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
 
 
 async def read_stream(file: BinaryIO) -> AsyncIterator[bytes]:

@@ -17,6 +17,7 @@ from types import FrameType
 
 import anyio
 import anyio.to_thread
+from anyio.abc import TaskGroup
 
 from overspill.errors import OverspillError
 
@@ -221,6 +222,20 @@ class SignalForwarder:
             self._send(number)
 
 
+@asynccontextmanager
+async def open_group() -> AsyncGenerator[TaskGroup]:
+    """A task group that ends its tasks when its block raises something, and raises that without wrapping it."""
+    failure: Exception | None = None
+    async with anyio.create_task_group() as group:
+        try:
+            yield group
+        except Exception as error:
+            failure = error
+            group.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
+
+
 @contextmanager
 def wake_on_signals() -> Generator[None]:
     """Inside, every signal wakes the running event loop, so that a handler set with `signal.signal` is called at once.
@@ -237,11 +252,7 @@ def wake_on_signals() -> Generator[None]:
     with woken, waking:
         woken.setblocking(False)
         waking.setblocking(False)
-        try:
-            loop.add_reader(woken, woken.recv, 4096)
-        except NotImplementedError:  # the loop of Windows does it itself
-            yield
-            return
+        loop.add_reader(woken, woken.recv, 4096)
         before = signal.set_wakeup_fd(waking.fileno(), warn_on_full_buffer=False)
         try:
             yield

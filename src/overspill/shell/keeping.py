@@ -21,7 +21,7 @@ from overspill.errors import StoreError
 from overspill.record.events import CommandEnded, now_ms
 from overspill.session.session import Session
 from overspill.settings import Layer, Settings
-from overspill.shell.command import RunningCommand, run_command
+from overspill.shell.command import RunningCommand, open_group, run_command
 from overspill.text import encoding
 from overspill.text.humanize import escape_invisible
 from overspill.types import Reply
@@ -125,23 +125,16 @@ async def _keep(
     background: Background = "now" if background_after == 0 else background_after is not None
     send, receive = anyio.create_memory_object_stream[bytes]()
     output = CommandOutput(receive, lambda id: session.note(CommandEnded(now_ms(), id, running.exit_code)))
-    failure: Exception | None = None
-    async with anyio.create_task_group() as group:
+    async with open_group() as group:
         group.start_soon(_pump, running, send, output)
-        try:
-            reply = await session.call(name, {}, output.produce, background=background, intent=what)
-            if reply.job is not None and background_after is not None:
-                await output.publish()
-                StandardOutput().write(encoding.encode(wording.still_running(reply.job.id, background_after) + "\n"))
-                detach()
-                await session.stop()
-            else:
-                StandardOutput().write(output.shown(reply))
-        except Exception as error:  # raised below, because the group would wrap it
-            failure = error
-            group.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
+        reply = await session.call(name, {}, output.produce, background=background, intent=what)
+        if reply.job is not None and background_after is not None:
+            await output.publish()
+            StandardOutput().write(encoding.encode(wording.still_running(reply.job.id, background_after) + "\n"))
+            detach()
+            await session.stop()
+        else:
+            StandardOutput().write(output.shown(reply))
 
 
 @asynccontextmanager

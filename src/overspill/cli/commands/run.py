@@ -25,6 +25,7 @@ from overspill.cli.terminal import is_verbose, on_terminal, report_error, warn
 from overspill.errors import OverspillError, SettingsError
 from overspill.models.endpoints import Endpoint
 from overspill.settings.files import file_exists, file_layers
+from overspill.shell.command import open_group
 from overspill.text.encoding import clean
 from overspill.text.humanize import escape_invisible
 
@@ -157,30 +158,21 @@ async def _run(
     agent: Agent, question: str, functions: Mapping[str, str], available: Mapping[str, Endpoint], view: ProgressView
 ) -> tuple[RunRecord, int]:
     """What functions print goes to standard error, so that standard output has only the report."""
-    control = RunControl()
-    ended_by: list[int] = []
-    problem: OverspillError | None = None
-    record: RunRecord | None = None
-    async with anyio.create_task_group() as group:
+    control, ended_by = RunControl(), list[int]()
+    async with open_group() as group:
         group.start_soon(_watch_signals, control, view, ended_by)
-        try:
-            with redirect_stdout(sys.stderr):
-                record = await run_agent(
-                    agent,
-                    question,
-                    functions=functions,
-                    endpoints=available,
-                    control=control,
-                    observe=view.observe,
-                    environ=os.environ,
-                    observers=find_observers(),
-                )
-        except OverspillError as error:  # raised after the group, which would wrap it
-            problem = error
+        with redirect_stdout(sys.stderr):
+            record = await run_agent(
+                agent,
+                question,
+                functions=functions,
+                endpoints=available,
+                control=control,
+                observe=view.observe,
+                environ=os.environ,
+                observers=find_observers(),
+            )
         group.cancel_scope.cancel()
-    if problem is not None:
-        raise problem
-    assert record is not None
     return record, terminal.TERMINATED if signal.SIGTERM in ended_by else EXIT_CODES[record.outcome.status]
 
 
