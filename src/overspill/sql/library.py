@@ -191,18 +191,14 @@ class SqlLibrary:
             raise BadRequest(f"The tables in {source.label} could not be read: {found.failed}")
         with self._lock:
             self._loaded[source.key] = found
-            self._make_room()
+            sizes = {key: self._file(key).stat().st_size for key in self._loaded if self._file(key).exists()}
+            for key in list(sizes)[:-1]:
+                if sum(sizes.values()) > MAX_LOADED_BYTES:
+                    del sizes[key], self._loaded[key]
+                    self._file(key).unlink(missing_ok=True)
         if query is None or not found.tables:
             return found, None
         return found, _read_result(lines[1:], is_late, query.seconds)
-
-    def _make_room(self) -> None:
-        sizes = {key: self._file(key).stat().st_size for key in self._loaded if self._file(key).exists()}
-        for key in list(sizes)[:-1]:
-            if sum(sizes.values()) <= MAX_LOADED_BYTES:
-                return
-            del sizes[key], self._loaded[key]
-            self._file(key).unlink(missing_ok=True)
 
     def _run(self, worker: Worker, request: Struct, seconds: float) -> tuple[list[bytes], bool]:
         """The answers that the process gave, and whether it lacked the time for more."""

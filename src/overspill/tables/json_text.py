@@ -133,7 +133,10 @@ def _convert(token: re.Match[bytes]) -> bytes:
         return b'"%b"' % _ESCAPE.sub(_convert_escape, token[kind])
     if kind == "call":
         if time := _MOMENT.fullmatch(found):
-            return b'"%b"' % _spell_time([int(part) for part in time.groups() if part]).encode()
+            year, month, day, *clock = [int(part) for part in time.groups() if part]
+            hour, minute, second, fraction = [*clock, 0, 0, 0, 0][:4]
+            spelt = f"T{hour:02}:{minute:02}:{second:02}" + (f".{fraction:06}" if fraction else "") if clock else ""
+            return f'"{year:04}-{month:02}-{day:02}{spelt}"'.encode()
         if (quoted := _CALLED.fullmatch(found)) and quoted[2] is None and _NUMBER.fullmatch(quoted[1]):
             return quoted[1]
         return json.dumps((quoted[1] or quoted[2] if quoted else found).decode("utf-8", "replace")).encode()
@@ -150,14 +153,6 @@ def _convert_escape(escape: re.Match[bytes]) -> bytes:
         number = int(escaped[1:], 16) if len(escaped) > 1 else 0xFFFD
         return json.dumps(chr(min(number, 0x10FFFF))).encode()[1:-1]
     return {b"'": b"'", b"a": rb"\u0007", b"v": rb"\u000b", b"0": rb"\u0000", b"\n": b""}.get(escaped, rb"\\" + escaped)
-
-
-def _spell_time(parts: list[int]) -> str:
-    year, month, day, *clock = parts
-    if not clock:
-        return f"{year:04}-{month:02}-{day:02}"
-    hour, minute, second, fraction = [*clock, 0, 0][:4]
-    return f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}" + (f".{fraction:06}" if fraction else "")
 
 
 def _mask(token: re.Match[bytes]) -> bytes:

@@ -168,7 +168,10 @@ def _score(tables: Sequence[Sketch], holders: _Holders, source: int, column: int
             return make(several, 0.7, "it links rows, and each of its numbers is the key of one alone")
         found = _find_keys(tables, holders, source, column, times)
         return [each for place, confidence in found for each in make([place], confidence, "all of its numbers are there")]
-    prefix = _find_prefix(values)
+    # What nearly all of them begin with, up to the last sign that may end the name of a table or of a scheme.
+    begins = Counter(value[: max(map(value.rfind, ":/#")) + 1] for value in values)
+    prefix, many = max(begins.items(), key=lambda pair: (pair[1], pair[0]))
+    prefix = prefix if many >= _MIN_SHARE * len(values) else ""
     bare = holders.count((value.removeprefix(prefix) for value in values), apart_from=(source, column))
     codes = [code for value in values for code in split_codes(value)[1:]]
     parted = holders.count(codes, apart_from=(source, column))
@@ -263,10 +266,3 @@ def _find_several(holders: _Holders, source: int, values: frozenset[str]) -> lis
     places = [[place for place in holders.by_value.get(value, ()) if place[0] != source] for value in values]
     sure = [held[0] for held in places if len(held) == 1]
     return sorted(set(sure)) if len(sure) >= _MIN_SHARE * len(values) else []
-
-
-def _find_prefix(values: frozenset[str]) -> str:
-    """What nearly all of these begin with, up to the last sign that may end the name of a table or of a scheme."""
-    begins = Counter(value[: max(map(value.rfind, ":/#")) + 1] for value in values)
-    prefix, many = max(begins.items(), key=lambda pair: (pair[1], pair[0]))
-    return prefix if many >= _MIN_SHARE * len(values) else ""
