@@ -28,6 +28,7 @@ from typing import Any, NamedTuple, cast
 
 from overspill.lexical.index import Index, build
 from overspill.lexical.select import Selection, select
+from overspill.lexical.signals import SIGNALS
 from overspill.types import LIKELY
 
 BUDGETS = (500, 1000, 2000, 4000)
@@ -214,7 +215,9 @@ def ablate(folders: list[Path], half: str, every: int) -> None:
 
 
 def ask(index: Index, question: Question) -> list[bool]:
-    return [holds(select(index, question["question"], max_tokens=budget), question) for budget in (500, 2000)]
+    signals = [getattr(sys.modules[signal.__module__], signal.__name__) for signal in SIGNALS]  # as they are switched by now
+    selections = [select(index, question["question"], max_tokens=budget, signals=signals) for budget in (500, 2000)]
+    return [holds(selection, question) for selection in selections]
 
 
 def read_questions(folder: Path, half: str) -> list[Question]:
