@@ -25,8 +25,6 @@ BLOCK_BYTES = 512
 """About a record: terms in one block are near each other."""
 _MAX_BLOCKS = 2_000
 """The best blocks, from which parts are chosen."""
-_MAX_SORTED_BLOCKS = 1 << 16
-"""Sorting so many is faster than looking for the best; sorting more would take memory."""
 _MAX_TAG_BYTES = 512
 _MIN_BYTES_PER_HIT = 1_000
 """Terms that together occur more often hardly tell one part of a large output from another."""
@@ -153,12 +151,8 @@ def _choose(found: _Found, terms: tuple[Term, ...]) -> Places:
         return value(mask) + WEIGHTS.beside_block * value(beside & ~mask)
 
     scored = ((score(mask, beside), block) for block, mask, beside in _list_beside(found))
-    few = list(islice(scored, _MAX_SORTED_BLOCKS))
-    is_all = len(few) < _MAX_SORTED_BLOCKS
-    # Of equal ones, both put the first in front.
-    by_score = itemgetter(0)
-    chosen = sorted(few, key=by_score, reverse=True) if is_all else nlargest(_MAX_BLOCKS, chain(few, scored), by_score)
-    best = [block * BLOCK_BYTES for _, block in chosen[:_MAX_BLOCKS]]
+    # Of equal ones, the first is in front.
+    best = [block * BLOCK_BYTES for _, block in nlargest(_MAX_BLOCKS, scored, itemgetter(0))]
     wanted = telling or -1
     holding = array("q", (block for block, mask in zip(blocks, masks, strict=True) if mask & wanted))
     return Places(best, holding, found.is_cut)

@@ -116,13 +116,10 @@ def strip_tags(data: Text, size: int, fill: bytes) -> bytearray:
         end = pieces.find(plain, b">", start + _CHUNK_BYTES) + 1 or size
         parts = _MARKUP.split(bytes(plain[start:end]).translate(_TO_SPACES))
         parts[1::2] = map(stands_for.__getitem__, parts[1::2])
-        plain[start:end] = _LABEL.sub(_join_value, _ROW.sub(_join_cells, b"".join(parts))).translate(_TO_LINE_ENDS)
+        joined = _ROW.sub(lambda row: row[0].replace(_SOFT_BREAK, b" ").replace(_LABEL_START, b" "), b"".join(parts))
+        plain[start:end] = _LABEL.sub(_join_value, joined).translate(_TO_LINE_ENDS)
         start = end
     return plain
-
-
-def _join_cells(row: re.Match[bytes]) -> bytes:
-    return row[0].replace(_SOFT_BREAK, b" ").replace(_LABEL_START, b" ")
 
 
 def _join_value(label: re.Match[bytes]) -> bytes:
@@ -187,23 +184,19 @@ class _StandIns(dict[bytes, bytes]):
             plain = html.unescape(markup.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
             stand_in = plain.ljust(size, self.fill) if len(plain) <= size else markup
         else:
-            name = markup[1:-1].split(None, 1)[0].lower()
-            stand_in = (_LABEL_START if _begins_label(markup) else _replace_tag(name, size)).ljust(size, self.fill)
+            stand_in = _replace_tag(markup).ljust(size, self.fill)
         if len(self) < _MAX_REMEMBERED:
             self[markup] = stand_in
         return stand_in
 
 
-def _begins_label(tag: bytes) -> bool:
-    """Whether the element is named after what it holds, as in `class="field__label"`."""
-    found = _LABEL_TAG.match(tag)
-    return found is not None and _LABEL_CLASS.search(found[1]) is not None
-
-
-def _replace_tag(tag: bytes, size: int) -> bytes:
-    if depth := _HEADING.get(tag):
-        return b"\n" + b"#" * min(depth, size - 2) + b" "
-    return _STANDS_FOR_TAG.get(tag, b"")
+def _replace_tag(tag: bytes) -> bytes:
+    if (found := _LABEL_TAG.match(tag)) and _LABEL_CLASS.search(found[1]):
+        return _LABEL_START
+    name = tag[1:-1].split(None, 1)[0].lower()
+    if depth := _HEADING.get(name):
+        return b"\n" + b"#" * min(depth, len(tag) - 2) + b" "
+    return _STANDS_FOR_TAG.get(name, b"")
 
 
 def unescape(data: bytes, fill: bytes) -> bytes:

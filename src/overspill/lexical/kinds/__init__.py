@@ -13,28 +13,10 @@ from overspill.lexical.kinds.nested import JSON, NDJSON, XML
 from overspill.lexical.kinds.rows import ACCESS_LOG, COLUMNS, CSV, LISTING
 from overspill.tables.table import Text
 
-KINDS: tuple[Kind, ...] = (
-    NDJSON,
-    JSON,
-    HTML,
-    XML,
-    HISTORY,
-    DIFF,
-    ACCESS_LOG,
-    LISTING,
-    COLUMNS,
-    CSV,
-    MINUTES,
-    TURNS,
-    TAGGED,
-    MESSAGES,
-    LOG,
-    MATCHES,
-    DESCRIPTION,
-    CODE,
-    PROSE,
-)
-"""In the order in which they are tried: kinds that a beginning shows, then those that lines show, the surest first."""
+_BY_BEGINNING = NDJSON, JSON, HTML, XML, HISTORY, DIFF
+_BY_LINES = ACCESS_LOG, LISTING, COLUMNS, CSV, MINUTES, TURNS, TAGGED, MESSAGES, LOG, MATCHES, DESCRIPTION, CODE, PROSE
+KINDS: tuple[Kind, ...] = (*_BY_BEGINNING, *_BY_LINES)
+"""In the order in which they are tried, the surest first."""
 LINES = LOG
 """What is recognised as nothing else, defines nothing and has few sentences is read line by line."""
 _CLAUSE_END = re.compile(r"[a-z)\"'][.,;:]\s*+$")

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import pairwise
 
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Sample, Traits
-from overspill.lexical.kinds.lines import find_first, split_long
+from overspill.lexical.kinds.lines import find_first, record_long
 from overspill.lexical.outline import Outline
 from overspill.lexical.words import read_lexicon
 from overspill.tables.table import Text
-from overspill.text.lines import is_blank, iterate_lines
+from overspill.text.lines import FILLERS, is_blank
 
 _MAX_BLOCK_BYTES = 900
-_CLOSING = (b")", b"]", b"}")
+_CLOSING = frozenset(b")]}")
+_LINE = re.compile(rb"([ \t]*+)[^\n]*+\n?")
+_BLANK = frozenset(b"\r\n\f\v" + FILLERS)
 _YAML = re.compile(r"\s*+(?:- )?[\w./\"'-]++:(?:\s|$)|\s*+- \S|\s*+#|---$")
 _MIN_YAML_SHARE = 0.7
 _PATH = r"[\w@+~./-]{0,180}[./][\w-]{1,20}"
@@ -103,21 +106,34 @@ def _is_description(sample: Sample) -> bool:
     return sample.share(_YAML.match) > _MIN_YAML_SHARE
 
 
-def cut_blocks(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
+def _cut_blocks(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
     """A line and everything indented under it is a block. A block that is too large becomes a label above smaller ones."""
-    lines = [(a, b, _indent(text[a:b])) for a, b in iterate_lines(text, start, end) if not is_blank(text[a:b])]
-    spans = _find_block_ends(lines)
+    lines = list(_read_lines(text, start, end))
+    ends = _find_block_ends(lines)
     banners = [number for number, (a, b, indent) in enumerate(lines) if not indent and BANNER.match(text, a, b)]
     for first, last in pairwise((-1, *banners, len(lines))):
         label = -1
         if first >= 0:
             label = outline.label(*lines[first][:2])
             outline.record(*lines[first][:2], label)
-        _cut_file(text, lines, spans, (first + 1, last, label), outline)
+        _cut_file(text, lines, ends, (first + 1, last, label), outline)
+
+
+def _read_lines(text: Text, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """Where each line begins and ends that is not blank, and how far it is indented.
+
+    A line that closes what another opened belongs below it, and so does what follows: `) -> int:` and the body.
+    """
+    for line in _LINE.finditer(text, start, end):
+        first, bare, last = line.start(), line.end(1), line.end()
+        if bare == last or (text[bare] in _BLANK and is_blank(text[bare:last])):
+            continue
+        indent = bare - first if text.find(b"\t", first, bare) < 0 else len(text[first:bare].expandtabs(4))
+        yield first, last, indent + (text[bare] in _CLOSING)
 
 
 def _cut_file(
-    text: Text, lines: list[tuple[int, int, int]], spans: list[int], file: tuple[int, int, int], outline: Outline
+    text: Text, lines: list[tuple[int, int, int]], ends: list[int], file: tuple[int, int, int], outline: Outline
 ) -> None:
     stack = [file]
     while stack:
@@ -125,7 +141,7 @@ def _cut_file(
         pending = first
         index = first
         while index < last:
-            below = min(spans[index], last)
+            below = min(ends[index], last)
             if lines[below - 1][1] - lines[index][0] > _MAX_BLOCK_BYTES and below - index > 1:
                 _record_lines(text, lines[pending:index], label, outline)
                 inner = outline.label(lines[index][0], lines[index][1], label)
@@ -134,20 +150,12 @@ def _cut_file(
                 stack.append((index + 1, below, inner))
                 pending = last
                 break
-            if pending < index and (
-                _follows_blank_line(text, lines, index) or lines[below - 1][1] - lines[pending][0] > _MAX_BLOCK_BYTES
-            ):
+            follows_blank_line = index > first and lines[index - 1][1] < lines[index][0]
+            if pending < index and (follows_blank_line or lines[below - 1][1] - lines[pending][0] > _MAX_BLOCK_BYTES):
                 _record_lines(text, lines[pending:index], label, outline)
                 pending = index
             index = below
         _record_lines(text, lines[pending:last], label, outline)
-
-
-def _indent(line: bytes | bytearray) -> int:
-    """A line that closes what another opened belongs below it, and so does what follows: `) -> int:` and the body."""
-    plain = line.expandtabs(4)
-    bare = plain.lstrip(b" ")
-    return len(plain) - len(bare) + bare.startswith(_CLOSING)
 
 
 def _find_block_ends(lines: list[tuple[int, int, int]]) -> list[int]:
@@ -161,27 +169,21 @@ def _find_block_ends(lines: list[tuple[int, int, int]]) -> list[int]:
     return extents
 
 
-def _follows_blank_line(text: Text, lines: list[tuple[int, int, int]], index: int) -> bool:
-    """Whether a blank line precedes this one."""
-    return text.find(b"\n", lines[index - 1][1], lines[index][0]) >= 0
-
-
 def _record_lines(text: Text, lines: list[tuple[int, int, int]], label: int, outline: Outline) -> None:
     if lines:
-        for part in split_long(text, lines[0][0], lines[-1][1], 2 * _MAX_BLOCK_BYTES):
-            outline.record(*part, label)
+        record_long(text, (lines[0][0], lines[-1][1]), 2 * _MAX_BLOCK_BYTES, outline, label)
 
 
 CODE = Kind(
     "code",
     is_source,
-    cut_blocks,
+    _cut_blocks,
     Traits(is_code=True, has_definitions=True, has_topics=True, has_telling_lines=True, memory_per_byte=9, layout="definitions"),
 )
 DESCRIPTION = Kind(
     "yaml",
     _is_description,
-    cut_blocks,
+    _cut_blocks,
     Traits(is_code=True, has_definitions=True, is_program_output=True, has_telling_lines=True, memory_per_byte=9),
     find_start=find_first(rb"\n\s*\n(?=[^\s)}\]])", rb"\n(?=[^\s)}\]])", rb"\n"),
 )

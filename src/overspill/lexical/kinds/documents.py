@@ -8,7 +8,7 @@ from itertools import pairwise
 from overspill.lexical.kinds.code import has_definitions
 from overspill.lexical.kinds.conversations import are_messages
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Sample, Traits
-from overspill.lexical.kinds.lines import Paragraphs, find_first, skip_blank_lines, split_long
+from overspill.lexical.kinds.lines import Paragraphs, find_first, record_long, skip_blank_lines
 from overspill.lexical.kinds.logs import are_matches
 from overspill.lexical.outline import Outline, Table
 from overspill.lexical.reading import TABLE_EDGE, find_hidden, strip_tags
@@ -59,8 +59,7 @@ class _Section(Paragraphs):
             self.first_row = len(self.outline)
             self.outline.record(start, end, self.label)
         else:
-            for part in split_long(self.text, start, end, 2 * _MAX_PASSAGE_BYTES):
-                self.outline.record(*part, self.header)
+            record_long(self.text, (start, end), 2 * _MAX_PASSAGE_BYTES, self.outline, self.header)
 
     def table(self, found: FoundTable) -> None:
         """Its header is a record too, so that it can be found."""
@@ -110,7 +109,8 @@ def _cut_prose(text: Text, start: int, end: int, outline: Outline, cut_embedded:
         if line_start >= fenced and (fence := _FENCE.match(line)):
             fenced = _find_fence_end(text, line_end, bytes(fence[0]))
         # Consecutive lines in capitals are a paragraph in capitals, as in contracts, not headings.
-        shouted = _CAPITALS.match(line) is not None and (shouted or _CAPITALS.match(text, line_end, end) is not None)
+        is_capital = line[0] in _HEADING_STARTS and _CAPITALS.match(line) is not None
+        shouted = is_capital and (shouted or _CAPITALS.match(text, line_end, end) is not None)
         if is_blank(line):
             section.end_paragraph()
         elif line_start < fenced:

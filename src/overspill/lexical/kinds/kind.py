@@ -17,9 +17,10 @@ from overspill.tables.table import Text
 from overspill.text.encoding import decode
 from overspill.text.lines import FILLERS
 
-_SAMPLE_BYTES = 48_000
+_HEAD_BYTES = 48_000
 _ENDING_BYTES = 600
 MAX_LINES = 800
+_BYTES_PER_LINE = 60
 _MIN_LINES = 8
 _MAX_LINE_CHARS = 400
 """The rest of a line is ignored: a line that begins like a log entry is one."""
@@ -56,8 +57,8 @@ class Sample:
 
     @cached_property
     def _most_bytes(self) -> int:
-        most_bytes = _SAMPLE_BYTES * self._most_lines // MAX_LINES
-        return _SAMPLE_BYTES if self.head.count(b"\n", 0, most_bytes) < _MIN_LINES else most_bytes
+        most_bytes = _BYTES_PER_LINE * self._most_lines
+        return _HEAD_BYTES if self.head.count(b"\n", 0, most_bytes) < _MIN_LINES else most_bytes
 
     @property
     def ending(self) -> bytes:
@@ -113,7 +114,7 @@ class Sample:
         among = self.lines if lines is None else lines
         return sum(map(bool, map(match, among))) / max(1, len(among))
 
-    def _read(self, start: int, most_bytes: int = _SAMPLE_BYTES) -> bytes:
+    def _read(self, start: int, most_bytes: int = _HEAD_BYTES) -> bytes:
         """Without the filler bytes of a reading."""
         return bytes(self.data[start : min(self.end, start + most_bytes)]).translate(None, FILLERS)
 

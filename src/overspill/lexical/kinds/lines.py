@@ -70,6 +70,15 @@ def split_long(text: Text, start: int, end: int, limit: int) -> Iterator[tuple[i
     yield start, end
 
 
+def record_long(text: Text, span: tuple[int, int], limit: int, outline: Outline, label: int = -1) -> None:
+    """As one record, or as several if it is longer than `limit`."""
+    if span[1] - span[0] <= limit:
+        outline.record(*span, label)
+        return
+    for part in split_long(text, *span, limit):
+        outline.record(*part, label)
+
+
 class Paragraphs:
     """The current state: the headings above, and the paragraph that is open. A longer one than `most_bytes` is cut."""
 
@@ -100,6 +109,5 @@ class Paragraphs:
 
     def end_paragraph(self) -> None:
         if self.opened >= 0:
-            for part in split_long(self.text, self.opened, self.closed, self.most_bytes):
-                self.outline.record(*part, self.label)
+            record_long(self.text, (self.opened, self.closed), self.most_bytes, self.outline, self.label)
         self.opened = -1

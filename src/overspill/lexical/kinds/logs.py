@@ -7,7 +7,7 @@ import re
 from msgspec.structs import replace
 
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Sample, Traits
-from overspill.lexical.kinds.lines import find_first, split_long
+from overspill.lexical.kinds.lines import find_first, record_long
 from overspill.lexical.outline import Outline
 from overspill.tables.table import Text
 from overspill.text.lines import FILLERS, is_blank, iterate_lines
@@ -61,17 +61,9 @@ def _cut_events(text: Text, start: int, end: int, outline: Outline, cut_embedded
                 closed = line_end
                 continue
             line_start = line_end if is_blank(line) else line_start
-        _record(text, opened, closed, outline)
+        record_long(text, (opened, closed), _MAX_RECORD_BYTES, outline)
         opened, closed = line_start, line_end
-    _record(text, opened, closed, outline)
-
-
-def _record(text: Text, start: int, end: int, outline: Outline, label: int = -1) -> None:
-    if end - start <= _MAX_RECORD_BYTES:
-        outline.record(start, end, label)
-        return
-    for part in split_long(text, start, end, _MAX_RECORD_BYTES):
-        outline.record(*part, label)
+    record_long(text, (opened, closed), _MAX_RECORD_BYTES, outline)
 
 
 def are_matches(sample: Sample) -> bool:
@@ -81,7 +73,7 @@ def are_matches(sample: Sample) -> bool:
 def _cut_lines(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
     for line_start, line_end in iterate_lines(text, start, end):
         if not is_blank(text[line_start:line_end]):
-            _record(text, line_start, line_end, outline)
+            record_long(text, (line_start, line_end), _MAX_RECORD_BYTES, outline)
 
 
 def _is_history(sample: Sample) -> bool:
@@ -117,13 +109,13 @@ def _cut_hunks(text: Text, start: int, end: int, outline: Outline, cut_embedded:
         begins_file = not in_header and _FILE.match(text, line_start, line_end)
         begins_hunk = not begins_file and text[line_start : line_start + 3] == b"@@ "
         if begins_file or (begins_hunk and not in_header):
-            _record(text, opened, line_start, outline, label)
+            record_long(text, (opened, line_start), _MAX_RECORD_BYTES, outline, label)
             opened = line_start
         if begins_file:
             label, in_header = outline.label(line_start, line_end), True
         elif begins_hunk:
             in_header = False
-    _record(text, opened, end, outline, label)
+    record_long(text, (opened, end), _MAX_RECORD_BYTES, outline, label)
 
 
 LOG_TRAITS = Traits(is_program_output=True, is_log=True, has_telling_lines=True, size_places=1, layout="events")

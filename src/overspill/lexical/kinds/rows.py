@@ -70,16 +70,14 @@ CSV = Kind(
 
 
 _RULE = re.compile(rb"[\s|+=:-]{3,}$")
-_GAPS = re.compile(r"\S(?: {2,}|\t+)(?=\S)")
+_GAP = re.compile(r"\S(?: {2,}|\t+)(?=\S)")
 _MIN_ALIGNED_SHARE = 0.7
 _MIN_READ_SHARE = 0.9
+_MAX_TABLE_BYTES = 16_000
+"""In which tables are looked for, to recognise a text that consists of them."""
 _IN_NO_HEADER = re.compile(r"[,;\t=]|(?<!\S)[-+]?(?!(?:19|20)\d\d(?!\S))\d")
 """What is in rows of other kinds: delimited ones, and messages. A year may be the name of a column."""
 _MARKDOWN_RULE = re.compile(r"\s*+\|?(?:\s*+:?-++:?\s*+\|)++")
-
-
-def _count_gaps(line: str) -> int:
-    return len(_GAPS.findall(line)) if "  " in line or "\t" in line else 0
 
 
 def _show_tables(sample: Sample) -> bool:
@@ -87,13 +85,13 @@ def _show_tables(sample: Sample) -> bool:
     beginning = sample.lines[:_MAX_LINES_ABOVE]
     if any(map(_MARKDOWN_RULE.match, beginning)) or not any(map(_may_head, beginning)):
         return False
-    text = sample.beginning[: sample.beginning.rfind(b"\n") + 1] or sample.beginning
+    text = sample.beginning[: sample.beginning.rfind(b"\n", 0, _MAX_TABLE_BYTES) + 1] or sample.beginning
     rows = sum(len(table) for table in find_tables(text, 0, len(text)) if _is_table(text, table, sample))
     return rows > 0 and rows >= _MIN_ALIGNED_SHARE * (text.count(b"\n") - len(beginning))
 
 
 def _may_head(line: str) -> bool:
-    return (_count_gaps(line) > 0 and not _IN_NO_HEADER.search(line)) or is_underline(line) or is_rule(line)
+    return bool(_GAP.search(line) and not _IN_NO_HEADER.search(line)) or is_underline(line) or is_rule(line)
 
 
 def _is_table(text: bytes, table: FoundTable, sample: Sample) -> bool:

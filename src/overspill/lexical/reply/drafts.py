@@ -75,7 +75,7 @@ class Drafts:
     def _are_adjacent(self, end: int, start: int) -> bool:
         if start - end >= _MAX_GAP_BYTES:
             return False
-        gap = (end, start)
+        gap = end, start
         if gap not in self._adjacent:
             self._adjacent[gap] = self._is_blank(end, start)
         return self._adjacent[gap]

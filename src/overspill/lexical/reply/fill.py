@@ -11,7 +11,7 @@ from overspill.lexical.index import Index
 from overspill.lexical.outline import join_spans
 from overspill.lexical.rank import Ranking
 from overspill.lexical.reply.render import make_locator, render
-from overspill.lexical.reply.trim import intersect_spans, list_telling_lines, trim
+from overspill.lexical.reply.trim import Trimmer, intersect_spans
 from overspill.lexical.rows.cells import find_header
 from overspill.tables.table import Span
 
@@ -102,7 +102,6 @@ class BudgetFill:
 
     def __init__(self, index: Index, ranking: Ranking, steps: Sequence[Step], brief: set[int], costs: Costs) -> None:
         self.index = index
-        self.ranking = ranking
         self.steps = steps
         self.additions: list[Addition] = []
         # The last step has everything that is left, most of it for its position.
@@ -111,6 +110,7 @@ class BudgetFill:
         # A record's score is that of the first step that has it, whichever step has room for it.
         self._scores = {record: score for step in reversed(steps[:-1]) for record, score in step.order}
         self._estimate = costs
+        self._trimmer = Trimmer(index, ranking, costs.cost_span)
         self._spent = 0.0
         self._used = [0.0] * len(steps)
         self._shown: dict[int, list[Span]] = {}
@@ -168,14 +168,14 @@ class BudgetFill:
         """What a rung shows of a record, never less than the rung below; what it costs; whether it is all there is to show."""
         whole, shown = self._extent(record), self._shown.get(record, [])
         if brief and self.index.traits.has_members:
-            spans = join_spans([*shown, *list_telling_lines(self.index, self.ranking, record)])
+            spans = join_spans([*shown, *self._trimmer.list_telling_lines(record)])
             return spans, self._estimate.cost_spans(spans), True
         allowed = max(_MIN_TRIMMED_TOKENS, _MAX_RECORD_SHARE * rung)
         if whole[1] - whole[0] <= _MAX_BYTES_PER_TOKEN * rung:
-            spans = join_spans([*shown, *list_telling_lines(self.index, self.ranking, record)]) if brief else [whole]
+            spans = join_spans([*shown, *self._trimmer.list_telling_lines(record)]) if brief else [whole]
             if (cost := self._estimate.cost_spans(spans)) <= allowed:
                 return spans, cost, True
-        spans = join_spans([*shown, *trim(self.index, self.ranking, record, allowed, self._estimate.cost_span)])
+        spans = join_spans([*shown, *self._trimmer.trim(record, allowed)])
         return spans, self._estimate.cost_spans(spans), False
 
     def shorten(self, number: int) -> list[Addition]:
@@ -185,7 +185,7 @@ class BudgetFill:
         shorter: list[Addition] = []
         allowed = float(_MIN_TRIMMED_TOKENS)
         while allowed < addition.spent:
-            more = trim(self.index, self.ranking, addition.record, allowed, self._estimate.cost_span)
+            more = self._trimmer.trim(addition.record, allowed)
             grown = join_spans([*spans, *intersect_spans(more, addition.spans)])
             if grown == addition.spans:
                 break

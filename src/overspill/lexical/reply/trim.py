@@ -43,15 +43,58 @@ class Member(NamedTuple):
         return self.end - self.start <= _PIECE_BYTES
 
 
-def list_telling_lines(index: Index, ranking: Ranking, record: int) -> list[Span]:
-    """The lines of a record that contain what was asked for, or its first line."""
-    start, end = index.outline.starts[record], index.outline.ends[record]
-    if index.traits.has_members and (members := split_members(index.text, start, end)):
-        return _list_telling_members(index, ranking, record, members)
-    lines = list(iterate_lines(index.text, start, end))
-    spots = [position for position, _, term in ranking.hits.get(record, []) if ranking.terms[term].telling]
-    held = sorted({bisect_right(lines, position, key=lambda line: line[0]) - 1 for position in spots})
-    return join_spans([lines[number] for number in held or [0]])
+class Trimmer:
+    """Remembers how it cut a record, because each is asked for again with more room."""
+
+    def __init__(self, index: Index, ranking: Ranking, cost: Callable[[Span], float]) -> None:
+        self._index = index
+        self._ranking = ranking
+        self._cost = cost
+        self._members: dict[int, list[Member]] = {}
+        self._parts: dict[tuple[int, int], tuple[list[Span], list[float], list[int]]] = {}
+
+    def list_telling_lines(self, record: int) -> list[Span]:
+        """The lines of a record that contain what was asked for, or its first line."""
+        index, ranking = self._index, self._ranking
+        if members := self._split_members(record):
+            return _list_telling_members(index, ranking, record, members)
+        lines = list(iterate_lines(index.text, index.outline.starts[record], index.outline.ends[record]))
+        spots = [position for position, _, term in ranking.hits.get(record, []) if ranking.terms[term].telling]
+        held = sorted({bisect_right(lines, position, key=lambda line: line[0]) - 1 for position in spots})
+        return join_spans([lines[number] for number in held or [0]])
+
+    def trim(self, record: int, allowed: float) -> list[Span]:
+        """The beginning of a record and the pieces that contain its terms, joined if adjacent."""
+        key = record, min(_PIECE_BYTES, int(2 * allowed))
+        if key not in self._parts:
+            self._parts[key] = self._split(*key)
+        parts, worths, best_first = self._parts[key]
+        taken: set[int] = set()
+        for number in best_first:
+            price = self._cost(parts[number]) + 1
+            if price <= allowed and (worths[number] > 0 or number == 0):
+                taken.add(number)
+                allowed -= price
+        return join_spans([parts[number] for number in taken])
+
+    def _split(self, record: int, size: int) -> tuple[list[Span], list[float], list[int]]:
+        """Pieces of a record, the worth of each, and which of them to take, best first."""
+        text, ranking, members = self._index.text, self._ranking, self._split_members(record)
+        span = self._index.outline.starts[record], self._index.outline.ends[record]
+        parts = _join_members(members, size) if len(members) > 1 else list(split_long(text, *span, size))
+        worths = _weigh_parts(ranking, record, parts)
+        for number in _find_asked_parts(text, ranking, members, parts):
+            worths[number] += WEIGHTS.asked_field * ranking.most_worth
+        best_first = sorted(range(len(parts)), key=lambda number: (-worths[number], number))
+        return parts, worths, list(dict.fromkeys((best_first[0], 0, *best_first)))[:_MAX_PIECES]
+
+    def _split_members(self, record: int) -> list[Member]:
+        if not self._index.traits.has_members:
+            return []
+        if record not in self._members:
+            outline = self._index.outline
+            self._members[record] = split_members(self._index.text, outline.starts[record], outline.ends[record])
+        return self._members[record]
 
 
 def _list_telling_members(index: Index, ranking: Ranking, record: int, members: list[Member]) -> list[Span]:
@@ -129,25 +172,6 @@ def split_members(text: Text, start: int, end: int) -> list[Member]:
 
 def _split_member(text: Text, start: int, end: int, depth: int) -> Iterator[Member]:
     return (Member(*part, depth, part == (start, end)) for part in split_long(text, start, end, _PIECE_BYTES))
-
-
-def trim(index: Index, ranking: Ranking, record: int, allowed: float, cost: Callable[[Span], float]) -> list[Span]:
-    """The beginning of a record and the pieces that contain its terms, joined if adjacent."""
-    size = min(_PIECE_BYTES, int(2 * allowed))
-    start, end = index.outline.starts[record], index.outline.ends[record]
-    members = split_members(index.text, start, end) if index.traits.has_members else []
-    parts = _join_members(members, size) if len(members) > 1 else list(split_long(index.text, start, end, size))
-    worths = _weigh_parts(ranking, record, parts)
-    for number in _find_asked_parts(index.text, ranking, members, parts):
-        worths[number] += WEIGHTS.asked_field * ranking.most_worth
-    best_first = sorted(range(len(parts)), key=lambda number: (-worths[number], number))
-    taken: set[int] = set()
-    for number in list(dict.fromkeys((best_first[0], 0, *best_first)))[:_MAX_PIECES]:
-        price = cost(parts[number]) + 1
-        if price <= allowed and (worths[number] > 0 or number == 0):
-            taken.add(number)
-            allowed -= price
-    return join_spans([parts[number] for number in taken])
 
 
 def _join_members(members: list[Member], size: int) -> list[Span]:
