@@ -281,7 +281,7 @@ def decode_events(lines: Iterable[bytes], skip: Callable[[bytes], object] = len,
     """
     written = about.encode()
     for line in lines:
-        if written in line:
+        if not about or written in line:
             try:
                 yield _decode(line)
             except UNREADABLE:
