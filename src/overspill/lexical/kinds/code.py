@@ -185,5 +185,5 @@ DESCRIPTION = Kind(
     _is_description,
     _cut_blocks,
     Traits(is_code=True, has_definitions=True, is_program_output=True, has_telling_lines=True, memory_per_byte=9),
-    find_start=find_first(rb"\n\s*\n(?=[^\s)}\]])", rb"\n(?=[^\s)}\]])", rb"\n"),
+    find_start=find_first(re.compile(rb"\n\s*\n(?=[^\s)}\]])"), re.compile(rb"\n(?=[^\s)}\]])"), re.compile(rb"\n")),
 )

@@ -196,7 +196,7 @@ PROSE = Kind(
     _is_prose,
     _cut_prose,
     Traits(is_running_text=True, has_context=True, has_topics=True, memory_per_byte=2, layout="paragraphs"),
-    find_start=find_first(rb"\n\s*\n", rb"\n"),
+    find_start=find_first(re.compile(rb"\n\s*\n"), re.compile(rb"\n")),
 )
 
 
@@ -225,6 +225,6 @@ HTML = Kind(
     _cut_page,
     Traits(is_markup=True, has_context=True, memory_per_byte=8, layout="page"),
     strip_tags,
-    find_first(rb"(?i)(?=<(?:tr|p|li|div|h[1-6]|table|ul|ol|dl|section|article)[\s>])", rb">"),
+    find_first(re.compile(rb"(?i)(?=<(?:tr|p|li|div|h[1-6]|table|ul|ol|dl|section|article)[\s>])"), re.compile(rb">")),
     find_hidden,
 )

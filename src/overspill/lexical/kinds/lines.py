@@ -36,9 +36,8 @@ def find_line_start(window: bytes) -> int:
     return window.find(b"\n") + 1 or -1
 
 
-def find_first(*spellings: bytes) -> Callable[[bytes], int]:
+def find_first(*patterns: re.Pattern[bytes]) -> Callable[[bytes], int]:
     """Finds where the first of these patterns that matches at all ends."""
-    patterns = [re.compile(spelling) for spelling in spellings]
 
     def find(window: bytes) -> int:
         found = next((match for pattern in patterns if (match := pattern.search(window))), None)

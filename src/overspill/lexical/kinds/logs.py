@@ -119,7 +119,7 @@ def _cut_hunks(text: Text, start: int, end: int, outline: Outline, cut_embedded:
 
 
 LOG_TRAITS = Traits(is_program_output=True, is_log=True, has_telling_lines=True, size_places=1, layout="events")
-LOG = Kind("log", _is_log, _cut_events, LOG_TRAITS, find_start=find_first(rb"\n(?=\S)", rb"\n"))
+LOG = Kind("log", _is_log, _cut_events, LOG_TRAITS, find_start=find_first(re.compile(rb"\n(?=\S)"), re.compile(rb"\n")))
 MATCHES = Kind(
     "matches", are_matches, _cut_lines, Traits(is_code=True, has_context=True, has_telling_lines=True, layout="results")
 )
@@ -128,12 +128,12 @@ HISTORY = Kind(
     _is_history,
     _cut_commits,
     replace(LOG_TRAITS, layout="commits"),
-    find_start=find_first(rb"\n(?=commit [0-9a-f]{7})", rb"\n"),
+    find_start=find_first(re.compile(rb"\n(?=commit [0-9a-f]{7})"), re.compile(rb"\n")),
 )
 DIFF = Kind(
     "diff",
     _is_diff,
     _cut_hunks,
     Traits(is_code=True, has_telling_lines=True, layout="hunks"),
-    find_start=find_first(rb"\n(?=diff --git |@@ )", rb"\n"),
+    find_start=find_first(re.compile(rb"\n(?=diff --git |@@ )"), re.compile(rb"\n")),
 )

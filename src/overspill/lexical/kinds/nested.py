@@ -222,5 +222,5 @@ XML = Kind(
     _is_xml,
     _cut_xml,
     Traits(memory_per_byte=6, layout="elements"),
-    find_start=find_first(rb"</[^<>]*>\s*+(?=<[A-Za-z])", rb">\s*+(?=<)"),
+    find_start=find_first(re.compile(rb"</[^<>]*>\s*+(?=<[A-Za-z])"), re.compile(rb">\s*+(?=<)")),
 )
