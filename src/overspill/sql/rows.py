@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from mmap import mmap
 from typing import TypeAlias
 
@@ -62,11 +63,11 @@ def _open_document(text: Text, tokens: list[str]) -> tuple[Text, int, int]:
     start = max(0, find_start(bytes(text[:HEAD_BYTES]), bytes(text[-ENDING_BYTES:])))
     if is_literal(bytes(text[start : start + HEAD_BYTES])):
         text = bytes(text[:start]) + mask_literal(bytes(text[start:]))
-    start = _skip(_BEFORE_ELEMENT, text, start)
+    start = _skip(_BEFORE_ELEMENT.match, text, start)
     end = start + (find_end(memoryview(text)[start:]) or len(text))
     if end < len(text) and tokens and find_end(memoryview(text)[end:]):
         for _ in range(int(tokens.pop(0))):
-            start = _skip(_BEFORE_ELEMENT, text, end)
+            start = _skip(_BEFORE_ELEMENT.match, text, end)
             end = start + find_end(memoryview(text)[start:])
     return text, start, end
 
@@ -75,10 +76,11 @@ def _step_into(text: Text, start: int, end: int, token: str) -> Span:
     """Values are as long as the decoder says, and follow each other, with nothing but keys and blanks between them."""
     raw = memoryview(text)[start:end]
     if text[start : start + 1] == b"[":
-        values, wanted, before = Elements.decode(raw), int(token) if token.isdecimal() else -1, _BEFORE_ELEMENT
+        values, wanted, before = Elements.decode(raw), int(token) if token.isdecimal() else -1, _BEFORE_ELEMENT.match
     else:
         members = Members.decode(raw)
-        values, wanted, before = list(members.values()), list(members).index(token) if token in members else -1, BEFORE_VALUE
+        values, wanted = list(members.values()), list(members).index(token) if token in members else -1
+        before = BEFORE_VALUE.match
     if not 0 <= wanted < len(values):
         raise LookupError
     position = start + 1
@@ -90,8 +92,8 @@ def _step_into(text: Text, start: int, end: int, token: str) -> Span:
     return start, position
 
 
-def _skip(pattern: re.Pattern[bytes], text: Text, position: int) -> int:
-    found = pattern.match(text, position)
+def _skip(match: Callable[[Text, int], re.Match[bytes] | None], text: Text, position: int) -> int:
+    found = match(text, position)
     return found.end() if found else position
 
 

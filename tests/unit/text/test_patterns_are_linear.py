@@ -23,8 +23,12 @@ from linear import is_linear, seconds
 import overspill
 from overspill.extraction import wrapper
 from overspill.integrations.options import MissingFramework
+from overspill.lexical import query
 from overspill.lexical.clues import compile_beginnings, compile_questions
 from overspill.lexical.reading import escaped_words
+from overspill.lexical.rows import conditions, measures
+from overspill.lexical.signals import facts
+from overspill.lexical.words import compile_phrases
 from overspill.tables.delimited import compile_cell, compile_row
 from overspill.tables.types import READINGS, compile_reading
 from overspill.text.lines import FILLERS
@@ -43,6 +47,12 @@ AT_ONE_PLACE = ("match", "fullmatch")
 # Modules that spell a pattern from something that is not foreign, and such a pattern.
 MADE: dict[str, list[re.Pattern[Any]]] = {
     "overspill.lexical.clues": [compile_beginnings(), compile_questions()],
+    "overspill.lexical.words": [
+        compile_phrases(value)
+        for module in (conditions, measures, facts, query)
+        for value in vars(module).values()
+        if isinstance(value, str) and re.search(r"\{[a-z_]+\}", value)
+    ],
     "overspill.lexical.reading": [escaped_words(bytes((FILLERS[0],)))],
     "overspill.tables.delimited": [compile_cell(","), compile_row("\t")],
     "overspill.tables.types": [compile_reading(reading.pattern) for reading in READINGS],

@@ -180,10 +180,11 @@ CODE = Kind(
     _cut_blocks,
     Traits(is_code=True, has_definitions=True, has_topics=True, has_telling_lines=True, memory_per_byte=9, layout="definitions"),
 )
+_STARTS = re.compile(rb"\n[^\S\n]*+\n(?=[^\s)}\]])"), re.compile(rb"\n(?=[^\s)}\]])"), re.compile(rb"\n")
 DESCRIPTION = Kind(
     "yaml",
     _is_description,
     _cut_blocks,
     Traits(is_code=True, has_definitions=True, is_program_output=True, has_telling_lines=True, memory_per_byte=9),
-    find_start=find_first(re.compile(rb"\n\s*\n(?=[^\s)}\]])"), re.compile(rb"\n(?=[^\s)}\]])"), re.compile(rb"\n")),
+    find_start=find_first(*_STARTS),
 )

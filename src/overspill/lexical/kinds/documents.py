@@ -191,12 +191,13 @@ def _is_markdown(lines: list[str]) -> bool:
     return ruled or (headings >= _MIN_TITLES and headings > _MIN_TITLE_SHARE * len(lines))
 
 
+_PROSE_STARTS = re.compile(rb"\n\s*\n"), re.compile(rb"\n")
 PROSE = Kind(
     "prose",
     _is_prose,
     _cut_prose,
     Traits(is_running_text=True, has_context=True, has_topics=True, memory_per_byte=2, layout="paragraphs"),
-    find_start=find_first(re.compile(rb"\n\s*\n"), re.compile(rb"\n")),
+    find_start=find_first(*_PROSE_STARTS),
 )
 
 
@@ -219,12 +220,16 @@ def _is_html(sample: Sample) -> bool:
     return head.lstrip().startswith(b"<") or not is_other
 
 
+_HTML_STARTS = (
+    re.compile(rb"(?=<(?:tr|p|li|div|h[1-6]|table|ul|ol|dl|section|article)[\s>])", re.IGNORECASE),
+    re.compile(rb">"),
+)
 HTML = Kind(
     "html",
     _is_html,
     _cut_page,
     Traits(is_markup=True, has_context=True, memory_per_byte=8, layout="page"),
     strip_tags,
-    find_first(re.compile(rb"(?i)(?=<(?:tr|p|li|div|h[1-6]|table|ul|ol|dl|section|article)[\s>])"), re.compile(rb">")),
+    find_first(*_HTML_STARTS),
     find_hidden,
 )

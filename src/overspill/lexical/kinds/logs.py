@@ -118,8 +118,10 @@ def _cut_hunks(text: Text, start: int, end: int, outline: Outline, cut_embedded:
     record_long(text, (opened, end), _MAX_RECORD_BYTES, outline, label)
 
 
+_LINE_START, _EVENT_START = re.compile(rb"\n"), re.compile(rb"\n(?=\S)")
+_COMMIT_START, _HUNK_START = re.compile(rb"\n(?=commit [0-9a-f]{7})"), re.compile(rb"\n(?=diff --git |@@ )")
 LOG_TRAITS = Traits(is_program_output=True, is_log=True, has_telling_lines=True, size_places=1, layout="events")
-LOG = Kind("log", _is_log, _cut_events, LOG_TRAITS, find_start=find_first(re.compile(rb"\n(?=\S)"), re.compile(rb"\n")))
+LOG = Kind("log", _is_log, _cut_events, LOG_TRAITS, find_start=find_first(_EVENT_START, _LINE_START))
 MATCHES = Kind(
     "matches", are_matches, _cut_lines, Traits(is_code=True, has_context=True, has_telling_lines=True, layout="results")
 )
@@ -128,12 +130,12 @@ HISTORY = Kind(
     _is_history,
     _cut_commits,
     replace(LOG_TRAITS, layout="commits"),
-    find_start=find_first(re.compile(rb"\n(?=commit [0-9a-f]{7})"), re.compile(rb"\n")),
+    find_start=find_first(_COMMIT_START, _LINE_START),
 )
 DIFF = Kind(
     "diff",
     _is_diff,
     _cut_hunks,
     Traits(is_code=True, has_telling_lines=True, layout="hunks"),
-    find_start=find_first(re.compile(rb"\n(?=diff --git |@@ )"), re.compile(rb"\n")),
+    find_start=find_first(_HUNK_START, _LINE_START),
 )

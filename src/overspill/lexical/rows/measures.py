@@ -21,7 +21,7 @@ _ISO = re.compile(r"\b([12][0-9]{3})-([01][0-9])-([0-3][0-9])(?![0-9])")
 _CLOCK = re.compile(r"(?<!\d)([0-2]?[0-9]):([0-5][0-9])(?::([0-5][0-9]))?(?!\d)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0, "mo": 2_630_000.0, "y": 31_557_600.0}
 _SPAN_PART = re.compile(r"((?<!\d)\d++(?:\.\d++)?|an?\b) ?(ms|mo(?=n)|[smhdwy])[a-z]*,? ?", re.IGNORECASE)
-_SPAN = r"(?:up |about )*(?:(?:\d+(?:\.\d+)?|an?) ?(?:ms|[smhdwy]|{units}s?)(?![a-z]),? ?)+(?:ago)?"
+_SPAN = r"(?:up |about ){0,2}(?:(?:\d{1,15}(?:\.\d{1,15})?|an?) ?(?:ms|[smhdwy]|{units}s?)(?![a-z]),? ?){1,8}(?:ago)?"
 _BARE = re.compile(r"[\d. ]+m", re.IGNORECASE)
 _BEGINS = re.compile(r"\W{0,4}\d")
 _MAX_CELL_CHARS = 200

@@ -17,7 +17,7 @@ _FACT = re.compile(r"[^|:：]{2,40}[|:：]\s*\S[^|]{0,100}\|?\s*")
 _SHEET_FACT = re.compile(r"(?=[^|:：]*[^\W\d_])[^|:：]*+(?:[|：]|:(?=\s))\s*+[^|][^|]*+\|?\s*")
 """Its label has a letter: 18:45 is a time."""
 _LABEL = re.compile(r"\A[^|:：]*+[|:：]")
-_LABELLED = re.compile(rb"</(?:dt|label)>\s*+(?:<[^<>]*+>\s*+)*+[^<>\s]")
+_LABELLED = re.compile(rb"</(?:dt|label)>\s*+(?:<(?!/(?:dt|label)>)[^<>]*+>\s*+)*+[^<>\s]")
 """A label with something after it. A label alone is an option of a form."""
 _LINK, _MAX_LINKS = b"<a ", 1
 """A label with several links leads to other pages."""
