@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+
+import msgspec
 
 from overspill.calls.job import Job
 from overspill.record.events import Entry, JobChanged
@@ -23,7 +26,7 @@ class BackgroundJobs(Mapping[str, Job]):
         self._recall = recall
         self._jobs: dict[str, Job] = {}
         self._finished: dict[str, Job] = {}
-        self._forgotten: dict[str, Sequence[Block]] = {}
+        self._forgotten: dict[str, bytes | Sequence[Block]] = {}
         """Their blocks, which are nowhere else."""
 
     def add(self, job: Job) -> None:
@@ -48,7 +51,7 @@ class BackgroundJobs(Mapping[str, Job]):
             return None
         jobs = self._finished.values()
         oldest = next((job for job in jobs if job.is_announced), None) or next(iter(jobs))
-        self._forgotten[oldest.id] = oldest.blocks  # before it is deleted, because another thread may be looking for it
+        self._forgotten[oldest.id] = _pack(oldest.blocks)  # before it is deleted, because another thread may be looking for it
         del self._finished[oldest.id], self._jobs[oldest.id]
         return oldest
 
@@ -56,7 +59,8 @@ class BackgroundJobs(Mapping[str, Job]):
         if (job := self._jobs.get(id)) is not None:
             return job
         if id in self._forgotten and (job := self._recall(id)) is not None:
-            job.blocks = self._forgotten[id]
+            packed = self._forgotten[id]
+            job.blocks = msgspec.json.decode(packed) if isinstance(packed, bytes) else packed
             return job
         raise KeyError(id)
 
@@ -68,6 +72,14 @@ class BackgroundJobs(Mapping[str, Job]):
 
     def __len__(self) -> int:
         return len(self._jobs)
+
+
+def _pack(blocks: Sequence[Block]) -> bytes | Sequence[Block]:
+    """As JSON, which takes much less memory, unless that would change them."""
+    with suppress(TypeError, ValueError, RecursionError, msgspec.MsgspecError):
+        if blocks and msgspec.json.decode(packed := msgspec.json.encode(blocks)) == blocks:
+            return packed
+    return blocks or ()
 
 
 def find_last_change(happened: Iterable[Entry], id: str) -> JobChanged | None:
