@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
 from math import isfinite
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -52,19 +52,30 @@ def write_small(value: Any) -> str | None:
 
 def write_json(value: Any, limits: PieceLimits = _USUAL) -> Iterator[bytes]:
     """The UTF-8 of `to_json`, in pieces. Raises what that raises."""
-    if type(value) in _CONTAINERS:
-        yield from _write_container(value, limits, ())
-    else:
+    if type(value) not in _CONTAINERS:
         yield encoding.encode(to_json(value))
+        return
+    containers, writers = [value], [_write_container(value, limits)]
+    while writers:
+        piece = next(writers[-1], None)
+        if isinstance(piece, bytes):
+            yield piece
+        elif piece is None:
+            containers.pop()
+            writers.pop()
+        else:  # a stack of ours, because Python's own has room for fewer levels, depending on who calls
+            if any(each is piece for each in containers):
+                raise ValueError("Circular reference detected")
+            if len(containers) == _MAX_DEPTH:
+                raise RecursionError("more than a thousand levels")
+            containers.append(piece)
+            writers.append(_write_container(piece, limits))
 
 
-def _write_container(value: Any, limits: PieceLimits, around: tuple[Any, ...]) -> Iterator[bytes]:
-    """As many entries in each piece as fit. A value that is too large for one piece is written in pieces itself. `around`: the
-    containers that it is in."""
-    if any(each is value for each in around):
-        raise ValueError("Circular reference detected")
+def _write_container(value: Any, limits: PieceLimits) -> Iterator[Any]:
+    """As many entries in each piece as fit. Where a container is too large for one piece, that container."""
     is_dict = type(value) is dict
-    rest: Iterator[Any] = iter(cast("Any", value).items() if is_dict else value)
+    rest: Iterator[Any] = iter(value.items() if is_dict else value)
     ahead: list[Any] = []
     step, may_grow, separator = 1, True, b""
     yield b"{" if is_dict else b"["
@@ -85,11 +96,13 @@ def _write_container(value: Any, limits: PieceLimits, around: tuple[Any, ...]) -
             step *= 2 if may_grow and types is not None else 1
         else:
             yield separator + (_write_whole({entries[0][0]: 0}, None)[1:-2] if is_dict else b"")
-            yield from (
-                _write_text(large, limits.slice_chars)
-                if type(large) is str
-                else _write_container(large, limits, (*around, value))
-            )
+            if type(large) is str:
+                yield b'"'
+                for start in range(0, len(large), limits.slice_chars):
+                    yield _write_whole(large[start : start + limits.slice_chars], {str})[1:-1]
+                yield b'"'
+            else:
+                yield large
         separator, may_grow = b",", may_grow or types is None
     yield b"}" if is_dict else b"]"
 
@@ -136,13 +149,6 @@ def _write_whole(value: Any, types: set[type] | None) -> bytes:
         with suppress(TypeError, ValueError, OverflowError, RecursionError):
             return msgspec.json.encode(value)
     return encoding.encode(to_json(value))
-
-
-def _write_text(text: str, slice_chars: int) -> Iterator[bytes]:
-    yield b'"'
-    for start in range(0, len(text), slice_chars):
-        yield _write_whole(text[start : start + slice_chars], {str})[1:-1]
-    yield b'"'
 
 
 def _plain(value: Any) -> Any:

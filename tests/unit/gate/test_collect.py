@@ -162,6 +162,17 @@ async def test_a_structure_nested_too_deeply_is_an_error_that_says_so(got: Colle
         value = value[0]
 
 
+async def test_a_large_structure_nested_too_deeply_is_an_error_that_says_so(got: CollectedResult):
+    value: list[Any] = []
+    for _ in range(5_000):
+        value = ["x" * 20_000, value]
+    await got.take(value)
+    assert got.is_error
+    assert (got.plain or "").startswith(
+        "The tool returned a value of type list, which cannot be written as JSON: more than a thousand levels. "
+    )
+
+
 @pytest.mark.parametrize("form", [bytes, bytearray, memoryview], ids=["bytes", "bytearray", "memoryview"])
 @pytest.mark.parametrize(
     ("data", "media"),
