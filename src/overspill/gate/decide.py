@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -34,7 +34,6 @@ class Shorten(Struct, frozen=True, tag=True):
 
 
 Verdict: TypeAlias = Pass | Keep | Shorten
-Trigger: TypeAlias = Literal["reserve_failed", "size_cap", "token_threshold", "char_limit", "token_budget"]
 
 
 def decide(size: Size, settings: Settings, room: Room | None = None) -> Verdict:
@@ -45,7 +44,7 @@ def decide(size: Size, settings: Settings, room: Room | None = None) -> Verdict:
     if not settings.tool_output.enabled:
         return Shorten(cap) if cap and size.bytes > cap else Pass()
     threshold, chars = settings.effective_token_threshold, settings.truncation.inline_limit
-    triggers: tuple[tuple[Trigger, bool], ...] = (
+    triggers: tuple[tuple[Reason, bool], ...] = (
         ("reserve_failed", room is not None and room.now < size.tokens <= room.alone),
         ("size_cap", 0 < cap < size.bytes),
         ("token_threshold", threshold is not None and size.tokens > threshold),

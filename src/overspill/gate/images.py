@@ -11,7 +11,6 @@ from functools import reduce
 from typing import Any, TypeAlias, cast
 
 import msgspec
-from msgspec import Struct
 
 from overspill.errors import StoreError
 from overspill.gate.collect import field
@@ -36,19 +35,6 @@ _Path: TypeAlias = "tuple[_Path, str | int] | None"
 """The path to a value, from its end: as a string, each would cost as much as all keys above it."""
 SealedKept: TypeAlias = tuple[Kept, SealedOutput]
 StoreBlob: TypeAlias = Callable[[bytes], SealedKept]
-
-
-class FoundImage(Struct, frozen=True):
-    image: Image
-    pointer: str = ""
-    """Where it is in JSON; empty in any other text, or if the pointer is not plain."""
-
-
-class StoredImages(Struct, frozen=True):
-    """What was stored, and the lines that tell a model."""
-
-    blobs: list[SealedKept]
-    lines: list[str]
 
 
 def describe_blob(block: Block) -> str:
@@ -76,30 +62,30 @@ def decode_blob(block: Block) -> bytes:
         return encoding.encode(data)
 
 
-def describe_images(text: str, of: Kept, store: StoreBlob | None) -> StoredImages:
-    """`store` stores each image as a blob. An image that cannot be stored is still in that output. Without `store`, only images
-    that a pointer names are described."""
-    stored = StoredImages([], [])
-    images = [found for found in find_images(text) if store or found.pointer]
-    for found in images[:MAX_IMAGES]:
+def describe_images(text: str, of: Kept, store: StoreBlob | None) -> tuple[list[SealedKept], list[str]]:
+    """What was stored, and a line about each image. `store` stores one as a blob; an image that cannot be stored is still in that
+    output. Without `store`, only images that a pointer names are described."""
+    blobs, lines = list[SealedKept](), list[str]()
+    images = [(image, pointer) for image, pointer in find_images(text) if store or pointer]
+    for image, pointer in images[:MAX_IMAGES]:
         try:
-            stored.blobs.extend([store(found.image.data)] if store else ())
+            blobs.extend([store(image.data)] if store else ())
         except StoreError:
-            if not found.pointer:
+            if not pointer:
                 continue
-        id = f"{of.name}#{found.pointer}" if found.pointer else stored.blobs[-1][0].name
-        stored.lines.append(wording.image(found.image.description, id))
+        lines.append(wording.image(image.description, f"{of.name}#{pointer}" if pointer else blobs[-1][0].name))
     if len(images) > MAX_IMAGES:
-        stored.lines.append(wording.more_images(len(images) - MAX_IMAGES))
-    return stored
+        lines.append(wording.more_images(len(images) - MAX_IMAGES))
+    return blobs, lines
 
 
-def find_images(text: str) -> list[FoundImage]:
-    """Linear in the length of the text, and quick where there is none."""
+def find_images(text: str) -> list[tuple[Image, str]]:
+    """Each with its JSON pointer, which is empty in any other text, or if it is not plain. Linear in the length of the text, and
+    quick where there is none."""
     may_be_json = text[:_MAX_LEADING_BLANKS].lstrip().startswith(("{", "[", '"'))
     if not any(mark in text for mark in (_MARKS if may_be_json else ("data:image/",))):
         return []
-    return [FoundImage(image, _spell(path)) for path, value in _strings(text) if (image := decode_image(value)) is not None]
+    return [(image, _spell(path)) for path, value in _strings(text) if (image := decode_image(value)) is not None]
 
 
 def _strings(text: str) -> Iterator[tuple[_Path, str]]:

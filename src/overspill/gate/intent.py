@@ -56,22 +56,16 @@ class _Said:
 
     def __init__(self, owner: object, messages: Messages) -> None:
         self.owner = owner
-        self._messages: Messages | None = messages
-        self._count = 0 if callable(messages) else len(messages)
+        self.messages: Messages | None = messages
+        """None once they were read, or when the turn ends: a context lives as long as the threads and tasks started in it."""
+        self._count = None if callable(messages) else len(messages)
         self._words: tuple[str, ...] = ()
 
     def read(self) -> tuple[str, ...]:
-        if self._messages is not None:
-            messages, self._messages = self._messages, None
-            if callable(messages):
-                self._words = read_last_words(messages())
-            else:
-                self._words = read_last_words(messages, self._count)
+        if self.messages is not None:
+            messages, self.messages = self.messages, None
+            self._words = read_last_words(messages() if callable(messages) else messages, self._count)
         return self._words
-
-    def forget(self) -> None:
-        """A context lives as long as the threads and tasks that were started in it, and must not hold the conversation."""
-        self._messages = None
 
 
 _said: ContextVar[_Said | None] = ContextVar("overspill_said", default=None)
@@ -89,7 +83,7 @@ def remember_said(owner: object, messages: Messages) -> Generator[None]:
     try:
         yield
     finally:
-        said.forget()
+        said.messages = None
         _said.reset(before)
 
 

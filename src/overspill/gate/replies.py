@@ -11,7 +11,7 @@ from overspill.decoding import HEAD_BYTES, describe
 from overspill.errors import StoreError
 from overspill.gate.cards.draft import CardRoom, draft_cards, has_preview
 from overspill.gate.collect import field
-from overspill.gate.images import SealedKept, StoreBlob, StoredImages, describe_blob, describe_images
+from overspill.gate.images import SealedKept, StoreBlob, describe_blob, describe_images
 from overspill.settings import Settings
 from overspill.settings.keys import DEFAULT_STRATEGY
 from overspill.settings.presets import TOOL_STRATEGIES
@@ -63,35 +63,29 @@ class OutputText:
             head, tail = self._plain[:limit], self._plain[-limit:]
         else:
             head = encoding.decode(self.read(0, limit * 4))[:limit]
-            tail = encoding.decode(self._tail(limit * 4))[-limit:]
+            data = self.read(max(0, self.size.bytes - limit * 4), self.size.bytes)
+            first = next((at for at in range(min(4, len(data))) if data[at] & 0xC0 != 0x80), 0)  # not inside a character
+            tail = encoding.decode(data[first:])[-limit:]
         return truncate_ends(head, tail, self.size.chars, self.size.lines, limit, strategy, shape)
 
     def truncate_to_bytes(self, limit: int, settings: Settings) -> Cut:
         """Shorten it to `limit` bytes of UTF-8."""
-        chars = limit
-        while (over := len(encoding.encode((cut := self.truncate_to_chars(max(chars, 1), settings)).text))) > limit and chars > 1:
-            chars = min(chars - 1, chars * limit // over)
+        return self.truncate_until(limit, limit, lambda text: len(encoding.encode(text)), settings)
+
+    def truncate_until(self, chars: int, limit: int, count: Callable[[str], int], settings: Settings) -> Cut:
+        """Shorten it to so many characters, or to fewer, until it counts no more than `limit`."""
+        while (used := count((cut := self.truncate_to_chars(max(chars, 1), settings)).text)) > limit and chars > 1:
+            chars = min(chars - 1, chars * limit // used)
         return cut
 
-    def truncate_to_room(self, room: CardRoom, settings: Settings) -> Cut:
-        chars = room.chars
-        while (used := room.count((cut := self.truncate_to_chars(max(chars, 1), settings)).text)) > room.tokens and chars > 1:
-            chars = min(chars - 1, chars * room.tokens // used)
-        return cut
-
-    def describe_images(self, of: Kept, store: StoreBlob | None = None) -> StoredImages:
+    def describe_images(self, of: Kept, store: StoreBlob | None = None) -> tuple[list[SealedKept], list[str]]:
         whole = self._whole(_MAX_BYTES_WITH_IMAGES)
-        return StoredImages([], []) if whole is None else describe_images(whole, of, store)
+        return ([], []) if whole is None else describe_images(whole, of, store)
 
     def _whole(self, max_bytes: int) -> str | None:
         if self.size.bytes > max_bytes:
             return None
         return self._plain if self._plain is not None else encoding.decode(self.read(0, self.size.bytes))
-
-    def _tail(self, length: int) -> bytes:
-        data = self.read(max(0, self.size.bytes - length), self.size.bytes)
-        whole = (at for at in range(min(4, len(data))) if data[at] & 0xC0 != 0x80)  # not inside a character
-        return data[next(whole, 0) :]
 
     def read(self, start: int, end: int) -> bytes:
         try:
@@ -114,7 +108,7 @@ def draft_handle(kept: Kept, source: OutputText, settings: Settings, images: Seq
     room = CardRoom(settings, most)
     if settings.truncation.default_strategy != TOOL_STRATEGIES.get(own_name(kept.tool, kept.server).lower(), DEFAULT_STRATEGY):
         # Somebody set another strategy than the tool's usual one: then that one makes the preview.
-        cut = source.truncate_to_room(room, settings)
+        cut = source.truncate_until(room.chars, room.tokens, room.count, settings)
         shown = wording.preview(encoding.clean(cut.text), cut.omitted_chars)
         return [ReplyDraft((f"{message}\n\n{shown}",), cut), ReplyDraft((message,))]
     heading = "\n".join((words.heading(kept), *images))
@@ -139,9 +133,9 @@ def draft(kept: Kept, source: OutputText, settings: Settings, store: StoreBlob) 
     """By the answer form, with a list of the images in the output. `store` stores each of them."""
     if not settings.wording.shows_images or settings.answer_form != "handle":
         return FORMS[settings.answer_form](kept, source, settings), []
-    images = source.describe_images(kept, store)
-    bare = [ReplyDraft((wording.stored_message(kept, settings.surface),))] if images.lines else []
-    return draft_handle(kept, source, settings, images.lines) + bare, images.blobs
+    blobs, lines = source.describe_images(kept, store)
+    bare = [ReplyDraft((wording.stored_message(kept, settings.surface),))] if lines else []
+    return draft_handle(kept, source, settings, lines) + bare, blobs
 
 
 FORMS: dict[str, Form] = {

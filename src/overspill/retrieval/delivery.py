@@ -82,7 +82,7 @@ class PassageSearch(Struct, frozen=True):
 
     async def ask_model(self, kept: Kept, question: str, max_tokens: int, max_bytes: int) -> str:
         request = ExtractionRequest(tool=_TOOL, query=question, max_tokens=max_tokens, max_bytes=max_bytes)
-        if not self.extractor.has_model(request):
+        if not self.extractor.model_names(request):
             return ""
         stored = await anyio.to_thread.run_sync(self.outputs.recent, kept.handle)
         found = await self.extractor.extract(stored, "{}", request)

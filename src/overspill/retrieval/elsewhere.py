@@ -16,7 +16,6 @@ from overspill.errors import StoreError
 from overspill.gate.decide import Keep, decide
 from overspill.retrieval.group import SessionGroup
 from overspill.settings import Settings
-from overspill.types import Kept
 from overspill.wording.slow_tools import JobStatus
 
 _FIRST_LOOK_SECONDS = 0.25
@@ -123,7 +122,3 @@ def describe_job(job: Job, settings: Settings, retrievals: int) -> JobStatus:
     exceeds = kept is not None and isinstance(decide(kept.size, settings.for_tool(kept.tool, kept.server)), Keep)
     size = kept.size if kept else None
     return JobStatus(job.artifact_id, job.tool, job.state, job.seconds, size, retrievals, exceeds, job.error, job.progress)
-
-
-def describe_ready(kept: Kept, retrievals: int) -> JobStatus:
-    return JobStatus(kept.artifact_id, kept.tool, "ready", 0.0, kept.size, retrievals, exceeds=True)

@@ -45,10 +45,6 @@ def read_output(mode: ExactMode, stored: StoredOutput, asked: GetToolOutput, bou
         return replace(page, text=f"{error}\n{page.text}", is_error=True)
 
 
-def _read_all(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
-    return pages.passage_page(stored, bound, partial(reading.raw, stored.reader, stored.view), _spell_slice)
-
-
 def _read_slice(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
     """Characters, lines, or what is around an anchor. Of an output that is not text: bytes, or lines of its text."""
     part = asked.slice or Slice()
@@ -57,22 +53,17 @@ def _read_slice(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Pag
     ways = [name for name in ("lines", "anchor", "start") if getattr(part, name) not in nothing]
     if len(ways) > 1:
         raise BadRequest(f"slice has {' and '.join(ways)}. Give one of them: lines, anchor or start.")
-    return _slice_bytes(stored, part, bound) if stored.kept.media == "binary" else _slice_text(stored, part, bound)
-
-
-def _slice_bytes(stored: StoredOutput, part: Slice, bound: Bound) -> Page:
-    if part.lines is not None:
+    source, is_binary = (stored.reader, stored.view), stored.kept.media == "binary"
+    if is_binary and part.lines is not None:
         search = {"mode": "grep", "pattern": ".", "context": 0}
         inside = partial(_spell_from, stored, "get_tool_output", search)
         return pages.decoded_page(stored, parse_range("lines", part.lines), bound, _spell_slice, inside)
-    if part.start is None:
+    if is_binary and part.start is None:
         return pages.binary_page(stored, ("get_tool_output",))
-    end = stored.reader.size if part.length is None else part.start + part.length
-    return pages.base64_page(stored, part.start, end, bound, _spell_slice)
-
-
-def _slice_text(stored: StoredOutput, part: Slice, bound: Bound) -> Page:
-    source = stored.reader, stored.view
+    if is_binary:
+        first = part.start or 0
+        end = stored.reader.size if part.length is None else first + part.length
+        return pages.base64_page(stored, first, end, bound, _spell_slice)
     if part.lines is not None:
         fetch = partial(reading.lines, *source, *parse_range("lines", part.lines))
     elif part.anchor is None:
@@ -99,7 +90,11 @@ def _query(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
 
 
 EXACT_MODES: Mapping[str, ExactMode] = {
-    "raw": ExactMode(read=_read_all),
+    "raw": ExactMode(
+        read=lambda stored, _, bound: pages.passage_page(
+            stored, bound, partial(reading.raw, stored.reader, stored.view), _spell_slice
+        )
+    ),
     "slice": ExactMode(read=_read_slice, reads_running=True, reads_binary=True),
     "grep": ExactMode(read=_grep, reads_running=True, reads_binary=True),
     "query": ExactMode(read=_query, reads_binary=True),

@@ -104,9 +104,6 @@ class _Draft:
         too_many = bisect_left(range(every), True, key=lambda count: not bound.holds(self.render(count)))
         return self.render(max(0, too_many - 1))
 
-    def _is_shown(self, excerpt: Excerpt) -> bool:
-        return self._found.passages is not None and self._found.passages.quotes(excerpt)
-
     def render(self, citations: int, *, quoted: bool = False) -> str:
         found, answer, passages, cited = self._found, self._answer, "", ""
         if self._passages:
@@ -117,8 +114,9 @@ class _Draft:
         before, after = ([passages], []) if is_unsure else ([], [passages])
         if found.excerpts:
             omitted, support = len(found.excerpts) - citations, found.support or "cited"
+            is_shown = found.passages.quotes if found.passages else lambda _: False
             cited = wording.citations(
-                found.excerpts[:citations], quoted=quoted, omitted=omitted, support=support, is_shown=self._is_shown
+                found.excerpts[:citations], quoted=quoted, omitted=omitted, support=support, is_shown=is_shown
             )
         said = f"{wording.UNSUPPORTED}\n{framing.block(framing.OPENING, found.unsupported)}" if found.unsupported else ""
         ours = "\n\n".join(filter(None, (self._closing, cited, *after, said)))

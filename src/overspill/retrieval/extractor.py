@@ -81,7 +81,7 @@ class Extractor:
         kept = stored.kept
         text = await anyio.to_thread.run_sync(stored.decoded)
         document = read_document(kept, args_json, text)
-        models = [self._open_model(name) for name in self._model_names(request)]
+        models = [self._open_model(name) for name in self.model_names(request)]
         retries, observe = self._settings.extraction_retries, self._ledger.record
         model = Targets(models, retries=retries, op=op, observe=observe) if models else None
         max_bytes = request.max_bytes and max(1, request.max_bytes - _FRAME_BYTES)
@@ -125,10 +125,7 @@ class Extractor:
         first = settings.extraction_model or request.turn_model or next(iter(self._given), None)
         return (first,) if first else ()
 
-    def has_model(self, request: ExtractionRequest) -> bool:
-        return bool(self._model_names(request))
-
-    def _model_names(self, request: ExtractionRequest) -> list[str]:
+    def model_names(self, request: ExtractionRequest) -> list[str]:
         return [name for name in self.targets(request) if name != BUILTIN]
 
     def _open_model(self, name: str) -> Model:
@@ -206,7 +203,7 @@ class Extractor:
             event = replace(event, error_type=name_type(found))
         else:
             spans = ((each.start_byte, each.end_byte) for each in found.excerpts)
-            fallback: Fallback = "builtin" if found.model == BUILTIN and self._model_names(request) else ""
+            fallback: Fallback = "builtin" if found.model == BUILTIN and self.model_names(request) else ""
             if found.strategy == "truncate":
                 fallback = "" if request.mode == "truncate" else "truncate"
             event = replace(

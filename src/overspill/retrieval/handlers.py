@@ -28,7 +28,7 @@ from overspill.record.ledger import Ledger
 from overspill.retrieval import definitions, exact, extracted
 from overspill.retrieval.definitions import TOOLS, GetArtifact, GetToolOutput, parse_arguments
 from overspill.retrieval.delivery import StandIns
-from overspill.retrieval.elsewhere import JobsElsewhere, describe_job, describe_ready, wait_for_jobs
+from overspill.retrieval.elsewhere import JobsElsewhere, describe_job, wait_for_jobs
 from overspill.retrieval.exact import output_id, read_image
 from overspill.retrieval.extractor import ExtractionRequest, Extractor
 from overspill.retrieval.output import StoredOutput
@@ -125,7 +125,10 @@ class RetrievalTools(Struct, eq=False):
         if self.gate.settings.answer_form == "ready":
             others = (kept for kept in self.gate.kept.latest() if kept.id not in self.jobs.background)
             shown, retrieved = (kept for kept in others if kept.reason != "requested"), self.ledger.counters.retrieved
-            statuses += [describe_ready(kept, retrieved.get(kept.id, 0)) for kept in shown]
+            statuses += [
+                JobStatus(kept.artifact_id, kept.tool, "ready", 0.0, kept.size, retrieved.get(kept.id, 0), exceeds=True)
+                for kept in shown
+            ]
         return statuses
 
     def news(self) -> str:
@@ -140,7 +143,11 @@ class RetrievalTools(Struct, eq=False):
                 parse_arguments(name, TOOLS[name].arguments, args)
                 return await self._wait()
             case "get_artifact":
-                return await self._artifact(parse_arguments(name, GetArtifact, args))
+                asked = parse_arguments(name, GetArtifact, args)
+                if not (spelling := asked.artifact_id or asked.id):
+                    raise BadRequest("artifact_id is missing. Use the id in the [Artifact: …] line.")
+                stored = await anyio.to_thread.run_sync(self.outputs.recent, spelling)
+                return await self._finished_page(stored, lambda bound: exact.read_artifact(stored, asked, bound))
             case "get_tool_output":
                 return await self._tool_output(parse_arguments(name, GetToolOutput, args))
             case "tool_output":
@@ -153,13 +160,6 @@ class RetrievalTools(Struct, eq=False):
         if done:
             return Page(slow_tools.completed_jobs([self._status(job) for job in done]))
         return Page(slow_tools.still_running([self._status(job) for job in pending]) if pending else slow_tools.NONE_RUNNING)
-
-    async def _artifact(self, asked: GetArtifact) -> Page:
-        spelling = asked.artifact_id or asked.id
-        if not spelling:
-            raise BadRequest("artifact_id is missing. Use the id in the [Artifact: …] line.")
-        stored = await anyio.to_thread.run_sync(self.outputs.recent, spelling)
-        return await self._finished_page(stored, lambda bound: exact.read_artifact(stored, asked, bound))
 
     async def _tool_output(self, asked: GetToolOutput) -> Page:
         if not asked.id:
@@ -184,7 +184,10 @@ class RetrievalTools(Struct, eq=False):
         if asked.mode == "sql":
             return await self._fit_page((await self.tables.reply(stored, asked.query, self._bound())).page)
         if mode is None:
-            return await self._snippets(stored, asked.query)
+            if not asked.query:
+                raise BadRequest(retrieval.QUERY_REQUIRED)
+            found, refit = await self._extract(stored, "get_tool_output", asked.query, "snippets")
+            return await self._fit_page(lambda bound: extracted.format_snippets(stored.kept, found, bound, refit))
         if asked.mode == "raw":
             return replace(await self._raw(mode, stored, asked), blocks=blocks)
         page = await self._finished_page(stored, lambda bound: exact.read_output(mode, stored, asked, bound))
@@ -197,7 +200,7 @@ class RetrievalTools(Struct, eq=False):
         match decide(kept.size, settings):
             case Keep():
                 shows_images = self.gate.settings.wording.shows_images
-                images = (await anyio.to_thread.run_sync(source.describe_images, kept)).lines if shows_images else []
+                images = (await anyio.to_thread.run_sync(source.describe_images, kept))[1] if shows_images else []
                 message = "\n".join((retrieval.too_large(kept.size.bytes), *images))
                 found = await self.gate.intents.answer(message, kept, settings, self.gate.room)
                 return Page(f"{found}\n\n{message}" if found else message, is_error=not found)
@@ -234,12 +237,6 @@ class RetrievalTools(Struct, eq=False):
             mode = (error.strategy if isinstance(error, ExtractionFailed) else None) or asked.mode
             return failure_page(error, retrieval.extraction_failure(kept.tool, shown, mode, str(error)), kept.id)
         return await self._fit_page(lambda bound: extracted.format_abstract(kept, found, bound, shown, words, refit))
-
-    async def _snippets(self, stored: StoredOutput, query: str | None) -> Page:
-        if not query:
-            raise BadRequest(retrieval.QUERY_REQUIRED)
-        found, refit = await self._extract(stored, "get_tool_output", query, "snippets")
-        return await self._fit_page(lambda bound: extracted.format_snippets(stored.kept, found, bound, refit))
 
     async def _extract(self, stored: StoredOutput, tool: str, query: str, mode: Mode) -> tuple[Extraction, extracted.Refit]:
         bound, room = self._bound(), self.gate.room

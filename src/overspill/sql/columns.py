@@ -16,7 +16,6 @@ _SAMPLED_ROWS = 300
 _COLUMNS_AT_A_TIME = 20
 """Of which the patterns are in memory."""
 _MAX_NOTES = 5
-_SUFFIXES = {"boolean": "flag"}
 _NO_VALUES = ", ".join(map(quote, sorted(NO_VALUE)))
 _SPELT_ONE_WAY = ("integer", "date")
 """So that writing the value again shows whether it was the text, many times faster than a pattern."""
@@ -66,8 +65,9 @@ class _Chosen(Struct, frozen=True):
 
     @property
     def suffix(self) -> str:
-        is_moved = self.reading.name in ("offset time", "access time")
-        return "utc" if is_moved else _SUFFIXES.get(self.reading.meaning, self.reading.meaning)
+        if self.reading.name in ("offset time", "access time"):
+            return "utc"
+        return "flag" if self.reading.meaning == "boolean" else self.reading.meaning
 
     def value(self, source: str, *, is_checked: bool) -> str:
         value = _VALUES[self.reading.name].replace("{}", source)

@@ -150,11 +150,6 @@ class SqlLibrary:
         files = {name: str(self._file(sources[name].key)) for name in loaded}
         return tuple(SqlDatabase.of(found, files[name], name) for name, found in loaded.items() if found.tables)
 
-    def files(self) -> list[Path]:
-        """The databases of what is loaded."""
-        with self._lock:
-            return [self._file(key) for key in self._loaded]
-
     def _find(self, key: str) -> LoadedTables | None:
         with self._lock:
             found = self._loaded.pop(key, None)

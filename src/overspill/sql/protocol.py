@@ -88,6 +88,5 @@ class LoadRequest(Struct, frozen=True):
 class SqlResult(Struct, frozen=True):
     columns: tuple[SqlColumn, ...] = ()
     rows: int = 0
-    written_rows: int = 0
-    """Rows in the file: fewer if not all fit."""
+    """The file has fewer if not all fit."""
     failed: str = ""

@@ -125,7 +125,7 @@ def _compare(connection: Any, databases: Iterable[SqlDatabase]) -> None:
 def _answer(result: Any, file: BinaryIO, max_bytes: int) -> SqlResult:
     columns = tuple(SqlColumn(str(name), str(kind)) for name, kind, *_ in result.description or ())
     names = _distinguish([column.name for column in columns])
-    written = rows = size = 0
+    rows = size = 0
     while block := result.fetchmany(_ROWS_AT_A_TIME):
         for row in block:
             rows += 1
@@ -134,8 +134,7 @@ def _answer(result: Any, file: BinaryIO, max_bytes: int) -> SqlResult:
                 size += len(line)
                 if size <= max_bytes:
                     file.write(line)
-                    written += 1
-    return SqlResult(tuple(SqlColumn(name, column.type) for name, column in zip(names, columns, strict=True)), rows, written)
+    return SqlResult(tuple(SqlColumn(name, column.type) for name, column in zip(names, columns, strict=True)), rows)
 
 
 def _distinguish(names: list[str]) -> list[str]:

@@ -185,16 +185,15 @@ def _find_header(rows: list[list[str]], mark: str, min_rows: int) -> _Header | N
     width = Counter(map(len, rows)).most_common(1)[0][0] if rows else 0
     above = _count_above(rows, width)
     table = rows[above:]
-    is_even = sum(len(row) == width for row in table) >= (0.5 if table and _is_surely_header(table[0]) else 0.85) * len(table)
+    first = table[0] if table else []
+    # Whether these can hardly be anything but the names of columns, however uneven the rows below them are.
+    is_sure = len(first) >= _MIN_SURE_NAMES and all(map(_NAME.match, first)) and len(set(first)) == len(first)
+    is_even = sum(len(row) == width for row in table) >= (0.5 if is_sure else 0.85) * len(table)
     if width < 2 or not is_even or len(table) < min_rows or len(table[0]) != width or not _looks_tabular(table, mark):
         return None
     count = _count_header_rows(table, width)
-
-    def spread(last: str, cell: str) -> str:
-        """An empty cell right of a filled one in an upper row of a header belongs to it."""
-        return cell or last
-
-    upper = [list(accumulate(map(str.strip, row), spread)) for row in table[: max(0, count - 1)]]
+    # An empty cell right of a filled one in an upper row of a header belongs to it.
+    upper = [list(accumulate(map(str.strip, row), lambda last, cell: cell or last)) for row in table[: max(0, count - 1)]]
     names = [name_column([*upper, *table[count - 1 : count]], column) for column in range(width)]
     below = table[count] if 1 < count < len(table) and len(table[count]) == width else []
     filled = [bool(cell.strip()) for cell in below]
@@ -202,11 +201,6 @@ def _find_header(rows: list[list[str]], mark: str, min_rows: int) -> _Header | N
     if any(filled) and not all(filled) and filled == sorted(filled, reverse=True):
         names, count = [index.strip() or name for index, name in zip(below, names, strict=True)], count + 1
     return above, above + count, make_unique(names)
-
-
-def _is_surely_header(row: list[str]) -> bool:
-    """Whether these can hardly be anything but the names of columns, however uneven the rows below them are."""
-    return len(row) >= _MIN_SURE_NAMES and all(map(_NAME.match, row)) and len(set(row)) == len(row)
 
 
 def _looks_tabular(rows: list[list[str]], mark: str) -> bool:

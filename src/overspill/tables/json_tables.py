@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from typing import Literal, TypeAlias, cast
 
 import msgspec
@@ -59,21 +60,20 @@ class JsonTable(Struct, frozen=True):
         """Each with its JSON pointer, its text, and its key if it has one."""
         if self.shape in ("list", "documents"):
             rows = self.documents or Elements.decode(self.raw)
-            return ((f"{self.pointer}/{number}", row, "") for number, row in enumerate(rows))
+            yield from ((f"{self.pointer}/{number}", row, "") for number, row in enumerate(rows))
+            return
         if self.shape == "value":
-            return iter([(self.pointer, self.raw, "")])
-        return self._read_apart() if self.shape == "apart" else self._read_keyed()
-
-    def _read_apart(self) -> Iterator[JsonRow]:
+            yield self.pointer, self.raw, ""
+            return
         members = Members.decode(self.raw)
-        (_, names), (cells, rows) = (_find_member(members, among) for among in (_NAMES, _CELLS))
-        for number, row in enumerate(Elements.decode(rows)):
-            fields = zip(Elements.decode(names), Elements.decode(row), strict=False)
-            spelt = b"{%b}" % b",".join(b"%b:%b" % (bytes(name), bytes(value)) for name, value in fields)
-            yield f"{self.pointer}/{cells}/{number}", spelt, ""
-
-    def _read_keyed(self) -> Iterator[JsonRow]:
-        for name, member in Members.decode(self.raw).items():
+        if self.shape == "apart":
+            (_, names), (cells, rows) = (_find_member(members, among) for among in (_NAMES, _CELLS))
+            for number, row in enumerate(Elements.decode(rows)):
+                fields = zip(Elements.decode(names), Elements.decode(row), strict=False)
+                spelt = b"{%b}" % b",".join(b"%b:%b" % (bytes(name), bytes(value)) for name, value in fields)
+                yield f"{self.pointer}/{cells}/{number}", spelt, ""
+            return
+        for name, member in members.items():
             where = f"{self.pointer}/{_escape(name)}"
             if self.shape == "members":
                 yield where, member, name
@@ -115,7 +115,10 @@ def _find(raw: memoryview, pointer: str, title: str, depth: int) -> Iterator[Jso
             if bytes(member).count(b"{") > MIN_ROWS or _ROWS_INSIDE.search(member):
                 yield from _find(memoryview(member), f"{pointer}/{_escape(name)}", name, depth + 1)
     elif opening == b'"' and raw.nbytes > 1 and re.match(rb"\"(?:\\[nrt]|\s)*+(?:[\[{]|[^\n\"]{0,400}?(?:\\n|```))", raw[:999]):
-        yield from _find_in_string(raw, pointer, title, depth)
+        with suppress(*UNREADABLE):
+            held = hold_json(cast(str, msgspec.json.decode(raw)).encode("utf-8", "replace"))
+            if len(held.documents) == 1:
+                yield from _find(held.documents[0], pointer, title, depth + 1)
 
 
 def _find_member(members: dict[str, Raw], among: tuple[str, ...]) -> tuple[str, Raw]:
@@ -130,15 +133,6 @@ def _are_apart(members: dict[str, Raw]) -> bool:
     except UNREADABLE:
         return False
     return len(set(names)) == len(names) > 1 and len(rows) > 0 and all(len(row) == len(names) for row in rows)
-
-
-def _find_in_string(raw: memoryview, pointer: str, title: str, depth: int) -> Iterator[JsonTable]:
-    try:
-        held = hold_json(cast(str, msgspec.json.decode(raw)).encode("utf-8", "replace"))
-        if len(held.documents) == 1:
-            yield from _find(held.documents[0], pointer, title, depth + 1)
-    except UNREADABLE:
-        return
 
 
 def _find_in_few(raw: memoryview, pointer: str, depth: int) -> list[JsonTable]:

@@ -15,6 +15,7 @@ from overspill.text.humanize import format_size, quote_line
 from overspill.text.lines import iterate_lines
 
 TableRow: TypeAlias = tuple[FoundTable, Row]
+_BLANKS = b" \t\r\n\xef\xbb\xbf"
 _MAX_SHORT_BYTES = 4_096
 """Of a text that is too short to be recognised as a table."""
 
@@ -23,7 +24,9 @@ def read_tables(text: Text, layout: str) -> Iterator[TableRow]:
     """In the order of the text. Raises Unreadable if its tables cannot be read."""
     match layout:
         case "documents":
-            return _read_documents(text)
+            table, lines = FoundTable(JsonRows()), enumerate(iterate_lines(text, 0, len(text)), 1)
+            stripped = ((number, span, bytes(text[slice(*span)]).strip(_BLANKS)) for number, span in lines)
+            return ((table, Row(number, span, read_exactly(line))) for number, span, line in stripped if line)
         case "page":
             return read_page(text)
         case "elements":
@@ -67,14 +70,6 @@ def _read_lines(text: Text, layout: str) -> Iterator[TableRow]:
         for number, span in enumerate(zip(table.starts, table.ends, strict=True), 1):
             where = number if isinstance(table.format, Delimited) else number_line(span[0])
             yield table, table.format.read(where, span, text)
-
-
-def _read_documents(text: Text) -> Iterator[TableRow]:
-    """A line of JSON is a row."""
-    table = FoundTable(JsonRows())
-    for number, (start, end) in enumerate(iterate_lines(text, 0, len(text)), 1):
-        if line := bytes(text[start:end]).strip(b" \t\r\n\xef\xbb\xbf"):
-            yield table, Row(number, (start, end), read_exactly(line))
 
 
 def read_heading(text: Text) -> Heading:
