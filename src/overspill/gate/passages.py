@@ -67,10 +67,6 @@ class Seeker(Protocol):
         ...
 
 
-_BY_MODEL = Passages("", "", 1.0, 0, "", 0)
-"""In place of what the engine found."""
-
-
 class _Asked(Struct, frozen=True):
     """One search: for what, within which limits, until when. Without a deadline, its work is limited."""
 
@@ -84,15 +80,6 @@ class _Asked(Struct, frozen=True):
     @property
     def work(self) -> Work | None:
         return QUICK if self.deadline is None else None
-
-    @property
-    def questions(self) -> Sequence[str]:
-        """The shorter the output, the more of them: together, they may read no more than one may, and cut twice as much."""
-        if self.work is None:
-            return self.intent.questions
-        size = max(1, self.kept.size.bytes)
-        most = min(self.work.read // size, 2 * self.work.cut // min(size, self.work.cut))
-        return self.intent.questions[: max(1, most)]
 
     @property
     def key(self) -> str:
@@ -173,7 +160,16 @@ class IntentAnswers:
         """None: there is nothing to ask, no room for an answer, or the output is gone. `message` goes with the answer."""
         if intent is None or kept.media != "text":
             return None
-        asked = self._limit(kept, intent, settings, message, room)
+        limits, max_bytes = [settings.intent_tokens], None  # a reply stays within the limits that its output is over
+        if room is not None:
+            limits.append(room - self._count_tokens(message))
+        if settings.effective_token_threshold is not None:
+            limits.append(settings.effective_token_threshold)
+        if settings.size_cap:
+            max_bytes = settings.size_cap - len(encoding.encode(message))
+            limits.append(max_bytes // _MIN_BYTES_PER_TOKEN)
+        deadline = None if settings.intent_within_secs is None else time.monotonic() + settings.intent_within_secs
+        asked = _Asked(kept, intent, min(limits), max_bytes, deadline, settings.surface)
         if asked.max_tokens < _MIN_TOKENS:
             return None
         started = time.perf_counter()
@@ -181,10 +177,10 @@ class IntentAnswers:
             asks_model = settings.intent_model and intent.is_explicit and asked.max_tokens >= _MIN_MODEL_TOKENS
             if asks_model:
                 most = asked.max_tokens * _MIN_BYTES_PER_TOKEN
-                max_bytes = most if asked.max_bytes is None else min(most, asked.max_bytes)
-                block = await self._search.ask_model(kept, intent.questions[0], asked.max_tokens, max_bytes)
+                most = most if max_bytes is None else min(most, max_bytes)
+                block = await self._search.ask_model(kept, intent.questions[0], asked.max_tokens, most)
                 if block and self._count_tokens(block) <= asked.max_tokens:
-                    return _Answer(intent.questions[0], _BY_MODEL, block)
+                    return _Answer(intent.questions[0], Passages("", "", 1.0, 0, "", 0), block)  # not what the engine found
             answer = self._finished.get(asked.key)
             if answer is None or not self._holds(asked, answer.block):
                 answer = None
@@ -198,21 +194,6 @@ class IntentAnswers:
             self._search.record(kept, answer.found, round((time.perf_counter() - started) * 1000))
         return answer or _Answer(intent.questions[0])
 
-    def _limit(self, kept: Kept, intent: Intent, settings: Settings, message: str, room: int | None) -> _Asked:
-        """A reply stays within the limits that its output is over."""
-        limits = [settings.intent_tokens]
-        max_bytes = None
-        if room is not None:
-            limits.append(room - self._count_tokens(message))
-        if settings.effective_token_threshold is not None:
-            limits.append(settings.effective_token_threshold)
-        if settings.size_cap:
-            max_bytes = settings.size_cap - len(encoding.encode(message))
-            limits.append(max_bytes // _MIN_BYTES_PER_TOKEN)
-        seconds = settings.intent_within_secs
-        deadline = None if seconds is None else time.monotonic() + seconds
-        return _Asked(kept, intent, min(limits), max_bytes, deadline, settings.surface)
-
     def _find(self, asked: _Asked) -> _Answer | None:
         """Blocks. The most confident answer; of those that are equally so, the first."""
         deadline = asked.deadline
@@ -220,8 +201,11 @@ class IntentAnswers:
             return None
         _unfinished.add(ended := Event())
         try:
-            answers: list[_Answer] = []
-            for question in asked.questions:
+            answers, questions, work = list[_Answer](), asked.intent.questions, asked.work
+            if work:  # the shorter the output, the more: together, they may read no more than one may, and cut twice as much
+                size = max(1, asked.kept.size.bytes)
+                questions = questions[: max(1, min(work.read // size, 2 * work.cut // min(size, work.cut)))]
+            for question in questions:
                 if answers and deadline is not None and time.monotonic() > deadline:
                     break
                 answers.append(self._ask(asked, question))

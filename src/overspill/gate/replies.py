@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from overspill.decoding import HEAD_BYTES, describe
 from overspill.errors import StoreError
-from overspill.gate.cards.draft import CardRoom, draft_cards, has_preview
+from overspill.gate.cards.draft import CardRoom, draft_cards
 from overspill.gate.collect import field
 from overspill.gate.images import SealedKept, StoreBlob, describe_blob, describe_images
 from overspill.settings import Settings
@@ -103,7 +103,8 @@ def draft_handle(kept: Kept, source: OutputText, settings: Settings, images: Seq
     message = "\n".join((words.stored(kept, settings.surface), *images))
     frame = f"{message}\n\n{wording.preview('', kept.size.chars)}\n"
     most = (settings.size_cap or _MAX_PARSED_BYTES) - len(encoding.encode(frame))
-    if most < _MIN_PREVIEW_BYTES or not has_preview(settings) or settings.truncation.default_strategy == "none":
+    has_room = most >= _MIN_PREVIEW_BYTES and settings.preview_chars != 0 and settings.preview_tokens != 0
+    if not has_room or settings.truncation.default_strategy == "none":
         return [ReplyDraft((message,))]
     room = CardRoom(settings, most)
     if settings.truncation.default_strategy != TOOL_STRATEGIES.get(own_name(kept.tool, kept.server).lower(), DEFAULT_STRATEGY):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from overspill import reading
@@ -24,30 +23,34 @@ from overspill.text.images import Image, decode_image, identify_image
 from overspill.wording import replies as wording
 from overspill.wording.names import tool_name
 
-
-class ExactMode(Struct, frozen=True, kw_only=True):
-    """A mode of `get_tool_output` that needs no model and no other output."""
-
-    read: Callable[[StoredOutput, GetToolOutput, Bound], Page]
-    reads_running: bool = False
-    """Whether it can read what a running tool has produced so far."""
-    reads_binary: bool = False
-    """Whether it handles outputs that are not text itself."""
+READS_RUNNING = ("slice", "grep")
+"""The modes that can read what a running tool has produced so far."""
 
 
-def read_output(mode: ExactMode, stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
-    if stored.kept.media == "binary" and not mode.reads_binary:
+def read_output(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
+    """In the modes that need no model and no other output."""
+    if stored.kept.media == "binary" and asked.mode == "raw":
         return pages.binary_page(stored, ("get_tool_output",))
     try:
-        return mode.read(stored, asked, bound)
+        match asked.mode:
+            case "slice":
+                return _read_slice(stored, asked.slice or Slice(), bound)
+            case "grep":
+                return _grep(stored, asked, bound)
+            case "query":
+                if not asked.query:
+                    raise BadRequest("Query required for query mode.")
+                spell = partial(_spell_from, stored, "get_tool_output", {"mode": "query", "query": asked.query})
+                return pages.query_page(stored, asked.query, asked.from_, bound, spell)
+            case _:
+                return pages.passage_page(stored, bound, partial(reading.raw, stored.reader, stored.view), _spell_slice)
     except NotText as error:
         page = pages.binary_page(stored, ("get_tool_output",))
         return replace(page, text=f"{error}\n{page.text}", is_error=True)
 
 
-def _read_slice(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
+def _read_slice(stored: StoredOutput, part: Slice, bound: Bound) -> Page:
     """Characters, lines, or what is around an anchor. Of an output that is not text: bytes, or lines of its text."""
-    part = asked.slice or Slice()
     # Beside an anchor, models write a start of 0 that says nothing.
     nothing = (None,) if part.lines is not None else (None, 0)
     ways = [name for name in ("lines", "anchor", "start") if getattr(part, name) not in nothing]
@@ -80,25 +83,6 @@ def _grep(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
     options = {"mode": "grep", "pattern": asked.pattern, "context": asked.context}
     options |= {"ignore_case": True} if asked.ignore_case else {}
     return pages.grep_page(stored, search, bound, partial(_spell_from, stored, "get_tool_output", options))[0]
-
-
-def _query(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
-    if not asked.query:
-        raise BadRequest("Query required for query mode.")
-    spell = partial(_spell_from, stored, "get_tool_output", {"mode": "query", "query": asked.query})
-    return pages.query_page(stored, asked.query, asked.from_, bound, spell)
-
-
-EXACT_MODES: Mapping[str, ExactMode] = {
-    "raw": ExactMode(
-        read=lambda stored, _, bound: pages.passage_page(
-            stored, bound, partial(reading.raw, stored.reader, stored.view), _spell_slice
-        )
-    ),
-    "slice": ExactMode(read=_read_slice, reads_running=True, reads_binary=True),
-    "grep": ExactMode(read=_grep, reads_running=True, reads_binary=True),
-    "query": ExactMode(read=_query, reads_binary=True),
-}
 
 
 def read_artifact(stored: StoredOutput, asked: GetArtifact, bound: Bound) -> Page:

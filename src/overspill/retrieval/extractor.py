@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING
@@ -114,19 +114,11 @@ class Extractor:
         is_decoded = decoding is not None and bool(decoding.formats)
         return replace(found, warnings=(*before, *after, *found.warnings), decoding=decoding if is_decoded else None)
 
-    def targets(self, request: ExtractionRequest) -> Sequence[str]:
-        """The first that is set: the request's own, toolOutput.models, extractionModel, the turn's, the host's.
-
-        Empty for the engine.
-        """
-        settings = self._settings
-        if named := request.targets or settings.tool_output.models:
-            return named
-        first = settings.extraction_model or request.turn_model or next(iter(self._given), None)
-        return (first,) if first else ()
-
     def model_names(self, request: ExtractionRequest) -> list[str]:
-        return [name for name in self.targets(request) if name != BUILTIN]
+        """The first that is set: the request's own, toolOutput.models, extractionModel, the turn's, the host's. Empty for the
+        engine."""
+        first = self._settings.extraction_model or request.turn_model or next(iter(self._given), BUILTIN)
+        return [name for name in request.targets or self._settings.tool_output.models or (first,) if name != BUILTIN]
 
     def _open_model(self, name: str) -> Model:
         if name not in self._models:
@@ -196,11 +188,9 @@ class Extractor:
         started: float,
     ) -> None:
         latency = round((time.perf_counter() - started) * 1000)
-        event = OutputExtracted(
-            now_ms(), op, stored.kept.id, request.tool, request.mode, status="failed", found=False, latency=latency
-        )
+        event = OutputExtracted(now_ms(), op, stored.kept.id, request.tool, request.mode, latency=latency)
         if isinstance(found, BaseException):
-            event = replace(event, error_type=name_type(found))
+            event = replace(event, status="failed", found=False, error_type=name_type(found))
         else:
             spans = ((each.start_byte, each.end_byte) for each in found.excerpts)
             fallback: Fallback = "builtin" if found.model == BUILTIN and self.model_names(request) else ""
@@ -208,7 +198,6 @@ class Extractor:
                 fallback = "" if request.mode == "truncate" else "truncate"
             event = replace(
                 event,
-                status="ok",
                 strategy=found.strategy,
                 model=found.model,
                 found=found.found,

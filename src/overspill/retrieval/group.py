@@ -62,12 +62,9 @@ class SessionGroup:
         self._store = store
         self.name = name
         self._shared_by = shared_by
+        self.is_shared = bool(shared_by)
         self._job_lines: dict[str, JobLines | bytes] = {}
         """What was read of each session so far; encoded if it has ended and nobody opens it again by its name."""
-
-    @property
-    def is_shared(self) -> bool:
-        return bool(self._shared_by)
 
     def find(self, spelling: str) -> Kept | None:
         session, file = handles.parse(spelling)

@@ -141,7 +141,11 @@ class RetrievalTools(Struct, eq=False):
         match name:
             case "wait_for_tool_output":
                 parse_arguments(name, TOOLS[name].arguments, args)
-                return await self._wait()
+                done, pending = await wait_for_jobs(self.jobs, self.elsewhere, self.gate.settings.wait_max_secs)
+                statuses = [self._status(job) for job in done or pending]
+                if done:
+                    return Page(slow_tools.completed_jobs(statuses))
+                return Page(slow_tools.still_running(statuses) if pending else slow_tools.NONE_RUNNING)
             case "get_artifact":
                 asked = parse_arguments(name, GetArtifact, args)
                 if not (spelling := asked.artifact_id or asked.id):
@@ -154,12 +158,6 @@ class RetrievalTools(Struct, eq=False):
                 return await self._abstract(args)
             case _:
                 raise BadRequest(replies.unknown_tool(name, list(map(names.tool_name, TOOLS))))
-
-    async def _wait(self) -> Page:
-        done, pending = await wait_for_jobs(self.jobs, self.elsewhere, self.gate.settings.wait_max_secs)
-        if done:
-            return Page(slow_tools.completed_jobs([self._status(job) for job in done]))
-        return Page(slow_tools.still_running([self._status(job) for job in pending]) if pending else slow_tools.NONE_RUNNING)
 
     async def _tool_output(self, asked: GetToolOutput) -> Page:
         if not asked.id:
@@ -178,22 +176,21 @@ class RetrievalTools(Struct, eq=False):
     async def _answer_stored(self, asked: GetToolOutput, blocks: Sequence[Block]) -> Page:
         """`blocks` go with the answer, even if the text itself is too large."""
         stored = await anyio.to_thread.run_sync(self.outputs.recent, output_id(asked.id))
-        mode = exact.EXACT_MODES.get(asked.mode)
         if page := await anyio.to_thread.run_sync(read_image, stored, asked, self.gate.settings.max_inline_blob):
             return replace(page, blocks=[*page.blocks, *blocks])
         if asked.mode == "sql":
             return await self._fit_page((await self.tables.reply(stored, asked.query, self._bound())).page)
-        if mode is None:
+        if asked.mode == "extract":
             if not asked.query:
                 raise BadRequest(retrieval.QUERY_REQUIRED)
             found, refit = await self._extract(stored, "get_tool_output", asked.query, "snippets")
             return await self._fit_page(lambda bound: extracted.format_snippets(stored.kept, found, bound, refit))
         if asked.mode == "raw":
-            return replace(await self._raw(mode, stored, asked), blocks=blocks)
-        page = await self._finished_page(stored, lambda bound: exact.read_output(mode, stored, asked, bound))
+            return replace(await self._raw(stored, asked), blocks=blocks)
+        page = await self._finished_page(stored, lambda bound: exact.read_output(stored, asked, bound))
         return replace(page, blocks=blocks)
 
-    async def _raw(self, mode: exact.ExactMode, stored: StoredOutput, asked: GetToolOutput) -> Page:
+    async def _raw(self, stored: StoredOutput, asked: GetToolOutput) -> Page:
         """Whole if the gate would pass it and there is room, shortened if the gate would shorten it."""
         kept, settings = stored.kept, self.gate.settings.for_tool(stored.kept.tool, stored.kept.server)
         source = OutputText(stored.reader, kept.size)
@@ -211,7 +208,7 @@ class RetrievalTools(Struct, eq=False):
 
                 return await self._finished_page(stored, shorten)
             case Pass():
-                return await self._finished_page(stored, lambda bound: exact.read_output(mode, stored, asked, bound), EVERYTHING)
+                return await self._finished_page(stored, lambda bound: exact.read_output(stored, asked, bound), EVERYTHING)
 
     async def _finished_page(self, stored: StoredOutput, read: Callable[[Bound], Page], bound: Bound | None = None) -> Page:
         return await self._fit_page(lambda bound: finished_page(stored, bound, read), bound)
@@ -254,13 +251,12 @@ class RetrievalTools(Struct, eq=False):
 
     async def _answer_running(self, job: Job, asked: GetToolOutput) -> Page:
         """What a streaming tool has produced so far can already be read."""
-        mode = exact.EXACT_MODES.get(asked.mode)
-        if mode is None or not mode.reads_running or job.result is None or not job.result.produced:
+        if asked.mode not in exact.READS_RUNNING or job.result is None or not job.result.produced:
             raise BadRequest(retrieval.not_ready())
         stored = await anyio.to_thread.run_sync(self.outputs.partial, job.result)
         with stored:
             note = retrieval.partial(stored.reader.size, job.seconds)
-            return await self._fit_page(lambda bound: add_note(note, bound, partial(exact.read_output, mode, stored, asked)))
+            return await self._fit_page(lambda bound: add_note(note, bound, partial(exact.read_output, stored, asked)))
 
     async def _fit_page(self, read: Callable[[Bound], Page], bound: Bound | None = None) -> Page:
         """A page within the bound and within the room that is left."""

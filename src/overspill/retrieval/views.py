@@ -99,12 +99,12 @@ class EngineIndexes:
         most = work.read if work else reader.size
         key = sha256 if reader.size <= most else f"{sha256} to {most}"
         with self._recent.making(key):
-            return self._recent.get(key) or self._build(key, reader.buffer() if key == sha256 else reader.read(0, most), work)
+            if index := self._recent.get(key):
+                return index
+            from overspill.lexical.index import build  # noqa: PLC0415  # most sessions never ask, and the engine takes long to import
 
-    def _build(self, key: str, data: bytes | memoryview, work: Work | None) -> Index:
-        from overspill.lexical.index import build  # noqa: PLC0415  # most sessions ask nothing, and the engine takes long to import
-
-        # Frees the memory of older ones before this one takes its own.
-        index = self._recent[key] = build(data, max_memory=self._max_bytes)
-        index.prepare(work)
-        return index
+            data = reader.buffer() if key == sha256 else reader.read(0, most)
+            # Frees the memory of older ones before this one takes its own.
+            index = self._recent[key] = build(data, max_memory=self._max_bytes)
+            index.prepare(work)
+            return index

@@ -41,9 +41,7 @@ def artifact(asked: GetArtifact, bound: Bound = WIDE, data: bytes | str = LINES,
 
 
 def output(asked: GetToolOutput, bound: Bound = WIDE, data: bytes | str = LINES, media: Media = "text") -> Page:
-    mode = exact.EXACT_MODES.get(asked.mode)
-    assert mode is not None
-    return exact.read_output(mode, stored(data, media), asked, bound)
+    return exact.read_output(stored(data, media), asked, bound)
 
 
 @pytest.mark.parametrize(
@@ -304,7 +302,7 @@ def test_binary_past_its_end_is_refused():
 
 
 def test_of_a_running_tool_a_note_follows_and_stays_within_the_bound():
-    read = partial(exact.read_output, exact.EXACT_MODES["slice"], stored(LINES), GetToolOutput(ID, "slice"))
+    read = partial(exact.read_output, stored(LINES), GetToolOutput(ID, "slice"))
     page = add_note("[Partial.]", Bound(800), read)
     assert page.text.endswith("]\n[Partial.]")
     assert len(page.text) <= 800
@@ -322,7 +320,7 @@ def test_ids_of_this_file_belong_together():
 def test_a_hit_that_does_not_fit_is_cut_and_says_so():
     asked = GetToolOutput(id=ID, mode="grep", pattern="line 077", context=2)
     for room in range(1, 600):
-        page = exact.read_output(exact.EXACT_MODES["grep"], stored(LINES), asked, Bound(room))
+        page = exact.read_output(stored(LINES), asked, Bound(room))
         is_whole = "77:line 077" in page.text
         assert is_whole or "…" in page.text or "The line is cut" in page.text
         assert not (is_whole and "The line is cut" in page.text)

@@ -64,10 +64,6 @@ class CardRoom:
         return -(-part * self.tokens // max(1, whole))
 
 
-def has_preview(settings: Settings) -> bool:
-    return settings.preview_chars != 0 and settings.preview_tokens != 0
-
-
 def draft_cards(read: Read, size: Size, id: str, offered: Collection[str], room: CardRoom) -> list[DraftedCard]:
     """The largest first. `id`: how the reply names the output; `offered`: the tools that can read it."""
     from overspill.gate.cards.make import make_card  # noqa: PLC0415  # reads with the engine, which takes long to import
