@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
 from math import isfinite
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from msgspec import Struct
@@ -75,7 +75,7 @@ def write_json(value: Any, limits: PieceLimits = _USUAL) -> Iterator[bytes]:
 def _write_container(value: Any, limits: PieceLimits) -> Iterator[Any]:
     """As many entries in each piece as fit. Where a container is too large for one piece, that container."""
     is_dict = type(value) is dict
-    rest: Iterator[Any] = iter(value.items() if is_dict else value)
+    rest: Iterator[Any] = iter(cast("Any", value).items() if is_dict else value)
     ahead: list[Any] = []
     step, may_grow, separator = 1, True, b""
     yield b"{" if is_dict else b"["

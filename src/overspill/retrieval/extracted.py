@@ -114,7 +114,7 @@ class _Draft:
         before, after = ([passages], []) if is_unsure else ([], [passages])
         if found.excerpts:
             omitted, support = len(found.excerpts) - citations, found.support or "cited"
-            is_shown = found.passages.quotes if found.passages else lambda _: False
+            is_shown: Callable[[Excerpt], bool] = found.passages.quotes if found.passages else lambda _: False
             cited = wording.citations(
                 found.excerpts[:citations], quoted=quoted, omitted=omitted, support=support, is_shown=is_shown
             )

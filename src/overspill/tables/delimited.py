@@ -192,8 +192,12 @@ def _find_header(rows: list[list[str]], mark: str, min_rows: int) -> _Header | N
     if width < 2 or not is_even or len(table) < min_rows or len(table[0]) != width or not _looks_tabular(table, mark):
         return None
     count = _count_header_rows(table, width)
-    # An empty cell right of a filled one in an upper row of a header belongs to it.
-    upper = [list(accumulate(map(str.strip, row), lambda last, cell: cell or last)) for row in table[: max(0, count - 1)]]
+
+    def spread(last: str, cell: str) -> str:
+        """An empty cell right of a filled one in an upper row of a header belongs to it."""
+        return cell or last
+
+    upper = [list(accumulate(map(str.strip, row), spread)) for row in table[: max(0, count - 1)]]
     names = [name_column([*upper, *table[count - 1 : count]], column) for column in range(width)]
     below = table[count] if 1 < count < len(table) and len(table[count]) == width else []
     filled = [bool(cell.strip()) for cell in below]
