@@ -44,17 +44,10 @@ class AgentModels:
         if self.plain and not response.calls:  # a call written as text is not a report
             written = find_written_calls(response, [tool["name"] for tool in request.tools])
             response = self._reports.parse_report(written, plain=True)
-        return _make_ids_unique(response)
-
-
-def _make_ids_unique(response: Response) -> Response:
-    """Some providers give several calls the same id, but each call needs its own answer."""
-    ids = [call.id for call in response.calls]
-    if len(set(ids)) == len(ids):
-        return response
-    calls = enumerate(response.calls)
-    unique = [replace(call, id=f"{call.id}-{at + 1}") if call.id in ids[:at] else call for at, call in calls]
-    return replace(response, calls=tuple(unique))
+        # Some providers give several calls the same id, but each call needs its own answer.
+        ids, calls = [call.id for call in response.calls], enumerate(response.calls)
+        unique = [replace(call, id=f"{call.id}-{at + 1}") if call.id in ids[:at] else call for at, call in calls]
+        return replace(response, calls=tuple(unique))
 
 
 class TimedModel:

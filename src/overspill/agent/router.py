@@ -29,8 +29,6 @@ from overspill.text.humanize import one_line
 from overspill.text.lenient_json import dumps
 from overspill.types import Reply, ToolCall, chars_in
 
-_RUN_NOTHING = (STATUS, REPORT)
-
 
 class _BatchedCall(Struct, frozen=True):
     tool: str
@@ -75,7 +73,10 @@ class ToolRouter:
         In a final turn, only the report can be called.
         """
         self.turn, self._is_final = turn, final
-        tools = [self._define(offer) for offer in self._offers.values()]
+        tools: list[dict[str, Any]] = []
+        for offer in self._offers.values():
+            parameters = add_argument(offer.parameters) if self._asks(offer) else offer.parameters
+            tools.append({"name": offer.name, "description": offer.description, "parameters": parameters})
         if alone or not tools:
             self._definitions = [report]
         else:
@@ -87,7 +88,7 @@ class ToolRouter:
         self, calls: Sequence[ToolCall], model: str | None, messages: Sequence[Message] = ()
     ) -> Sequence[Message]:
         """`model` made the calls. It also extracts for them, unless another one is configured. `messages` led to them."""
-        self._is_report_alone = all(call.name in _RUN_NOTHING for call in calls)
+        self._is_report_alone = all(call.name in (STATUS, REPORT) for call in calls)
         self._quota = self._share_quota(calls)
         replies = await self._session.turn(calls, model=model, answer=self._answer, messages=messages)
         self._guard.count_replies(replies)
@@ -156,10 +157,6 @@ class ToolRouter:
             check=offer.check,
             intent=looking_for,
         )
-
-    def _define(self, offer: OfferedTool) -> dict[str, Any]:
-        parameters = add_argument(offer.parameters) if self._asks(offer) else offer.parameters
-        return {"name": offer.name, "description": offer.description, "parameters": parameters}
 
     def _asks(self, offer: OfferedTool) -> bool:
         return asks(self._session.settings.for_tool(offer.name, offer.server), offer.parameters)

@@ -17,7 +17,7 @@ from overspill.agent.progress import Observe, TurnStarted
 from overspill.agent.report import Report
 from overspill.agent.router import ToolRouter
 from overspill.errors import BadRequest
-from overspill.models.conversation import ModelStep, take_step
+from overspill.models.conversation import take_step
 from overspill.models.protocol import Message, Request
 from overspill.record.events import TurnOpened, now_ms
 from overspill.session.session import Session
@@ -70,7 +70,10 @@ class Turns:
             if self._control.is_stopping:
                 await self._session.stop()
             if self._control.is_stopping or self.turn == max_turns:
-                await self._hand_over_outputs()
+                # The model cannot fetch them any more.
+                for id, tool in self._find_unread().items():
+                    self._handed_over.add(id)
+                    self.messages.append(Message("user", wording.late_output(tool, id, await self._read_late_output(id))))
             request, final = self._open_request(max_turns)
             for _ in range(_FINAL_ATTEMPTS if final else 1):
                 await self._step(request, max_turns, final)
@@ -129,13 +132,7 @@ class Turns:
         # A model without tools, or one that was told how to report and still answers in plain text, means that as its report.
         self._asking.plain = bool(final) or len(request.tools) == 1 or self._remark == wording.NOT_WRAPPED
         asked = replace(request, messages=(*request.messages, Message("user", notice)), has_notice=True)
-        self._record_step(await take_step(self._asking, asked, self._run_calls, self._router.find_problem))
-
-    async def _run_calls(self, calls: Sequence[ToolCall]) -> Sequence[Message]:
-        said = Message("assistant", self._asking.said)
-        return await self._router.run_calls(calls, self._asking.model, [*self.messages, said])
-
-    def _record_step(self, taken: ModelStep) -> None:
+        taken = await take_step(self._asking, asked, self._run_calls, self._router.find_problem)
         response, answers = taken.response, taken.messages[1:]
         for call, answer in zip(response.calls, answers, strict=True):
             self._router.record_refused(call, answer.text)
@@ -143,11 +140,9 @@ class Turns:
         if response.calls or response.text.strip():  # some providers refuse an empty message
             self.messages.extend(taken.messages)
 
-    async def _hand_over_outputs(self) -> None:
-        """Before a final turn, show the model the finished outputs that it has not read: it cannot fetch them any more."""
-        for id, tool in self._find_unread().items():
-            self._handed_over.add(id)
-            self.messages.append(Message("user", wording.late_output(tool, id, await self._read_late_output(id))))
+    async def _run_calls(self, calls: Sequence[ToolCall]) -> Sequence[Message]:
+        said = Message("assistant", self._asking.said)
+        return await self._router.run_calls(calls, self._asking.model, [*self.messages, said])
 
     def _find_unread(self) -> dict[str, str]:
         """The tools that have finished in the background and whose outputs the model has not read, by job id."""

@@ -42,8 +42,15 @@ async def extract_full_chunked(inquiry: Inquiry) -> Extraction:
     quotes = [ModelQuote(text, spans[index]) for index, report in found.items() for text in report.quotes]
     cited = [span for report in found.values() for span in report.cited]
     located = await run_in_thread(lambda: locate(document.reader, quotes, spans, cited))
-    warnings = [] if searched == total else [_describe_coverage(searched, total, failures)]
-    is_complete = not warnings
+    warnings: list[str] = []
+    is_complete = searched == total
+    if not is_complete:
+        parts = [f"Only {searched} of {total} chunks were searched."]
+        if failures:
+            parts.append(f"{len(failures)} could not be read: {next(iter(failures.values()))}")
+        if waiting := total - searched - len(failures):
+            parts.append(f"Not searched yet: {waiting}; ask again with the same words to continue.")
+        warnings.append(" ".join(parts))
     if not found:
         answer = ModelReport("\n".join(dict.fromkeys(report.answer for report in reports.values())), found=False)
     elif total == 1:
@@ -60,16 +67,6 @@ async def extract_full_chunked(inquiry: Inquiry) -> Extraction:
     return await conclude(
         inquiry, answer, located, spans, where, warnings=warnings, searched=searched, total=total, is_complete=is_complete
     )
-
-
-def _describe_coverage(searched: int, total: int, failures: Mapping[int, str]) -> str:
-    """What was not searched, why, and what to do."""
-    parts = [f"Only {searched} of {total} chunks were searched."]
-    if failures:
-        parts.append(f"{len(failures)} could not be read: {next(iter(failures.values()))}")
-    if waiting := total - searched - len(failures):
-        parts.append(f"Not searched yet: {waiting}; ask again with the same words to continue.")
-    return " ".join(parts)
 
 
 def compute_chunk_tokens(inquiry: Inquiry) -> int:

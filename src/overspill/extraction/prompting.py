@@ -44,21 +44,19 @@ def frame_data(text: str, nonce: str) -> str:
     return f"[data {nonce}]\n{clean(text)}\n[end of data {nonce}]"
 
 
-class WrappedPrompts:
+class _Prompts:
+    def __init__(self, document: Document, query: str, mode: ModelMode, policy: Policy) -> None:
+        self._document, self._policy = document, policy
+        self._query = clean(query)
+        self._tool = {"tool": " ".join(clean(document.tool).split()), "args": shorten_args(document.args_json)}
+        self._form = "snippets" if mode == "snippets" else "answer"
+
+
+class WrappedPrompts(_Prompts):
     """The documents' contract: instructions first, and the report in a wrapper.
 
     Each request of an extraction has its own nonce, so no report can end the block it is merged in.
     """
-
-    def __init__(self, document: Document, query: str, mode: ModelMode, policy: Policy) -> None:
-        self._document = document
-        self._policy = policy
-        self._form = "snippets" if mode == "snippets" else "answer"
-        self._common = {
-            "tool": " ".join(clean(document.tool).split()),
-            "args": shorten_args(document.args_json),
-            "query": clean(query),
-        }
 
     def build_chunk_request(self, text: str, index: int, total: int, overlap: int, nonce: str) -> Request:
         """`index` counts from 0, the prompt from 1."""
@@ -95,7 +93,7 @@ class WrappedPrompts:
     def _fill(self, name: str, nonce: str, **values: object) -> str:
         wrapping = {"opening": wrapper.opening_tag(nonce), "closing": wrapper.closing_tag(nonce)}
         form = fill(self._form, max_tokens=self._policy.max_tokens, **wrapping)
-        return fill(name, **self._common, **values, nonce=nonce, format=form)
+        return fill(name, **self._tool, query=self._query, **values, nonce=nonce, format=form)
 
     def _describe_size(self) -> dict[str, int]:
         size = self._document.size
@@ -120,20 +118,15 @@ def load_template(name: str) -> str:
 
 
 OR_NOTHING = f"If no line has to do with the question, write {NOTHING} instead."
-_TASKS = ("answer", "snippets")
 
 
-class PlainPrompts:
+class PlainPrompts(_Prompts):
     """Its methods are those of `WrappedPrompts`."""
 
     def __init__(self, document: Document, query: str, mode: ModelMode, policy: Policy) -> None:
-        self._document = document
-        self._policy = policy
-        self._only_sources = mode == "snippets"
-        self._query = clean(query)
-        self._tool = {"tool": " ".join(clean(document.tool).split()), "args": shorten_args(document.args_json)}
+        super().__init__(document, query, mode, policy)
         self._returned = "what the tool {tool} returned for {args}".format(**self._tool)
-        self._task = load_template(f"plain/{'snippets' if self._only_sources else 'answer'}")
+        self._task = load_template(f"plain/{self._form}")
 
     def build_focused_request(self, text: str, nonce: str) -> Request:
         # Told what to write when nothing is there, small models write it, whatever is there.
@@ -166,7 +159,7 @@ class PlainPrompts:
             wrapper.strip(response.text, nonce),
             response.model,
             has_numbers=lines is not None,
-            only_sources=self._only_sources,
+            only_sources=self._form == "snippets",
             is_echo=self._is_echo,
         )
 
@@ -194,6 +187,6 @@ Prompts: TypeAlias = WrappedPrompts | PlainPrompts
 @cache
 def _load_instructions() -> frozenset[str]:
     """What a model may repeat, line by line and sentence by sentence."""
-    texts = [*(load_template(f"plain/{name}") for name in _TASKS), OR_NOTHING, "QUESTION", "ANSWER:", "Answer"]
+    texts = [*(load_template(f"plain/{name}") for name in ("answer", "snippets")), OR_NOTHING, "QUESTION", "ANSWER:", "Answer"]
     lines = [line for text in texts for line in text.splitlines()]
     return frozenset(line.strip("*#_-> \t").casefold() for line in lines)

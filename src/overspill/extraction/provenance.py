@@ -61,9 +61,16 @@ def locate(reader: Reader, quotes: Sequence[ModelQuote], chunks: Sequence[Span] 
             found[quote] = Span(scope.start + place.start, scope.start + place.end)
     if rest := [quote for quote in quotes if quote not in found]:
         found |= _search(reader.buffer(), rest)
-    index = _ChunkIndex(chunks)
-    known = [(place, index.find(ModelQuote(""), place)) for place in dict.fromkeys(cited)]
-    places = _merge_places(reader, [*known, *((place, index.find(quote, place)) for quote, place in found.items())])
+    starts, numbers = [chunk.start for chunk in chunks], {chunk: number for number, chunk in enumerate(chunks)}
+
+    def find_chunk(place: Span, scope: Span | None = None) -> int:
+        """The one the quote came from, or the last one that begins before the place."""
+        if scope is not None and scope in numbers and scope.start <= place.start < scope.end:
+            return numbers[scope]
+        return max(bisect_right(starts, place.start) - 1, 0)
+
+    known = [(place, find_chunk(place)) for place in dict.fromkeys(cited)]
+    places = _merge_places(reader, [*known, *((place, find_chunk(place, quote.scope)) for quote, place in found.items())])
     total, missing = len(set(quotes)), len(set(quotes)) - len(found)
     return Located(read_excerpts(reader, places), total + len(known), missing)
 
@@ -86,20 +93,6 @@ def read_excerpts(reader: Reader, places: Iterable[tuple[Span, int]]) -> tuple[E
             )
         )
     return tuple(excerpts)
-
-
-class _ChunkIndex:
-    """Finds the chunk of a place: the one the quote came from, or the last one that begins before it."""
-
-    def __init__(self, chunks: Sequence[Span]) -> None:
-        self._starts = [chunk.start for chunk in chunks]
-        self._numbers = {chunk: number for number, chunk in enumerate(chunks)}
-
-    def find(self, quote: ModelQuote, place: Span) -> int:
-        scope = quote.scope
-        if scope is not None and scope in self._numbers and scope.start <= place.start < scope.end:
-            return self._numbers[scope]
-        return max(bisect_right(self._starts, place.start) - 1, 0)
 
 
 def _search(data: bytes | memoryview, quotes: Sequence[ModelQuote]) -> dict[ModelQuote, Span]:
@@ -137,7 +130,11 @@ def _find_exactly(data: bytes | memoryview, texts: Iterable[str]) -> dict[str, S
         found = _find_places(data, short, decode)
         for text in texts:
             if len(text) > _MAX_PATTERN_CHARS:
-                found |= _find_long(data, text)
+                size = len(encode(text))
+                for low in range(0, len(data), _PIECE_BYTES):
+                    if inside := _find_in_order(bytes(data[low : low + _PIECE_BYTES + size]), [text]):
+                        found[text] = Span(low + inside[text].start, low + inside[text].end)
+                        break
         return found
     return _find_in_order(data, texts)
 
@@ -155,14 +152,6 @@ def _find_in_order(data: bytes, texts: Iterable[str]) -> dict[str, Span]:
             reached = start + len(needle)
             found[text] = Span(start, reached)
     return found
-
-
-def _find_long(data: memoryview, text: str) -> dict[str, Span]:
-    size = len(encode(text))
-    for low in range(0, len(data), _PIECE_BYTES):
-        if found := _find_in_order(bytes(data[low : low + _PIECE_BYTES + size]), [text]):
-            return {text: Span(low + found[text].start, low + found[text].end)}
-    return {}
 
 
 def _find_in_any_spelling(data: bytes | memoryview, texts: Iterable[str]) -> dict[str, Span]:

@@ -7,7 +7,7 @@ instructions repeated; and the words for "nothing found" after a real answer.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
@@ -121,19 +121,15 @@ def _parse_quotes(section: str, *, has_numbers: bool) -> tuple[list[str], str, l
     lines = marked or [_BULLET.sub("", line) for line in rest]
     numbers: list[int] = []
     if has_numbers:
-        numbers = [number for line in section.splitlines() for number in _find_numbers(line)]
+        for line in section.splitlines():  # of one that is nothing but numbers, all; of any other, the one that it begins with
+            if _NUMBERS.fullmatch(line):
+                numbers += _expand(line)
+            elif begun := _LEADING_NUMBER.match(line):
+                numbers.append(int(begun[1]))
         lines = [line for line in lines if not _NUMBERS.fullmatch(line)]
         rest = [line for line in rest if not _NUMBERS.fullmatch(line)]
     quotes = list(dict.fromkeys(line for line in lines if line.strip(" .:*_`\"'()-").lower() not in _EMPTY_QUOTES))
     return quotes, "\n".join(rest).strip("\n` ") if marked else "", numbers
-
-
-def _find_numbers(line: str) -> Iterable[int]:
-    """Of a line that is nothing but numbers, all; of any other, the one that it begins with."""
-    if _NUMBERS.fullmatch(line):
-        return list(_expand(line))
-    begun = _LEADING_NUMBER.match(line)
-    return [int(begun[1])] if begun else []
 
 
 def _expand(text: str) -> Iterator[int]:

@@ -44,7 +44,9 @@ _MAX_PATTERN_MEMORY = 64 << 20
 def simplify(text: str) -> str:
     """Resolve escapes and entities, replace typographic marks, collapse white space and strip the ends."""
     text = _ENTITY.sub(lambda entity: html.unescape(entity[0]), _BACKSLASHES.sub(r"\\", text))
-    text = _UNICODE_ESCAPE.sub(_resolve_escapes, text).translate(_MARKS)
+    text = _UNICODE_ESCAPE.sub(
+        lambda escapes: bytes.fromhex(escapes[0].replace("\\u", "")).decode("utf-16-be", "surrogatepass"), text
+    ).translate(_MARKS)
     text = _MARK_ESCAPE.sub(r"\1", _SPACE_ESCAPE.sub(" ", text))
     return _BLANK.sub(" ", text).strip(" \ufffd")
 
@@ -73,7 +75,3 @@ def _encode_variants(char: str) -> bytes:
     code = ord(char)
     named = b"|&%s;" % codepoint2name[code].encode() if code in codepoint2name else b""
     return rb"(?:%s|%s|&#%d;|&#[xX](?i:%x);%s)" % (escape_literal(char), escaped, code, code, named)
-
-
-def _resolve_escapes(escapes: re.Match[str]) -> str:
-    return bytes.fromhex(escapes[0].replace("\\u", "")).decode("utf-16-be", "surrogatepass")

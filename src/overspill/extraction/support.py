@@ -55,22 +55,18 @@ class Claims:
         """Half of the values or, if there are none, half of the words."""
         return held * 2 >= len(self.terms) and held >= (1 if self.values else min(2, len(self.words)))
 
-    def are_in(self, text: str) -> bool:
-        folded = _fold_text(text)
-        if not self.terms:
-            return bool(self.repeats) and all(_holds(folded, term) for term in self.repeats)
-        return self.are_enough(sum(_holds(folded, term) for term in self.terms))
-
-    def any_in(self, text: str) -> bool:
-        folded = _fold_text(text)
-        return any(_holds(folded, term) for term in self.terms or self.repeats)
+    def count_in(self, text: str) -> int:
+        """How many terms the text holds; if there are none, how many words of the question that the answer repeats."""
+        folded = _THOUSANDS.sub("", spelling.simplify(text)).casefold()
+        return sum(_holds(folded, term) for term in self.terms or self.repeats)
 
 
 def choose_supporting(lines: Sequence[NumberedLine], answer: str, question: str) -> list[NumberedLine]:
     """Those of the cited lines that hold something the answer says; none if together they do not support it."""
     claims = Claims(answer, question)
-    holding = [line for line in lines if claims.any_in(line.text)]
-    return holding if claims.are_in("\n".join(line.text for line in holding)) else []
+    holding = [line for line in lines if claims.count_in(line.text)]
+    held = claims.count_in("\n".join(line.text for line in holding))
+    return holding if (claims.are_enough(held) if claims.terms else held == len(claims.repeats)) else []
 
 
 def locate_claims(reader: Reader, answer: str, question: str, spans: Sequence[Span]) -> list[Span]:
@@ -153,10 +149,6 @@ def _is_value(token: str, text: str) -> bool:
 
 def _fold(terms: Iterable[str]) -> tuple[str, ...]:
     return tuple(islice(dict.fromkeys(term.casefold() for term in terms), _MAX_TERMS))
-
-
-def _fold_text(text: str) -> str:
-    return _THOUSANDS.sub("", spelling.simplify(text)).casefold()
 
 
 def _holds(text: str, term: str) -> bool:

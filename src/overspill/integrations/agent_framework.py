@@ -6,13 +6,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 from overspill.gate.collect import text_block
 from overspill.integrations.old_results import Called, Entry, Lines, OldResult, Said, compact
-from overspill.integrations.options import GivenBudget, GivenSession, MissingFramework, Options
+from overspill.integrations.options import AdapterOptions, MissingFramework, Options
 from overspill.integrations.sessions import AgentRun, Sessions
-from overspill.settings import Settings
 from overspill.types import Output
 
 try:
@@ -41,15 +40,8 @@ class OverspillMiddleware(AgentMiddleware):
     the conversation fills this share of the window, old results are replaced by their names.
     """
 
-    def __init__(
-        self,
-        *,
-        settings: Settings | None = None,
-        session: GivenSession | None = None,
-        budget: GivenBudget | None = None,
-        compact: float | None = None,
-    ) -> None:
-        self._sessions = Sessions(Options("agent_framework", settings, session, budget, compact))
+    def __init__(self, **options: Unpack[AdapterOptions]) -> None:
+        self._sessions = Sessions(Options("agent_framework", **options))
         self._tools = [
             FunctionTool(name=tool["name"], description=tool["description"], func=_refuse, input_model=tool["parameters"])
             for tool in self._sessions.define_tools()

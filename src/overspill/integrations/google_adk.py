@@ -8,15 +8,14 @@ import json
 import weakref
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 from overspill.gate.collect import is_blocks
 from overspill.gate.intent import LOOKING_FOR
 from overspill.integrations.functions import show_reply
 from overspill.integrations.old_results import Called, Entry, Lines, OldResult, Said, compact
-from overspill.integrations.options import GivenBudget, GivenSession, MissingFramework, Options
+from overspill.integrations.options import AdapterOptions, MissingFramework, Options
 from overspill.integrations.sessions import AgentRun, Sessions
-from overspill.settings import Settings
 from overspill.types import Output
 
 try:
@@ -38,17 +37,9 @@ class OverspillPlugin(BasePlugin):
     conversation fills this share of the window, old results are replaced by their names.
     """
 
-    def __init__(
-        self,
-        name: str = "overspill",
-        *,
-        settings: Settings | None = None,
-        session: GivenSession | None = None,
-        budget: GivenBudget | None = None,
-        compact: float | None = None,
-    ) -> None:
+    def __init__(self, name: str = "overspill", **options: Unpack[AdapterOptions]) -> None:
         super().__init__(name=name)
-        self._sessions = Sessions(Options("google_adk", settings, session, budget, compact))
+        self._sessions = Sessions(Options("google_adk", **options))
         self._tools = [_RetrievalTool(tool) for tool in self._sessions.define_tools()]
         self._runs: dict[str, AgentRun] = {}
         self._requests: dict[tuple[str, str], Any] = {}

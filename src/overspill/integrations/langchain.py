@@ -6,13 +6,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, NotRequired
+from typing import Annotated, Any, NotRequired, Unpack
 
 from overspill.integrations.old_results import Called, Entry, Lines, OldResult, Said, compact, compact_sync
 from overspill.integrations.open_runs import ResumableRuns
-from overspill.integrations.options import GivenBudget, GivenSession, MissingFramework, Options
+from overspill.integrations.options import AdapterOptions, MissingFramework, Options
 from overspill.integrations.sessions import AgentRun, Sessions
-from overspill.settings import Settings
 from overspill.types import Output, Reply
 
 try:
@@ -44,16 +43,9 @@ class OverspillMiddleware(AgentMiddleware):
 
     state_schema = OverspillState
 
-    def __init__(
-        self,
-        *,
-        settings: Settings | None = None,
-        session: GivenSession | None = None,
-        budget: GivenBudget | None = None,
-        compact: float | None = None,
-    ) -> None:
+    def __init__(self, **options: Unpack[AdapterOptions]) -> None:
         super().__init__()
-        self._sessions = Sessions(Options("langchain", settings, session, budget, compact))
+        self._sessions = Sessions(Options("langchain", **options))
         self._runs = ResumableRuns(self._sessions, _MAX_RESUMED_RUNS)
         self.tools = [
             StructuredTool(name=tool["name"], description=tool["description"], args_schema=tool["parameters"], func=_refuse)

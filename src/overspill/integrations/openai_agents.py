@@ -56,17 +56,20 @@ class _Adapter:
     def wrap(self, agent: Agent[Any]) -> Agent[Any]:
         """Agents may hand off to each other in a circle."""
         if id(agent) not in self._wrapped:
-            tools = [self._wrap_tool(tool) if isinstance(tool, FunctionTool) else tool for tool in agent.tools]
-            ours = self._wrapped[id(agent)] = replace(agent, tools=[*tools, *self._tools], hooks=_Hooks(agent.hooks, self.end))
+            tools = [*map(self._wrap_tool, agent.tools), *self._tools]
+            ours = self._wrapped[id(agent)] = replace(agent, tools=tools, hooks=_Hooks(agent.hooks, self.end))
             ours.get_mcp_tools = partial(self._list_mcp_tools, agent)
             ours.handoffs = [self.wrap(each) if isinstance(each, Agent) else each for each in agent.handoffs]
         return self._wrapped[id(agent)]
 
     async def _list_mcp_tools(self, agent: Agent[Any], context: Any) -> list[Any]:
         """The SDK asks the servers in each turn, and makes function tools of what they offer."""
-        return [self._wrap_tool(tool) if isinstance(tool, FunctionTool) else tool for tool in await agent.get_mcp_tools(context)]
+        return [*map(self._wrap_tool, await agent.get_mcp_tools(context))]
 
-    def _wrap_tool(self, tool: FunctionTool) -> FunctionTool:
+    def _wrap_tool(self, tool: Any) -> Any:
+        if not isinstance(tool, FunctionTool):
+            return tool
+
         async def invoke(context: Any, arguments: str) -> Any:
             args = read_arguments(arguments)
             if not isinstance(args, dict):  # the SDK says what is wrong with them

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypedDict
 
 from msgspec import Struct
 
@@ -19,6 +19,15 @@ GivenSession: TypeAlias = Session | SyncSession | str
 """A session that the program opens and closes itself, or the name of one."""
 GivenBudget: TypeAlias = ContextBudget | int
 """A budget for each run to start with, or the size of the model's window in tokens."""
+
+
+class AdapterOptions(TypedDict, total=False):
+    """The arguments of adapters that see the conversation."""
+
+    settings: Settings | None
+    session: GivenSession | None
+    budget: GivenBudget | None
+    compact: float | None
 
 
 class Options(Struct, frozen=True):

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
+from overspill.gate.collect import text_block
 from overspill.integrations.old_results import Called, Entry, Lines, OldResult, Said, compact
-from overspill.integrations.options import GivenBudget, GivenSession, MissingFramework, Options
+from overspill.integrations.options import AdapterOptions, MissingFramework, Options
 from overspill.integrations.sessions import AgentRun, Sessions
-from overspill.settings import Settings
 from overspill.types import Output, Reply, read_arguments
 
 try:
@@ -42,15 +42,8 @@ class Overspill(AbstractCapability[Any]):
     `compact`: once the conversation fills this share of the window, old results are replaced by their names.
     """
 
-    def __init__(
-        self,
-        *,
-        settings: Settings | None = None,
-        session: GivenSession | None = None,
-        budget: GivenBudget | None = None,
-        compact: float | None = None,
-    ) -> None:
-        self._sessions = Sessions(Options("pydantic-ai", settings, session, budget, compact))
+    def __init__(self, **options: Unpack[AdapterOptions]) -> None:
+        self._sessions = Sessions(Options("pydantic-ai", **options))
         self._toolset = FunctionToolset(
             [
                 Tool.from_schema(_refuse, tool["name"], tool["description"], tool["parameters"])
@@ -145,13 +138,14 @@ def _to_output(result: Any) -> Output:
     """Images and other files stay in their places. Everything else counts as the text that the model would get of it."""
     value = result.return_value if isinstance(result, ToolReturn) else result
     items = value if isinstance(value, list | tuple) and any(map(is_multi_modal_content, value)) else [value]
-    blocks = [{"type": "file", "item": item} if is_multi_modal_content(item) else _text_block(item) for item in items]
+    blocks: list[dict[str, Any]] = []
+    for item in items:
+        if is_multi_modal_content(item):
+            blocks.append({"type": "file", "item": item})
+        else:
+            text = item if isinstance(item, str) else ToolReturnPart("", item, tool_call_id="").model_response_str()
+            blocks.append(text_block(text))
     return Output(blocks, original=(result,))
-
-
-def _text_block(value: Any) -> dict[str, Any]:
-    text = value if isinstance(value, str) else ToolReturnPart("", value, tool_call_id="").model_response_str()
-    return {"type": "text", "text": text}
 
 
 def _to_result(reply: Reply) -> Any:
@@ -172,13 +166,10 @@ def read_conversation(messages: Sequence[ModelMessage]) -> Iterator[Entry]:
             elif type(part) is ToolReturnPart and not part.files:
                 yield OldResult((index, number), part.tool_call_id, part.model_response_str(), part.outcome != "success")
             else:
-                yield Said("assistant" if isinstance(message, ModelResponse) else "user", _text_of(part))
-
-
-def _text_of(part: Any) -> str:
-    content = getattr(part, "content", "")
-    texts = [content] if isinstance(content, str) else content if isinstance(content, list | tuple) else ()
-    return "\n".join(each for each in texts if isinstance(each, str))
+                content = getattr(part, "content", "")
+                texts = [content] if isinstance(content, str) else content if isinstance(content, list | tuple) else ()
+                said = "\n".join(each for each in texts if isinstance(each, str))
+                yield Said("assistant" if isinstance(message, ModelResponse) else "user", said)
 
 
 def replace_results(messages: Sequence[ModelMessage], lines: Lines) -> list[ModelMessage]:

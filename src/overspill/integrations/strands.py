@@ -12,15 +12,14 @@ import json
 import uuid
 from collections.abc import AsyncGenerator, Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 from weakref import WeakKeyDictionary
 
 from overspill.calls.tasks import TaskOwner
 from overspill.gate.collect import text_block
 from overspill.integrations.old_results import Called, Entry, Lines, OldResult, Said, compact
-from overspill.integrations.options import GivenBudget, GivenSession, MissingFramework, Options
+from overspill.integrations.options import AdapterOptions, MissingFramework, Options
 from overspill.integrations.sessions import AgentRun, Sessions
-from overspill.settings import Settings
 from overspill.types import Output, Reply
 
 try:
@@ -46,16 +45,9 @@ class OverspillPlugin(Plugin):
 
     name = "overspill"
 
-    def __init__(
-        self,
-        *,
-        settings: Settings | None = None,
-        session: GivenSession | None = None,
-        budget: GivenBudget | None = None,
-        compact: float | None = None,
-    ) -> None:
+    def __init__(self, **options: Unpack[AdapterOptions]) -> None:
         super().__init__()
-        self._sessions = Sessions(Options("strands", settings, session, budget, compact))
+        self._sessions = Sessions(Options("strands", **options))
         self._names: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
         self._tools = [_RetrievalTool(tool) for tool in self._sessions.define_tools()]
         self._own_names = {tool.tool_name for tool in self._tools}
@@ -69,7 +61,13 @@ class OverspillPlugin(Plugin):
 
     def _begin(self, event: BeforeInvocationEvent) -> None:
         runs = event.invocation_state.setdefault("overspill_runs", WeakKeyDictionary())  # agents of a graph share the state
-        runs[event.agent] = _AgentRun(self._sessions.begin_run(self._find_conversation(event.agent)))
+        # An agent remembers its conversation as long as it lives, but each blocking call has its own event loop. So the session
+        # has a name by which the next call finds it.
+        if (manager := getattr(event.agent, "_session_manager", None)) is not None:
+            conversation = str(getattr(manager, "session_id", "") or "")
+        else:
+            conversation = self._names.setdefault(event.agent, uuid.uuid4().hex)
+        runs[event.agent] = _AgentRun(self._sessions.begin_run(conversation))
 
     async def _end(self, event: AfterInvocationEvent) -> None:
         runs = event.invocation_state.get("overspill_runs", {})
@@ -77,13 +75,6 @@ class OverspillPlugin(Plugin):
             await found.run.close()
         if not runs:
             event.invocation_state.pop("overspill_runs", None)
-
-    def _find_conversation(self, agent: Any) -> str:
-        """An agent remembers its conversation as long as it lives, but each blocking call has its own event loop. So the session
-        has a name by which the next call finds it."""
-        if (manager := getattr(agent, "_session_manager", None)) is not None:
-            return str(getattr(manager, "session_id", "") or "")
-        return self._names.setdefault(agent, uuid.uuid4().hex)
 
     async def _begin_request(self, context: Any) -> Any:
         found = _find_run(context)

@@ -98,13 +98,10 @@ def _parse_values(written: str, known: Collection[str]) -> list[Any]:
             gap = _GAP.match(written, end)
             position = gap.end() if gap else end
     except (ValueError, RecursionError):
-        return _parse_expressions(written, known)
-    return values
-
-
-def _parse_expressions(written: str, known: Collection[str]) -> list[Any]:
-    if len(written) > _MAX_PYTHON_CHARS:
-        return []
+        if len(written) > _MAX_PYTHON_CHARS:
+            return []
+    else:
+        return values
     try:
         with catch_warnings(action="ignore"):  # a pattern like "\\d" deserves a warning only in a program
             body = ast.parse(written).body

@@ -37,20 +37,30 @@ def op_tree(happened: Iterable[Entry]) -> Op:
     homes: dict[str, list[Op]] = {}
     turns: list[tuple[events.TurnOpened, list[Op]]] = []
     first: list[Op] = []
+    attributes: dict[str, Any]
     ops = first
     for event in happened:
         match event:
             case events.SessionOpened():
                 root = Op("session", event.session, event.t)
             case ToolCalled():
-                ops.append(_call_op(event, root.name))
+                attributes = {"charactersIn": event.chars_in, "charactersOut": event.chars_out}
+                if event.id:
+                    handle = handles.handle(root.name, event.id)
+                    attributes |= {"tool_output_handle": handle, "tool_output_reason": event.reason}
+                attributes |= _describe_event(event)
+                ops.append(Op("tool", event.tool, event.t, event.latency, event.status, attributes))
             case events.TurnOpened():
                 turns.append((event, ops := []))
             case OutputRetrieved():
                 attributes = {"mode": event.mode, "charactersOut": event.chars_out} | _describe_event(event)
                 ops.append(Op("tool", event.tool, event.t, event.latency, event.status, attributes))
             case JobChanged(state="ready" | "failed"):
-                ops.append(_finish_op(event, root.name))
+                attributes = {"background": True} | ({"error": event.error} if event.error else {})
+                if event.kept:
+                    attributes["tool_output_handle"] = handles.handle(root.name, event.id)
+                status: Status = "failed" if event.state == "failed" else "ok"
+                ops.append(Op("tool", event.tool, event.t, round(event.seconds * 1000), status, attributes))
             case events.AgentStarted():
                 ops.append(Op("session", event.tool, event.t, attributes={"session": event.session}))
             case ModelCalled(op=""):
@@ -68,36 +78,16 @@ def op_tree(happened: Iterable[Entry]) -> Op:
                 pass
     for op, taken in steps.items():  # of an extraction that still runs, or whose process died
         homes[op].append(Op("session", "extraction", taken[-1].t, status="failed", children=tuple(taken)))
-    return replace(root, children=(*first, *(_turn_op(event, below) for event, below in turns)))
-
-
-def _turn_op(event: events.TurnOpened, ops: list[Op]) -> Op:
-    attributes = {"of": event.of} | ({"final": event.final} if event.final else {})
-    latency = max((op.t for op in ops), default=event.t) - event.t
-    return Op("turn", str(event.turn), event.t, latency, attributes=attributes, children=tuple(ops))
-
-
-def _finish_op(event: JobChanged, session: str) -> Op:
-    attributes: dict[str, Any] = {"background": True}
-    if event.error:
-        attributes["error"] = event.error
-    if event.kept:
-        attributes["tool_output_handle"] = handles.handle(session, event.id)
-    status: Status = "failed" if event.state == "failed" else "ok"
-    return Op("tool", event.tool, event.t, round(event.seconds * 1000), status, attributes)
+    for event, below in turns:
+        attributes = {"of": event.of} | ({"final": event.final} if event.final else {})
+        latency = max((op.t for op in below), default=event.t) - event.t
+        first.append(Op("turn", str(event.turn), event.t, latency, attributes=attributes, children=tuple(below)))
+    return replace(root, children=tuple(first))
 
 
 def _describe_event(event: ToolCalled | OutputRetrieved) -> dict[str, Any]:
     call = {"call": event.call} if event.call else {}
     return call | ({"reply": event.reply} if event.reply else {})
-
-
-def _call_op(event: ToolCalled, session: str) -> Op:
-    attributes: dict[str, Any] = {"charactersIn": event.chars_in, "charactersOut": event.chars_out}
-    if event.id:
-        attributes |= {"tool_output_handle": handles.handle(session, event.id), "tool_output_reason": event.reason}
-    attributes |= _describe_event(event)
-    return Op("tool", event.tool, event.t, event.latency, event.status, attributes)
 
 
 def _extraction_op(event: events.OutputExtracted, steps: list[Op]) -> Op:

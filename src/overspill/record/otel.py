@@ -7,7 +7,6 @@ from threading import Lock
 from typing import Any
 
 from opentelemetry import metrics, trace
-from opentelemetry.context import Context
 from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
@@ -23,7 +22,6 @@ _MAX_REMEMBERED = 4_096
 _NS_PER_MS = 1_000_000
 _NO_EXCEPTION = "tool_error"
 """The type of an error that a tool gave as its answer, as the conventions for MCP call it."""
-_propagator = TraceContextTextMapPropagator()
 
 
 class OpenTelemetry:
@@ -49,13 +47,22 @@ class OpenTelemetry:
             case ToolCalled():
                 self._trace_call(session, event)
             case OutputRetrieved():
-                self._trace_retrieval(session, event)
+                attributes = _describe_tool(event.tool, False, event.call)
+                attributes |= {"overspill.mode": event.mode, "overspill.shown.tokens": event.chars_out // CHARS_PER_TOKEN}
+                if kept := self._find_kept(event.id):
+                    attributes |= _describe_output(kept)
+                    self._shown.add(event.chars_out // CHARS_PER_TOKEN, {"gen_ai.tool.name": kept.tool})
+                links = self._find_links(event.id)
+                self._record(f"execute_tool {event.tool}", session, event, event.latency, event.status, attributes, links)
             case JobChanged(state="ready" | "failed"):
                 self._trace_job(session, event)
             case ModelCalled():
                 self._trace_model(session, event)
             case OutputExtracted():
-                self._trace_extraction(session, event)
+                attributes = {"overspill.mode": event.mode, "overspill.strategy": event.strategy, "overspill.found": event.found}
+                attributes |= {"overspill.quotes": len(event.quotes), "gen_ai.request.model": event.model}
+                links = self._find_links(event.id)
+                self._record("overspill.extract", session, event, event.latency, event.status, attributes, links)
             case _:
                 pass
 
@@ -72,21 +79,6 @@ class OpenTelemetry:
         made = self._record(f"execute_tool {event.tool}", session, event, event.latency, event.status, attributes)
         if kept is not None:
             self._remember(kept, made)
-
-    def _trace_retrieval(self, session: str, event: OutputRetrieved) -> None:
-        attributes = _describe_tool(event.tool, False, event.call)
-        attributes |= {"overspill.mode": event.mode, "overspill.shown.tokens": event.chars_out // CHARS_PER_TOKEN}
-        if kept := self._find_kept(event.id):
-            attributes |= _describe_output(kept)
-            self._shown.add(event.chars_out // CHARS_PER_TOKEN, {"gen_ai.tool.name": kept.tool})
-        links = self._find_links(event.id)
-        self._record(f"execute_tool {event.tool}", session, event, event.latency, event.status, attributes, links)
-
-    def _trace_extraction(self, session: str, event: OutputExtracted) -> None:
-        attributes: dict[str, Any] = {"overspill.mode": event.mode, "overspill.strategy": event.strategy}
-        attributes |= {"overspill.found": event.found, "overspill.quotes": len(event.quotes), "gen_ai.request.model": event.model}
-        links = self._find_links(event.id)
-        self._record("overspill.extract", session, event, event.latency, event.status, attributes, links)
 
     def _trace_job(self, session: str, event: JobChanged) -> None:
         """The end of a call that went on in the background. The span of the call itself ended with its reply."""
@@ -121,10 +113,11 @@ class OpenTelemetry:
         kind: SpanKind = SpanKind.INTERNAL,
     ) -> SpanContext:
         """A span that has ended: what happened is known only when it is over."""
+        carried = trace_context.get()  # the span that the client sent, if none is current here
+        is_inside = trace.get_current_span().get_span_context().is_valid
+        parent = TraceContextTextMapPropagator().extract(carried) if carried and not is_inside else None
         began, ended = (event.t - latency) * _NS_PER_MS, event.t * _NS_PER_MS
-        span = self._tracer.start_span(
-            name, _find_parent(), kind, {**attributes, "overspill.session": session}, links, start_time=began
-        )
+        span = self._tracer.start_span(name, parent, kind, {**attributes, "overspill.session": session}, links, start_time=began)
         if status == "failed":
             span.set_attribute("error.type", getattr(event, "error_type", "") or _NO_EXCEPTION)
             span.set_status(Status(StatusCode.ERROR))
@@ -146,14 +139,6 @@ class OpenTelemetry:
         with self._lock:
             made = self._outputs[id][1] if id in self._outputs else None
         return [Link(made)] if made is not None else []
-
-
-def _find_parent() -> Context | None:
-    """The span that is current here; if there is none, the one that the client sent."""
-    carried = trace_context.get()
-    if not carried or trace.get_current_span().get_span_context().is_valid:
-        return None
-    return _propagator.extract(carried)
 
 
 def _describe_tool(tool: str, is_foreign: bool, call: str) -> dict[str, Any]:

@@ -66,7 +66,9 @@ class Compactor(Struct, eq=False):
         if used > threshold * window:
             names = dict(_find_names(messages))
             for text, digest in hashes.items():
-                if digest not in self._lines and await anyio.to_thread.run_sync(self._is_worth_it, text):
+                if digest in self._lines:
+                    continue
+                if (await anyio.to_thread.run_sync(tokens.count, text, self.settings.model)).tokens >= MIN_RESULT_TOKENS:
                     kept = await self.keep(text, names.get(calls[text], "tool"))
                     self._lines[digest] = compacted_result(kept, self.offered)
             shown = self._shorten(messages, end, hashes)
@@ -82,20 +84,13 @@ class Compactor(Struct, eq=False):
         texts = [text for message in messages for text in _find_texts(message)]
         return sum(tokens.count(text, self.settings.model).tokens for text in texts) + _MESSAGE_TOKENS * len(messages)
 
-    def _is_worth_it(self, text: str) -> bool:
-        return tokens.count(text, self.settings.model).tokens >= MIN_RESULT_TOKENS
-
 
 def _find_last_turns(messages: Sequence[Message], count: int) -> int:
     """The index at which the last turns begin. A turn begins with an answer of the model, so that what came before was used.
     OpenAI's newer API has an item for each of its calls."""
-    spoken = [_is_models(message) for message in messages]
+    spoken = [each.get("role") == "assistant" or each.get("type") in ("function_call", "reasoning") for each in messages]
     starts = [index for index, is_spoken in enumerate(spoken) if is_spoken and not (index and spoken[index - 1])]
     return starts[-count] if len(starts) >= count else 0
-
-
-def _is_models(message: Message) -> bool:
-    return message.get("role") == "assistant" or message.get("type") in ("function_call", "reasoning")
 
 
 def _reword(messages: Sequence[Message], end: int, change: Callable[[str, str], str]) -> list[Message]:
@@ -129,12 +124,11 @@ def _reword_result(holder: Message, key: str, id_key: str, change: Callable[[str
     content = holder.get(key)
     if not isinstance(content, list):
         return {**holder, key: put(content)} if isinstance(content, str) else holder
-    parts = cast("list[Any]", content)
-    return {**holder, key: [{**each, "text": put(each["text"])} if _has_text(each) else each for each in parts]}
-
-
-def _has_text(part: Any) -> bool:
-    return isinstance(part, Mapping) and isinstance(cast("Message", part).get("text"), str)
+    parts: list[Any] = []
+    for each in cast("list[Any]", content):
+        has_text = isinstance(each, Mapping) and isinstance(cast("Message", each).get("text"), str)
+        parts.append({**each, "text": put(each["text"])} if has_text else each)
+    return {**holder, key: parts}
 
 
 def _find_names(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:

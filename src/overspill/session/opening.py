@@ -13,7 +13,6 @@ from msgspec import Struct
 
 from overspill import handles
 from overspill.budget import ContextBudget
-from overspill.calls.service import Errors
 from overspill.errors import BadRequest, SessionClosed, describe_type, require
 from overspill.extraction import Mode
 from overspill.models.endpoints import Endpoint
@@ -35,23 +34,15 @@ from overspill.types import JobInfo, ToolCall
 
 _NONE = type(None)
 _MODES: tuple[object, ...] = get_args(Mode)
-_ERRORS: tuple[object, ...] = get_args(Errors)
 _FORMATS: tuple[object, ...] = get_args(Format)
 
 
-def check_observers(observers: object) -> None:
-    for each in _check_list("observers", observers, "functions"):
-        if not callable(each):
-            raise BadRequest(f"An observer must be a function of a session's id and an event, not {describe_type(each)}.")
-
-
 def check_options(errors: object, background: object, check: object) -> None:
-    if errors not in _ERRORS:
+    if errors not in ("answer", "raise"):
         raise BadRequest(f"errors is {errors!r}; allowed: 'answer', 'raise'.")
     if background not in (None, True, False, "now"):
         raise BadRequest(f"background is {background!r}; allowed: None, True, False, 'now'.")
-    if check is not None:
-        _check_function("check", check)
+    _check_function("check", check)
 
 
 def check_format(format: object) -> None:
@@ -159,7 +150,9 @@ class SessionOpening(Struct, frozen=True, kw_only=True):
         for what, given in (("models", models), ("endpoints", endpoints)):
             require(what, given, (Mapping, _NONE), f"a mapping of names to {what}")
         require("jobs", jobs, (str, _NONE), "the URL of a queue")
-        check_observers(observers)
+        for each in _check_list("observers", observers, "functions"):
+            if not callable(each):
+                raise BadRequest(f"An observer must be a function of a session's id and an event, not {describe_type(each)}.")
         settings = settings or Settings()
         id, is_shared = handles.new(), shared or jobs is not None
         name = name or ("" if family or jobs is None else id)

@@ -216,7 +216,11 @@ async def hold_shelf(store: Store, settings: Settings, id: str, name: str) -> As
     wanted = True
 
     def work() -> None:
-        found.append(_open_shelf(store, settings, id, name))
+        retention = "keep" if name else settings.retention
+        limits = KeepLimits(settings.keep_days, settings.keep_bytes) if retention == "keep" else None
+        shelf = store.open_shelf(id, name=name, retention=retention, limits=limits)
+        may_wait = is_on_server(store.url) and not isinstance(shelf, WaitingShelf)
+        found.append(WaitingShelf(shelf) if may_wait else shelf)
         if not wanted:  # the caller was cancelled, but this thread could not be interrupted
             found[0].close()
 
@@ -229,11 +233,3 @@ async def hold_shelf(store: Store, settings: Settings, id: str, name: str) -> As
             for shelf in found:
                 await anyio.to_thread.run_sync(shelf.close)
         raise
-
-
-def _open_shelf(store: Store, settings: Settings, id: str, name: str) -> Shelf:
-    retention = "keep" if name else settings.retention
-    limits = KeepLimits(settings.keep_days, settings.keep_bytes) if retention == "keep" else None
-    shelf = store.open_shelf(id, name=name, retention=retention, limits=limits)
-    may_wait = is_on_server(store.url) and not isinstance(shelf, WaitingShelf)
-    return WaitingShelf(shelf) if may_wait else shelf

@@ -51,7 +51,10 @@ def _merge(root: type, readings: Sequence[LayerReading]) -> Resolved:
     defaults = dict(flatten(root, root))
     values, origins = dict(defaults), dict.fromkeys(defaults, "default")
     warnings: list[str] = []
-    for reading in reversed(_choosing_a_preset(readings)):
+    choosing = [reading for reading in readings if _PRESET in reading.values]
+    # Weakest first, from the strongest that may set every key.
+    last = next((at for at, reading in enumerate(choosing) if reading.layer.author == "owner"), len(choosing))
+    for reading in reversed(choosing[: last + 1]):
         preset = reading.values[_PRESET]
         named = LayerReading(root, Layer(f"preset {preset}", PRESETS[preset])).values
         usual = defaults | named
@@ -121,15 +124,4 @@ def _by_first_step(values: Mapping[Path, Any]) -> dict[str, dict[Path, Any]]:
     found: defaultdict[str, dict[Path, Any]] = defaultdict(dict)
     for path, value in values.items():
         found[path[0]][path[1:]] = value
-    return found
-
-
-def _choosing_a_preset(readings: Sequence[LayerReading]) -> list[LayerReading]:
-    """Strongest first, down to the first that may set every key."""
-    found: list[LayerReading] = []
-    for reading in readings:
-        if _PRESET in reading.values:
-            found.append(reading)
-            if reading.layer.author == "owner":
-                break
     return found

@@ -165,8 +165,8 @@ class Store(Protocol):
         With `family`, as `Expired` calls it, bytes are saved only there."""
         ...
 
-    def free(self) -> int | None:
-        """Bytes that may still be written, or None if that is unknown."""
+    def free(self) -> int:
+        """Bytes that may still be written."""
         ...
 
     def close(self) -> None:

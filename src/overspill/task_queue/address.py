@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from ipaddress import ip_address
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from msgspec import Struct
 
 from overspill.errors import SettingsError
-from overspill.text.urls import mask_password
-
-_SCHEMES = ("docket+redis", "docket+rediss")
-_DEFAULT_NAME = "overspill"
-_OWN_PARAMETERS = ("name", "insecure")
+from overspill.text.urls import is_loopback, mask_password
 
 
 class QueueAddress(Struct, frozen=True):
@@ -31,14 +26,15 @@ def parse_address(url: str, *, insecure: bool = False) -> QueueAddress:
     except ValueError:  # an open bracket
         parts = urlsplit("")
     # Without an "@" in the path: it would follow a password with an unescaped "/", whose beginning would be the port.
-    if parts.scheme not in _SCHEMES or not parts.netloc or "@" in parts.path:
+    if parts.scheme not in ("docket+redis", "docket+rediss") or not parts.netloc or "@" in parts.path:
         raise SettingsError(
             f"{shown!r} is not the address of a queue. Write docket+redis://user:password@host:port/0, or docket+rediss://… for "
             "TLS, with special characters percent-encoded."
         )
     given = dict(parse_qsl(parts.query, keep_blank_values=True))
     try:
-        is_safe = _is_loopback(parts.hostname or "") or (parts.scheme.endswith("rediss") and bool(parts.password))
+        is_here = parts.hostname == "localhost" or is_loopback(parts.hostname or "")
+        is_safe = is_here or (parts.scheme.endswith("rediss") and bool(parts.password))
         _ = parts.port
     except ValueError:
         raise SettingsError(f"{shown!r} is not the address of a queue: its port is not a number up to 65535.") from None
@@ -48,15 +44,6 @@ def parse_address(url: str, *, insecure: bool = False) -> QueueAddress:
             "Use docket+rediss:// with a password, or, in a network that only your own machines can reach, add ?insecure=true to "
             "the URL or start the worker with --insecure."
         )
-    query = urlencode({key: value for key, value in given.items() if key not in _OWN_PARAMETERS})
+    query = urlencode({key: value for key, value in given.items() if key not in ("name", "insecure")})
     plain = urlunsplit((parts.scheme.removeprefix("docket+"), parts.netloc, parts.path, query, ""))
-    return QueueAddress(plain, given.get("name") or _DEFAULT_NAME, shown)
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return QueueAddress(plain, given.get("name") or "overspill", shown)

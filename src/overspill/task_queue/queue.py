@@ -33,12 +33,9 @@ _REMEMBER = timedelta(hours=1)  # how a job has ended; the store has its output
 
 QueueState: TypeAlias = Literal["queued", "running", "ended", "unknown"]
 _STATES: dict[bytes, QueueState] = {
-    b"scheduled": "queued",
-    b"queued": "queued",
+    **dict.fromkeys((b"scheduled", b"queued"), "queued"),
     b"running": "running",
-    b"completed": "ended",
-    b"failed": "ended",
-    b"cancelled": "ended",
+    **dict.fromkeys((b"completed", b"failed", b"cancelled"), "ended"),
 }
 
 
@@ -171,7 +168,11 @@ def _install() -> None:
             return await read_call(docket, message, **more)
         try:
             _check_size(message)
-            return _check_types(await read_call(docket, message, **more))
+            call = await read_call(docket, message, **more)
+            is_call = type(call.args) is tuple and type(call.kwargs) is dict and call.when.tzinfo is not None
+            if not is_call or not (0 <= call.attempt < _MAX_NUMBER and 0 <= call.generation < _MAX_NUMBER):
+                raise TypeError("not a call")
+            return call
         except Exception:  # hostile data fails in every way. The worker takes this call out of the queue like any other
             id, refuse = more["message_id"], more["fallback_task"]
             return calls(docket, refuse, (), {}, handles.new(), datetime.now(UTC), 1, message_id=id)
@@ -191,13 +192,6 @@ def _install() -> None:
 def _check_size(message: dict[bytes, bytes]) -> None:
     if sum(map(len, message.values())) > _MAX_BYTES:
         raise ValueError("too large")
-
-
-def _check_types(call: Any) -> Any:
-    is_call = type(call.args) is tuple and type(call.kwargs) is dict and call.when.tzinfo is not None
-    if not is_call or not (0 <= call.attempt < _MAX_NUMBER and 0 <= call.generation < _MAX_NUMBER):
-        raise TypeError("not a call")
-    return call
 
 
 @contextmanager

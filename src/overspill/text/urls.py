@@ -1,8 +1,9 @@
-"""Addresses as they may be shown."""
+"""Addresses as they may be shown, and whether one is this machine."""
 
 from __future__ import annotations
 
 import re
+from ipaddress import ip_address
 
 _HIDDEN = "***"
 _SHOWS_USER = ("postgresql", "postgres", "docket+redis", "docket+rediss", "redis", "rediss")
@@ -30,7 +31,20 @@ def mask_password(url: str) -> str:
     shown, question, query = (f"{known}@{place}" if at else _mask_port(rest)).partition("?")
     shown, number_sign, _ = shown.partition("#")
     fragment = f"#{_HIDDEN}" if number_sign else ""
-    return scheme + separator + shown + fragment + question + "&".join(map(_mask_parameter, query.split("&")))
+    masked: list[str] = []
+    for parameter in query.split("&"):
+        name, equals, _ = parameter.partition("=")
+        is_harmless = not parameter or _HARMLESS_PARAMETER.fullmatch(parameter)
+        masked.append(parameter if is_harmless else f"{name}={_HIDDEN}" if equals else _HIDDEN)
+    return scheme + separator + shown + fragment + question + "&".join(masked)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether this is an IP address of this machine. The name localhost may mean another."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _mask_port(rest: str) -> str:
@@ -39,10 +53,3 @@ def _mask_port(rest: str) -> str:
     host, colon, port = place.rpartition(":")
     is_port = not colon or port.isdecimal() or not port or port.endswith("]")
     return rest if is_port else f"{host}:{_HIDDEN}{rest[len(place) :]}"
-
-
-def _mask_parameter(parameter: str) -> str:
-    if not parameter or _HARMLESS_PARAMETER.fullmatch(parameter):
-        return parameter
-    name, equals, _ = parameter.partition("=")
-    return f"{name}={_HIDDEN}" if equals else _HIDDEN

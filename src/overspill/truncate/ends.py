@@ -167,12 +167,8 @@ def _between_graphemes(text: str, at: int, step: int) -> int:
     for place in range(at, at + step * _MAX_GRAPHEME_CHARS, step):
         if not 0 < place < len(text):
             return at
-        if not _is_joined(text[place - 1], text[place]):
+        before, after = text[place - 1], text[place]
+        is_mark = unicodedata.category(after)[0] == "M" or "\U0001f3fb" <= after <= "\U0001f3ff"
+        if before in "\r\n" or not (is_mark or _ZERO_WIDTH_JOINER in (before, after)):
             return place
     return at
-
-
-def _is_joined(before: str, after: str) -> bool:
-    if before in "\r\n":
-        return False
-    return _ZERO_WIDTH_JOINER in (before, after) or unicodedata.category(after)[0] == "M" or "\U0001f3fb" <= after <= "\U0001f3ff"

@@ -25,13 +25,14 @@ from overspill.errors import OverspillError
 from overspill.record.events import Entry
 from overspill.retrieval.archive import Archive
 from overspill.store.files.scratch import ScratchFolder
+from overspill.text.urls import is_loopback
 from overspill.view.guard import Entrance, ViewerGuard
 from overspill.view.library import Library
 from overspill.view.live import POLL_SECONDS, LivePages
 from overspill.view.output_pages import OutputPages
 from overspill.view.pages import FOLDER, Showing, ViewerPages
 from overspill.view.searches import Searches
-from overspill.web.addresses import bracket, is_loopback, open_listener
+from overspill.web.addresses import bracket, open_listener
 from overspill.web.server import Descriptors, WebServer
 
 _GRACE_SECONDS = 2

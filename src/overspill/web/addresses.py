@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from ipaddress import ip_address
 
 from overspill.errors import SettingsError
 
@@ -22,13 +21,6 @@ def open_listener(host: str, port: int, advice: str = "") -> socket.socket:
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     listener.setblocking(False)
     return listener
-
-
-def is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def bracket(host: str) -> str:

@@ -98,15 +98,13 @@ def _section(title: str, jobs: Sequence[JobStatus], line: Callable[[JobStatus], 
     listed = sorted(wanted[:MAX_LISTED_JOBS])
     counted = [job for index, job in enumerate(jobs) if index not in listed]
     lines = [f"### {title} ({len(jobs)})", *(line(jobs[index]) for index in listed)]
-    return "\n".join([*lines, *([_rest_line(counted, is_all=not listed)] if counted else [])])
-
-
-def _rest_line(jobs: Sequence[JobStatus], *, is_all: bool) -> str:
-    retrieved = sum(job.retrievals > 0 for job in jobs)
-    older = sum(job.state == "ready" for job in jobs) - retrieved
-    kinds = ", ".join(f"{count:,} {what}" for count, what in ((retrieved, "already retrieved"), (older, "older")) if count > 0)
-    counts = kinds if is_all else f"{len(jobs):,} more{': ' if kinds else ''}{kinds}"
-    return f"- {counts}. Their ids are in earlier tool results."
+    if counted:
+        retrieved = sum(job.retrievals > 0 for job in counted)
+        older = sum(job.state == "ready" for job in counted) - retrieved
+        kinds = ", ".join(f"{n:,} {what}" for n, what in ((retrieved, "already retrieved"), (older, "older")) if n > 0)
+        counts = f"{len(counted):,} more{': ' if kinds else ''}{kinds}" if listed else kinds
+        lines.append(f"- {counts}. Their ids are in earlier tool results.")
+    return "\n".join(lines)
 
 
 def _pending_line(job: JobStatus) -> str:

@@ -42,8 +42,8 @@ def view(port: int, host: str, insecure: bool, opens: bool, **options: Any) -> N
     """
     if any(find_spec(package) is None for package in _PACKAGES):
         raise MissingPackage("`overspill view`", "view")
+    from overspill.text.urls import is_loopback
     from overspill.view.serve import Address, Viewer, hold_start_file
-    from overspill.web.addresses import is_loopback
 
     if host in _UNNAMED:
         raise SettingsError(f"--host {host!r} is no address that a browser can call. Give one that this machine has.")

@@ -28,7 +28,8 @@ from overspill.mcp.proxy.guard import MAX_BODY_BYTES, Guard
 from overspill.mcp.proxy.proxy import build_protocol_server
 from overspill.mcp.proxy.served_client import ServedClient
 from overspill.mcp.proxy.served_clients import ClientKey, ServedClients
-from overspill.web.addresses import bracket, is_loopback, open_listener
+from overspill.text.urls import is_loopback
+from overspill.web.addresses import bracket, open_listener
 from overspill.web.server import Descriptors, WebServer
 
 PATH = "/mcp"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import time
 import weakref
@@ -16,7 +15,7 @@ from psycopg import conninfo, errors, pq
 
 from overspill.errors import OverspillError, SettingsError, StoreAway, StoreError, StoreFull
 from overspill.store.postgres import sql
-from overspill.text.urls import mask_password
+from overspill.text.urls import is_loopback, mask_password
 
 _MAX_CONNECTIONS = 8
 _CONNECT_SECONDS = 5
@@ -226,16 +225,8 @@ def _read_url(url: str, answer_seconds: float) -> dict[str, Any]:
     }
     defaults = {option.keyword: option for option in pq.Conninfo.get_defaults()}  # with what the environment says
     hosts = str(given.get("host") or (defaults[b"host"].val or b"").decode()).split(",")
-    if not all(map(_is_local, hosts)) and defaults[b"sslmode"].val == defaults[b"sslmode"].compiled:
+    is_local = all(not host or host.startswith(("/", "@")) or host == "localhost" or is_loopback(host) for host in hosts)
+    if not is_local and defaults[b"sslmode"].val == defaults[b"sslmode"].compiled:
         # The library would fall back to sending everything in the clear, without a word.
         usual["sslmode"] = "require"
     return usual | given
-
-
-def _is_local(host: str) -> bool:
-    if not host or host.startswith(("/", "@")) or host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
