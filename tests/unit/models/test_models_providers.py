@@ -490,3 +490,19 @@ async def test_google_is_asked_in_its_own_format(server: Server) -> None:
     assert server.paths == ["/v1/models/gemini-none:generateContent"]
     with pytest.raises(ModelError, match=r"the rate limit is reached \(HTTP 429"):
         await model.ask(QUESTION)
+
+
+@pytest.mark.slow
+@pytest.mark.anyio
+@pytest.mark.parametrize("body", [b"{{{", b"<html>It works!</html>"])
+@pytest.mark.parametrize(
+    ("kind", "target"), [("openai", "openai/gpt-none"), ("anthropic", "anthropic/none"), ("google", "google/gemini-none")]
+)
+async def test_an_answer_that_cannot_be_parsed_is_a_failure_of_the_model(
+    server: Server, kind: Any, target: str, body: bytes
+) -> None:
+    server.answers = [says(200, body)]
+    with pytest.raises(ModelError, match=f"^{target}: the answer could not be read") as failed:
+        await opened(server, kind, target).ask(QUESTION)
+    assert failed.value.is_transient
+    assert KEY not in str(failed.value)
