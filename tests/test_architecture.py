@@ -153,7 +153,7 @@ ROOMS: dict[str, Room] = {
     "cli": Room(
         "the command line: parsing and rendering",
         "agent errors extraction handles hooks mcp models overspill reading record retrieval session settings shell sql "
-        "store task_queue text types view web wording worker",
+        "store task_queue text types view wording worker",
         "click rich",
         "a command imports what it runs, so that the others start fast",
     ),
