@@ -64,13 +64,7 @@ async def conclude(
     quotes, missing = located.quotes + report.omitted_quotes, located.missing + report.omitted_quotes
     text = _choose_answer(inquiry, report, located) if report.found else _describe_nothing_found(report, where, searched == total)
     shown, most = cut_to_tokens(text, inquiry.max_answer_tokens, inquiry.model.name), inquiry.max_answer_tokens
-    doubts: list[str] = []
-    if report.found and missing and is_plain:
-        doubts.append(f"{missing} of {quotes} passages that the model cited are not there or do not support its answer.")
-    elif report.found and missing:
-        doubts.append(f"{missing} of {quotes} quoted passages are not in the stored output and were left out.")
-    elif report.found and not quotes and not is_plain:
-        doubts.append("The answer quotes no passage of the stored output, so none of it could be checked.")
+    doubts = _find_doubts(quotes, missing, is_plain=is_plain) if report.found else []
     if shown != text:
         doubts.append(f"The answer had {inquiry.count_tokens(text):,} tokens and was cut to {most:,}. Ask for less at a time.")
     extraction = Extraction(
@@ -90,6 +84,16 @@ async def conclude(
     if is_complete:
         inquiry.cache.results[inquiry.key] = extraction
     return extraction
+
+
+def _find_doubts(quotes: int, missing: int, *, is_plain: bool) -> list[str]:
+    if missing and is_plain:
+        return [f"{missing} of {quotes} passages that the model cited are not there or do not support its answer."]
+    if missing:
+        return [f"{missing} of {quotes} quoted passages are not in the stored output and were left out."]
+    if not quotes and not is_plain:
+        return ["The answer quotes no passage of the stored output, so none of it could be checked."]
+    return []
 
 
 def _choose_answer(inquiry: Inquiry, report: ModelReport, located: Located) -> str:

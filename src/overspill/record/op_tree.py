@@ -44,12 +44,7 @@ def op_tree(happened: Iterable[Entry]) -> Op:
             case events.SessionOpened():
                 root = Op("session", event.session, event.t)
             case ToolCalled():
-                attributes = {"charactersIn": event.chars_in, "charactersOut": event.chars_out}
-                if event.id:
-                    handle = handles.handle(root.name, event.id)
-                    attributes |= {"tool_output_handle": handle, "tool_output_reason": event.reason}
-                attributes |= _describe_event(event)
-                ops.append(Op("tool", event.tool, event.t, event.latency, event.status, attributes))
+                ops.append(_call_op(event, root.name))
             case events.TurnOpened():
                 turns.append((event, ops := []))
             case OutputRetrieved():
@@ -88,6 +83,14 @@ def op_tree(happened: Iterable[Entry]) -> Op:
 def _describe_event(event: ToolCalled | OutputRetrieved) -> dict[str, Any]:
     call = {"call": event.call} if event.call else {}
     return call | ({"reply": event.reply} if event.reply else {})
+
+
+def _call_op(event: ToolCalled, session: str) -> Op:
+    attributes: dict[str, Any] = {"charactersIn": event.chars_in, "charactersOut": event.chars_out}
+    if event.id:
+        attributes |= {"tool_output_handle": handles.handle(session, event.id), "tool_output_reason": event.reason}
+    attributes |= _describe_event(event)
+    return Op("tool", event.tool, event.t, event.latency, event.status, attributes)
 
 
 def _extraction_op(event: events.OutputExtracted, steps: list[Op]) -> Op:

@@ -37,6 +37,12 @@ _MODES: tuple[object, ...] = get_args(Mode)
 _FORMATS: tuple[object, ...] = get_args(Format)
 
 
+def _check_observers(observers: object) -> None:
+    for each in _check_list("observers", observers, "functions"):
+        if not callable(each):
+            raise BadRequest(f"An observer must be a function of a session's id and an event, not {describe_type(each)}.")
+
+
 def check_options(errors: object, background: object, check: object) -> None:
     if errors not in ("answer", "raise"):
         raise BadRequest(f"errors is {errors!r}; allowed: 'answer', 'raise'.")
@@ -150,9 +156,7 @@ class SessionOpening(Struct, frozen=True, kw_only=True):
         for what, given in (("models", models), ("endpoints", endpoints)):
             require(what, given, (Mapping, _NONE), f"a mapping of names to {what}")
         require("jobs", jobs, (str, _NONE), "the URL of a queue")
-        for each in _check_list("observers", observers, "functions"):
-            if not callable(each):
-                raise BadRequest(f"An observer must be a function of a session's id and an event, not {describe_type(each)}.")
+        _check_observers(observers)
         settings = settings or Settings()
         id, is_shared = handles.new(), shared or jobs is not None
         name = name or ("" if family or jobs is None else id)
