@@ -52,17 +52,13 @@ def measure_features(index: Index, query: Query, ranking: Ranking, evidence: flo
     asked = [number for number, term in enumerate(ranking.terms) if term.telling and term.key not in phrasing]
     weight = sum(ranking.terms[number].weight for number in asked)
     missing = sum(ranking.terms[number].weight for number in asked if number not in present) / weight if weight else 0.0
+    held, worth = _list_best_terms(index, ranking), sum(ranking.worth[number] for number in asked)
     return Features(
-        share=_measure_share(index, ranking, asked),
+        share=sum(ranking.worth[number] for number in asked if number in held) / worth if worth else float(not asked),
         missing=missing,
         structure=evidence * (1 - missing),
-        literal=float(any(ranking.terms[number].literal for number in _list_best_terms(index, ranking))),
+        literal=float(any(ranking.terms[number].literal for number in held)),
     )
-
-
-def _measure_share(index: Index, ranking: Ranking, asked: list[int]) -> float:
-    held, worth = _list_best_terms(index, ranking), sum(ranking.worth[number] for number in asked)
-    return sum(ranking.worth[number] for number in asked if number in held) / worth if worth else float(not asked)
 
 
 def estimate_confidence(index: Index, query: Query, ranking: Ranking, evidence: float) -> float:

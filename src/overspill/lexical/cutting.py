@@ -36,16 +36,11 @@ class Cutting:
         self.outline = Outline()
         self._writable = writable
 
-    def cut(self, start: int, end: int) -> Outline:
-        self._cut(self.kind, start, end, 0)
-        return self._finish()
-
-    def cut_inside_string(self, start: int, end: int) -> Outline:
-        """For a part of the text that is inside a long string."""
-        self._cut_embedded(start, end, 1)
-        return self._finish()
-
-    def _finish(self) -> Outline:
+    def cut(self, start: int, end: int, *, is_inside_string: bool = False) -> Outline:
+        if is_inside_string:
+            self._cut_embedded(start, end, 1)
+        else:
+            self._cut(self.kind, start, end, 0)
         self.outline.tables.sort(key=lambda table: table.first)
         return self.outline
 
@@ -57,16 +52,13 @@ class Cutting:
             self._cut(LINES, start, end, depth)
             return
         if self.fill:
-            text = self._make_writable()
+            if self._writable is None:
+                self.text = self._writable = bytearray(self.text)
+            text = self._writable
             text[start:end] = reading.unescape(bytes(text[start:end]), self.fill)
             if text.find(_ESCAPED_LETTER, start, end) >= 0 and recognise(text, start, end).traits.has_string_escapes:
                 text[start:end] = reading.spell_letters(text, start, end, self.fill)
         self._cut(recognise(self.text, start, end), start, end, depth)
-
-    def _make_writable(self) -> bytearray | mmap:
-        if self._writable is None:
-            self.text = self._writable = bytearray(self.text)
-        return self._writable
 
 
 def cut_whole(source: Source, kind: Kind) -> tuple[Text, Outline, bytes]:
@@ -141,11 +133,10 @@ class Parts:
             self._read(self._reading, start, end)
         cutting = Cutting(self._reading or self._source, self._kind, self.fill, self._reading)
         if number and self._kind.traits.has_one_header:
-            cutting.outline.header = RESUMED if self._continues_table(start) else NO_LABEL
-        if self._kind.traits.has_string_escapes and not self._start(number)[1]:
-            outline = cutting.cut_inside_string(start, end)
-        else:
-            outline = cutting.cut(start, end)
+            before = self._source[max(0, start - _LOOK_BACK_BYTES) : start].replace(b"\r", b"")
+            cutting.outline.header = NO_LABEL if b"\n\n" in before else RESUMED
+        is_inside_string = self._kind.traits.has_string_escapes and not self._start(number)[1]
+        outline = cutting.cut(start, end, is_inside_string=is_inside_string)
         if self._kind.traits.has_string_escapes:
             # Its arrays are cut anywhere, so rows of one table would seem to be tables to be joined.
             outline.tables.clear()
@@ -159,9 +150,6 @@ class Parts:
             for first, last in hidden:
                 part[first - start : last - start] = self.fill * (last - first)
         text[start:end] = bytes((self._kind.read or reading.strip_colours)(part, len(part), self.fill))
-
-    def _continues_table(self, start: int) -> bool:
-        return b"\n\n" not in self._source[max(0, start - _LOOK_BACK_BYTES) : start].replace(b"\r", b"")
 
 
 def _find_soft_start(source: Source, at: int, window: bytes) -> int:

@@ -5,21 +5,22 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 from heapq import nsmallest
 from itertools import islice
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from overspill.lexical.kinds.kind import Traits
-from overspill.lexical.outline import Outline, Source
 from overspill.lexical.reading import find_red
 from overspill.lexical.scan import search_pieces
 from overspill.lexical.weights import WEIGHTS
-from overspill.tables.table import Span, Text
+from overspill.tables.table import Span
 from overspill.text.patterns import Pattern, compile_pattern, find_spans
+
+if TYPE_CHECKING:
+    from overspill.lexical.index import Index
 
 _CAUSE_REACH_BYTES = 8_000
 """How far before a sign of giving up to look for its cause."""
@@ -85,23 +86,6 @@ _words, _gave_up, _message, _level, _verdict = map(compile_pattern, (_WORDS, _GA
 _report = compile_pattern(b"(?:%b)|(?:%b)|(?:%b)" % (_GAVE_UP, _MESSAGE, _VERDICT))
 
 
-class Read(Protocol):
-    """The part of an index that is needed here."""
-
-    @property
-    def source(self) -> Source: ...
-    @property
-    def traits(self) -> Traits: ...
-    @property
-    def total_bytes(self) -> int: ...
-    @property
-    def spans(self) -> Sequence[tuple[int, int]]: ...
-    @property
-    def text(self) -> Text: ...
-    @property
-    def outline(self) -> Outline: ...
-
-
 class Signs(Struct, frozen=True):
     """Where the output reports failures. Each list of records starts with the nearest or the first one."""
 
@@ -120,7 +104,7 @@ class Signs(Struct, frozen=True):
     """Whether a program says that it gave up."""
 
 
-def read_signs(index: Read) -> Signs:
+def read_signs(index: Index) -> Signs:
     outline = index.outline
     gave_up = [end for _, end in islice(_search(index, _gave_up), _MAX_SIGNS)]
     message = next(_search(index, _message), None)
@@ -143,8 +127,9 @@ def read_signs(index: Read) -> Signs:
     )
 
 
-def find_sign_places(source: Source) -> list[int]:
+def find_sign_places(index: Index) -> list[int]:
     """Where a large output reports failures, likeliest first."""
+    source = index.source
     whole = (source, 0, len(source))
     gave_up = next((end for _, end in search_pieces(_gave_up, *whole)), len(source))
     before = [max(0, gave_up - 1 - distance) for distance in range(0, _CAUSE_REACH_BYTES, _CAUSE_REACH_BYTES // 2)]
@@ -160,7 +145,7 @@ def find_sign_places(source: Source) -> list[int]:
     return [*before, *messages, *end, *verdicts, *(place for _, place in rarest)]
 
 
-def _search(index: Read, pattern: Pattern) -> Iterator[Span]:
+def _search(index: Index, pattern: Pattern) -> Iterator[Span]:
     return (match for span in index.spans for match in search_pieces(pattern, index.text, *span))
 
 
@@ -183,7 +168,7 @@ def list_backwards(last: int) -> list[int]:
     return list(range(last, max(-1, last - _MAX_STRETCH_RECORDS), -1))
 
 
-def _score_wording(index: Read) -> tuple[dict[int, float], set[int]]:
+def _score_wording(index: Index) -> tuple[dict[int, float], set[int]]:
     """How strongly each record suggests a failure, where frequent words count less; and which report one.
 
     Those that may report one count only if none certainly does.

@@ -89,10 +89,6 @@ class _Output:
     def samples(self) -> TermSamples:
         return TermSamples(self.source, code=self.kind.traits.is_code, raw=True)
 
-    @cached_property
-    def sign_places(self) -> list[int]:
-        return find_sign_places(self.source)
-
 
 class Index:
     """Built on first use and reused for every query on the same output."""
@@ -161,7 +157,7 @@ class Index:
             return self
         output = self._output
         places = locate(self.source, output.parts.visible, terms, output.samples, self.traits)
-        signs = output.sign_places if is_failure and self.traits.is_program_output else ()
+        signs = self.remember(find_sign_places) if is_failure and self.traits.is_program_output else ()
         chosen = _choose_parts(output.parts, [*signs, *places.best])
         if compares_rows:
             most = work.cut // PART_BYTES if work else _MAX_ROW_PARTS
@@ -205,7 +201,11 @@ class _PartialIndex(Index):
         super().__init__(output)
         self._numbers = numbers
         self._spans = join_spans([output.parts.span(number) for number in numbers])
-        self.has_more = places.is_cut or not _are_within(places.telling, self._spans)
+        blocks = places.telling
+        held = ((start // BLOCK_BYTES, -(-end // BLOCK_BYTES)) for start, end in self._spans)
+        self.has_more = places.is_cut or sum(
+            bisect_left(blocks, last) - bisect_left(blocks, first) for first, last in held
+        ) < len(blocks)
 
     @cached_property
     def _build(self) -> tuple[Text, Outline, bytes]:
@@ -256,12 +256,6 @@ def _choose_parts(parts: Parts, places: Iterable[int]) -> set[int]:
         if len(chosen) >= _MAX_PARTS:
             break
     return {0, parts.count - 1, *(number for number in chosen if 0 <= number < parts.count)}
-
-
-def _are_within(blocks: array[int], spans: list[Span]) -> bool:
-    """Whether all of these blocks begin or end in one of the spans."""
-    inside = sum(bisect_left(blocks, -(-end // BLOCK_BYTES)) - bisect_left(blocks, start // BLOCK_BYTES) for start, end in spans)
-    return inside >= len(blocks)
 
 
 def _count_line_ends(source: Source, start: int, end: int) -> int:

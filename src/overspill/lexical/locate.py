@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import lru_cache, reduce
 from heapq import nlargest
 from itertools import chain, islice
 from operator import itemgetter
@@ -18,7 +17,7 @@ from overspill.lexical.kinds.kind import Traits
 from overspill.lexical.outline import Source
 from overspill.lexical.query import Term
 from overspill.lexical.scan import MAX_COMMON_HITS, Finder, Hit, TermSamples
-from overspill.lexical.weights import WEIGHTS
+from overspill.lexical.weights import WEIGHTS, idf
 from overspill.tables.table import Span
 
 BLOCK_BYTES = 512
@@ -79,42 +78,45 @@ class Places(Struct, frozen=True):
     """Whether counting stopped early."""
 
 
-class _Found(Struct, frozen=True):
-    """The blocks that have terms, in order, and which terms each has. Most blocks have none."""
-
-    blocks: array[int]
-    masks: array[int]
-    total: int
-    """How many blocks the text has."""
-    is_cut: bool
-
-
 def locate(source: Source, visible: Visible, every: tuple[Term, ...], samples: TermSamples, traits: Traits) -> Places:
     """In one pass, or in two if the first finds only words that phrase the request."""
     terms, everywhere = samples.drop_common_terms(every, _MIN_BYTES_PER_HIT)
-    found = _scan(source, visible, terms, traits, MAX_COMMON_HITS if everywhere else None)
-    met = _union(found)
+    blocks, masks, is_cut = _scan(source, visible, terms, traits, MAX_COMMON_HITS if everywhere else None)
+    met = reduce(int.__or__, set(masks), 0)
     if len(terms) < len(every) and not any(term.role != "wording" and met & _bit(number) for number, term in enumerate(terms)):
         left = tuple(term for term in every if term not in terms)
         rarest, _ = samples.drop_common_terms(tuple(term for term in left if term.telling) or left, _MIN_BYTES_PER_HIT)
         terms += rarest
-        found = _scan(source, visible, terms, traits, MAX_COMMON_HITS)
-    return _choose(found, terms)
+        blocks, masks, is_cut = _scan(source, visible, terms, traits, MAX_COMMON_HITS)
+        met = reduce(int.__or__, set(masks), 0)
+    times, total = Counter(masks), len(source) // BLOCK_BYTES + 1
+    bits = [_bit(number) for number in range(len(terms))]
+    holding = [sum(count for mask, count in times.items() if mask & bit) for bit in bits]
+    worth = [term.weight * idf(total, held) for term, held in zip(terms, holding, strict=True)]
+
+    @lru_cache(_MAX_REMEMBERED_MASKS)
+    def value(mask: int) -> float:
+        return sum(each for each, bit in zip(worth, bits, strict=True) if mask & bit)
+
+    @lru_cache(_MAX_REMEMBERED_MASKS)
+    def score(mask: int, beside: int) -> float:
+        return value(mask) + WEIGHTS.beside_block * value(beside & ~mask)
+
+    scored = ((score(mask, beside), block) for block, mask, beside in _list_beside(blocks, masks))
+    # Of equal ones, the first is in front.
+    best = [block * BLOCK_BYTES for _, block in nlargest(_MAX_BLOCKS, scored, itemgetter(0))]
+    wanted = sum({bit for bit, term in zip(bits, terms, strict=True) if term.telling}) & met or -1
+    return Places(best, array("q", (block for block, mask in zip(blocks, masks, strict=True) if mask & wanted)), is_cut)
 
 
 def _bit(number: int) -> int:
     return 1 << min(number, _BITS - 1)
 
 
-def _union(found: _Found) -> int:
-    met = 0
-    for mask in set(found.masks):
-        met |= mask
-    return met
-
-
-def _scan(source: Source, visible: Visible, terms: tuple[Term, ...], traits: Traits, most: int | None) -> _Found:
-    """Which terms each block has."""
+def _scan(
+    source: Source, visible: Visible, terms: tuple[Term, ...], traits: Traits, most: int | None
+) -> tuple[array[int], array[int], bool]:
+    """The blocks that have terms, in order; which terms each has; and whether counting stopped early."""
     blocks, masks = array("q"), array("Q")
     finder = Finder(terms, code=traits.is_code, raw=True)
     bits = [_bit(number) for number in range(len(terms))]
@@ -133,42 +135,15 @@ def _scan(source: Source, visible: Visible, terms: tuple[Term, ...], traits: Tra
             blocks.append(block)
             masks.append(bits[term])
             last = block
-    return _Found(blocks, masks, len(source) // BLOCK_BYTES + 1, next(iter(hits), None) is not None)
+    return blocks, masks, next(iter(hits), None) is not None
 
 
-def _choose(found: _Found, terms: tuple[Term, ...]) -> Places:
-    blocks, masks = found.blocks, found.masks
-    times = Counter(masks)
-    telling = sum({_bit(number) for number, term in enumerate(terms) if term.telling}) & _union(found)
-    worth = [_weigh(term, number, times, found.total) for number, term in enumerate(terms)]
-
-    @lru_cache(_MAX_REMEMBERED_MASKS)
-    def value(mask: int) -> float:
-        return sum(worth[number] for number in range(len(terms)) if mask & _bit(number))
-
-    @lru_cache(_MAX_REMEMBERED_MASKS)
-    def score(mask: int, beside: int) -> float:
-        return value(mask) + WEIGHTS.beside_block * value(beside & ~mask)
-
-    scored = ((score(mask, beside), block) for block, mask, beside in _list_beside(found))
-    # Of equal ones, the first is in front.
-    best = [block * BLOCK_BYTES for _, block in nlargest(_MAX_BLOCKS, scored, itemgetter(0))]
-    wanted = telling or -1
-    holding = array("q", (block for block, mask in zip(blocks, masks, strict=True) if mask & wanted))
-    return Places(best, holding, found.is_cut)
-
-
-def _list_beside(found: _Found) -> Iterator[tuple[int, int, int]]:
+def _list_beside(blocks: array[int], masks: array[int]) -> Iterator[tuple[int, int, int]]:
     """Each block with its terms, and those of the blocks on both sides."""
     before, before_mask = -2, 0
-    following = chain(zip(found.blocks, found.masks, strict=True), ((-2, 0),))
+    following = chain(zip(blocks, masks, strict=True), ((-2, 0),))
     block, mask = next(following)
     for after, after_mask in following:
         beside = before_mask if before == block - 1 else 0
         yield block, mask, beside | after_mask if after == block + 1 else beside
         before, before_mask, block, mask = block, mask, after, after_mask
-
-
-def _weigh(term: Term, number: int, times: Counter[int], total: int) -> float:
-    holding = sum(count for mask, count in times.items() if mask & _bit(number))
-    return term.weight * math.log(1 + (total - holding + 0.5) / (holding + 0.5))

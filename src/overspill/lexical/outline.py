@@ -128,9 +128,6 @@ class Outline:
         """The first record that begins at or after a position."""
         return bisect_left(self.starts, position)
 
-    def label_from(self, position: int) -> int:
-        return bisect_left(self.label_starts, position)
-
     def lineage(self, record: int) -> list[int]:
         """The labels above a record, innermost first."""
         above: list[int] = []

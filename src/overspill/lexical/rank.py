@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -16,7 +15,7 @@ from overspill.lexical.index import Index
 from overspill.lexical.outline import Outline
 from overspill.lexical.query import Query, Term
 from overspill.lexical.scan import MAX_COMMON_HITS, Finder
-from overspill.lexical.weights import WEIGHTS
+from overspill.lexical.weights import WEIGHTS, idf
 from overspill.lexical.words import read_stems
 from overspill.tables.table import Text
 
@@ -108,7 +107,7 @@ def rank(index: Index, query: Query) -> Ranking:
         subject = frozenset[str]()  # nothing else is asked
     worth = [each * (WEIGHTS.subject if term.key in subject else 1) for each, term in zip(worth, terms, strict=True)]
     pairs = frozenset(pair for pair in query.pairs if not subject.issuperset(pair))
-    mean = _mean_bytes(outline, total)
+    mean = (outline.ends[total - 1] - outline.starts[0]) / total if total else 1.0
     literal = {number for number, term in enumerate(terms) if term.literal}
     scores: dict[int, float] = {}
     candidates, matches = _find_candidates(outline, found, labels, extents, asked)
@@ -135,10 +134,6 @@ def _drop_task_words(terms: tuple[Term, ...]) -> tuple[Term, ...]:
     task = read_stems("task")
     left = tuple(term for term in terms if term.literal or task.isdisjoint((term.key, term.instead_of)))
     return left if any(term.telling for term in left) else terms
-
-
-def _mean_bytes(outline: Outline, total: int) -> float:
-    return (outline.ends[total - 1] - outline.starts[0]) / total if total else 1.0
 
 
 def _find_terms(index: Index, every: tuple[Term, ...]) -> tuple[tuple[Term, ...], _Hits]:
@@ -195,10 +190,6 @@ def _weigh_terms(terms: tuple[Term, ...], holding: list[int], total: int, asked:
         each if term.telling or not times or term.instead_of in absent else min(each, term.weight * most)
         for each, term, times in zip(worth, terms, holding, strict=True)
     ], most
-
-
-def idf(total: int, holding: int) -> float:
-    return math.log(1 + (total - holding + 0.5) / (holding + 0.5))
 
 
 def _find_candidates(

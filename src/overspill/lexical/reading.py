@@ -109,7 +109,9 @@ def find_red(data: Text, start: int, end: int) -> Iterator[int]:
 def strip_tags(data: Text, size: int, fill: bytes) -> bytearray:
     """HTML as lines: one for each paragraph, list item and table row, with `|` between cells and `#` before headings."""
     plain = bytearray(data[:size])
-    _blank_hidden(plain, fill)
+    for name, start, end in list(_find_blocks(plain)):
+        is_shown = name == b"pre"
+        plain[start:end] = bytes(plain[start:end]).replace(b"\n", _KEPT_LINE_END) if is_shown else fill * (end - start)
     stands_for = _StandIns(fill)
     start = 0
     while start < size:
@@ -117,22 +119,10 @@ def strip_tags(data: Text, size: int, fill: bytes) -> bytearray:
         parts = _MARKUP.split(bytes(plain[start:end]).translate(_TO_SPACES))
         parts[1::2] = map(stands_for.__getitem__, parts[1::2])
         joined = _ROW.sub(lambda row: row[0].replace(_SOFT_BREAK, b" ").replace(_LABEL_START, b" "), b"".join(parts))
-        plain[start:end] = _LABEL.sub(_join_value, joined).translate(_TO_LINE_ENDS)
+        labelled = _LABEL.sub(lambda label: b"%b|%b" % (label[1], label[2].ljust(label.end() - label.start(2))), joined)
+        plain[start:end] = labelled.translate(_TO_LINE_ENDS)
         start = end
     return plain
-
-
-def _join_value(label: re.Match[bytes]) -> bytes:
-    return b"%b|%b" % (label[1], label[2].ljust(label.end() - label.start(2)))
-
-
-def _blank_hidden(plain: bytearray, fill: bytes) -> None:
-    """Blanks comments, scripts and styles, and keeps line ends in preformatted text. Unclosed elements stay unchanged."""
-    for name, start, end in list(_find_blocks(plain)):
-        if name == b"pre":
-            plain[start:end] = bytes(plain[start:end]).replace(b"\n", _KEPT_LINE_END)
-        else:
-            plain[start:end] = fill * (end - start)
 
 
 def find_hidden(data: Text) -> Iterator[tuple[int, int]]:
@@ -141,6 +131,7 @@ def find_hidden(data: Text) -> Iterator[tuple[int, int]]:
 
 
 def _find_blocks(data: Text) -> Iterator[tuple[bytes, int, int]]:
+    """Comments, scripts and styles, and preformatted text, whose line ends stay. Unclosed elements are left out."""
     unclosed: set[bytes] = set()
     reached, named_by = 0, _NAMED_BY
     for start, end in search_pieces(_BLOCK, data, 0, len(data)):

@@ -110,7 +110,10 @@ class Finder:
         """In code, a name may be part of a longer one: `io_uring` in `io_uring_enter`, `StreamFlush` in `pStreamFlush`."""
         if self._is_code and len(key) >= _MIN_PART_CHARS and key[0].isalpha() and key[-1].isalpha() and key.isascii():
             return "(?:_{0,4}|[a-z0-9])" + _escape(key, self._raw)
-        return _add_boundaries(key, self._raw)
+        word_start = _RAW_WORD_START if self._raw else _WORD_START
+        opening = word_start if key[0].isascii() and key[0].isalnum() else ""
+        closing = "\\b" if key[-1].isascii() and key[-1].isalnum() else ""
+        return f"{opening}{_escape(key, self._raw)}{closing}"
 
     def hits(self, text: Text, start: int, end: int) -> Iterator[Hit]:
         known = self._known
@@ -228,13 +231,6 @@ def _escaped_spellings(letter: str) -> Iterator[str]:
 
 def _spell_out(spelling: str) -> str:
     return html.unescape(_ESCAPED_LETTER.sub(lambda found: chr(int(found[1], 16)), spelling))
-
-
-def _add_boundaries(literal: str, raw: bool) -> str:
-    word_start = _RAW_WORD_START if raw else _WORD_START
-    opening = word_start if literal[0].isascii() and literal[0].isalnum() else ""
-    closing = "\\b" if literal[-1].isascii() and literal[-1].isalnum() else ""
-    return f"{opening}{_escape(literal, raw)}{closing}"
 
 
 def iterate_pieces(text: Text, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -5,6 +5,8 @@ Halving or doubling most of these changes few answers; `benchmarks/engine/recall
 
 from __future__ import annotations
 
+import math
+
 from msgspec import Struct
 
 
@@ -116,3 +118,7 @@ class Weights(Struct, frozen=True):
 
 
 WEIGHTS = Weights()
+
+
+def idf(total: int, holding: int) -> float:
+    return math.log(1 + (total - holding + 0.5) / (holding + 0.5))

@@ -85,12 +85,9 @@ def is_source(sample: Sample) -> bool:
 def _are_source_files(lines: list[str]) -> bool:
     """Whether the text begins with the name of a source file, and most names of files in it are such names."""
     names = [line for line in lines if _BANNER.match(line)]
-    return names[:1] == lines[:1] and sum(map(_names_source, names)) > len(names) / 2
-
-
-def _names_source(banner: str) -> bool:
-    name, dot, suffix = banner.rstrip("=<*#- \t").rpartition(".")
-    return bool(name and dot) and suffix.lower() in read_lexicon("source")
+    parts = (name.rstrip("=<*#- \t").rpartition(".") for name in names)
+    of_source = sum(bool(stem) and suffix.lower() in read_lexicon("source") for stem, _, suffix in parts)
+    return names[:1] == lines[:1] and of_source > len(names) / 2
 
 
 def has_definitions(sample: Sample) -> bool:

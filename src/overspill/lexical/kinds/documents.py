@@ -107,7 +107,8 @@ def _cut_prose(text: Text, start: int, end: int, outline: Outline, cut_embedded:
             continue
         line = text[line_start:line_end]
         if line_start >= fenced and (fence := _FENCE.match(line)):
-            fenced = _find_fence_end(text, line_end, bytes(fence[0]))
+            closing = text.find(b"\n" + bytes(fence[0]), line_end - 1, line_end + _MAX_FENCED_BYTES)
+            fenced = closing + 1 + len(fence[0])
         # Consecutive lines in capitals are a paragraph in capitals, as in contracts, not headings.
         is_capital = line[0] in _HEADING_STARTS and _CAPITALS.match(line) is not None
         shouted = is_capital and (shouted or _CAPITALS.match(text, line_end, end) is not None)
@@ -137,12 +138,6 @@ def _find_underline(text: Text, start: int, end: int, limit: int) -> bytes:
     """The mark below a line that is a heading; the marks of a document have their depth in the order in which they come."""
     found = _UNDERLINE.match(text, end, limit) if end - start <= _MAX_HEADING_BYTES else None
     return bytes(found[1]) if found and found.end() - found.start() >= (end - start) // 2 else b""
-
-
-def _find_fence_end(text: Text, after: int, fence: bytes) -> int:
-    """Where a block of code ends that is fenced off, or 0."""
-    closing = text.find(b"\n" + fence, after - 1, after + _MAX_FENCED_BYTES)
-    return closing + 1 + len(fence)
 
 
 def _find_depth(line: bytes | bytearray, marked: re.Pattern[bytes]) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from overspill.lexical import reading
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Sample, Traits
@@ -34,18 +33,13 @@ def record_plain_members(text: Text, start: int, end: int, label: int, outline: 
     """Records members that are not containers: strings, numbers, text between tags."""
     if not CONTENT.search(text, start, end):
         return
-    run = start
-    for position in _member_ends(text, start, end):
+    run, is_long = start, end - start > _PIECE_BYTES
+    for member in (_LONG_MEMBER if is_long else _MEMBER).finditer(text, start, end):
+        position = member.end() - is_long
         if position - run > _MAX_RUN_BYTES:
             _split(text, run, position, label, outline)
             run = position
     _split(text, run, end, label, outline)
-
-
-def _member_ends(text: Text, start: int, end: int) -> Iterator[int]:
-    if end - start <= _PIECE_BYTES:
-        return (member.end() for member in _MEMBER.finditer(text, start, end))
-    return (member.end() - 1 for member in _LONG_MEMBER.finditer(text, start, end))
 
 
 def _split(text: Text, start: int, end: int, label: int, outline: Outline) -> None:
@@ -74,7 +68,8 @@ def cut_tree(text: Text, tree: Tree, start: int, end: int, outline: Outline, emb
         while True:
             child = children[number] if number < len(children) else -1
             before = len(outline)
-            record_plain_members(text, position, _end_of_plain(tree, node, child, end), label, outline)
+            end_of_plain = tree.starts[child] if child >= 0 else tree.ends[node] if node >= 0 else end
+            record_plain_members(text, position, end_of_plain, label, outline)
             if is_array and len(outline) > before:
                 outline.uncounted.add(label)
             if number == 0:
@@ -92,12 +87,6 @@ def cut_tree(text: Text, tree: Tree, start: int, end: int, outline: Outline, emb
             else:
                 stack += ((node, label, position, number), (child, outline.label(first, inside, label), inside, 0))
                 break
-
-
-def _end_of_plain(tree: Tree, node: int, child: int, end: int) -> int:
-    if child >= 0:
-        return tree.starts[child]
-    return tree.ends[node] if node >= 0 else end
 
 
 def _is_whole(text: Text, tree: Tree, node: int) -> bool:

@@ -73,17 +73,12 @@ class Drafts:
         return merged
 
     def _are_adjacent(self, end: int, start: int) -> bool:
-        if start - end >= _MAX_GAP_BYTES:
-            return False
-        gap = end, start
-        if gap not in self._adjacent:
-            self._adjacent[gap] = self._is_blank(end, start)
-        return self._adjacent[gap]
-
-    def _is_blank(self, start: int, end: int) -> bool:
-        first = bytes(self._index.text[start:end]).translate(None, self._index.fill).lstrip(_BLANKS)[:1]
-        # Only what is neither blank nor a letter depends on how it is rendered.
-        return not first or (not first.isalnum() and not render(self._index, start, end).strip(" ,\t\r\n"))
+        if start - end < _MAX_GAP_BYTES and (end, start) not in self._adjacent:
+            first = bytes(self._index.text[end:start]).translate(None, self._index.fill).lstrip(_BLANKS)[:1]
+            # Only what is neither blank nor a letter depends on how it is rendered.
+            is_blank = not first or (not first.isalnum() and not render(self._index, end, start).strip(" ,\t\r\n"))
+            self._adjacent[end, start] = is_blank
+        return self._adjacent.get((end, start), False)
 
     def _write_excerpt(self, piece: Piece) -> Found:
         if found := self._excerpts.get(piece):

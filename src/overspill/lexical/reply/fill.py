@@ -148,7 +148,7 @@ class BudgetFill:
                 if self._spent + _MIN_ADDITION_TOKENS > most:
                     break
                 spans, cost, is_all = self._cut(record, rung, brief=brief)
-                header, extra = self._cost_around(record)
+                header, extra = self._cost_around(record, score)
                 reached = self._spent + max(0.0, cost + extra - self._costs.get(record, 0.0))
                 if reached > most and most < rung:
                     break
@@ -161,8 +161,9 @@ class BudgetFill:
                     self._spent = reached
                     self._shown[record], self._costs[record] = spans, cost
                     score = self._scores.get(record, score)
-                    pieces = self._make_pieces(record, spans, score)
-                    self.additions.append(Addition(record, pieces, self._take_header(header, record, score), reached))
+                    if header:
+                        self._headers.add(self.index.outline.under[record])
+                    self.additions.append(Addition(record, self._make_pieces(record, spans, score), header, reached))
 
     def _cut(self, record: int, rung: float, *, brief: bool) -> tuple[list[Span], float, bool]:
         """What a rung shows of a record, never less than the rung below; what it costs; whether it is all there is to show."""
@@ -205,10 +206,10 @@ class BudgetFill:
     def _make_pieces(self, record: int, spans: list[Span], score: float) -> tuple[Piece, ...]:
         return tuple(Piece(*span, record, score, spans != [self._extent(record)]) for span in spans)
 
-    def _cost_around(self, record: int) -> tuple[int, float]:
-        """The header to show with a record, or -1, and what header and locator cost."""
+    def _cost_around(self, record: int, score: float) -> tuple[Piece | None, float]:
+        """The header to show with a record, and what header and locator cost."""
         if record in self._shown:
-            return -1, 0.0
+            return None, 0.0
         outline = self.index.outline
         locator = 1.0 if {record - 1, record + 1} & self._whole else self._cost_locator(record)
         label = outline.under[record]
@@ -220,22 +221,15 @@ class BudgetFill:
             or label in self._headers
             or outline.record_at(outline.label_starts[label]) in self._shown
         ):
-            return -1, locator
+            return None, locator
         start, end = find_header(self.index, table)
-        if end - start > _MAX_HEADER_CHARS * 8:
-            return -1, locator
-        text = render(self.index, start, end)
-        return (label, locator + self._estimate.cost_text(text) + 1) if len(text) <= _MAX_HEADER_CHARS else (-1, locator)
+        text = render(self.index, start, end) if end - start <= _MAX_HEADER_CHARS * 8 else ""
+        if not 0 < len(text) <= _MAX_HEADER_CHARS:
+            return None, locator
+        return Piece(start, end, -1, self._scores.get(record, score)), locator + self._estimate.cost_text(text) + 1
 
     def _cost_locator(self, record: int) -> float:
         if record not in self._locators:
             locator = make_locator(self.index, record, self.index.outline.starts[record])
             self._locators[record] = self._estimate.cost_text(f"[{locator}]") + 1
         return self._locators[record]
-
-    def _take_header(self, header: int, record: int, score: float) -> Piece | None:
-        table = self.index.outline.table_of(record)
-        if header < 0 or table is None:
-            return None
-        self._headers.add(header)
-        return Piece(*find_header(self.index, table), -1, score)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 
 from msgspec import Struct
 
@@ -77,7 +78,7 @@ def _step(index: Index, container: int, start: int) -> str:
     if container in outline.uncounted:
         return "*"
     first, last = outline.record_from(outline.label_starts[container]), outline.record_from(start)
-    labels = outline.label_parents[container + 1 : outline.label_from(start)]
+    labels = outline.label_parents[container + 1 : bisect_left(outline.label_starts, start)]
     return str(outline.under[first:last].count(container) + labels.count(container))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import islice
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,7 +19,7 @@ from overspill.lexical.reply.render import render
 from overspill.lexical.rows.cells import read_columns, read_rows
 from overspill.lexical.words import read_lexicon, split_subwords, stem
 from overspill.tables.json_rows import KEY
-from overspill.tables.schema import Reference, Sketch, find_references, split_cell, split_codes
+from overspill.tables.schema import Sketch, find_references, split_cell, split_codes
 from overspill.tables.table import JsonRows
 from overspill.text.patterns import compile_pattern, escape
 
@@ -48,10 +48,6 @@ _MAX_SPOTS = 4_000
 
 class Relation(Sketch, frozen=True):
     table: Table
-
-    @property
-    def has_few_rows(self) -> bool:
-        return self.rows <= _MAX_KEYS
 
 
 class Step(Struct, frozen=True):
@@ -90,29 +86,24 @@ class References(Struct, frozen=True):
 
 
 def read_references(index: Index) -> References:
-    relations = index.remember(read_relations)
+    relations = [_read_relation(index, table) for table in list_tables(index)]
+    shared = Counter(words for relation in relations for words in set(relation.words))
+    relations = [relation if relation.key >= 0 else _take_other_key(index, relation, shared) for relation in relations]
 
     def read(number: int) -> Iterator[list[str]]:
         return (cells for _, cells in read_rows(index, relations[number].table))
 
-    return References(relations, list(chain.from_iterable(map(_make_steps, find_references(relations, read)))))
-
-
-def _make_steps(found: Reference) -> tuple[Step, Step]:
-    step = Step(found.source, found.column, found.target, found.other_column, True, found.prefix, found.confidence)
-    return step, step.reverse
+    there = [
+        Step(found.source, found.column, found.target, found.other_column, True, found.prefix, found.confidence)
+        for found in find_references(relations, read)
+    ]
+    return References(relations, [each for step in there for each in (step, step.reverse)])
 
 
 def list_tables(index: Index) -> list[Table]:
     """Those that may refer to each other; none if there are too many."""
     tables = [table for table in index.outline.tables if isinstance(table.rows, JsonRows)]
     return [table for table in tables if len(read_columns(index, table)) <= _MAX_COLUMNS] if len(tables) <= _MAX_TABLES else []
-
-
-def read_relations(index: Index) -> list[Relation]:
-    relations = [_read_relation(index, table) for table in list_tables(index)]
-    shared = Counter(words for relation in relations for words in set(relation.words))
-    return [relation if relation.key >= 0 else _take_other_key(index, relation, shared) for relation in relations]
 
 
 def _take_other_key(index: Index, relation: Relation, shared: Counter[tuple[str, ...]]) -> Relation:
@@ -123,9 +114,13 @@ def _take_other_key(index: Index, relation: Relation, shared: Counter[tuple[str,
     key = next((number for number in naming if relation.words[number] == relation.name != ()), -1)
     if key < 0:
         key = next((number for number in naming if shared[relation.words[number]] > 1), -1)
-    worded = [number for number, values in enumerate(relation.values) if len(values) >= _MIN_VALUES and _are_words(values)]
+    worded = [
+        number
+        for number, values in enumerate(relation.values)
+        if len(values) >= _MIN_VALUES and not any(map(str.isdigit, values))
+    ]
     tried = tuple(number for number in worded if number in relation.naming)[:_MAX_OWN_KEYS]
-    if key < 0 and tried and len(worded) > 1 and relation.has_few_rows:
+    if key < 0 and tried and len(worded) > 1 and relation.rows <= _MAX_KEYS:
         for number, keys in _list_names(index, relation.table, tried).items():
             others = (relation.values[other] for other in worded if other != number)
             if any(len(values & keys) >= _MIN_OWN_SHARE * len(values) for values in others):
@@ -133,18 +128,10 @@ def _take_other_key(index: Index, relation: Relation, shared: Counter[tuple[str,
     return replace(relation, key=key)
 
 
-def _are_words(values: frozenset[str]) -> bool:
-    return not any(map(str.isdigit, values))
-
-
-def _read_name(index: Index, table: Table) -> str:
-    outline = index.outline
-    label = outline.under[table.first]
-    return render(index, outline.label_starts[label], outline.label_ends[label]) if label >= 0 else ""
-
-
 def _read_relation(index: Index, table: Table) -> Relation:
-    name, columns = stem_parts(_read_name(index, table)), read_columns(index, table)
+    outline, columns = index.outline, read_columns(index, table)
+    label = outline.under[table.first]
+    title = render(index, outline.label_starts[label], outline.label_ends[label]) if label >= 0 else ""
     words = [last_parts(column) for column in columns]
     rows = [cells for _, cells in read_rows(index, table, _sample(table))]
     numbers = range(len(columns))
@@ -157,7 +144,9 @@ def _read_relation(index: Index, table: Table) -> Relation:
     gaps = frozenset(number for number in numbers if any(cells[number] in _NEVER_KEYS for cells in rows))
     rows_in_all = table.last - table.first
     cores = [_strip_key_words(each) for each in words]
-    return Relation(name, columns, words, cores, values, lists, naming, frozenset(keyed), gaps, key, rows_in_all, table)
+    return Relation(
+        stem_parts(title), columns, words, cores, values, lists, naming, frozenset(keyed), gaps, key, rows_in_all, table
+    )
 
 
 def _strip_key_words(words: tuple[str, ...]) -> tuple[str, ...]:

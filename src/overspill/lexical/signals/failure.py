@@ -30,7 +30,11 @@ def boost_failures(index: Index, query: Query, ranking: Ranking) -> Boost | None
     signs = index.signs
     if not (signs.evidence or is_program_output):
         return None
-    order = order_by_score(_score_blame(ranking, signs))
+    top = max(ranking.scores.values(), default=1.0)
+    blame = {record: score * WEIGHTS.failure_terms for record, score in ranking.scores.items()}
+    for record, share in signs.scores.items():
+        blame[record] = blame.get(record, 0.0) + top * share
+    order = order_by_score(blame)
     steps = _plan_failures(ranking, signs, dict(order)) if query.listing else _plan_causes(signs, order)
     rare = Step(order_by_score(_score_rare(ranking)), lambda tokens: max(_RARE_TOKENS, _RARE_SHARE * tokens))
     return Boost(first=(rare, *steps, Step(order)), is_whole=True, matches=frozenset(signs.failing), evidence=signs.evidence)
@@ -42,14 +46,6 @@ def _score_rare(ranking: Ranking) -> dict[int, float]:
     spread = Counter(term for terms in held.values() for term in terms)
     rare = {term for term, times in spread.items() if times <= _MAX_RARE_RECORDS}
     return {record: ranking.scores[record] for record, terms in held.items() if not rare.isdisjoint(terms)}
-
-
-def _score_blame(ranking: Ranking, signs: Signs) -> dict[int, float]:
-    top = max(ranking.scores.values(), default=1.0)
-    scores = {record: score * WEIGHTS.failure_terms for record, score in ranking.scores.items()}
-    for record, share in signs.scores.items():
-        scores[record] = scores.get(record, 0.0) + top * share
-    return scores
 
 
 def _plan_failures(ranking: Ranking, signs: Signs, scores: dict[int, float]) -> list[Step]:
