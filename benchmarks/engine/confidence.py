@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 from recall import normal
 
 from overspill.lexical.confidence import CONFIDENCE_WEIGHTS, ConfidenceWeights, Features, measure_features, weigh
+from overspill.lexical.failures import find_sign_places
 from overspill.lexical.index import Index, build
 from overspill.lexical.plan import plan
 from overspill.lexical.query import parse
@@ -98,7 +99,8 @@ def collect(folder: Path, half: str) -> Iterator[Case]:
 
 def ask(document: Document, question: Question, *, is_absent: bool) -> Case:
     asked = parse(question["question"])
-    index = document.index.focus(asked.terms, is_failure=asked.failure, compares_rows=compares_rows(document.index, asked))
+    find_places = find_sign_places if asked.failure and document.index.traits.is_program_output else None
+    index = document.index.focus(asked.terms, find_places=find_places, compares_rows=compares_rows(document.index, asked))
     found = rank(index, asked)
     features = measure_features(index, asked, found, plan(index, asked, found, SIGNALS).evidence)
     selection = select(document.index, question["question"], max_tokens=BUDGET)

@@ -15,7 +15,6 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from overspill.lexical.cutting import COLOUR_START, PART_BYTES, Parts, cut_whole
-from overspill.lexical.failures import Signs, find_sign_places, read_signs
 from overspill.lexical.kinds import recognise
 from overspill.lexical.kinds.kind import Kind, Traits
 from overspill.lexical.locate import BLOCK_BYTES, Places, locate
@@ -133,11 +132,6 @@ class Index:
     def _build(self) -> tuple[Text, Outline, bytes]:
         return cut_whole(self.source, self._output.kind)
 
-    @cached_property
-    def signs(self) -> Signs:
-        """Signs of failure, which do not depend on the question."""
-        return read_signs(self)
-
     def remember(self, read: Callable[..., T], *arguments: Hashable) -> T:
         """What `read(index, *arguments)` returns: it must not depend on a question. Read once, as long as there is memory."""
         known, key = self._remembered, (read, arguments)
@@ -149,16 +143,22 @@ class Index:
         """Build it now rather than on first use."""
         _ = self._build if self._is_cut_whole(work, compares_rows=False) else self._output.parts
 
-    def focus(self, terms: tuple[Term, ...], *, is_failure: bool, compares_rows: bool, work: Work | None = None) -> Index:
-        """What a question needs: this index, or one with the parts of a large text that matter to it."""
+    def focus(
+        self,
+        terms: tuple[Term, ...],
+        *,
+        find_places: Callable[[Index], list[int]] | None = None,
+        compares_rows: bool,
+        work: Work | None = None,
+    ) -> Index:
+        """What a question needs: this index, or one with the parts of a large text that have its terms, or these places."""
         if self.memory_bytes > self._output.max_memory:
             self._remembered = {}
         if self._is_cut_whole(work, compares_rows=compares_rows):
             return self
         output = self._output
         places = locate(self.source, output.parts.visible, terms, output.samples, self.traits)
-        signs = self.remember(find_sign_places) if is_failure and self.traits.is_program_output else ()
-        chosen = _choose_parts(output.parts, [*signs, *places.best])
+        chosen = _choose_parts(output.parts, [*(self.remember(find_places) if find_places else ()), *places.best])
         if compares_rows:
             most = work.cut // PART_BYTES if work else _MAX_ROW_PARTS
             chosen.update(range(min(output.parts.count, most, output.max_cut_bytes // PART_BYTES)))

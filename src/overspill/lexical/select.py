@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from overspill.lexical.boost import Signal
 from overspill.lexical.confidence import estimate_confidence
+from overspill.lexical.failures import find_sign_places, read_signs
 from overspill.lexical.index import Index, Work
 from overspill.lexical.plan import plan
 from overspill.lexical.query import parse
@@ -57,10 +58,11 @@ def select(
     """
     count = count_tokens or _estimate_tokens
     asked = parse(query)
-    index = index.focus(asked.terms, is_failure=asked.failure, compares_rows=compares_rows(index, asked), work=work)
+    find_places = find_sign_places if asked.failure and index.traits.is_program_output else None
+    index = index.focus(asked.terms, find_places=find_places, compares_rows=compares_rows(index, asked), work=work)
     found = rank(index, asked)
     way = plan(index, asked, found, signals)
-    telling = index.signs.failing if asked.failure and way.evidence else way.matches
+    telling = index.remember(read_signs).failing if asked.failure and way.evidence else way.matches
     ranking, steps = way.ranking, leave_out_noise(index, way.steps, way.matches, telling)
     brief = way.matches if asked.listing and not way.ordered and index.traits.has_telling_lines else set(way.brief)
     # Of a page that has no word of the question, its facts are shown; of a log, only what is asked for.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from overspill.lexical.failures import read_signs
 from overspill.lexical.index import build
 from overspill.lexical.select import select
 
@@ -18,11 +19,11 @@ def test_a_cause_is_read_before_the_first_sign_of_giving_up() -> None:
 
 def test_errors_counted_as_none_are_no_failure() -> None:
     index = build(b"0 errors\nno failures here\nerrors: 0\nall went well\nlibgpg-error.so loaded\nold error-prone path\n")
-    assert index.signs.failing == {}
-    assert build(b"GET /orders/0 ERROR\nthread 0 ERROR\n0 failed\n0 error(s)\n").signs.failing.keys() == {0, 1}
-    assert index.signs.first_message == []
-    assert index.signs.evidence == 0.0
-    assert index.signs.before == [5, 4, 3, 2, 1, 0]
+    assert read_signs(index).failing == {}
+    assert read_signs(build(b"GET /orders/0 ERROR\nthread 0 ERROR\n0 failed\n0 error(s)\n")).failing.keys() == {0, 1}
+    assert read_signs(index).first_message == []
+    assert read_signs(index).evidence == 0.0
+    assert read_signs(index).before == [5, 4, 3, 2, 1, 0]
 
 
 @pytest.mark.parametrize(
@@ -41,7 +42,7 @@ def test_errors_counted_as_none_are_no_failure() -> None:
     ],
 )
 def test_only_a_value_of_its_own_says_that_nothing_failed(line: str, fails: bool) -> None:
-    assert bool(build(f"began\n{line}\nended\n".encode()).signs.failing) == fails
+    assert bool(read_signs(build(f"began\n{line}\nended\n".encode())).failing) == fails
 
 
 @pytest.mark.parametrize(

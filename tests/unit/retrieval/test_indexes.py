@@ -87,5 +87,5 @@ def test_what_an_index_remembers_for_further_questions_counts():
     for _ in range(2):
         answer = select(bounded, "which user has the largest amount")
         assert "2999" in answer.text
-    bounded.focus((), is_failure=False, compares_rows=False)
+    bounded.focus((), compares_rows=False)
     assert bounded.memory_bytes <= before + 100_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from overspill.lexical.boost import Boost, Order, Step, order_by_score, order_by_tier
-from overspill.lexical.failures import Signs, list_backwards
+from overspill.lexical.failures import Signs, list_backwards, read_signs
 from overspill.lexical.index import Index
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
@@ -27,7 +27,7 @@ def boost_failures(index: Index, query: Query, ranking: Ranking) -> Boost | None
     may_be_output = not is_read and index.total_bytes <= _SMALL_OUTPUT_BYTES and not query.how
     if not query.failure or not (is_program_output or may_be_output):
         return None
-    signs = index.signs
+    signs = index.remember(read_signs)
     if not (signs.evidence or is_program_output):
         return None
     top = max(ranking.scores.values(), default=1.0)
