@@ -161,7 +161,11 @@ def _containers_and_texts(tree: Tree, text: Text, start: int, end: int) -> int:
                     tree.arrays.add(node)
             elif role == 4:
                 node = tree.close(node, last)
-            elif role is None and last - first >= _MIN_EMBEDDED_BYTES and _has_escapes(text, first, last):
+            elif (
+                role is None
+                and last - first >= _MIN_EMBEDDED_BYTES
+                and any(pieces.find(text, escape, first, last) >= 0 for escape in _ESCAPES)
+            ):
                 embedded = tree.open(key if key >= 0 else first, first + 1, node)
                 if embedded != node:
                     tree.texts.add(embedded)
@@ -207,10 +211,6 @@ def _read_long_string(text: Text, start: int, end: int) -> tuple[int | None, int
         return 2, end, end
     colon = _COLON.match(text, string.end(), end)
     return (1, colon.end(), colon.end()) if colon else (None, string.end(), string.end())
-
-
-def _has_escapes(text: Text, start: int, end: int) -> bool:
-    return any(pieces.find(text, escape, start, end) >= 0 for escape in _ESCAPES)
 
 
 def xml_tree(text: Text, start: int, end: int) -> Tree:

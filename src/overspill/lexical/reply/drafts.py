@@ -58,7 +58,12 @@ class Drafts:
         pieces = self._merge([*headers, *(piece for parts in latest.values() for piece in parts)])
         excerpts = [self._write_excerpt(piece) for piece in pieces]
         closing = write_closing_line(self._index, self._way.ranking, len(self._way.matches), self._count(pieces))
-        return Draft(tuple(excerpts), "\n".join([*_list_texts(pieces, excerpts), closing]))
+        parts: list[str] = []
+        previous = -1
+        for piece, excerpt in zip(pieces, excerpts, strict=True):
+            parts += ("[…]" if piece.trimmed and piece.record == previous else f"[{excerpt.locator}]", excerpt.shown)
+            previous = piece.record
+        return Draft(tuple(excerpts), "\n".join([*parts, closing]))
 
     def _merge(self, pieces: list[Piece]) -> list[Piece]:
         """Pieces in document order, merged if there is nothing to read between them."""
@@ -102,14 +107,3 @@ class Drafts:
         matches = len(there & self._way.matches)
         compared = min(MOST_ROWS, len(outline)) if self._way.partly else 0
         return Shown(matches, len(there) - matches, any(piece.trimmed for piece in pieces), self._has_noise, compared)
-
-
-def _list_texts(pieces: list[Piece], excerpts: list[Found]) -> list[str]:
-    parts: list[str] = []
-    previous = -1
-    for piece, excerpt in zip(pieces, excerpts, strict=True):
-        continues = piece.trimmed and piece.record == previous
-        parts.append("[…]" if continues else f"[{excerpt.locator}]")
-        parts.append(excerpt.shown)
-        previous = piece.record
-    return parts

@@ -211,7 +211,10 @@ class BudgetFill:
         if record in self._shown:
             return None, 0.0
         outline = self.index.outline
-        locator = 1.0 if {record - 1, record + 1} & self._whole else self._cost_locator(record)
+        locator = 1.0 if {record - 1, record + 1} & self._whole else self._locators.get(record)
+        if locator is None:
+            place = make_locator(self.index, record, outline.starts[record])
+            locator = self._locators[record] = self._estimate.cost_text(f"[{place}]") + 1
         label = outline.under[record]
         table = outline.table_of(record)
         if (
@@ -227,9 +230,3 @@ class BudgetFill:
         if not 0 < len(text) <= _MAX_HEADER_CHARS:
             return None, locator
         return Piece(start, end, -1, self._scores.get(record, score)), locator + self._estimate.cost_text(text) + 1
-
-    def _cost_locator(self, record: int) -> float:
-        if record not in self._locators:
-            locator = make_locator(self.index, record, self.index.outline.starts[record])
-            self._locators[record] = self._estimate.cost_text(f"[{locator}]") + 1
-        return self._locators[record]

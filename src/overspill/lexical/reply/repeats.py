@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import string
 from collections import Counter
-from collections.abc import Container, Mapping
+from collections.abc import Container
 from itertools import pairwise
 
 from msgspec.structs import replace
@@ -45,15 +45,13 @@ def leave_out_noise(index: Index, steps: tuple[Step, ...], matches: Container[in
     words = {record: (_read_words(index, record, _SIGNS + _DIGITS), record in matches) for record in others}
     times = Counter(words.values())
     frequent = {record for record, said in words.items() if said[0] and times[said] >= _MIN_NOISE_TIMES}
-    noise = {record for record in frequent if _is_in_run(words, record)}
+    noise: set[int] = set()
+    for record in frequent:  # of which three in a row say the same
+        near = [words.get(record + step) == words[record] for step in (-2, -1, 1, 2)]
+        if any(one and other for one, other in pairwise(near)):
+            noise.add(record)
     left = tuple(replace(step, order=[pair for pair in step.order if pair[0] not in noise]) for step in steps)
     return left if noise and any(step.order for step in left) else steps
-
-
-def _is_in_run(words: Mapping[int, object], record: int) -> bool:
-    """Whether three records in a row say the same, of which this is one."""
-    near = [words.get(record + step) == words[record] for step in (-2, -1, 1, 2)]
-    return any(one and other for one, other in pairwise(near))
 
 
 def _read_words(index: Index, record: int, signs: bytes) -> bytes:

@@ -83,7 +83,9 @@ class Trimmer:
         span = self._index.outline.starts[record], self._index.outline.ends[record]
         parts = _join_members(members, size) if len(members) > 1 else list(split_long(text, *span, size))
         worths = _weigh_parts(ranking, record, parts)
-        for number in _find_asked_parts(text, ranking, members, parts):
+        # Fields that the question names count also if nearly every record has them.
+        named = [member for member in members if any(stem(part) in ranking.asked for part in _split_key(text, member))]
+        for number in {bisect_right(parts, member.start, key=lambda part: part[0]) - 1 for member in named}:
             worths[number] += WEIGHTS.asked_field * ranking.most_worth
         best_first = sorted(range(len(parts)), key=lambda number: (-worths[number], number))
         return parts, worths, list(dict.fromkeys((best_first[0], 0, *best_first)))[:_MAX_PIECES]
@@ -184,12 +186,6 @@ def _join_members(members: list[Member], size: int) -> list[Span]:
         else:
             parts.append((last, member.end))
     return parts
-
-
-def _find_asked_parts(text: Text, ranking: Ranking, members: list[Member], parts: list[Span]) -> set[int]:
-    """Those with a field that the question names, also if nearly every record has it."""
-    named = (member for member in members if any(stem(part) in ranking.asked for part in _split_key(text, member)))
-    return {bisect_right(parts, member.start, key=lambda part: part[0]) - 1 for member in named}
 
 
 def _weigh_parts(ranking: Ranking, record: int, parts: list[Span]) -> list[float]:

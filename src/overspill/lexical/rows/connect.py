@@ -266,7 +266,7 @@ class _Connector:
         return found
 
     def _list_ways_on(self, start: int, said: Words) -> list[_Way]:
-        words = self._question.list_others(said)
+        words = [word for place, word in enumerate(self._question.words) if place not in said]
         steps = [step for step in self._crosslinks if step.is_reference and step.source != step.target]
         ways = [(self._measure(each, words, words), each) for each in _find_shortest(steps, start, 2).values() if each]
         return [way for way in ways if way[0]]

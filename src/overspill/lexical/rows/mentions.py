@@ -114,10 +114,6 @@ class Question:
     def measure(self, words: Words) -> float:
         return sum(self.worth[word] for word in words)
 
-    def list_others(self, words: Words) -> list[str]:
-        """The words that are not among these."""
-        return [word for place, word in enumerate(self.words) if place not in words]
-
 
 def _find_ordinals(words: list[str]) -> dict[str, Words]:
     """For each place in a ranking that a question asks for, where its words say so.

@@ -204,7 +204,9 @@ def _list_conditions(ranking: Ranking, records: set[int]) -> list[set[int]]:
 def find_listed_rows(index: Index, *, high: bool) -> list[int]:
     """Orders lines by the size that each has in the same place; among several such places, the one with the largest size."""
     outline = index.outline
-    places = _count_size_places(index)
+    # In a log, only the first word may be a size: later numbers mean other things.
+    places = index.traits.size_places
+    places = _MAX_SIZE_PLACES if places and _MODE.search(index.text, 0, _HEAD_BYTES) else places
     sizes: list[dict[int, float]] = [{} for _ in range(places)]
     lines = min(len(outline), MOST_ROWS) if places else 0
     for record in range(lines):
@@ -226,12 +228,6 @@ def lists_sizes(index: Index) -> bool:
     lines = decode(head).splitlines()[:-1]
     sized = sum(_SIZE.fullmatch(line.split(maxsplit=1)[0]) is not None for line in lines if line.strip())
     return _MODE.search(head) is not None or sized > _MIN_SIZED_SHARE * max(1, len(lines))
-
-
-def _count_size_places(index: Index) -> int:
-    """How many of the first words of a line may be its size. In a log, only the first: later numbers mean other things."""
-    places = index.traits.size_places
-    return _MAX_SIZE_PLACES if places and _MODE.search(index.text, 0, _HEAD_BYTES) else places
 
 
 def find_newest_rows(index: Index, count: int, *, newest: bool) -> list[int]:

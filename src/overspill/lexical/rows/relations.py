@@ -62,10 +62,6 @@ class Step(Struct, frozen=True):
     """What references have before the key, as in `urn:uuid:…` and `Patient/…`."""
     confidence: float = 1.0
 
-    def read_there(self, value: str) -> str:
-        """What a cell of `other_column` has for this value of `column`."""
-        return value.removeprefix(self.prefix) if self.is_reference else self.prefix + value
-
     @property
     def reverse(self) -> Step:
         return replace(
@@ -192,7 +188,8 @@ def follow(index: Index, relations: list[Relation], step: Step, rows: list[int])
     starts: dict[str, list[int]] = {}
     for row, cells in read_rows(index, source.table, rows[:_MAX_STARTS]) if rows else ():
         for value in _split(cells[step.column], is_reference=step.is_reference):
-            starts.setdefault(step.read_there(value), []).append(row)
+            other = value.removeprefix(step.prefix) if step.is_reference else step.prefix + value
+            starts.setdefault(other, []).append(row)
     if not 0 < len(starts) <= _MAX_VALUES:
         return []
     held = _find_holding(index, target, step.other_column, starts, has_codes=not step.is_reference)
