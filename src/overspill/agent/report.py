@@ -43,7 +43,16 @@ class ReportCheck:
         self.nonce = wrapper.new_nonce()
         self.accepted: Report | None = None
         self._output = output
-        _check_usable(output.json_schema)
+        if output.json_schema is None:
+            return
+        if find_spec("jsonschema") is None:
+            raise MissingPackage("output.schema", "agent")
+        try:
+            flaw = find_flaw(output.json_schema)
+        except Unchecked as reason:
+            flaw = f"cannot be used, because {reason}"
+        if flaw:
+            raise SettingsError(f"output.schema {flaw}.")
 
     def parse_report(self, response: Response, *, plain: bool) -> Response:
         """Turn a wrapped report into a tool call. With `plain`, do the same for plain text without calls."""
@@ -86,16 +95,3 @@ class ReportCheck:
 def _as_call(response: Response, content: str, source: Source) -> Response:
     call = ToolCall(f"call_{secrets.token_hex(8)}", internal.REPORT, {"content": content, _SOURCE_KEY: source})
     return replace(response, text="", calls=(*response.calls, call))
-
-
-def _check_usable(schema: Mapping[str, Any] | None) -> None:
-    if schema is None:
-        return
-    if find_spec("jsonschema") is None:
-        raise MissingPackage("output.schema", "agent")
-    try:
-        flaw = find_flaw(schema)
-    except Unchecked as reason:
-        flaw = f"cannot be used, because {reason}"
-    if flaw:
-        raise SettingsError(f"output.schema {flaw}.")

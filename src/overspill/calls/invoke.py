@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from types import FunctionType
 from typing import Any, TypeAlias, TypeVar, cast
@@ -26,11 +26,13 @@ Tool: TypeAlias = Callable[..., Any]
 T = TypeVar("T")
 
 
-class RemoteTool:
+class RemoteTool(Struct, frozen=True):
     """A tool that runs on the workers of a task engine. The worker limits its time and stores its output."""
 
+    run: Callable[[dict[str, Any]], Awaitable[Any]]
+
     async def __call__(self, /, **args: Any) -> Any:
-        raise NotImplementedError
+        return await self.run(args)
 
 
 class StoredElsewhere(Struct, frozen=True):
@@ -49,9 +51,18 @@ class Threads:
 
     async def run(self, job: Job, work: Callable[[], T]) -> T:
         """A cancelled job does not wait for its thread, which cannot be interrupted."""
+
+        def count_and_work() -> tuple[T]:
+            """The result is in a tuple because it may be a coroutine, and trio rejects a function that returns one."""
+            job.threads += 1
+            try:
+                return (work(),)
+            finally:
+                job.threads -= 1
+
         # A thread that waits for this call is idle. If it counted, the last thread would wait for itself.
         limiter = anyio.CapacityLimiter(1) if job.in_thread else self._limiter
-        (result,) = await anyio.to_thread.run_sync(partial(_run_counted, job, work), abandon_on_cancel=True, limiter=limiter)
+        (result,) = await anyio.to_thread.run_sync(count_and_work, abandon_on_cancel=True, limiter=limiter)
         return result
 
 
@@ -70,15 +81,6 @@ def _is_async(tool: Tool) -> bool:
     if not (inspect.isfunction(tool) or inspect.ismethod(tool) or inspect.isbuiltin(tool)):
         tool = type(tool).__call__
     return inspect.iscoroutinefunction(tool) or inspect.isasyncgenfunction(tool)
-
-
-def _run_counted(job: Job, work: Callable[[], T]) -> tuple[T]:
-    """The result is in a tuple because it may be a coroutine, and trio rejects a function that returns one."""
-    job.threads += 1
-    try:
-        return (work(),)
-    finally:
-        job.threads -= 1
 
 
 def check_arguments(tool: str, args: object) -> None:

@@ -45,18 +45,16 @@ class Deadlines:
             self._rings_at = min((at for at, _ in self._alarms.values()), default=math.inf)
             with anyio.move_on_after(self._rings_at - time.monotonic()):
                 await self._earlier.wait()
-            self._ring(time.monotonic())
-
-    def _ring(self, now: float) -> None:
-        due = [(at, key, ring) for key, (at, ring) in self._alarms.items() if at <= now]
-        for _, key, ring in sorted(due, key=lambda alarm: alarm[0]):
-            if key not in self._alarms:  # an earlier one removed it
-                continue
-            again = ring()
-            if again is None:
-                self._alarms.pop(key, None)
-            else:
-                self._alarms[key] = (now + again, ring)
+            now = time.monotonic()
+            due = [(at, key, ring) for key, (at, ring) in self._alarms.items() if at <= now]
+            for _, key, ring in sorted(due, key=lambda alarm: alarm[0]):
+                if key not in self._alarms:  # an earlier one removed it
+                    continue
+                again = ring()
+                if again is None:
+                    self._alarms.pop(key, None)
+                else:
+                    self._alarms[key] = (now + again, ring)
 
 
 class RunningPlaces:

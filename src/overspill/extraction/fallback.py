@@ -30,12 +30,9 @@ async def fall_back(
         match fallback:
             case "truncate":
                 shown = await run_in_thread(lambda: extract_by_truncation(document, policy))
-                is_whole = len(shown.text) == document.size.chars
-                what = (
-                    "it is the whole output."
-                    if is_whole
-                    else "the beginning and the end of the output, with the middle left out."
-                )
+                what = "the beginning and the end of the output, with the middle left out."
+                if len(shown.text) == document.size.chars:
+                    what = "it is the whole output."
                 return replace(shown, warnings=(f"{reason} What follows is not an extraction: {what}",))
             case "builtin":
                 if engine is None:

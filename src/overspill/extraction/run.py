@@ -92,13 +92,13 @@ async def _without_model(
     document: Document, query: str, mode: Literal["auto"] | ModelMode, policy: Policy, engine: Engine | None
 ) -> Extraction:
     planned = name_strategy(choose_mode(document.size, policy, _NOMINAL_CHUNK_TOKENS) if mode == "auto" else mode)
-    if engine is None:
-        reason = "There is no model and no engine to extract with."
-        return await fall_back(document, query, planned, policy, None, reason)
-    try:
-        return await ask_engine(document, query, policy, engine, planned)
-    except ExtractionFailed as error:
-        return await fall_back(document, query, planned, policy, None, str(error))
+    reason = "There is no model and no engine to extract with."
+    if engine is not None:
+        try:
+            return await ask_engine(document, query, policy, engine, planned)
+        except ExtractionFailed as error:
+            reason = str(error)
+    return await fall_back(document, query, planned, policy, None, reason)
 
 
 def _check(query: str, mode: str) -> None:

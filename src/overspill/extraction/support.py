@@ -105,7 +105,10 @@ def _scan(reader: Reader, claims: Claims, spans: Sequence[Span]) -> list[_Window
     numbers = {term: place for place, term in enumerate(claims.terms)}
     asked = {term: place for place, term in enumerate(claims.asked) if term not in numbers}
     data = reader.buffer()
-    patterns = [_build_pattern(term) for term in sorted((*numbers, *asked), key=len, reverse=True)]
+    patterns: list[bytes] = []
+    for term in sorted((*numbers, *asked), key=len, reverse=True):
+        edges = [rb"\b" if char.isascii() and (char.isalnum() or char == "_") else b"" for char in (term[0], term[-1])]
+        patterns.append(rb"%s(?i:%s)%s" % (edges[0], spelling.escape_literal(term), edges[1]))
     windows: list[_Window] = []
     try:
         for match in islice(spelling.find_matches(patterns, data, spans), _MAX_MATCHES):
@@ -123,11 +126,6 @@ def _scan(reader: Reader, claims: Claims, spans: Sequence[Span]) -> list[_Window
     finally:
         data.release()
     return [window for window in windows if window.terms]
-
-
-def _build_pattern(term: str) -> bytes:
-    edges = [rb"\b" if char.isascii() and (char.isalnum() or char == "_") else b"" for char in (term[0], term[-1])]
-    return rb"%s(?i:%s)%s" % (edges[0], spelling.escape_literal(term), edges[1])
 
 
 def _widen(reader: Reader, window: _Window) -> Span:

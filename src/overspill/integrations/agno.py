@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from overspill.integrations.functions import show_reply
 from overspill.integrations.options import GivenBudget, GivenSession, MissingFramework, Options
 from overspill.integrations.sessions import AgentRun, Sessions
+from overspill.session.opening import find_loop
 from overspill.settings import Settings
 from overspill.types import Output, Reply
 
@@ -58,7 +59,7 @@ def _know_signature(hook: Callable[..., Any]) -> Callable[..., Any]:
     return known
 
 
-_AgnoRun: TypeAlias = tuple[AgentRun, asyncio.AbstractEventLoop | None]
+_AgnoRun: TypeAlias = tuple[AgentRun, Any]
 """A run, and the event loop that it is on unless it is a blocking one."""
 
 
@@ -78,7 +79,7 @@ class _Adapter:
         ]
 
     def begin(self, run_context: Any, agent: Any = None, team: Any = None) -> None:
-        self._begin(run_context, agent or team, _find_loop())
+        self._begin(run_context, agent or team, find_loop())
 
     def end(self, run_context: Any) -> None:
         """agno does not wait for a hook that is not async, and skips one that is async in blocking runs. So an async run is only
@@ -98,7 +99,7 @@ class _Adapter:
     ) -> Any:
         """A hook that is not async runs wherever agno runs the tool: on the event loop if the tool is async, in a thread if it is
         not, or in the thread of a blocking run."""
-        here = _find_loop()
+        here = find_loop()
         run, loop = self._runs.get(run_context.run_id) or self._begin(run_context, agent or team, here)
         tool = make_tool(function_call, arguments, is_async=here is not None)
         said = partial(read_said, run_context.messages or ())
@@ -110,20 +111,13 @@ class _Adapter:
 
         return asyncio.run_coroutine_threadsafe(call(), loop).result() if here is None else call()
 
-    def _begin(self, run_context: Any, owner: Any, loop: asyncio.AbstractEventLoop | None) -> _AgnoRun:
+    def _begin(self, run_context: Any, owner: Any, loop: Any) -> _AgnoRun:
         """Without a database, agno remembers no conversation and gives all runs of an agent the same id."""
         is_kept = getattr(owner, "db", None) is not None
         conversation = json.dumps([run_context.user_id, run_context.session_id]) if is_kept else ""
         begun = self._runs[run_context.run_id] = (self._sessions.begin_run(conversation), loop)
         weakref.finalize(run_context, self._runs.pop, run_context.run_id, None)  # a run that fails has no post hook
         return begun
-
-
-def _find_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
 
 
 def _refuse(**args: Any) -> str:

@@ -34,11 +34,7 @@ class KindTraits(Struct, frozen=True, kw_only=True):
 KINDS: Mapping[ProviderKind, KindTraits] = {
     "openai": KindTraits(client="openai", base_url="https://api.openai.com/v1", needs_key=True, has_known_prices=True),
     "anthropic": KindTraits(
-        client="anthropic",
-        base_url="https://api.anthropic.com",
-        needs_key=True,
-        takes_cache_marks=True,
-        has_known_prices=True,
+        client="anthropic", base_url="https://api.anthropic.com", needs_key=True, takes_cache_marks=True, has_known_prices=True
     ),
     "google": KindTraits(
         client="google", base_url="https://generativelanguage.googleapis.com", needs_key=True, has_known_prices=True

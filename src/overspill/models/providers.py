@@ -6,7 +6,6 @@ import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from importlib import import_module
-from typing import Any
 
 import anyio
 from pydantic_ai import exceptions as failures
@@ -75,9 +74,15 @@ class ProviderModel:
                     response = await self._send(request, request.tool_choice)  # not every model can be made to call a tool
                 refusal = (response.provider_details or {}).get("refusal")
                 text = response.text or (refusal if isinstance(refusal, str) else "")
-                calls = tuple(ToolCall(part.tool_call_id, part.tool_name, _read_args(part)) for part in response.tool_calls)
+                calls: list[ToolCall] = []
+                for part in response.tool_calls:
+                    try:
+                        args = part.args_as_dict(raise_if_invalid=True)
+                    except (ValueError, AssertionError):
+                        args = {UNREADABLE: part.args}
+                    calls.append(ToolCall(part.tool_call_id, part.tool_name, args))
                 usage = Usage(response.usage.input_tokens, response.usage.output_tokens, self._read_cost(response))
-                return Response(text, calls, usage, self.name)
+                return Response(text, tuple(calls), usage, self.name)
         except Exception as error:  # whatever a client library raises, the model did not answer
             # The library's error quotes the server, which may quote the request or the key, so drop it.
             raise self._describe_failure(error) from None
@@ -187,10 +192,3 @@ def _convert_messages(request: Request, *, mark: bool) -> list[ModelMessage]:
         else:
             converted.append(ModelRequest([part], instructions=system))
     return converted
-
-
-def _read_args(part: ToolCallPart) -> dict[str, Any]:
-    try:
-        return part.args_as_dict(raise_if_invalid=True)
-    except (ValueError, AssertionError):
-        return {UNREADABLE: part.args}

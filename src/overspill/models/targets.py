@@ -124,10 +124,16 @@ class Targets:
                 self._observe(called)
 
         try:
-            response = await _ask(model, request)
-        except ModelError as error:
-            tell(error)
+            response = await model.ask(request)
+        except OverspillError as error:
+            if isinstance(error, ModelError):
+                tell(error)
             raise
+        except Exception as error:  # a host's model may raise anything, and one failure must not end the other requests
+            broke = ModelError(MODEL_BROKE.format(model=model.name, error=str(error) or type(error).__name__), is_transient=True)
+            broke.__cause__ = error
+            tell(broke)
+            raise broke from error
         wrong = check(response)
         unusable = UnusableAnswer(f"{model.name} {wrong}") if wrong else None
         preview = encoding.encode(response.text)[:PREVIEW_BYTES]
@@ -135,14 +141,3 @@ class Targets:
         if unusable:
             raise unusable
         return response
-
-
-async def _ask(model: Model, request: Request) -> Response:
-    try:
-        return await model.ask(request)
-    except OverspillError:
-        raise
-    except Exception as error:  # a host's model may raise anything, and one failure must not end the other requests
-        raise ModelError(
-            MODEL_BROKE.format(model=model.name, error=str(error) or type(error).__name__), is_transient=True
-        ) from error

@@ -24,8 +24,8 @@ from overspill.store.protocols import Reader
 from overspill.text.names import own_name
 from overspill.types import Kept
 
-_FORM = "a reference is {{output:HANDLE}}, {{output:HANDLE#/json/pointer}} or {{output:HANDLE#L10-20}}."
 _NOT_TEXT = "the output is not text."
+_NOT_FILLED = "The argument {path} cannot be filled in: {reason} The tool {tool} was not called."
 
 _LITERAL = "\\{{output:"
 _OPENINGS = ("{{output:", _LITERAL)
@@ -37,10 +37,6 @@ _LINES = re.compile(r"L([1-9][0-9]{0,17})-([1-9][0-9]{0,17})")
 Path: TypeAlias = tuple[str | int, ...]
 Check: TypeAlias = Callable[[Mapping[str, Any]], str | None]
 """Returns what is wrong with the arguments, as a sentence, or None if they match the tool's schema."""
-
-
-def _not_filled(path: str, reason: str, tool: str) -> RefError:
-    return RefError(f"The argument {path} cannot be filled in: {reason} The tool {tool} was not called.")
 
 
 class ReferenceSource(Struct, frozen=True):
@@ -79,7 +75,7 @@ def resolve(
     try:
         filled = filling.fill(args, ())
     except RecursionError:
-        raise _not_filled("/", "it is nested too deeply.", tool) from None
+        raise RefError(_NOT_FILLED.format(path="/", reason="it is nested too deeply.", tool=tool)) from None
     if check and filling.uses and (reason := check(filled)):
         raise RefError(f"With the references filled in, the arguments do not suit the tool {tool}: {reason} It was not called.")
     return filled, filling.uses
@@ -96,20 +92,11 @@ def may_have_references(value: Any) -> bool:
 
 class _Filling:
     def __init__(
-        self,
-        fetch: Callable[[str], ReferenceSource],
-        tool: str,
-        server: str,
-        allow: Sequence[tuple[str, str]],
-        max_ref_bytes: int,
+        self, fetch: Callable[[str], ReferenceSource], tool: str, server: str, allow: Sequence[tuple[str, str]], most: int
     ) -> None:
         self.uses: list[ReferenceUse] = []
-        self._fetch = fetch
-        self._tool = tool
-        self._server = server
-        self._allow = allow
-        self._most = max_ref_bytes
-        self._used = 0
+        self._fetch, self._tool, self._server = fetch, tool, server
+        self._allow, self._most, self._used = allow, most, 0
 
     def fill(self, value: Any, path: Path) -> Any:
         if isinstance(value, str):
@@ -135,7 +122,7 @@ class _Filling:
             source = self._fetch(reference[1])
             content, size = self._content(source, reference[2])
         except OverspillError as error:
-            raise _not_filled(place, str(error), self._tool) from None
+            raise RefError(_NOT_FILLED.format(path=place, reason=error, tool=self._tool)) from None
         self.uses.append(ReferenceUse(source.kept.id, size, place))
         self._used += size
         return content
@@ -149,9 +136,15 @@ class _Filling:
             if first > last or source.view.line_start(last) == source.view.bytes:
                 raise RefError(f"it asks for the lines {first} to {last}, and the output has {source.view.lines}.")
             return self._text(source.reader, *source.view.line_span(first, last))
-        if part.startswith("/"):
-            return self._value(source.reader, part)
-        raise RefError(_FORM)
+        if not part.startswith("/"):
+            raise RefError("a reference is {{output:HANDLE}}, {{output:HANDLE#/json/pointer}} or {{output:HANDLE#L10-20}}.")
+        value, room = lookup(source.reader, part), Bound(self._most - self._used)
+        text = value if isinstance(value, str) else write_within(value, room)
+        if text is None or not room.holds(text):
+            raise self._too_large()
+        if "\ufffd" in text:  # it may replace an invalid byte
+            _decode_text(source.reader.read(0, source.reader.size))
+        return _plain(value), len(text.encode("utf-8", "surrogatepass"))
 
     def _permit(self, kept: Kept) -> None:
         permitted = kept.server == self._server or any(
@@ -168,16 +161,6 @@ class _Filling:
         if end - start > self._most - self._used:
             raise self._too_large()
         return _decode_text(reader.read(start, end)), end - start
-
-    def _value(self, reader: Reader, pointer: str) -> tuple[Value, int]:
-        value = lookup(reader, pointer)
-        room = Bound(self._most - self._used)
-        text = value if isinstance(value, str) else write_within(value, room)
-        if text is None or not room.holds(text):
-            raise self._too_large()
-        if "\ufffd" in text:  # it may replace an invalid byte
-            _decode_text(reader.read(0, reader.size))
-        return _plain(value), len(text.encode("utf-8", "surrogatepass"))
 
     def _too_large(self) -> RefError:
         return RefError(f"the references of one call may have {self._most} bytes together, and with it there are more.")

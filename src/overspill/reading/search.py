@@ -131,7 +131,10 @@ class Search:
             far = max(last, first + reach)
             line_end = find_line_end(last, far + 1)
             stop = size if line_end < 0 else line_end
-            shown = stop if stop <= first + reach else _between_characters(text, first + reach)
+            shown = stop
+            if stop > first + reach:  # between two characters
+                before = max(first + reach - 3, 0)
+                shown = before + character_start(bytes(text[before : first + reach + 3]), first + reach - before)
             at = stop + 1 if stop <= far else max(last, shown)
             yield Hit(start + first, start + shown, start + at)
 
@@ -185,8 +188,3 @@ def _normalize_block(block: memoryview) -> bytes | memoryview:
         returns = returns or "\r" in text
         at += used
     return bytes(block).translate(_CR_TO_LF) if returns else block
-
-
-def _between_characters(text: bytes | memoryview, at: int) -> int:
-    start = max(at - 3, 0)
-    return start + character_start(bytes(text[start : at + 3]), at - start)

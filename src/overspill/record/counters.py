@@ -113,19 +113,15 @@ class Counters(Struct):
         if len(self.retrieved) > MAX_TRACKED_OUTPUTS:  # also outputs of other sessions
             self._stop_tracking(next(iter(self.retrieved)))
         if event.end > event.start:
-            self.seen[event.id] = _merge_ranges([*self.seen.get(event.id, []), (event.start, event.end)])
+            merged: list[tuple[int, int]] = []
+            for start, end in sorted([*self.seen.get(event.id, []), (event.start, event.end)]):
+                if merged and start <= merged[-1][1]:
+                    merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+                else:
+                    merged.append((start, end))
+            self.seen[event.id] = merged
 
     def _stop_tracking(self, id: str) -> None:
         size = self.sizes.pop(id, None)
         if self.retrieved.pop(id, None):
             self.untracked_in_full += self.seen.pop(id, None) == [(0, size)]
-
-
-def _merge_ranges(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    merged: list[tuple[int, int]] = []
-    for start, end in sorted(ranges):
-        if merged and start <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-        else:
-            merged.append((start, end))
-    return merged

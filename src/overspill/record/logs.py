@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from logging import getLogger
 from typing import Any, TypeAlias
 
 from overspill.record.events import Entry, OutputExtracted, OutputStored
@@ -55,9 +54,6 @@ def log_cut(call: ToolCall, cut: Truncation) -> None:
     logger.warning("Tool '%s' output cut to %d of %d characters (%s).", *shown, extra=details)
 
 
-_FALLBACKS = {"builtin": "the built-in engine", "truncate": "truncation"}
-
-
 def log_extraction(event: OutputExtracted, handle: str) -> None:
     details: dict[str, Any] = {
         "tool": event.tool,
@@ -77,7 +73,7 @@ def log_extraction(event: OutputExtracted, handle: str) -> None:
     facts = (event.mode, event.strategy, event.chunks_searched, event.chunks_total)
     how = "(mode %s, strategy %s, %d of %d chunks)."
     if event.fallback:
-        by = _FALLBACKS[event.fallback]
+        by = {"builtin": "the built-in engine", "truncate": "truncation"}[event.fallback]
         logger.warning(f"Tool '%s' fell back to %s for %s {how}", event.tool, by, handle, *facts, extra=details)
     else:
         logger.info(f"Tool '%s' extracted from %s {how}", event.tool, handle, *facts, extra=details)
@@ -107,7 +103,7 @@ def tell(observers: Observers, session: str, event: Entry) -> None:
         try:
             observe(session, event)
         except Exception as error:  # an observer's mistake must cost no tool its answer
-            getLogger("overspill").warning("An observer failed: %s.", type(error).__name__)
+            logger.warning("An observer failed: %s.", type(error).__name__)
 
 
 @contextmanager

@@ -80,10 +80,6 @@ class OfferedTools:
     def owns(self, name: object) -> bool:
         return isinstance(name, str) and name.startswith(self.prefix) and name[len(self.prefix) :] in TOOLS
 
-    def strip_prefix(self, name: str) -> str:
-        """The name as Overspill knows it. Some hosts take the prefix off themselves."""
-        return name[len(self.prefix) :] if self.owns(name) else name
-
     def define(self, format: Format) -> list[dict[str, Any]]:
         check_format(format)
         return define_offered_tools(self._settings, format, self.prefix)

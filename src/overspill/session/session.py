@@ -194,8 +194,9 @@ class Session:
         require("name", name, str, "the name of a retrieval tool")
         require("id", id, str, "a string")
         given: object = {} if args is None else read_arguments(args)
+        own = name[len(self._offered.prefix) :] if self.owns(name) else name  # some hosts take the prefix off themselves
         with self._offered.naming():
-            return await self._life.parts_here.invoke(self._offered.strip_prefix(name), given, id)
+            return await self._life.parts_here.invoke(own, given, id)
 
     def owns(self, name: str) -> bool:
         return self._offered.owns(name)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import ExitStack
 from functools import partial, wraps
 from inspect import isawaitable
 from threading import Condition, get_ident
@@ -47,8 +47,10 @@ class LoopThread:
         return self._loop is not None
 
     def run(self, work: Callable[[], Awaitable[R] | R]) -> R:
-        with self._hold_loop() as loop:
-            if loop is None:
+        with self._fewer_callers:
+            self._callers += 1  # the loop does not end meanwhile
+        try:
+            if (loop := self._loop) is None:
                 raise SessionClosed("The session is not open. Use `with SyncSession() as session`.")
             if get_ident() == self._id:
                 raise BadRequest(
@@ -56,6 +58,10 @@ class LoopThread:
                     "Make the tool that calls it a plain function instead of an async one, or use Session."
                 )
             return _run_on(loop, work)
+        finally:
+            with self._fewer_callers:
+                self._callers -= 1
+                self._fewer_callers.notify_all()
 
     def stop(self, last: Callable[[], Awaitable[object]]) -> None:
         """Take no more work, do the last, and end when all that was taken before has ended."""
@@ -66,26 +72,13 @@ class LoopThread:
             with self._fewer_callers:
                 self._fewer_callers.wait_for(lambda: not self._callers)
 
-    @contextmanager
-    def _hold_loop(self) -> Generator[asyncio.AbstractEventLoop | None]:
-        """The loop, which does not end meanwhile. None if it has."""
-        with self._fewer_callers:
-            self._callers += 1
-        try:
-            yield self._loop
-        finally:
-            with self._fewer_callers:
-                self._callers -= 1
-                self._fewer_callers.notify_all()
-
 
 def _run_on(loop: asyncio.AbstractEventLoop, work: Callable[[], Awaitable[R] | R]) -> R:
-    return asyncio.run_coroutine_threadsafe(_run(work), loop).result()
+    async def run() -> R:
+        result = work()
+        return await result if isawaitable(result) else cast("R", result)
 
-
-async def _run(work: Callable[[], Awaitable[R] | R]) -> R:
-    result = work()
-    return await result if isawaitable(result) else cast("R", result)
+    return asyncio.run_coroutine_threadsafe(run(), loop).result()
 
 
 def _taking(

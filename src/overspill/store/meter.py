@@ -105,7 +105,11 @@ class _TokenMeter:
         while done < len(data):
             at = self._bytes + done
             if at == self._next_at:
-                self._begin_stride(at)
+                if at == self._stride * _STRIDES:
+                    self._estimate += self._estimate_since(at)
+                    self._same_since, self._stride = at, self._stride * 2
+                    self._samples.clear()
+                self._next_at, self._wanted = at + self._stride, _SAMPLE
             if self._wanted:
                 self._take(data[done : done + self._wanted])
             done += min(self._next_at - at, len(data) - done)
@@ -115,13 +119,6 @@ class _TokenMeter:
         if self._start is not None:
             return tokens.count(encoding.decode(bytes(self._start)), self._model)
         return tokens.Count(round(self._estimate + self._estimate_since(self._bytes)), estimated=True)
-
-    def _begin_stride(self, at: int) -> None:
-        if at == self._stride * _STRIDES:
-            self._estimate += self._estimate_since(at)
-            self._same_since, self._stride = at, self._stride * 2
-            self._samples.clear()
-        self._next_at, self._wanted = at + self._stride, _SAMPLE
 
     def _take(self, piece: bytes) -> None:
         """Without the halves of characters at both ends."""

@@ -25,18 +25,14 @@ class Quota:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._held: dict[str, dict[str, int]] = {}
-        self._left = limit
+        self.left = limit
         self._mutex = Lock()
-
-    @property
-    def left(self) -> int:
-        return self._left
 
     def take(self, session: str, id: str, wanted: int) -> int:
         """Reserve these bytes, or as many of them as there are. Returns how many."""
         with self._mutex:
-            granted = min(wanted, self._left)
-            self._left -= granted
+            granted = min(wanted, self.left)
+            self.left -= granted
             outputs = self._held.setdefault(session, {})
             outputs[id] = outputs.get(id, 0) + granted
             return granted
@@ -46,7 +42,7 @@ class Quota:
             outputs = self._held.get(session, {})
             if id in outputs:  # or it was released meanwhile, with all its bytes
                 outputs[id] -= unused
-                self._left += unused
+                self.left += unused
 
     def release(self, session: str, id: str | None = None) -> int:
         """Give back what one output holds, or a whole session. Returns how many bytes."""
@@ -55,7 +51,7 @@ class Quota:
             released = sum(outputs.values()) if id is None else outputs.pop(id, 0)
             if id is None:
                 self._held.pop(session, None)
-            self._left += released
+            self.left += released
             return released
 
     def outputs(self, session: str) -> set[str]:

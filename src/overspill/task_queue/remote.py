@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
@@ -86,7 +87,7 @@ class RemoteTools:
         self._known: set[str] = set()
 
     def find(self, name: str) -> RemoteTool:
-        return _ToolOnWorkers(self, name)
+        return RemoteTool(partial(self.run, name))
 
     async def close(self) -> None:
         await self._queue.close()
@@ -159,15 +160,6 @@ class RemoteTools:
             return StoredElsewhere(kept, change.error)
         data = await anyio.to_thread.run_sync(self._group.read_output, kept)
         return restore_result(change.form, data, is_error=bool(change.error))
-
-
-class _ToolOnWorkers(RemoteTool):
-    def __init__(self, tools: RemoteTools, name: str) -> None:
-        self._tools = tools
-        self._name = name
-
-    async def __call__(self, /, **args: Any) -> Any:
-        return await self._tools.run(self._name, args)
 
 
 def open_queue(address: QueueAddress) -> Queue:

@@ -69,7 +69,10 @@ def loads_last(lines: list[bytes], part_bytes: int = _PART_BYTES) -> Any:
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return loads(line)
     del line  # before the strings are put together, which needs as much again
-    return taken.put_together()
+    while taken.strings:
+        holder, key, pieces = taken.strings.pop()
+        holder[key] = "".join(pieces)
+    return taken.root[0]
 
 
 class _TakenApart:
@@ -78,7 +81,7 @@ class _TakenApart:
     def __init__(self, part_bytes: int) -> None:
         self.root: list[Any] = [None]
         self._part_bytes = part_bytes
-        self._strings: list[tuple[Any, Any, list[str]]] = []
+        self.strings: list[tuple[Any, Any, list[str]]] = []
         """The list or object, where in it, and the pieces."""
 
     def add(self, raw: msgspec.Raw, holder: Any, key: Any, levels: int) -> None:
@@ -93,26 +96,17 @@ class _TakenApart:
             inside = holder[key] = [None] * len(values)
             parts = enumerate(values)
         elif first == ord('"') == data[-1]:
-            self._strings.append((holder, key, self._decode_pieces(data)))
+            pieces: list[str] = []
+            start, end = 1, len(data) - 1  # without the quotes
+            while start < end:
+                found = _CUT.search(data, min(start + self._part_bytes, end), end)
+                stop = found.end() if found else end
+                pieces.append(msgspec.json.decode(b'"%b"' % data[start:stop]))
+                start = stop
+            self.strings.append((holder, key, pieces))
             return
         else:
             holder[key] = msgspec.json.decode(data)
             return
         for name, part in parts:
             self.add(part, inside, name, levels - 1)
-
-    def put_together(self) -> Any:
-        while self._strings:
-            holder, key, pieces = self._strings.pop()
-            holder[key] = "".join(pieces)
-        return self.root[0]
-
-    def _decode_pieces(self, data: memoryview) -> list[str]:
-        pieces: list[str] = []
-        start, end = 1, len(data) - 1  # without the quotes
-        while start < end:
-            found = _CUT.search(data, min(start + self._part_bytes, end), end)
-            stop = found.end() if found else end
-            pieces.append(msgspec.json.decode(b'"%b"' % data[start:stop]))
-            start = stop
-        return pieces

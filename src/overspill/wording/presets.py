@@ -61,7 +61,8 @@ class Wording:
         first = "" if source == kept.source else f"{one_line(kept.source)} gave "
         tokens = format_estimate(size.tokens) if size.estimated else size.tokens
         facts = f"Same output as {first}before, stored as {id} ({size.bytes} bytes, {size.lines} lines, {tokens} tokens)."
-        call = self._call_to_reread(kept, id, offered)
+        exact = spell_first(offered, {"get_tool_output": f'id="{id}", mode="slice"', "get_artifact": f'id="{id}"'})
+        call = spell_get(id) if COMMAND in offered else exact or self.call_for_text(kept, offered)
         return f"{facts}\nTo see it again, call {call}." if call else facts
 
     def binary_message(
@@ -97,12 +98,6 @@ class Wording:
         asked = f'handle = "{self.handle(kept)}", extract = "what to extract"'
         found = f'id="{self.id(kept)}", mode="grep", pattern="what to find"'
         return spell_first(offered, {"tool_output": asked, "get_tool_output": found})
-
-    def _call_to_reread(self, kept: Kept, id: str, offered: Collection[str]) -> str:
-        if COMMAND in offered:
-            return spell_get(id)
-        exact = spell_first(offered, {"get_tool_output": f'id="{id}", mode="slice"', "get_artifact": f'id="{id}"'})
-        return exact or self.call_for_text(kept, offered)
 
     def _call_for_beginning(self, kept: Kept, offered: Collection[str]) -> str:
         """A call that returns the beginning of the output, or an empty string if no offered tool can."""

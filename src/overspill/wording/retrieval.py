@@ -98,19 +98,16 @@ def citations(
     head = "CITATIONS (checked against the stored output):"
     if support == "located":
         head = "FOUND AT (the model cited nothing; these passages hold the words of its answer):"
-    lines = [_citation(number, excerpt, quoted and not is_shown(excerpt)) for number, excerpt in enumerate(excerpts, 1)]
-    return "\n".join([head, *lines, *([f"{omitted:,} more were checked but do not fit."] if omitted else [])])
-
-
-def _citation(number: int, excerpt: Excerpt, quoted: bool) -> str:
-    lines = f"line {excerpt.start_line}"
-    if excerpt.end_line != excerpt.start_line:
-        lines = f"lines {excerpt.start_line}-{excerpt.end_line}"
-    location = f"[{number}] {lines}, bytes {excerpt.start_byte}-{excerpt.end_byte}"
-    words = excerpt.text.strip()
-    if len(words.splitlines()) > 1:  # as JSON: a stored line could pass for one of ours
-        words = json.dumps(words)
-    return f"{location}: {words}" if quoted else location
+    cited = [head]
+    for number, excerpt in enumerate(excerpts, 1):
+        first, last = excerpt.start_line, excerpt.end_line
+        lines = f"line {first}" if first == last else f"lines {first}-{last}"
+        words = excerpt.text.strip()
+        if len(words.splitlines()) > 1:  # as JSON: a stored line could pass for one of ours
+            words = json.dumps(words)
+        shown = f": {words}" if quoted and not is_shown(excerpt) else ""
+        cited.append(f"[{number}] {lines}, bytes {excerpt.start_byte}-{excerpt.end_byte}{shown}")
+    return "\n".join([*cited, *([f"{omitted:,} more were checked but do not fit."] if omitted else [])])
 
 
 def partial(count: int, seconds: float) -> str:

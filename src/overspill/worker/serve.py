@@ -57,6 +57,11 @@ class ToolWorker:
 
     async def serve(self, stop: anyio.Event, ready: Callable[[], None] = lambda: None) -> None:
         docket = make_docket(self._address)
+
+        async def end_calls() -> None:
+            await anyio.sleep(self._options.grace_seconds)
+            self._hurry.set()
+
         with guard_unpickling():
             async with docket:
                 for tool in self._tools.values():
@@ -75,12 +80,8 @@ class ToolWorker:
                         group.start_soon(worker.run_forever)
                         group.start_soon(_watch_queue, docket, worker.name, self._address.shown, ready)
                         await stop.wait()
-                        group.start_soon(self._end_calls)
+                        group.start_soon(end_calls)
                     group.cancel_scope.cancel()
-
-    async def _end_calls(self) -> None:
-        await anyio.sleep(self._options.grace_seconds)
-        self._hurry.set()
 
     def _make_task(self, docket: Docket, tool: WorkerTool) -> Callable[..., Any]:
         async def run(payload: str, execution: Execution = _CURRENT) -> None:

@@ -65,8 +65,13 @@ def query(
             return _text(text, begin, bound, expanded=expanded)
         if begin:
             raise BadRequest(f"from continues a long string, but this value is {describe_kind(value)}. Leave it out.")
-        json = write_within(value, bound)
-        return _outline_within(value, expression, bound, expanded=expanded) if json is None else QueryAnswer(json, True, expanded)
+        if (json := write_within(value, bound)) is not None:
+            return QueryAnswer(json, True, expanded)
+        note = f"The value is too large for one answer; this is its outline. Ask for a part of it{_example(value, expression)}"
+        outline = outline_within(value, bound.after(f"\n[{note}]"))
+        if outline is None:
+            return QueryAnswer(clip(describe_kind(value), bound), False, expanded)
+        return QueryAnswer(outline, False, expanded, note=note)
     except RecursionError:
         raise BadRequest(_TOO_DEEP) from None
 
@@ -130,14 +135,6 @@ def _text(text: str, begin: int, bound: Bound, *, expanded: bool) -> QueryAnswer
     piece = clip(text[begin:], bound) or text[begin : begin + 1]
     end = begin + len(piece)
     return QueryAnswer(piece, len(piece) == len(text), expanded, end if end < len(text) else None)
-
-
-def _outline_within(value: Value, expression: str, bound: Bound, *, expanded: bool) -> QueryAnswer:
-    note = f"The value is too large for one answer; this is its outline. Ask for a part of it{_example(value, expression)}"
-    outline = outline_within(value, bound.after(f"\n[{note}]"))
-    if outline is None:
-        return QueryAnswer(clip(describe_kind(value), bound), False, expanded)
-    return QueryAnswer(outline, False, expanded, note=note)
 
 
 def _example(value: Value, expression: str) -> str:

@@ -139,16 +139,13 @@ class ObjectStore(SharedStore[BucketLease, LiveObjectShelf]):
         kind = kind if is_new else "keep"
         if limits and kind == "keep" and not self._is_recalled:
             self._is_recalled = True
+            # However old it is: the limits may be due, but the first output need not wait until they have been applied.
             with suppress(StoreError):
-                self._recall_measurement(limits, run)
+                found = self._bucket.get(_MEASURED)
+                if measured := lenient_json.parse(found[0], Measurement) if found else None:
+                    due = _SECONDS_BETWEEN_MEASUREMENTS - measured.age(run.now())
+                    self._guard.recall(measured, limits, due_seconds=due)
         return opened, kind
-
-    def _recall_measurement(self, limits: KeepLimits, run: BucketLease) -> None:
-        """However old it is: the limits may be due, but the first output need not wait until they have been applied."""
-        found = self._bucket.get(_MEASURED)
-        if measured := lenient_json.parse(found[0], Measurement) if found else None:
-            due = _SECONDS_BETWEEN_MEASUREMENTS - measured.age(run.now())
-            self._guard.recall(measured, limits, due_seconds=due)
 
     def _make_shelf(self, session: str, name: str, hold: Hold, run: BucketLease) -> LiveObjectShelf:
         return LiveObjectShelf(self._bucket, session, self._copies, hold, run, self._names, name)
