@@ -15,7 +15,7 @@ from overspill.text.lenient_json import dumps, loads, loads_last
 MAX_MESSAGE_BYTES = 256 * 1024 * 1024
 _MAX_EDGE_BYTES = 4096
 _LARGE_BYTES = 32 * 1024 * 1024  # from here on, saving memory is worth the time that it takes
-_TOKEN = re.compile(rb'"((?:[^"\\]++|\\.)*+)(?:"(\s*+:)?|(\\?\Z))|[{}\[\]]|-?\d+', re.DOTALL)
+_TOKEN = re.compile(rb'"((?:[^"\\]++|\\.)*+)(?:"(\s*+:)?|(\\?\Z))|[{}\[\]]|-?\d[\d.eE+-]*+', re.DOTALL)
 _FIELDS = ("id", "method", "params", "result", "error")
 _LAST_ID = re.compile(rb',\s*"id"\s*:\s*(\d{1,15}|"[^"\\]{1,200}")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
 _MAX_ID_BYTES = 202
@@ -124,7 +124,8 @@ def error_reply(line: BadLine) -> SessionMessage | None:
 def refusal(line: BadLine) -> SessionMessage:
     """Answer a request that cannot be read under its id, if that shows, so that the client does not wait forever."""
     keys = _outermost_keys(line.head)
-    id = _read_id(keys.get(b"id", b"")) if b"method" in keys else None
+    is_request = b"method" in keys and keys.get(b"jsonrpc", b'"2.0"') == b'"2.0"'
+    id = _read_id(keys.get(b"id", b"")) if is_request else None
     code = mcp_types.PARSE_ERROR if id is None else mcp_types.INVALID_REQUEST
     return SessionMessage(
         mcp_types.JSONRPCError(jsonrpc="2.0", id=id, error=mcp_types.ErrorData(code=code, message=f"Received {line}."))
@@ -133,9 +134,10 @@ def refusal(line: BadLine) -> SessionMessage:
 
 def _read_id(token: bytes) -> int | str | None:
     try:
-        return loads(token) if len(token) <= _MAX_ID_BYTES else None
+        id = loads(token) if len(token) <= _MAX_ID_BYTES else None
     except ValueError:
         return None
+    return id if isinstance(id, int | str) else None
 
 
 def _outermost_keys(head: bytes) -> dict[bytes, bytes]:
