@@ -56,9 +56,11 @@ class Gate:
         """Decide, reserve room, store and word the reply: in the caller, at the time the reply is given. `settings`, here and
         below, are the tool's."""
         texts = collected.in_hand
+        # Over the limit in bytes it is kept, whatever else is known of it, so that it need not be measured first.
+        is_kept = self._budget is None and collected.media == "text" and not keeps_nothing(settings)
         if texts is not None and passes_for_sure(texts, settings) and self._finds_room(collected, settings):
             reply = self._reply_in_hand(collected)
-        elif self._is_over_size_cap(collected, settings):
+        elif is_kept and 0 < settings.size_cap < collected.least_bytes:
             reply = await self._keep_and_word(call, collected, "size_cap", settings)
         else:
             size = await run_off_loop(lambda: collected.spool.size, collected.least_bytes)
@@ -134,11 +136,6 @@ class Gate:
             return self._budget is None
         shown = "".join(collected.in_hand or ())
         return self._budget.reserve(self._count_tokens(shown) + collected.count_notes(self._count_tokens))
-
-    def _is_over_size_cap(self, collected: CollectedResult, settings: Settings) -> bool:
-        """Whether it is kept, whatever else is known of it, so that it need not be measured first."""
-        is_plain = self._budget is None and collected.media == "text" and not keeps_nothing(settings)
-        return is_plain and 0 < settings.size_cap < collected.least_bytes
 
     def _verdict(self, collected: CollectedResult, size: Size, settings: Settings) -> Verdict:
         if collected.media == "binary":

@@ -27,8 +27,6 @@ _DAMAGED = (
 
 
 class ArchivedOutput(Struct, frozen=True):
-    """A stored output and the session it belongs to."""
-
     kept: Kept
     label: ShelfLabel
 

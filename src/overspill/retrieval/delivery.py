@@ -15,13 +15,13 @@ from overspill.gate import replies
 from overspill.gate.decide import Keep, decide
 from overspill.gate.gate import Gate
 from overspill.gate.passages import Passages
-from overspill.gate.replies import OutputText, ReplyDraft
+from overspill.gate.replies import OutputText
 from overspill.lexical.index import Work
 from overspill.reading import Bound
 from overspill.record.events import OutputExtracted, now_ms
 from overspill.retrieval.extracted import format_abstract
 from overspill.retrieval.extractor import ExtractionRequest, Extractor, read_document
-from overspill.retrieval.output import StoredOutput, quote_spans
+from overspill.retrieval.output import quote_spans
 from overspill.retrieval.outputs import StoredOutputs
 from overspill.settings import Settings
 from overspill.types import Kept, Reply
@@ -38,21 +38,19 @@ class StandIns(Struct, frozen=True):
         kept = job.kept
         assert kept is not None
         stored = await anyio.to_thread.run_sync(self.outputs.recent, kept.handle)
-        drafts = await anyio.to_thread.run_sync(self._draft, stored)
+        settings, source = self._settings_of(kept), OutputText(stored.reader, kept.size)
+        if kept.missing:
+            draft = partial(replies.draft_incomplete, kept, kept.size.bytes, kept.missing, source, settings)
+        else:
+            draft = partial(replies.FORMS[settings.answer_form], kept, source, settings)
+        drafts = await anyio.to_thread.run_sync(draft)
         intent = None if kept.missing else self.gate.intents.noted(kept.id)
-        drafts = await self.gate.intents.extend(drafts, kept, intent, self._settings_of(kept), self.gate.room)
+        drafts = await self.gate.intents.extend(drafts, kept, intent, settings, self.gate.room)
         answer, fits = self.gate.reserve(drafts)
         job.is_announced = True
         content = [{"type": "text", "text": answer.text}, *job.blocks]
         model, is_error = self.gate.settings.model, bool(job.error)
         return Reply(text=answer.text, content=content, fits=fits, kept=kept, is_error=is_error, model=model)
-
-    def _draft(self, stored: StoredOutput) -> list[ReplyDraft]:
-        kept = stored.kept
-        settings, source = self._settings_of(kept), OutputText(stored.reader, kept.size)
-        if kept.missing:
-            return replies.draft_incomplete(kept, kept.size.bytes, kept.missing, source, settings)
-        return replies.FORMS[settings.answer_form](kept, source, settings)
 
     def _settings_of(self, kept: Kept) -> Settings:
         return self.gate.settings.for_tool(kept.tool, kept.server)

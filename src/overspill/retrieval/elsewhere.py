@@ -20,10 +20,8 @@ from overspill.wording.slow_tools import JobStatus
 
 _FIRST_LOOK_SECONDS = 0.25
 _MAX_SECONDS_BETWEEN_LOOKS = 2.0
-_SLOWER = 1.5
 _MIN_SECONDS_TO_ABORT = 0.5
 _MAX_SECONDS_TO_ABORT = 10.0
-_SHARE_OF_AGE = 0.1
 _MAX_SECONDS_FOR_A_TURN = 1.0
 """The most that a notice waits for the store."""
 
@@ -61,7 +59,7 @@ class JobsElsewhere:
     async def cancel_if_aborted(self, job: Job) -> None:
         """Nobody can be told by another machine, so it looks whether one has aborted the job: less and less often."""
         while not job.done:
-            await anyio.sleep(min(_MAX_SECONDS_TO_ABORT, max(_MIN_SECONDS_TO_ABORT, job.seconds * _SHARE_OF_AGE)))
+            await anyio.sleep(min(_MAX_SECONDS_TO_ABORT, max(_MIN_SECONDS_TO_ABORT, job.seconds / 10)))
             with suppress(StoreError):
                 if not job.done and not job.is_elsewhere and await anyio.to_thread.run_sync(self._group.read_job, job.id):
                     job.cancel()
@@ -94,7 +92,7 @@ class JobsElsewhere:
             if ended or not (running or jobs.pending()):
                 return ended
             await anyio.sleep(pause)
-            pause = min(pause * _SLOWER, _MAX_SECONDS_BETWEEN_LOOKS)
+            pause = min(pause * 1.5, _MAX_SECONDS_BETWEEN_LOOKS)
 
 
 async def wait_for_jobs(jobs: JobScheduler, elsewhere: JobsElsewhere | None, seconds: float) -> tuple[list[Job], list[Job]]:

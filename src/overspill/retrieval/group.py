@@ -47,8 +47,7 @@ class JobRecord(Struct, frozen=True):
     change: JobChanged
     """The last one."""
     kept: Kept | None
-    is_live: bool
-    """Whether the worker lives."""
+    is_live: bool  # the worker
 
 
 class SessionGroup:

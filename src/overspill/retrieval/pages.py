@@ -116,7 +116,6 @@ def grep_page(stored: StoredOutput, search: GrepRequest, bound: Bound, spell: Sp
 
 
 def query_page(stored: StoredOutput, expression: str, start: int, bound: Bound, spell: SpellContinuation) -> Page:
-    """What a JSON pointer or a JMESPath expression finds."""
     text = stored.decoded()
     notes = list(wording.decoding_notes(text.decoding))
     found = query(text.reader, expression, bound, start=start)

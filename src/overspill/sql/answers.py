@@ -59,27 +59,21 @@ def read_answer(found: QueryResult, notes: Iterable[str] = ()) -> SqlAnswer:
     return SqlAnswer(tuple(column.name for column in found.result.columns), rows, found.result.rows, (*found.notes, *notes))
 
 
-def describe_tables(name: str, found: LoadedTables) -> list[str]:
-    """The card of each table: its columns with their types."""
-    cards: list[str] = []
-    for table in found.tables:
-        columns = ", ".join(one_line(f"{column.name} {column.type}") for column in table.columns[:_MAX_COLUMNS_SHOWN])
-        more = f", and {len(table.columns) - _MAX_COLUMNS_SHOWN:,} more" if len(table.columns) > _MAX_COLUMNS_SHOWN else ""
-        cards.append(f"{rename(table.name, name)}: {count_noun(table.rows, 'row')} ({columns}{more})")
-    return cards
-
-
 def explain_failure(failed: str, tables: Mapping[str, LoadedTables]) -> str:
-    """What went wrong, the nearest column or table to one that does not exist, and what there is."""
-    cards = [card for name, found in tables.items() for card in describe_tables(name, found)]
-    columns = {column.name for found in tables.values() for table in found.tables for column in table.columns}
-    names = {rename(table.name, name) for name, found in tables.items() for table in found.tables}
+    """What went wrong, the nearest column or table to one that does not exist, and what there is: columns with their types."""
+    named = {rename(table.name, name): table for name, found in tables.items() for table in found.tables}
+    columns = {column.name for table in named.values() for column in table.columns}
+    cards: list[str] = []
+    for name, table in named.items():
+        shown = ", ".join(one_line(f"{column.name} {column.type}") for column in table.columns[:_MAX_COLUMNS_SHOWN])
+        more = f", and {len(table.columns) - _MAX_COLUMNS_SHOWN:,} more" if len(table.columns) > _MAX_COLUMNS_SHOWN else ""
+        cards.append(f"  {name}: {count_noun(table.rows, 'row')} ({shown}{more})")
     if unknown := _UNKNOWN_COLUMN.search(failed):
         nearest = shorten(repr(find_nearest(unknown[1], columns)), SUMMARY_CHARS)
         failed = f"There is no column {unknown[1]!r}" + (f"; did you mean {nearest}?" if nearest != "''" else ".")
-    elif (unknown := _UNKNOWN_TABLE.search(failed)) and (near := find_nearest(unknown[1], names)):
+    elif (unknown := _UNKNOWN_TABLE.search(failed)) and (near := find_nearest(unknown[1], named)):
         failed = f"{failed[:-1]}; did you mean {near!r}?"
-    return "\n".join([failed, "Tables:", *(f"  {card}" for card in cards)]) if cards else failed
+    return "\n".join([failed, "Tables:", *cards]) if cards else failed
 
 
 def find_nearest(name: str, known: Iterable[str]) -> str:

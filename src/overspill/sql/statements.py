@@ -76,22 +76,20 @@ def _parse(connection: Any, sql: str) -> Any:
         tree = json.loads(text)
     except RecursionError:
         raise Refused("The statement is nested too deeply.") from None
-    if tree["error"]:
-        raise _refuse(connection, sql, tree)
+    if tree["error"]:  # what has no tree is no statement, or no SELECT
+        if tree["error_type"] != "not implemented":
+            raise Refused(quote_line(tree["error_message"]))
+        try:
+            kinds = [statement.type.name for statement in connection.extract_statements(sql)]
+        except (
+            duckdb.Error,
+            ValueError,
+        ):  # it looks for files that the statement names, and does not know the names of all kinds
+            kinds = ["This statement"]
+        raise _not_possible(kinds[0]) if len(kinds) == 1 else Refused(_GIVE_ONE)
     if len(tree["statements"]) != 1:
         raise Refused(_GIVE_ONE if tree["statements"] else "There is no statement.")
     return tree["statements"]
-
-
-def _refuse(connection: Any, sql: str, tree: dict[str, Any]) -> Refused:
-    """What has no tree is no statement, or no SELECT."""
-    if tree["error_type"] != "not implemented":
-        return Refused(quote_line(tree["error_message"]))
-    try:
-        kinds = [statement.type.name for statement in connection.extract_statements(sql)]
-    except (duckdb.Error, ValueError):  # it looks for files that the statement names, and does not know the names of all kinds
-        kinds = ["This statement"]
-    return _not_possible(kinds[0]) if len(kinds) == 1 else Refused(_GIVE_ONE)
 
 
 def _walk(tree: Any) -> Iterator[dict[str, Any]]:

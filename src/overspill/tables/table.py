@@ -49,7 +49,6 @@ class RowFormat(Struct, frozen=True):
         raise NotImplementedError
 
     def read(self, where: int, span: Span, text: Text) -> Row:
-        """The row at a place in a text."""
         cells = self.split(bytes(text[span[0] : span[1]]).decode("utf-8", "replace").replace("\0", ""))
         named: dict[str, Any] = {name: cell or None for name, cell in zip(self.names, cells, strict=False)}
         extra = self.join(cells[len(self.names) :]) if len(cells) > len(self.names) else None
@@ -93,7 +92,6 @@ class FoundTable(Struct):
         return len(self.starts)
 
     def read(self, text: Text, number: int) -> str:
-        """One of its rows."""
         return bytes(text[self.starts[number] : self.ends[number]]).decode("utf-8", "replace").rstrip("\r\n")
 
 

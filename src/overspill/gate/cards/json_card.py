@@ -53,7 +53,17 @@ def make_json_card(read: Read, sample: OutputSample, layout: Layout) -> Card | N
         card = make_table_card(read_json_tables(held, len(data)), part) or _outline(held, part)
     except (BadRequest, *UNREADABLE):
         return None
-    return Card([*card.sections, *_show_around(data, held)], part, steps=card.steps) if card else None
+    if card is None:
+        return None
+    # Such as the words that a program puts above JSON, or its warnings below.
+    place = count_line_ends(data[: data.rfind(held.after[:99])]) + 1 if held.after else 0
+    said = ((held.before, "Something else is above it"), (held.after, f"Something else follows it from line {place:,} on"))
+    around = [
+        Section(title, indent("\n".join(decode(text[:4000]).split("\n")[:_SHOWN_AROUND_LINES])).split("\n"), first=2)
+        for text, title in said
+        if text
+    ]
+    return Card([*card.sections, *around], part, steps=card.steps)
 
 
 def read_json_tables(held: HeldJson, total: int) -> list[ReadTable]:
@@ -113,17 +123,6 @@ def _outline(held: HeldJson, part: OutputSample) -> Card | None:
 
 def _indent(shape: str) -> str:
     return "\n".join(f" {make_visible(line)}" for line in shape.split("\n"))
-
-
-def _show_around(data: bytes, held: HeldJson) -> list[Section]:
-    """Such as the words that a program puts above JSON, or its warnings below."""
-    place = count_line_ends(data[: data.rfind(held.after[:99])]) + 1 if held.after else 0
-    said = ((held.before, "Something else is above it"), (held.after, f"Something else follows it from line {place:,} on"))
-    return [
-        Section(title, indent("\n".join(decode(text[:4000]).split("\n")[:_SHOWN_AROUND_LINES])).split("\n"), first=2)
-        for text, title in said
-        if text
-    ]
 
 
 def _mend(head: bytes) -> bytes:

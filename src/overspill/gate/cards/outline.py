@@ -65,7 +65,11 @@ Part = tuple[bytes, int]
 
 def make_outline_card(sample: OutputSample, kind: Kind) -> Card:
     layout, data = kind.traits.layout, sample.data
-    begins = Section("begins", _list_opening(sample.begin(_OPENING_BYTES), kind), first=3)
+    part = sample.begin(_OPENING_BYTES)
+    text = render(build(part.data, kind=kind), 0, len(part.data)) if kind.read or COLOUR_START in part.data else decode(part.data)
+    if not part.is_whole:  # without what may be half a character
+        text = text[:-1] + ELLIPSIS
+    begins = Section("begins", [line for line in indent(text, _MAX_PARAGRAPH_CHARS).split("\n") if line], first=3)
     if layout in _COUNTED:
         noun, pattern = _COUNTED[layout]
         counts = Counter(pattern.findall(b"\n" + data))
@@ -86,15 +90,6 @@ def make_outline_card(sample: OutputSample, kind: Kind) -> Card:
     items = _list_parts(sample, layout, found)
     listed = Section(count_noun(len(found), noun) + sample.where, items, len(found), 12)
     return Card([listed, begins] if items else [begins], sample)
-
-
-def _list_opening(part: OutputSample, kind: Kind) -> list[str]:
-    text = decode(part.data)
-    if kind.read or COLOUR_START in part.data:
-        text = render(build(part.data, kind=kind), 0, len(part.data))
-    if not part.is_whole:  # without what may be half a character
-        text = text[:-1] + ELLIPSIS
-    return [line for line in indent(text, _MAX_PARAGRAPH_CHARS).split("\n") if line]
 
 
 def _find(pattern: re.Pattern[bytes], data: bytes) -> list[Part]:
