@@ -131,7 +131,7 @@ class SqlLibrary:
         loaded = {name: found for name, source in sources.items() if (found := self._find(source.key))}
         *first, last = [name for name in sources if name not in loaded] or [""]
         loaded |= {name: self.load(sources[name]) for name in first}
-        with tempfile.TemporaryDirectory(prefix="query-", dir=self._folder()) as folder:
+        with tempfile.TemporaryDirectory(prefix="query-", dir=self.folder()) as folder:
             request = QueryRequest(
                 sql, self._databases(loaded, sources), folder, MAX_MEMORY_BYTES, MAX_DISK_BYTES, MAX_RESULT_BYTES, seconds
             )
@@ -160,7 +160,7 @@ class SqlLibrary:
     def _load(self, source: Source, query: QueryRequest | None, name: str) -> tuple[LoadedTables, SqlResult | None]:
         database = self._file(source.key)
         database.unlink(missing_ok=True)
-        with tempfile.TemporaryDirectory(prefix="load-", dir=self._folder()) as folder:
+        with tempfile.TemporaryDirectory(prefix="load-", dir=self.folder()) as folder:
             text = source.file or Path(folder, "text")
             if not source.file:
                 with text.open("wb") as file:
@@ -209,9 +209,9 @@ class SqlLibrary:
             raise SessionClosed("The session was closed while a query ran.")
 
     def _file(self, key: str) -> Path:
-        return self._folder() / f"{key}.db"
+        return self.folder() / f"{key}.db"
 
-    def _folder(self) -> Path:
+    def folder(self) -> Path:
         with self._lock:
             self._check()
             if self._root is None:

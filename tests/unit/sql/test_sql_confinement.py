@@ -101,7 +101,7 @@ def make_trap(file: Path, secret: Path, *, kind: str = "VIEW") -> bytes:
 @pytest.mark.slow
 def test_a_query_cannot_replace_the_tables_of_later_queries(library: SqlLibrary, source: dict[str, Source], secret: Path):
     library.load(source["output"])
-    (file,) = library._folder().glob("*.db")
+    (file,) = library.folder().glob("*.db")
     trap = make_trap(secret.with_name("trap.db"), secret)
     before = file.read_bytes()
     content = "".join(f"\\x{byte:02x}" for byte in trap[:2000])
@@ -121,7 +121,7 @@ def test_a_query_cannot_replace_the_tables_of_later_queries(library: SqlLibrary,
 @pytest.mark.parametrize("kind", ["VIEW", "TABLE"])
 def test_a_database_that_somebody_else_wrote_is_not_read(kind: str, library: SqlLibrary, source: dict[str, Source], secret: Path):
     library.load(source["output"])
-    (file,) = library._folder().glob("*.db")
+    (file,) = library.folder().glob("*.db")
     file.write_bytes(make_trap(secret.with_name("trap.db"), secret, kind=kind))
     found = library.query("SELECT * FROM output", source, 30)
     assert (found.result.failed, found.lines) == (
@@ -137,7 +137,7 @@ def test_what_passes_for_a_select_still_opens_nothing(
 ):
     """Even if a statement of another kind were taken for one that reads."""
     loaded = library.load(source["output"])
-    (file,) = library._folder().glob("*.db")
+    (file,) = library.folder().glob("*.db")
     before = file.read_bytes()
     statements = (
         "SELECT count(*) FROM output",

@@ -194,7 +194,7 @@ def test_a_first_question_that_does_not_end_leaves_the_tables_loaded(number: int
     with SqlLibrary() as fresh:
         source = {"output": Source("key", BytesReader(TABLE))}
         refuse(fresh, source, BOMBS[number], seconds=5)
-        (file,) = fresh._folder().glob("*.db")
+        (file,) = fresh.folder().glob("*.db")
         before = file.stat()
         assert fresh.query("SELECT count(*) AS n FROM output", source, 30).lines == b'{"n": 4}\n'
         assert file.stat().st_mtime_ns == before.st_mtime_ns
