@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
-from typing import NamedTuple, NoReturn, cast
+from typing import NoReturn, cast
 
 import click
 
@@ -18,39 +18,30 @@ from overspill.cli.common_options import CommandGroup, add_common_options, make_
 from overspill.cli.terminal import report_usage
 from overspill.errors import OverspillError
 
-
-class CommandEntry(NamedTuple):
-    """Where to find a command, and its line in `overspill --help`."""
-
-    target: str
-    help: str
-
-
 COMMANDS = {
-    "proxy": CommandEntry("overspill.cli.commands.proxy:proxy", "Run MCP servers behind Overspill."),
-    "extract": CommandEntry(
-        "overspill.cli.commands.extract:extract", "Print the parts of a file or stream that answer a question."
-    ),
-    "keep": CommandEntry("overspill.cli.commands.keep:keep", "Run a command, and store its output if it is large."),
-    "get": CommandEntry("overspill.cli.commands.get:get", "Read a stored output: lines, matches, a query, an answer."),
-    "worker": CommandEntry("overspill.cli.commands.worker:worker", "Run the slow tools of sessions, on any number of machines."),
-    "skill": CommandEntry("overspill.cli.commands.help:skill", "Print what to tell a coding agent about `keep` and `get`."),
-    "hook": CommandEntry("overspill.cli.commands.hook:hook", "Answer a hook of a coding agent."),
-    "serve": CommandEntry("overspill.cli.commands.hook:serve", "Serve what hooks have stored, over MCP."),
-    "sql": CommandEntry("overspill.cli.commands.sql:sql", "Query files as tables, with SQL."),
-    "run": CommandEntry("overspill.cli.commands.run:run", "Run an agent from a file and print its final report."),
-    "snapshot": CommandEntry("overspill.cli.commands.snapshot:snapshot", "Show what `run --snapshot` recorded."),
-    "artifacts": CommandEntry("overspill.cli.commands.artifacts:artifacts", "List, show, export and remove stored outputs."),
-    "verify": CommandEntry("overspill.cli.commands.artifacts:verify", "Check stored outputs against their checksums."),
-    "stats": CommandEntry("overspill.cli.commands.stats:stats", "Show how much was kept and retrieved."),
-    "jobs": CommandEntry("overspill.cli.commands.stats:jobs", "List the background jobs of live sessions."),
-    "view": CommandEntry("overspill.cli.commands.view:view", "Look at sessions and stored outputs in a browser."),
-    "wrap": CommandEntry("overspill.cli.commands.wrap:wrap", "Run a client's MCP servers through Overspill."),
-    "unwrap": CommandEntry("overspill.cli.commands.wrap:unwrap", "Undo `wrap`."),
-    "doctor": CommandEntry("overspill.cli.commands.doctor.command:doctor", "Check your settings, models, stores and servers."),
-    "config": CommandEntry("overspill.cli.commands.help:config", "Show the settings in effect and where each comes from."),
-    "help": CommandEntry("overspill.cli.commands.help:help_", "Show how to use a command."),
+    "proxy": ("overspill.cli.commands.proxy:proxy", "Run MCP servers behind Overspill."),
+    "extract": ("overspill.cli.commands.extract:extract", "Print the parts of a file or stream that answer a question."),
+    "keep": ("overspill.cli.commands.keep:keep", "Run a command, and store its output if it is large."),
+    "get": ("overspill.cli.commands.get:get", "Read a stored output: lines, matches, a query, an answer."),
+    "worker": ("overspill.cli.commands.worker:worker", "Run the slow tools of sessions, on any number of machines."),
+    "skill": ("overspill.cli.commands.help:skill", "Print what to tell a coding agent about `keep` and `get`."),
+    "hook": ("overspill.cli.commands.hook:hook", "Answer a hook of a coding agent."),
+    "serve": ("overspill.cli.commands.hook:serve", "Serve what hooks have stored, over MCP."),
+    "sql": ("overspill.cli.commands.sql:sql", "Query files as tables, with SQL."),
+    "run": ("overspill.cli.commands.run:run", "Run an agent from a file and print its final report."),
+    "snapshot": ("overspill.cli.commands.snapshot:snapshot", "Show what `run --snapshot` recorded."),
+    "artifacts": ("overspill.cli.commands.artifacts:artifacts", "List, show, export and remove stored outputs."),
+    "verify": ("overspill.cli.commands.artifacts:verify", "Check stored outputs against their checksums."),
+    "stats": ("overspill.cli.commands.stats:stats", "Show how much was kept and retrieved."),
+    "jobs": ("overspill.cli.commands.stats:jobs", "List the background jobs of live sessions."),
+    "view": ("overspill.cli.commands.view:view", "Look at sessions and stored outputs in a browser."),
+    "wrap": ("overspill.cli.commands.wrap:wrap", "Run a client's MCP servers through Overspill."),
+    "unwrap": ("overspill.cli.commands.wrap:unwrap", "Undo `wrap`."),
+    "doctor": ("overspill.cli.commands.doctor.command:doctor", "Check your settings, models, stores and servers."),
+    "config": ("overspill.cli.commands.help:config", "Show the settings in effect and where each comes from."),
+    "help": ("overspill.cli.commands.help:help_", "Show how to use a command."),
 }
+"""Where to find each command, and its line in `overspill --help`."""
 
 
 class Commands(CommandGroup):
@@ -62,7 +53,7 @@ class Commands(CommandGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module, _, attribute = COMMANDS[cmd_name].target.partition(":")
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
         gc.disable()  # modules that are being imported are no garbage, and looking for it takes a tenth of the time
         try:
             return add_common_options(getattr(import_module(module), attribute))
@@ -72,7 +63,7 @@ class Commands(CommandGroup):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
+            formatter.write_dl([(name, help) for name, (_, help) in COMMANDS.items()])
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

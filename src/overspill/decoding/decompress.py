@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from overspill.decoding.formats import Compression, find_compression
 from overspill.decoding.limits import MAX_WINDOW_BYTES, MAX_WINDOW_LOG, Allowance, Layer, Sink
@@ -32,20 +32,16 @@ class _Stream(Protocol):
     def unused_data(self) -> bytes: ...
 
 
-class _Format(NamedTuple):
-    open: Callable[[], _Stream]
-    errors: tuple[type[Exception], ...]
-
-
 def decompress(reader: Reader, name: Compression, allowance: Allowance, inside: str) -> Layer:
     """Blocks. Raises NotText if nothing can be decompressed."""
-    source, kind, rest = _Source(reader), _open_format(name), b""
+    source, rest = _Source(reader), b""
+    open_stream, errors = _open_format(name)
     with Sink() as sink:
         while True:
-            stream = kind.open()
+            stream = open_stream()
             try:
                 why = _read(stream, rest, source, sink, allowance)
-            except kind.errors as error:
+            except errors as error:
                 why = _explain(error)
             if why and not sink.size:
                 raise NotText(f"{name} data{inside} that cannot be decompressed: {why}")
@@ -119,18 +115,19 @@ class _GzipStream:
         return self._stream.unused_data
 
 
-def _open_format(name: Compression) -> _Format:
+def _open_format(name: Compression) -> tuple[Callable[[], _Stream], tuple[type[Exception], ...]]:
+    """What opens a stream, and the errors of one that is damaged."""
     if name == "gzip":
         zlib = import_module("zlib")
-        return _Format(lambda: _GzipStream(zlib), (zlib.error,))
+        return lambda: _GzipStream(zlib), (zlib.error,)
     if name == "bzip2":
-        return _Format(import_module("bz2").BZ2Decompressor, (OSError, ValueError))
+        return import_module("bz2").BZ2Decompressor, (OSError, ValueError)
     if name == "xz":
         lzma = import_module("lzma")
-        return _Format(lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, MAX_WINDOW_BYTES), (lzma.LZMAError,))
+        return lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, MAX_WINDOW_BYTES), (lzma.LZMAError,)
     try:
         zstd: Any = import_module("compression.zstd")  # since Python 3.14
     except ImportError:
         zstd = import_module("backports.zstd")
     options = {zstd.DecompressionParameter.window_log_max: MAX_WINDOW_LOG}
-    return _Format(lambda: zstd.ZstdDecompressor(options=options), (zstd.ZstdError,))
+    return lambda: zstd.ZstdDecompressor(options=options), (zstd.ZstdError,)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import re
 from collections import Counter
-from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 from unicodedata import category
@@ -15,10 +14,10 @@ from msgspec import Struct
 from overspill.decoding.formats import HEAD_BYTES, UnicodeFormat
 from overspill.decoding.limits import Allowance, Layer, Sink
 from overspill.store.protocols import Reader
+from overspill.store.readers import read_blocks
 from overspill.text import encoding
 from overspill.text.humanize import count_noun
 
-_BLOCK_BYTES = 1 << 20
 _SAMPLE_BYTES = 32 * 1024  # enough for the library, which takes milliseconds for it
 _SAMPLE_REACH = 100  # bytes before one that is not ASCII
 _MAX_SAMPLED_LINE = 2000  # bytes after it
@@ -78,7 +77,7 @@ CODECS: dict[str, str] = {**_UNICODE, **LEGACY}
 def is_utf8(reader: Reader, *, has_nul: bool) -> bool:
     """Whether all of it is UTF-8, lone surrogates included. The last character may be cut off. `has_nul`: NUL is allowed."""
     rest, has_others = b"", False
-    for block in _blocks(reader):
+    for block in read_blocks(reader):
         if not has_nul and b"\0" in block:
             return False
         if not rest and block.isascii():
@@ -112,14 +111,11 @@ def find_unicode(head: bytes, *, is_utf8: bool) -> UnicodeFormat | None:
         if is_utf8 and not is_pattern:
             continue
         text = units.decode(codec, "replace")
-        if sum(map(_is_unlikely, text)) <= _MAX_UNLIKELY_SHARE * len(text):
+        # Unassigned, private, a control character, or half of a pair: what other bytes look like as UTF-16.
+        unlikely = (char for char in text if category(char) in ("Cn", "Co", "Cs", "Cc") and char not in "\t\n\r\f\x1b\b")
+        if sum(1 for _ in unlikely) + text.count("\ufffd") <= _MAX_UNLIKELY_SHARE * len(text):
             return name
     return None
-
-
-def _is_unlikely(char: str) -> bool:
-    """Unassigned, private, a control character, or half of a pair: what other bytes look like as UTF-16."""
-    return char == "\ufffd" or (category(char) in ("Cn", "Co", "Cs", "Cc") and char not in "\t\n\r\f\x1b\b")
 
 
 class EncodingSample(Struct, frozen=True):
@@ -147,7 +143,7 @@ class EncodingSample(Struct, frozen=True):
 
 def take_sample(reader: Reader) -> EncodingSample:
     others, size = list[bytes](), 0
-    for block in _blocks(reader):
+    for block in read_blocks(reader):
         at = 0
         while size < _SAMPLE_BYTES and (found := _HIGH_BYTE.search(block, at)):
             start = max(at, found.start() - _SAMPLE_REACH)
@@ -179,21 +175,16 @@ def guess(sample: EncodingSample) -> str | None:
 def reencode(reader: Reader, name: str, allowance: Allowance) -> Layer:
     """As UTF-8, without a byte order mark. Blocks."""
     decoder = codecs.getincrementaldecoder(CODECS[name])("replace")
-    replaced, stopped = 0, ""
+    read, replaced, stopped = 0, 0, ""
     with Sink() as sink:
-        for start in range(0, reader.size, _BLOCK_BYTES):
+        for block in read_blocks(reader):
             if excess := allowance.find_excess(reader.size, sink.size):
                 stopped = f"Decoding {name} stopped after {sink.size:,} bytes: {excess}. What follows was not searched."
                 break
-            end = start + _BLOCK_BYTES
-            text = decoder.decode(reader.read(start, end), final=end >= reader.size)
-            text = text.removeprefix("\ufeff") if not start else text
+            text = decoder.decode(block, final=read + len(block) >= reader.size)
+            text = text.removeprefix("\ufeff") if not read else text
+            read += len(block)
             replaced += text.count("\ufffd")
             sink.add(text.encode("utf-8", "replace"))
         remark = f"{count_noun(replaced, 'character')} could not be decoded as {name}. U+FFFD marks the place."
         return Layer(sink.reader(), stopped, remark if replaced else "")
-
-
-def _blocks(reader: Reader) -> Iterator[bytes]:
-    for start in range(0, reader.size, _BLOCK_BYTES):
-        yield reader.read(start, start + _BLOCK_BYTES)

@@ -25,15 +25,7 @@ def main() -> None:
     bounds = json.loads(sys.stdin.buffer.readline())
     limits.limit_seconds(bounds["seconds"])
     library = import_module("pypdf")
-    _import_everything()
-    logging.disable()
-    data = sys.stdin.buffer.read()
-    limits.give_up_everything_else(_MEMORY)
-    _write_pages(library, data, bounds["pages"])
-
-
-def _import_everything() -> None:
-    """Codecs and parts of the library are imported when a page first needs them, which is too late here."""
+    # Codecs and parts of the library are imported when a page first needs them, which is too late here.
     for name in ("encodings", "pypdf"):
         folder = import_module(name).__path__
         for module in pkgutil.walk_packages(folder, f"{name}.", onerror=lambda _: None):
@@ -41,6 +33,10 @@ def _import_everything() -> None:
                 import_module(module.name)
             except (ImportError, AttributeError):  # for another system, or for a package that is not installed
                 continue
+    logging.disable()
+    data = sys.stdin.buffer.read()
+    limits.give_up_everything_else(_MEMORY)
+    _write_pages(library, data, bounds["pages"])
 
 
 def _write_pages(library: Any, data: bytes, most: int) -> None:

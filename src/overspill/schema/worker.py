@@ -38,7 +38,14 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     try:
         kind = library.validators.validator_for(schema, default=library.Draft202012Validator)
         if "value" not in request:
-            return {"flaw": _flaw(library, kind, schema)}
+            try:
+                kind.check_schema(schema, format_checker=None)
+            except library.exceptions.SchemaError as error:
+                return {"flaw": f"is not a JSON Schema: {error.message[:_MESSAGE_CHARS]}"}
+            specification = import_module("referencing.jsonschema").specification_with(kind.META_SCHEMA["$schema"])
+            root = specification.create_resource(schema)
+            registry = import_module("jsonschema_specifications").REGISTRY
+            return {"flaw": _flaw_below(registry.resolver_with_root(root), root)}
         # A registry of our own, even an empty one, turns off the library's fetching.
         validator = kind(schema, registry=import_module("referencing").Registry())
         found = library.exceptions.best_match(validator.iter_errors(request["value"]))
@@ -54,17 +61,6 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     message: str = found.message
     cut = message if len(message) <= _MESSAGE_CHARS else message[: _MESSAGE_CHARS - 1] + "…"
     return {"misfit": {"path": found.json_path, "rule": rule, "message": cut}}
-
-
-def _flaw(library: Any, kind: Any, schema: Any) -> str:
-    try:
-        kind.check_schema(schema, format_checker=None)
-    except library.exceptions.SchemaError as error:
-        return f"is not a JSON Schema: {error.message[:_MESSAGE_CHARS]}"
-    specification = import_module("referencing.jsonschema").specification_with(kind.META_SCHEMA["$schema"])
-    root = specification.create_resource(schema)
-    registry = import_module("jsonschema_specifications").REGISTRY
-    return _flaw_below(registry.resolver_with_root(root), root)
 
 
 def _flaw_below(resolver: Any, part: Any) -> str:

@@ -82,14 +82,15 @@ def read_text(
     name: str,
     *,
     follow_link: bool = True,
+    may_be_pipe: bool = False,
     max_bytes: int = _MAX_BYTES,
     too_large: str = "is larger than the limit of {most} bytes.",
     encoding: str = "utf-8-sig",
 ) -> str:
-    """A small UTF-8 file that is really a file."""
+    """A small UTF-8 file that is really a file, or a pipe where `may_be_pipe`."""
     try:
         # Check before opening, because opening a pipe would wait for its writer.
-        if not stat.S_ISREG(path.stat(follow_symlinks=follow_link).st_mode):
+        if not may_be_pipe and not stat.S_ISREG(path.stat(follow_symlinks=follow_link).st_mode):
             raise SettingsError(f"{name} is not a regular file.")
         with path.open("rb") as file:
             data = file.read(max_bytes + 1)

@@ -32,13 +32,6 @@ _NOTHING = ("null", "[]")
 """What an expression gives that matches nothing. A stored null or empty list cannot be told from it."""
 
 
-class FoundOutput(Struct, frozen=True):
-    """`note` is what to know about the command that printed it, if anything."""
-
-    stored: StoredOutput
-    note: str = ""
-
-
 class OutputFinder:
     """Over the stores of all sessions of this user."""
 
@@ -56,8 +49,8 @@ class OutputFinder:
             time.sleep(min(_LOOK_AGAIN_SECONDS, rest))
 
     @contextmanager
-    def open(self, spelling: str) -> Generator[FoundOutput]:
-        """Raises HandleError if there is none."""
+    def open(self, spelling: str) -> Generator[tuple[StoredOutput, str]]:
+        """With what to know about the command that printed it, if anything. Raises HandleError if there is none."""
         try:
             found = self._archive.find(spelling)
         except HandleError as unknown:
@@ -68,10 +61,10 @@ class OutputFinder:
             raise unknown from None
         with self._archive.open(found.kept.handle) as stored:
             stored.shown_id = stored.kept.artifact_id if handles.parse_name(spelling) is None else stored.kept.name
-            yield FoundOutput(stored, self._describe_end(stored.kept))
+            yield stored, self._describe_end(stored.kept)
 
     @contextmanager
-    def _open_unfinished(self, label: ShelfLabel, shelf: Shelf, change: JobChanged) -> Generator[FoundOutput]:
+    def _open_unfinished(self, label: ShelfLabel, shelf: Shelf, change: JobChanged) -> Generator[tuple[StoredOutput, str]]:
         try:
             reader = RunningReader(shelf.open(change.id))
         except UnknownHandle:
@@ -80,7 +73,7 @@ class OutputFinder:
         note = wording.so_far((now_ms() - asked_ms) / 1000, size) if label.live else wording.interrupted(size)
         kept = Kept(label.session, change.id, change.tool, "background", Size(size, 0, 0, 0), "", asked_ms)
         with StoredOutput(kept, reader) as stored:
-            yield FoundOutput(stored, note)
+            yield stored, note
 
     def _unfinished(self, spelling: str) -> Iterator[tuple[ShelfLabel, Shelf, JobChanged]]:
         """The last that is known of a command in the background. Until it has ended, its output has no name."""

@@ -216,23 +216,18 @@ def color_code(pattern: re.Pattern[str], text: str) -> str:
     return "".join([*pieces, escape(text[at:])])
 
 
-def _classify_line(layout: Layout, line: str) -> str:
-    if layout == "hunks":
-        return {"+": "add", "-": "del", "@": "hunk"}.get(line[:1], "")
-    head = line[:_LEVEL_CHARS].lower() if layout == "events" else ""
-    # Most lines have none of the words, and a pattern takes much longer to find that out.
-    if any(word in head for word in _LEVELS) and (found := _LEVEL.search(head)):
-        return "level-error" if found[1] else "level-warn"
-    return ""
-
-
 def show_lines(window: TextWindow, layout: Layout) -> Markup:
     show = partial(color_code, find_comments([line.text for line in window.lines])) if layout == "definitions" else escape
     return Markup("\n".join(_show_line(line, layout, show) for line in window.lines))  # noqa: S704  # all text in it is escaped below
 
 
 def _show_line(line: Line, layout: Layout, show: Callable[[str], str]) -> str:
-    named = _classify_line(layout, line.text) + (" marked" if line.is_marked else "")
+    named = {"+": "add", "-": "del", "@": "hunk"}.get(line.text[:1], "") if layout == "hunks" else ""
+    head = line.text[:_LEVEL_CHARS].lower() if layout == "events" else ""
+    # Most lines have none of the words, and a pattern takes much longer to find that out.
+    if any(word in head for word in _LEVELS) and (found := _LEVEL.search(head)):
+        named = "level-error" if found[1] else "level-warn"
+    named += " marked" if line.is_marked else ""
     texts = [(piece, show(escape_invisible(piece.text))) for piece in line.pieces]
     text = "".join(f"<mark>{shown}</mark>" if piece.is_marked else shown for piece, shown in texts)
     began, goes_on = _BEGAN if line.is_continued else "", _GOES_ON if line.continues else ""

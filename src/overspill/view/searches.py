@@ -95,7 +95,13 @@ class Searches:
                 rest = f"The string goes on after its first {found.next:,} characters." if found.next else ""
                 return SearchResult(text=found.text, notes=tuple(filter(None, [found.note or rest])))
             case "sql":
-                return self._ask_tables(text, words, key)
+                answered = self._tables.query(words, {"output": Source(key, text.reader)}, _SQL_SECONDS)
+                if answered.result.failed:
+                    raise BadRequest(explain_failure(answered.result.failed, answered.loaded))
+                answer = read_answer(answered)
+                rows = tuple(tuple(spell_cell(cell) for cell in row) for row in answer.rows[:MAX_ROWS])
+                left = (f"The first {len(rows):,} of {answer.total:,} rows.",) if len(rows) < answer.total else ()
+                return SearchResult(columns=answer.columns, rows=rows, notes=(*answer.notes, *left))
 
     def _ask_engine(self, text: ShownText, words: str, key: str) -> SearchResult:
         found = select(self._indexes.get(key, text.reader), words)
@@ -107,15 +113,6 @@ class Searches:
         ]
         closing = found.text.rpartition("\n")[2]
         return SearchResult(tuple(hits), notes=(closing, f"Confidence {found.confidence:.2f}. Read as {found.kind}."))
-
-    def _ask_tables(self, text: ShownText, words: str, key: str) -> SearchResult:
-        found = self._tables.query(words, {"output": Source(key, text.reader)}, _SQL_SECONDS)
-        if found.result.failed:
-            raise BadRequest(explain_failure(found.result.failed, found.loaded))
-        answer = read_answer(found)
-        rows = tuple(tuple(spell_cell(cell) for cell in row) for row in answer.rows[:MAX_ROWS])
-        left = (f"The first {len(rows):,} of {answer.total:,} rows.",) if len(rows) < answer.total else ()
-        return SearchResult(columns=answer.columns, rows=rows, notes=(*answer.notes, *left))
 
 
 def compile_words(words: str) -> Pattern:

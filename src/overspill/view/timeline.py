@@ -63,20 +63,16 @@ class TimelineRow(Struct, frozen=True):
     """Whether the model was shown something in place of the output."""
 
 
-class Bar(Struct, frozen=True):
-    start: int
-    width: int
-
-
 class Timeline(Struct, frozen=True):
     rows: list[TimelineRow]
     began_ms: int
     ended_ms: int
 
-    def bar(self, row: TimelineRow) -> Bar:
+    def bar(self, row: TimelineRow) -> tuple[int, int]:
+        """Where it starts, and its width."""
         whole = max(1, self.ended_ms - self.began_ms)
         start = min(max(0, (row.began_ms - self.began_ms) * _SPAN // whole), _SPAN - 2)
-        return Bar(start, max(2, min(row.latency * _SPAN // whole, _SPAN - start)))
+        return start, max(2, min(row.latency * _SPAN // whole, _SPAN - start))
 
 
 def make_timeline(events: Iterable[Entry], session: str) -> Timeline:

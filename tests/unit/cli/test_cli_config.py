@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 import pytest
 from forked import run as run_forked
 
-from overspill.cli import COMMANDS, CommandEntry, main
+from overspill.cli import COMMANDS, main
 
 SOURCE = Path(__file__).parents[3] / "src"
 RUN = "from overspill.cli import main; main()"
@@ -220,7 +220,7 @@ def added(place: Path, monkeypatch: pytest.MonkeyPatch, name: str, body: str) ->
         f"import click, signal\ncommand = click.Command({name!r}, callback=lambda: {body})\n"
     )
     monkeypatch.syspath_prepend(place)
-    monkeypatch.setitem(COMMANDS, name, CommandEntry(f"{name}_command:command", ""))
+    monkeypatch.setitem(COMMANDS, name, (f"{name}_command:command", ""))
 
 
 def test_an_interrupt_ends_with_130_and_no_traceback(place: Path, overspill: Overspill, monkeypatch: pytest.MonkeyPatch) -> None:

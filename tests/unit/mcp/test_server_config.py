@@ -1,7 +1,11 @@
 """The list of servers that MCP clients share: every form it has, and what is said about mistakes."""
 
 import json
+import os
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -9,6 +13,7 @@ from rich.pretty import pretty_repr
 
 from overspill.errors import SettingsError
 from overspill.mcp.client.config import ServerConfig, read_servers, server_configs
+from overspill.mcp.host_configs.files import MAX_BYTES
 
 PROJECTS = {f"/p/{n}": {"mcpServers": {"other": {"command": "y"}}} for n in range(20_000)}
 CLAUDE = json.dumps({"projects": PROJECTS, "mcpServers": {"a": {"command": "x"}}})
@@ -194,7 +199,7 @@ def test_names_in_yaml_may_be_numbers(tmp_path: Path):
             b'{"mcpServers": "unfinished',
             "{path} is not usable JSON, line 1, column 16: this string is not closed or has an invalid character.",
         ),
-        (b'{"a": "\xff"}', "{path} is not UTF-8. Save it as UTF-8."),
+        (b'{"a": "\xff"}', "{path} is not UTF-8, line 1. Save it as UTF-8."),
         pytest.param(b"[" * 100_000, "{path} is not usable JSON, line 1, column 202: nested too deeply.", id="deep"),
     ],
 )
@@ -210,3 +215,26 @@ def test_a_missing_file_is_named(tmp_path: Path):
     with pytest.raises(SettingsError) as caught:
         read_servers(tmp_path / "mcp.json", {})
     assert str(caught.value) == f"{tmp_path / 'mcp.json'} cannot be read: No such file or directory."
+
+
+def write_file(path: Path, data: bytes) -> None:
+    path.write_bytes(data)
+
+
+def write_pipe(path: Path, data: bytes) -> None:
+    def feed() -> None:
+        with suppress(BrokenPipeError), open(path, "wb", buffering=0) as pipe:  # a reader that has read enough is gone
+            pipe.write(data)
+
+    os.mkfifo(path)
+    Thread(target=feed, daemon=True).start()
+
+
+@pytest.mark.parametrize("write", [write_file, write_pipe])
+def test_a_file_or_a_pipe_is_read_up_to_the_limit(tmp_path: Path, write: Callable[[Path, bytes], None]):
+    servers = b'{"mcpServers": {"a": {"command": "x"}}}'
+    write(tmp_path / "mcp.json", servers.ljust(MAX_BYTES))
+    assert [*read_servers(tmp_path / "mcp.json", {})] == ["a"]
+    write(tmp_path / "large.json", servers.ljust(MAX_BYTES + 1))
+    with pytest.raises(SettingsError, match=r"large.json is larger than 33,554,432 bytes. That is too large for a client's"):
+        read_servers(tmp_path / "large.json", {})

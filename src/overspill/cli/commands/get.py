@@ -64,9 +64,9 @@ def get(name: str, ask: str | None, wait: float | None, as_json: bool, as_lines:
     bound = Bound(settings.answer_max_bytes or _UNLIMITED_BYTES, settings.answer_max_chars)
     if wait:
         finder.wait(name, wait)
-    with finder.open(name) as output:
-        answer = read_part(output.stored, wanted, bound) if ask is None else _ask(output.stored, ask, settings)
-        id, notes = output.stored.shown_id, [output.note] if output.note else []
+    with finder.open(name) as (stored, note):
+        answer = read_part(stored, wanted, bound) if ask is None else _ask(stored, ask, settings)
+        id, notes = stored.shown_id, [note] if note else []
         if isinstance(answer, Part):
             is_found = answer.is_found
             described = {"found": is_found, "text": answer.data, "notes": [*answer.notes, *notes]}

@@ -88,14 +88,25 @@ def run(
             raise SettingsError(f"The folder of {path} does not exist. Create it first.")
     if snapshot is not None and not may_replace(snapshot):
         raise SettingsError(f"{snapshot} already exists and is not a snapshot. Choose another name.")
-    file, words = _find_file(file, words)
+    if file is None:
+        if not words:
+            raise click.UsageError("No agent file. Usage: overspill run FILE QUESTION.")
+        file, words = Path(words[0]), words[1:]
+    if len(words) > 1:
+        raise click.UsageError(f"Expected one question, but got {len(words)} arguments. Put the question in quotes.")
     named = _name_functions(functions)
     agent = load_agent(file, _collect_sources(models, overrides, options))
     question = _read_question(words)
     with progress(verbose=verbose or is_verbose()) as view:
         record, code = anyio.run(_run, agent, question, named, endpoints(agent.settings, os.environ, models), view)
     try:
-        _conclude(record, snapshot, accounting, as_json=as_json)
+        try:
+            _print(record, as_json=as_json)
+        finally:  # even if the report cannot be printed
+            if snapshot is not None:
+                write_snapshot(snapshot, record)
+            if accounting is not None:
+                append_accounting(accounting, record)
     except (OSError, OverspillError) as problem:
         code = terminal.report_failure(problem)
     if not record.threads:
@@ -104,16 +115,6 @@ def run(
     atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]  # otherwise stored outputs stay until the next run
     terminal.drop_unwritten()
     os._exit(code)
-
-
-def _find_file(file: Path | None, words: tuple[str, ...]) -> tuple[Path, tuple[str, ...]]:
-    if file is None:
-        if not words:
-            raise click.UsageError("No agent file. Usage: overspill run FILE QUESTION.")
-        file, words = Path(words[0]), words[1:]
-    if len(words) > 1:
-        raise click.UsageError(f"Expected one question, but got {len(words)} arguments. Put the question in quotes.")
-    return file, words
 
 
 def _read_question(words: Sequence[str]) -> str:
@@ -185,16 +186,6 @@ async def _watch_signals(control: RunControl, view: ProgressView, ended_by: list
             else:
                 ended_by.append(number)
                 control.abort()
-
-
-def _conclude(record: RunRecord, snapshot: Path | None, accounting: Path | None, *, as_json: bool) -> None:
-    try:
-        _print(record, as_json=as_json)
-    finally:  # even if the report cannot be printed
-        if snapshot is not None:
-            write_snapshot(snapshot, record)
-        if accounting is not None:
-            append_accounting(accounting, record)
 
 
 def _print(record: RunRecord, *, as_json: bool) -> None:

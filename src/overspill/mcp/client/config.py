@@ -19,7 +19,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from overspill.errors import ServerError, SettingsError
-from overspill.settings.files import parse_yaml
+from overspill.mcp.host_configs.files import MAX_BYTES, TOO_LARGE
+from overspill.settings.files import parse_yaml, read_text
 from overspill.text import jsonc
 from overspill.text.humanize import escape_line, suggest
 from overspill.text.lenient_json import loads
@@ -28,17 +29,6 @@ from overspill.text.names import HEADER_NAME
 _SECTIONS = ("mcpServers", "servers")
 _HTTP_TYPES = {"http", "streamable-http", "streamableHttp", "streamable_http"}
 _VARIABLE = re.compile(r"\$\{(?:(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*+))?|input:([^}]*+))(\}|\Z)")
-
-
-class EarlyProcess:
-    """A server's process that was started before anything could speak to it. The first start of the server takes it."""
-
-    def __init__(self, process: Process) -> None:
-        self._process: Process | None = process
-
-    def take(self) -> Process | None:
-        process, self._process = self._process, None
-        return process
 
 
 class ServerConfig(Struct, frozen=True):
@@ -53,8 +43,8 @@ class ServerConfig(Struct, frozen=True):
     headers: Mapping[str, str] = {}
     tools: tuple[str, ...] | None = None
     """The only tools to use; None for all."""
-    early: EarlyProcess | None = None
-    """A process of it that is already running, for its first start."""
+    early: list[Process] = []
+    """Its process, if that was started before anything could speak to it. The first start of the server takes it out."""
 
     def __repr__(self) -> str:
         return f"ServerConfig({self.name!r})"
@@ -109,12 +99,7 @@ def server_configs(entries: Mapping[str, Any], where: str, environ: Mapping[str,
 
 
 def _parse(path: Path) -> Any:
-    try:
-        text = path.read_text("utf-8-sig")  # also from a pipe
-    except OSError as problem:
-        raise SettingsError(f"{path} cannot be read: {problem.strerror}.") from None
-    except UnicodeDecodeError:
-        raise SettingsError(f"{path} is not UTF-8. Save it as UTF-8.") from None
+    text = read_text(path, str(path), may_be_pipe=True, max_bytes=MAX_BYTES, too_large=TOO_LARGE)
     if path.suffix in (".yaml", ".yml"):
         return parse_yaml(text, str(path))
     try:
@@ -212,7 +197,7 @@ async def start_early(servers: Mapping[str, ServerConfig], environ: Mapping[str,
     for name, config in servers.items():
         if config.command:
             try:
-                early[name] = replace(config, early=EarlyProcess(await open_process(config, {**environ, **config.env})))
+                early[name] = replace(config, early=[await open_process(config, {**environ, **config.env})])
             except ServerError:
                 continue
     return early

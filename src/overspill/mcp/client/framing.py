@@ -51,7 +51,13 @@ async def read_batches(receive: Receive, limit: int = MAX_MESSAGE_BYTES) -> Asyn
         *ended, rest = chunk.split(b"\n")
         for piece in ended:
             parts.append(piece)
-            batch.append(_take_line(parts, size + len(piece), limit))
+            size += len(piece)
+            if size > limit:
+                problem = f"a message of {size:,} bytes, more than the limit of {limit:,}"
+                batch.append(BadLine(problem, *_cut_edges(parts)))
+            else:
+                batch.append(b"".join(parts))
+            parts.clear()  # a line may be large, and the next one may take its time
             size = 0
         if rest:
             parts.append(rest)
@@ -63,17 +69,6 @@ async def read_batches(receive: Receive, limit: int = MAX_MESSAGE_BYTES) -> Asyn
             yield batch
     if size <= limit and not isinstance(decode(last := b"".join(parts)), BadLine):
         yield [last]
-
-
-def _take_line(parts: list[bytes], size: int, limit: int) -> bytes | BadLine:
-    """Join the parts and drop them: a line may be large, and the next one may take its time."""
-    if size > limit:
-        head, tail = _cut_edges(parts)
-        line = BadLine(f"a message of {size:,} bytes, more than the limit of {limit:,}", head, tail)
-    else:
-        line = b"".join(parts)
-    parts.clear()
-    return line
 
 
 def _cut_edges(parts: list[bytes]) -> list[bytes]:

@@ -81,19 +81,15 @@ class RedactingTransport(httpx2.AsyncBaseTransport):
         """The failure behind an answer that this transport or the SDK made up; None for an answer of the server."""
         data = as_mapping(error.data)
         if data.get("seal") != self._seal:
-            return self._find_sdk_failure(error)
+            if error.code == mcp_types.CONNECTION_CLOSED and error.message.startswith("SSE stream"):
+                why = quote_line(error.message)
+                return ServerError(f"The server {self.name} closed the stream before its answer was complete: {why}.")
+            if error.code == mcp_types.PARSE_ERROR and error.message.startswith("Failed to parse"):
+                return ServerError(f"The server {self.name} answered with something that is not an MCP message.")
+            return None
         if data["kind"] == "refused":
             return ServerError(f"The server {self.name} answered with {quote_line(error.message)}.")
         return ServerError(error.message) if data["kind"] == "broken" else Unheard(error.message, gone=data["kind"] == "gone")
-
-    def _find_sdk_failure(self, error: MCPError) -> ServerError | None:
-        if error.code == mcp_types.CONNECTION_CLOSED and error.message.startswith("SSE stream"):
-            return ServerError(
-                f"The server {self.name} closed the stream before its answer was complete: {quote_line(error.message)}."
-            )
-        if error.code == mcp_types.PARSE_ERROR and error.message.startswith("Failed to parse"):
-            return ServerError(f"The server {self.name} answered with something that is not an MCP message.")
-        return None
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         try:
@@ -149,7 +145,8 @@ class RedactingTransport(httpx2.AsyncBaseTransport):
         elif not is_stream:
             return response
         headers = [each for each in response.headers.multi_items() if each[0] in ("content-type", "set-cookie", _SESSION_HEADER)]
-        rewrite = self._hide_in_list if request.extensions[_LISTS] else self._surrogates.hide
+        hide = self._surrogates.hide
+        rewrite: Callable[[bytes], bytes] = (lambda data: hide(clip_levels(data))) if request.extensions[_LISTS] else hide
         if is_stream and (not is_post or response.status_code < 400):
             stream = RewritingStream(response, rewrite, MAX_MESSAGE_BYTES)
             return httpx2.Response(response.status_code, headers=headers, stream=stream)
@@ -166,9 +163,6 @@ class RedactingTransport(httpx2.AsyncBaseTransport):
                     f"HTTP status {response.status_code} ({response.reason_phrase}){_ADVICE.get(response.status_code, '')}"
                 )
         return httpx2.Response(response.status_code, headers=headers, content=rewrite(body))
-
-    def _hide_in_list(self, data: bytes) -> bytes:
-        return self._surrogates.hide(clip_levels(data))
 
     def _forget_session(self, request: httpx2.Request) -> httpx2.Response:
         self._session = None

@@ -35,14 +35,6 @@ class Probe(Struct, frozen=True):
     unusable: str = ""
     """Names the tools that clients cannot read."""
 
-    @property
-    def bytes(self) -> int:
-        return sum(tool.bytes for tool in self.tools)
-
-    @property
-    def tokens(self) -> int:
-        return sum(tool.tokens for tool in self.tools)
-
 
 async def probe(config: ServerConfig, environ: Mapping[str, str], within: float, model: str | None = None) -> Probe:
     """Never raises: a failure is the result's `problem`. Tokens are counted for `model`."""
@@ -68,11 +60,8 @@ async def probe(config: ServerConfig, environ: Mapping[str, str], within: float,
         return Probe(config.name, problem)
     handshake = connections[0].handshake
     software = " ".join(str(handshake.info.get(key, "")) for key in ("name", "version")).strip()
-    tools = tuple(_measure_tool(tool, model) for tool in listed)
-    return Probe(config.name, "", handshake.version, software, tools, seconds, unusable)
-
-
-def _measure_tool(tool: Raw, model: str | None) -> ToolSize:
-    shown = {key: tool[key] for key in ("name", "description", "inputSchema") if key in tool}
-    text = dumps(shown).decode()
-    return ToolSize(str(tool.get("name")), len(text.encode()), tokens.count(text, model).tokens)
+    tools: list[ToolSize] = []
+    for tool in listed:
+        shown = dumps({key: tool[key] for key in ("name", "description", "inputSchema") if key in tool})
+        tools.append(ToolSize(str(tool.get("name")), len(shown), tokens.count(shown.decode(), model).tokens))
+    return Probe(config.name, "", handshake.version, software, tuple(tools), seconds, unusable)

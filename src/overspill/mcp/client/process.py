@@ -133,7 +133,7 @@ class ServerProcess:
 @asynccontextmanager
 async def start_process(config: ServerConfig, environ: dict[str, str]) -> AsyncGenerator[tuple[ServerProcess, Streams]]:
     """Start the server with exactly the environment `environ`. Raises ServerError if it cannot be started."""
-    process = (config.early and config.early.take()) or await open_process(config, environ)
+    process = config.early.pop() if config.early else await open_process(config, environ)
     server = ServerProcess(config.name, process)
     to_us, incoming = anyio.create_memory_object_stream[Batch](0)
     outgoing, from_us = anyio.create_memory_object_stream[SessionMessage](0)
@@ -156,8 +156,8 @@ async def end_unused(servers: Iterable[ServerConfig]) -> None:
     """End processes that were started early and that no client asked for."""
     async with anyio.create_task_group() as group:
         for config in servers:
-            if config.early and (process := config.early.take()):
-                group.start_soon(_end, process)
+            while config.early:
+                group.start_soon(_end, config.early.pop())
 
 
 async def _end(process: Process) -> None:

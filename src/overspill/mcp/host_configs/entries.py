@@ -116,7 +116,13 @@ def wrap_entry(name: str, entry: Node, launch: Sequence[str]) -> list[Edit]:
     """The edits that wrap an entry. `launch` is the command that starts Overspill."""
     program, *words = launch
     words += ["proxy", "--name", name]
-    return _wrap_url(entry, program, words) if entry.get("url") else _wrap_stdio(entry, program, words)
+    if entry.get("url"):
+        return _wrap_url(entry, program, words)
+    command, args = entry.get("command"), entry.get("args")
+    assert command
+    parts = [*map(jsonc.quote, [*words, "--"]), command.raw]
+    start = jsonc.replace(command, jsonc.quote(program))
+    return [start, jsonc.insert(args, parts) if args else jsonc.append(entry, "command", f'"args": [{", ".join(parts)}]')]
 
 
 def may_hold_secret(url: str) -> bool:
@@ -169,14 +175,6 @@ def _refuse_url(value: Mapping[str, Any]) -> str:
 
 def _refuse_type(value: Mapping[str, Any]) -> str:
     return f"it is of type {value['type']!r}, and the proxy speaks stdio and streamable HTTP"
-
-
-def _wrap_stdio(entry: Node, program: str, words: Sequence[str]) -> list[Edit]:
-    command, args = entry.get("command"), entry.get("args")
-    assert command
-    parts = [*map(jsonc.quote, [*words, "--"]), command.raw]
-    start = jsonc.replace(command, jsonc.quote(program))
-    return [start, jsonc.insert(args, parts) if args else jsonc.append(entry, "command", f'"args": [{", ".join(parts)}]')]
 
 
 def _wrap_url(entry: Node, program: str, words: Sequence[str]) -> list[Edit]:

@@ -16,8 +16,8 @@ from msgspec import Struct
 from overspill.errors import SettingsError
 from overspill.settings.files import read_text
 
-_MAX_BYTES = 32 * 1024 * 1024
-_TOO_LARGE = "is larger than {most:,} bytes. That is too large for a client's configuration."
+MAX_BYTES = 32 * 1024 * 1024
+TOO_LARGE = "is larger than {most:,} bytes. That is too large for a client's configuration."
 _ROOT = 0
 
 
@@ -88,7 +88,11 @@ class ClientFile(Struct, frozen=True):
         self.require_writable()
         try:
             with ExitStack() as undo:
-                fresh = _write_beside(self.path, text)
+                like = self.path.stat()
+                fd, name = tempfile.mkstemp(prefix=f".{self.path.name}.", dir=self.path.parent)
+                fresh = Path(name)
+                os.fchmod(fd, stat.S_IMODE(like.st_mode))
+                _fill(fresh, fd, text, owner=(like.st_uid, like.st_gid))
                 undo.callback(fresh.unlink, missing_ok=True)
                 copy = known or _back_up(self, now)
                 if not known:
@@ -109,7 +113,7 @@ def read(given: Path) -> ClientFile:
         path = Path(os.path.realpath(given, strict=True))
     except OSError as problem:
         raise SettingsError(f"{given} cannot be read: {problem.strerror}.") from None
-    text = read_text(path, str(given), max_bytes=_MAX_BYTES, too_large=_TOO_LARGE, encoding="utf-8")
+    text = read_text(path, str(given), max_bytes=MAX_BYTES, too_large=TOO_LARGE, encoding="utf-8")
     return ClientFile(given, path, text)
 
 
@@ -128,15 +132,6 @@ def create(path: Path, text: str) -> None:
 def _require_unchanged(file: ClientFile) -> None:
     if file.path.read_bytes() != file.text.encode():
         raise SettingsError(f"{file.path} has just been changed by another program. Nothing was written; run this again.")
-
-
-def _write_beside(path: Path, text: str) -> Path:
-    """Write a file with the mode and owner of the one it will replace."""
-    like = path.stat()
-    fd, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    os.fchmod(fd, stat.S_IMODE(like.st_mode))
-    _fill(Path(name), fd, text, owner=(like.st_uid, like.st_gid))
-    return Path(name)
 
 
 def _back_up(file: ClientFile, now: datetime) -> Path:

@@ -92,16 +92,12 @@ class ConfigFile:
             return NOT_WRAPPED
         for file in earlier:
             for old in file._by_name[server.name, server.project]:
-                if file._wraps_into(old, server, found.launch):
-                    return old
+                if not entries.find_refusal(old.name, old.entry):
+                    now = entries.edit_entry(old.entry, entries.wrap_entry(old.name, old.entry, found.launch))
+                    if file._translate(now) == server.written.value:
+                        return old
         edits = entries.unwrap_entry(server.entry, found)
         return NO_ORIGINAL if edits is None else edits
-
-    def _wraps_into(self, old: ConfiguredServer, server: ConfiguredServer, launch: Sequence[str]) -> bool:
-        if entries.find_refusal(old.name, old.entry):
-            return False
-        now = entries.edit_entry(old.entry, entries.wrap_entry(old.name, old.entry, launch))
-        return self._translate(now) == server.written.value
 
     def _find_node(self, written: WrittenEntry) -> Node:
         if written.node and (self._dialect.is_usual or self._is_usual(written.value)):

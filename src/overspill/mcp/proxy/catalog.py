@@ -73,7 +73,14 @@ class Catalog:
     def list_own(self) -> list[Raw]:
         if not self.is_steady and not self._session.has_outputs:
             return []
-        return [self._define_own(name) for name in offered_tools(self._session.settings)]
+        tools: list[Raw] = []
+        for own in offered_tools(self._session.settings):
+            tool, name = definition(own, "mcp", self._session.settings.wording), self._own_name(own)
+            if name != own:
+                why = f"{own} of Overspill, renamed because the server has a tool with that name."
+                tool = {**tool, "name": name, "description": f"{why} {tool['description']}"}
+            tools.append(tool)
+        return tools
 
     @property
     def rename_note(self) -> str:
@@ -151,13 +158,3 @@ class Catalog:
         while name in theirs:
             name = _PREFIX + name
         return name
-
-    def _define_own(self, own: str) -> Raw:
-        tool, name = definition(own, "mcp", self._session.settings.wording), self._own_name(own)
-        if name == own:
-            return tool
-        return {
-            **tool,
-            "name": name,
-            "description": f"{own} of Overspill, renamed because the server has a tool with that name. {tool['description']}",
-        }

@@ -39,10 +39,6 @@ def uri_of(kept: Kept) -> str:
     return f"{SCHEME}://{kept.handle}"
 
 
-def make_link(kept: Kept) -> Raw:
-    return {"type": "resource_link", **describe(kept)}
-
-
 def describe(kept: Kept) -> Raw:
     facts = {"title": kept.source, "mimeType": _mime_type(kept), "size": kept.size.bytes}
     return {"uri": uri_of(kept), "name": kept.artifact_id, **facts}

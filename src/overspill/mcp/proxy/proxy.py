@@ -29,26 +29,23 @@ _DISCOVER_WAIT = 5.0  # seconds; the official client waits 10 for its first answ
 _LIST_KEYS = {"prompts/list": "prompts", "resources/list": "resources", "resources/templates/list": "resourceTemplates"}
 
 
-class Proxy:
-    """Middleware around an empty server: the SDK speaks the protocol, the proxy decides what to answer."""
+def build_protocol_server(find_client: FindClient) -> Protocol[Any]:
+    """An empty server of the SDK, which speaks the protocol, with middleware that decides what to answer."""
 
-    def __init__(self, find_client: FindClient) -> None:
-        self._find_client = find_client
-
-    async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+    async def answer(ctx: Context, call_next: CallNext) -> HandlerResult:
         request = ClientRequest(ctx)
         if ctx.request_id is None:
             await call_next(ctx)
             # A client of the newer protocol notifies only of cancellations, and the SDK handles those.
             if not request.is_modern and request.method != "notifications/cancelled" and _may_speak(request):
-                client = await self._find_client(request, _identify(request))
+                client = await find_client(request, _identify(request))
                 client.greeted.set()
                 if request.method != "notifications/initialized":
                     await client.notify_servers(request.method, request.params)
             return None
         if not _may_speak(request):
             return await call_next(ctx)
-        client = await self._find_client(request, _identify(request))
+        client = await find_client(request, _identify(request))
         try:
             with client.answering():
                 return request.make_sendable(await RequestRouter(client).answer(request, ctx))
@@ -62,11 +59,8 @@ class Proxy:
         finally:
             request.is_answered |= request.ask_later is None
 
-
-def build_protocol_server(find_client: FindClient) -> Protocol[Any]:
-    """An empty server of the SDK, with the proxy as its middleware."""
     server: Protocol[Any] = Protocol("overspill")
-    server.middleware = [Proxy(find_client)]
+    server.middleware = [answer]
     return server
 
 
@@ -111,7 +105,12 @@ class RequestRouter:
             case "resources/read" if outputs.is_output_uri(params.get("uri")):
                 return self._adapt(request, await outputs.read(client.session, params["uri"]))
             case "logging/setLevel":
-                return await self._set_level(request)
+                level = str(params.get("level"))
+                for server in client.servers.values():
+                    with suppress(ServerError):  # it gets the level when it is up
+                        await client.set_level(level, await server.connect())
+                client.level = level
+                return {}
             case "resources/subscribe" | "resources/unsubscribe":
                 server = await self._find_owner(request)
                 return await client.subscriptions.set(server, str(params.get("uri")), on=method == "resources/subscribe")
@@ -164,14 +163,6 @@ class RequestRouter:
         arguments = as_mapping(request.params.get("arguments"))
         if schema and (wrong := validate_mcp_param_headers(schema, arguments, request.http_request.headers)):
             raise MCPError(wrong.code, wrong.message)
-
-    async def _set_level(self, request: ClientRequest) -> Raw:
-        level = str(request.params.get("level"))
-        for server in self._client.servers.values():
-            with suppress(ServerError):  # it gets the level when it is up
-                await self._client.set_level(level, await server.connect())
-        self._client.level = level
-        return {}
 
     async def _listen(self, request: ClientRequest, ctx: Context) -> Raw:
         wanted = mcp_types.SubscriptionsListenRequestParams.model_validate(request.params, by_name=False)

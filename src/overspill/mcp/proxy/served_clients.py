@@ -16,7 +16,6 @@ import anyio.abc
 import anyio.to_thread
 from msgspec import Struct
 
-from overspill.calls.job import Requester
 from overspill.mcp.client.connection import ClientIdentity
 from overspill.mcp.proxy.options import ProxyOptions
 from overspill.mcp.proxy.served_client import ServedClient
@@ -142,19 +141,16 @@ class ServedClients:
                 task_status.started(client)
                 await client.wait_until_gone(math.inf if owner.session else self.options.stateless_gone_after)
                 self._open_clients = {key: each for key, each in self._open_clients.items() if each is not client}
-                await self._wait_for_jobs(client.requester)
+                limit, requester = self.options.max_job_seconds_alone, client.requester
+                with anyio.move_on_after(limit):
+                    await requester.wait_for_jobs()
+                for job in requester.jobs:
+                    if math.isinf(job.may_take):
+                        job.time_out(wording.left_too_long(limit))
+                await requester.wait_for_jobs()
                 group.cancel_scope.cancel()
         finally:
             self._served[owner.principal] -= bool(owner.session)
-
-    async def _wait_for_jobs(self, requester: Requester) -> None:
-        limit = self.options.max_job_seconds_alone
-        with anyio.move_on_after(limit):
-            await requester.wait_for_jobs()
-        for job in requester.jobs:
-            if math.isinf(job.may_take):
-                job.time_out(wording.left_too_long(limit))
-        await requester.wait_for_jobs()
 
 
 @asynccontextmanager

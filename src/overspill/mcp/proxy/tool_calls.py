@@ -102,7 +102,7 @@ class ToolCalls:
         others = {key: value for key, value in as_mapping(original).items() if key not in ("content", "structuredContent")}
         result = self._render(others, reply)
         if reply.kept is not None and is_version_at_least(request.version, _LINKS_SINCE):
-            result["content"].append(outputs.make_link(reply.kept))
+            result["content"].append({"type": "resource_link", **outputs.describe(reply.kept)})
         if not reply.is_error:
             schema = (await self._catalog.describe(server, name)).get("outputSchema")
             text = "\n\n".join(find_texts(result["content"]))

@@ -75,9 +75,10 @@ async def _check_server(
         advice = " ".join([*missing, _CHECK_URL if config.url else _CHECK_COMMAND])
         return DoctorReport(Finding(server.name, "wrong", result.problem, advice), result)
     software = humanize.one_line(result.software) or "A server that gives no name"
+    size, cost = sum(tool.bytes for tool in result.tools), sum(tool.tokens for tool in result.tools)
     text = (
         f"{software} answered in {result.seconds:.1f} s with protocol {result.protocol}. "
-        f"{humanize.count_noun(len(result.tools), 'tool')}: {result.bytes:,} bytes of schema, {result.tokens:,} tokens."
+        f"{humanize.count_noun(len(result.tools), 'tool')}: {size:,} bytes of schema, {cost:,} tokens."
         f"{' It runs through Overspill.' if _find_original(server)[0] else ''}"
     )
     if result.unusable:
