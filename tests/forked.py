@@ -38,7 +38,7 @@ _OF_SERVING = tuple(
         "agent",
         "cli.commands.doctor",
         "cli.commands.worker",
-        "cli.serving",
+        "cli.commands.proxy",
         "mcp",
         "models",
         "task_queue",

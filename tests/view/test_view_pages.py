@@ -17,7 +17,7 @@ from overspill.settings import Settings
 from overspill.store.files.store import FileStore
 from overspill.store.readers import BytesReader
 from overspill.types import Kept
-from overspill.view.windows import WINDOW_BYTES, WINDOW_LINES, find_last, make_window
+from overspill.view.windows import WINDOW_BYTES, WINDOW_LINES, find_before, make_window
 
 
 def describe_tree(root: Path) -> dict[str, tuple[int, int, str]]:
@@ -132,7 +132,7 @@ def test_windows_show_every_byte_once_from_the_beginning_and_from_the_end(conten
         numbered[line.number] = numbered.get(line.number, "") + line.text
     lines = re.split("\r\n|\n|\r", content.removesuffix("\n"))
     assert numbered == dict(enumerate(lines, 1))
-    end, start = len(data), find_last(reader, view)
+    end, start = len(data), find_before(reader, view.bytes)
     while start is not None:
         window = make_window(reader, view, start)
         assert window.end >= end

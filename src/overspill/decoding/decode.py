@@ -24,8 +24,6 @@ _DAMAGED = "It is not valid UTF-8 throughout. Each invalid byte reads as U+FFFD.
 
 
 class Decoded(Struct, frozen=True):
-    """The text in stored bytes."""
-
     reader: Reader
     """Its text as UTF-8: the same reader if nothing had to be decoded."""
     decoding: Decoding

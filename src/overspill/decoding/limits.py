@@ -13,8 +13,6 @@ from overspill.errors import StoreError
 from overspill.store.readers import BytesReader
 from overspill.text.humanize import format_size
 
-MAX_RATIO = 200
-UNCHECKED_RATIO_BYTES = 16 << 20
 MAX_WINDOW_LOG = 27
 MAX_WINDOW_BYTES = 1 << MAX_WINDOW_LOG
 """Memory that a decompressor may take. Every preset of `xz` and `zstd` needs less; `--long` and huge dictionaries need more."""
@@ -24,9 +22,9 @@ _MEMORY_BYTES = 1 << 20
 class Limits(Struct, frozen=True):
     bytes: int = 256 << 20
     """The built-in engine searches no more of one output."""
-    ratio: int = MAX_RATIO
+    ratio: int = 200
     """Bytes out per byte in. Logs shrink to a tenth, very regular ones to a hundredth; only bombs shrink much further."""
-    unchecked_ratio_bytes: int = UNCHECKED_RATIO_BYTES
+    unchecked_ratio_bytes: int = 16 << 20
     """This much may come out of anything."""
     layers: int = 4
     """Compression inside compression."""
@@ -47,8 +45,6 @@ class Layer(Struct, frozen=True):
 
 
 class Allowance:
-    """Says when decoding has to stop."""
-
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self._started = time.thread_time()

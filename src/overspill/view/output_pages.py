@@ -145,7 +145,7 @@ class OutputPages:
         if (marked := read_range(request, "bytes")) is not None:
             mark = (marked[0], marked[1] + 1)
             return windows.make_window(reader, view, windows.find_byte(reader, view, mark[0]), [mark], find)
-        start = windows.find_last(reader, view) if "last" in request.query_params else read_number(request, "from")
+        start = windows.find_before(reader, view.bytes) if "last" in request.query_params else read_number(request, "from")
         return windows.make_window(reader, view, start, find=find)
 
     def _hex_window(self, request: Request, reader: Reader) -> HexRows:

@@ -158,8 +158,8 @@ class ViewerPages:
         return _plot([point.step for point in points], [p.entered for p in points], [p.kept_out for p in points])
 
     def savings(self, request: Request) -> Response:
-        grouping = GROUPINGS.get(request.query_params.get("by", "tool"))
-        if grouping is None:
+        grouping = request.query_params.get("by", "tool")
+        if grouping not in GROUPINGS:
             raise BadRequest(f"by must be one of: {', '.join(GROUPINGS)}.")
         rows = sum_savings(self._library.sessions(), grouping)
         page = AnswerPage(len(rows), read_number(request, "page", 1), ROWS_PER_PAGE)

@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import Literal, TypeAlias, TypeVar
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -26,8 +26,6 @@ MAX_TOOLS = 1_000
 _OTHERS = "(other tools)"
 MAX_POINTS = 2_000
 """Of a plot. With more, each point stands for several steps."""
-Grouping: TypeAlias = Literal["tool", "server", "day"]
-GROUPINGS: dict[str, Grouping] = {"tool": "tool", "server": "server", "day": "day"}
 N = TypeVar("N", int, str)
 
 
@@ -58,6 +56,13 @@ class SavingsKey(Struct, frozen=True):
     """Days since 1970, in UTC."""
     server: str
     tool: str
+
+
+GROUPINGS: dict[str, Callable[[SavingsKey], str]] = {
+    "tool": lambda key: key.tool,
+    "server": lambda key: key.server or "(none)",
+    "day": lambda key: to_datetime(key.day * DAY_MS).date().isoformat(),
+}
 
 
 class Savings(Struct):
@@ -226,14 +231,9 @@ def plot_context(events: Iterable[Entry]) -> list[ContextPoint]:
     return points if every <= 1 else [*points[:-1:every], points[-1]]
 
 
-def sum_savings(records: Iterable[SessionRecord], grouping: Grouping) -> list[tuple[str, Savings]]:
+def sum_savings(records: Iterable[SessionRecord], grouping: str) -> list[tuple[str, Savings]]:
     """By tool or server, the most saved first; by day, in order."""
-    names: dict[Grouping, Callable[[SavingsKey], str]] = {
-        "tool": lambda key: key.tool,
-        "server": lambda key: key.server or "(none)",
-        "day": lambda key: to_datetime(key.day * DAY_MS).date().isoformat(),
-    }
-    rows = _sum_by(names[grouping], records).items()
+    rows = _sum_by(GROUPINGS[grouping], records).items()
     return sorted(rows) if grouping == "day" else sorted(rows, key=lambda row: -row[1].saved_tokens)
 
 

@@ -80,7 +80,7 @@ def make_window(
         end=end,
         total=total,
         lines=tuple(_split(data, start, view, total, marks)),
-        before=_find_before(reader, start) if start else None,
+        before=find_before(reader, start) if start else None,
         after=end if end < total else None,
     )
 
@@ -94,10 +94,6 @@ def join_spans(spans: Iterable[Span]) -> list[Span]:
         else:
             joined.append((start, end))
     return joined
-
-
-def find_last(reader: Reader, view: View) -> int:
-    return _find_before(reader, view.bytes)
 
 
 def find_line(view: View, line: int) -> int:
@@ -131,7 +127,7 @@ def _cut(data: bytes, left: int) -> bytes:
     return data[: fitting[-1] if fitting else character_start(data, WINDOW_BYTES)]
 
 
-def _find_before(reader: Reader, end: int) -> int:
+def find_before(reader: Reader, end: int) -> int:
     """Where the window begins that ends at this byte."""
     first = max(0, end - WINDOW_BYTES)
     data = reader.read(first, end)

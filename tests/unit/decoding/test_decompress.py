@@ -6,7 +6,7 @@ import pytest
 from compressed import COMPRESS, make_xz_with_dictionary, make_zstandard_with_dictionary, make_zstandard_with_window, nest
 
 from overspill.decoding import Decoded, decode
-from overspill.decoding.limits import MAX_RATIO, UNCHECKED_RATIO_BYTES, Limits
+from overspill.decoding.limits import Limits
 from overspill.errors import NotText
 from overspill.store.readers import BytesReader
 
@@ -87,10 +87,10 @@ def test_a_file_of_which_nothing_can_be_read_is_no_text(name: str):
 def test_a_bomb_stops_at_the_ratio(name: str):
     """Each of them has 20 MB in a few kilobytes."""
     found = open_bytes(COMPRESS[name](b"a" * 20_000_000))
-    assert UNCHECKED_RATIO_BYTES < found.reader.size < 1.1 * UNCHECKED_RATIO_BYTES
+    assert Limits().unchecked_ratio_bytes < found.reader.size < 1.1 * Limits().unchecked_ratio_bytes
     (remark,) = found.decoding.remarks
     assert remark.endswith(
-        f"it is more than {MAX_RATIO} times as large as what it is compressed to. What follows was not searched."
+        f"it is more than {Limits().ratio} times as large as what it is compressed to. What follows was not searched."
     )
 
 
@@ -124,7 +124,7 @@ def test_layers_are_taken_off_up_to_a_depth():
 
 def test_a_bomb_inside_a_bomb_stops_as_well():
     found = open_bytes(nest(3, b"a" * 20_000_000))
-    assert found.reader.size < 1.1 * UNCHECKED_RATIO_BYTES
+    assert found.reader.size < 1.1 * Limits().unchecked_ratio_bytes
     assert "times as large" in found.decoding.remarks[0]
 
 

@@ -12,9 +12,8 @@ import click
 from msgspec import to_builtins
 
 from overspill.cli import output, stores, tables
-from overspill.cli.common_options import CommandGroup
 from overspill.cli.settings import load_settings, settings_options
-from overspill.cli.terminal import inform, on_terminal, warn
+from overspill.cli.terminal import CommandGroup, inform, on_terminal, warn
 from overspill.errors import BadRequest, StoreError
 from overspill.retrieval.archive import Archive, ArchivedOutput
 from overspill.retrieval.definitions import parse_range
@@ -84,7 +83,12 @@ def show(id: str, lines: str | None, bytes_: str | None, as_json: bool, **option
         elif on_terminal():
             if stored.kept.media == "binary":
                 raise BadRequest(f"{id} is not text. Save it with `{output.program()} artifacts export {id} FILE`.")
-            _print_escaped(stored, start, end)
+            rest = b""
+            for block in read_blocks(stored.reader, start, end):
+                whole = encoding.complete_length(rest + block)
+                click.echo(escape_invisible(encoding.decode((rest + block)[:whole])), nl=False)
+                rest = (rest + block)[whole:]
+            click.echo(escape_invisible(encoding.decode(rest)))
         else:
             _write_bytes(stored, start, end)
 
@@ -183,16 +187,6 @@ def _find_span(stored: StoredOutput, lines: str | None, bytes_: str | None) -> t
     if not counted_from <= first < total + counted_from:
         raise BadRequest(f"{option} {given}: the output has {total:,} {unit}s, counted from {counted_from}.")
     return stored.view.line_span(first, last) if lines is not None else (first, min(last + 1, total))
-
-
-def _print_escaped(stored: StoredOutput, start: int, end: int) -> None:
-    rest = b""
-    for block in read_blocks(stored.reader, start, end):
-        block = rest + block
-        whole = encoding.complete_length(block)
-        click.echo(escape_invisible(encoding.decode(block[:whole])), nl=False)
-        rest = block[whole:]
-    click.echo(escape_invisible(encoding.decode(rest)))
 
 
 def _write_bytes(stored: StoredOutput, start: int, end: int) -> None:

@@ -160,8 +160,19 @@ async def _run(
 ) -> tuple[RunRecord, int]:
     """What functions print goes to standard error, so that standard output has only the report."""
     control, ended_by = RunControl(), list[int]()
+
+    async def watch_signals() -> None:
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            async for number in signals:
+                if number == signal.SIGINT and not control.is_stopping:
+                    view.log("Stopping: running tools finish, then the agent reports. Press Ctrl-C again to abort.")
+                    control.stop()
+                else:
+                    ended_by.append(number)
+                    control.abort()
+
     async with open_group() as group:
-        group.start_soon(_watch_signals, control, view, ended_by)
+        group.start_soon(watch_signals)
         with redirect_stdout(sys.stderr):
             record = await run_agent(
                 agent,
@@ -175,17 +186,6 @@ async def _run(
             )
         group.cancel_scope.cancel()
     return record, terminal.TERMINATED if signal.SIGTERM in ended_by else EXIT_CODES[record.outcome.status]
-
-
-async def _watch_signals(control: RunControl, view: ProgressView, ended_by: list[int]) -> None:
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async for number in signals:
-            if number == signal.SIGINT and not control.is_stopping:
-                view.log("Stopping: running tools finish, then the agent reports. Press Ctrl-C again to abort.")
-                control.stop()
-            else:
-                ended_by.append(number)
-                control.abort()
 
 
 def _print(record: RunRecord, *, as_json: bool) -> None:

@@ -32,8 +32,6 @@ class ClientIdentity(Struct, frozen=True):
 
 
 class Handshake(Struct, frozen=True):
-    """What the server told about itself."""
-
     version: str
     capabilities: Raw
     info: Raw

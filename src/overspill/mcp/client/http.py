@@ -104,7 +104,6 @@ class RedactingTransport(httpx2.AsyncBaseTransport):
         await self._transport.aclose()
 
     async def end_session(self) -> None:
-        """Tell the server to drop the session, if it still listens."""
         if self._session is not None:
             headers = {**self._headers, _SESSION_HEADER: self._session}
             with anyio.move_on_after(_END_SESSION_SECONDS, shield=True), suppress(httpx2.HTTPError, httpx2.InvalidURL):

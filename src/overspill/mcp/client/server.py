@@ -203,7 +203,6 @@ class Server:
         return await to_output(result)
 
     async def _run_once(self) -> None:
-        """Run it from one start until it ends."""
         self.starts += 1
         with anyio.CancelScope() as starting:
             starting.deadline = anyio.current_time() + _START_SECONDS

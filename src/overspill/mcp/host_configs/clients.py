@@ -180,7 +180,6 @@ def known_clients(home: Path, platform: str, environ: Mapping[str, str]) -> dict
 
 
 def find_owner(path: Path, clients: Mapping[str, Client]) -> Client | None:
-    """The client that the file belongs to, by its path."""
     place = path.absolute()
     for client in clients.values():
         if place == client.file or (client.project_file and place.as_posix().endswith(f"/{client.project_file}")):

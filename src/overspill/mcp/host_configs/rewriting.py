@@ -64,7 +64,13 @@ class ConfigFile:
         self._dialect = dialect
         self._document = open_document(text, name, dialect, is_written=is_written)
         self._edits: list[Edit] = []
-        self.servers = [ConfiguredServer(each.name, each.project, self._find_node(each), each) for each in self._document.entries]
+        self.servers: list[ConfiguredServer] = []
+        for each in self._document.entries:
+            node = each.node if dialect.is_usual or self._is_usual(each.value) else None
+            if node is None:
+                usual = json.dumps(dialect.to_usual(each.value), indent=2, default=str)  # TOML and YAML have dates
+                node = jsonc.scan(usual, f"{each.name} in {name}")
+            self.servers.append(ConfiguredServer(each.name, each.project, node, each))
         self._by_name = defaultdict[tuple[str, str], list[ConfiguredServer]](list)
         for server in self.servers:
             self._by_name[server.name, server.project].append(server)
@@ -98,12 +104,6 @@ class ConfigFile:
                         return old
         edits = entries.unwrap_entry(server.entry, found)
         return NO_ORIGINAL if edits is None else edits
-
-    def _find_node(self, written: WrittenEntry) -> Node:
-        if written.node and (self._dialect.is_usual or self._is_usual(written.value)):
-            return written.node
-        usual = json.dumps(self._dialect.to_usual(written.value), indent=2, default=str)  # TOML and YAML have dates
-        return jsonc.scan(usual, f"{written.name} in {self._name}")
 
     def _is_usual(self, value: Mapping[str, Any]) -> bool:
         return "url" not in value and self._dialect.to_usual(value) == value
@@ -208,7 +208,16 @@ def example_entries(launch: Sequence[str]) -> dict[str, Any]:
             "files": {"command": program, "args": [*words, "proxy", "--name", "files", "--", *command]},
             "api": {
                 "command": program,
-                "args": [*words, "proxy", "--name", "api", "--header-env", "Authorization=API_AUTH", "--url", _URL],
+                "args": [
+                    *words,
+                    "proxy",
+                    "--name",
+                    "api",
+                    "--header-env",
+                    "Authorization=API_AUTH",
+                    "--url",
+                    "https://mcp.example.com/mcp",
+                ],
                 "env": {"API_AUTH": "Bearer YOUR-TOKEN"},
             },
         }
@@ -218,8 +227,6 @@ def example_entries(launch: Sequence[str]) -> dict[str, Any]:
 def instructions(launch: Sequence[str]) -> str:
     return _INSTRUCTIONS.format(pattern=json.dumps(example_entries(launch), indent=2))
 
-
-_URL = "https://mcp.example.com/mcp"
 
 _INSTRUCTIONS = """\
 For any client that starts MCP servers: let it start Overspill, with the server's own command after `--`.

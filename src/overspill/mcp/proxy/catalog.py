@@ -15,7 +15,7 @@ from overspill.gate.intent import add_argument, asks
 from overspill.mcp.client.connection import Raw
 from overspill.mcp.client.server import Server
 from overspill.mcp.proxy.outputs import widen_schema
-from overspill.mcp.proxy.tasks import drop_task_support
+from overspill.mcp.proxy.versions import drop_task_support
 from overspill.retrieval.definitions import TOOLS, definition, offered_tools
 from overspill.session.session import Session
 from overspill.text.humanize import one_line

@@ -24,12 +24,11 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from overspill.calls.job import Job
 from overspill.mcp.client.connection import Raw, as_mapping
 from overspill.mcp.client.results import format_progress
-from overspill.mcp.proxy.tasks import drop_from_request
+from overspill.mcp.proxy.versions import Ask, drop_from_request
 from overspill.text.lenient_json import clean_value
 
 Context: TypeAlias = "ServerRequestContext[Any, Any]"
 _MAX_ANSWER_SECONDS = 600.0  # for a person to answer
-Ask: TypeAlias = Callable[[str, Raw], Awaitable[Raw]]
 
 
 class ClientRequest:
@@ -97,43 +96,27 @@ class PausedCall:
         self.scope = anyio.CancelScope()
         self.request = request
         self.outcome: Raw | Exception | None = None
-        self._asked: dict[str, Raw] = {}
-        self._answers: Raw = {}
+        self.asked: dict[str, Raw] = {}
+        self.answers: Raw = {}
         self._numbers = itertools.count(1)
-        self._changed = anyio.Event()
+        self.changed = anyio.Event()
         request.ask_later = self.ask
 
     async def ask(self, method: str, params: Raw) -> Raw:
         key = f"input-{next(self._numbers)}"
-        self._asked[key] = {"method": method, "params": params}
+        self.asked[key] = {"method": method, "params": params}
         self.announce_change()
         try:
             with anyio.move_on_after(_MAX_ANSWER_SECONDS):
-                while key not in self._answers:
-                    await self._changed.wait()
-                return self._answers.pop(key)
+                while key not in self.answers:
+                    await self.changed.wait()
+                return self.answers.pop(key)
         finally:
-            self._asked.pop(key, None)
+            self.asked.pop(key, None)
         raise MCPError(mcp_types.REQUEST_TIMEOUT, f"The client did not answer within {_MAX_ANSWER_SECONDS:g} s.")
 
-    def answer(self, responses: Raw) -> None:
-        for key, response in responses.items():
-            if self._asked.pop(key, None) is not None:
-                self._answers[key] = response
-        self.announce_change()
-
-    async def next_reply(self) -> Raw:
-        """Wait for what the client gets next: the result, or a question."""
-        while self.outcome is None:
-            if self._asked:
-                return {"resultType": "input_required", "inputRequests": dict(self._asked), "requestState": self.token}
-            await self._changed.wait()
-        if isinstance(self.outcome, Exception):
-            raise self.outcome
-        return self.outcome
-
     def announce_change(self) -> None:
-        changed, self._changed = self._changed, anyio.Event()
+        changed, self.changed = self.changed, anyio.Event()
         changed.set()
 
 
@@ -154,23 +137,30 @@ class PausedCalls:
         return await self._next_reply(call)
 
     async def resume(self, request: ClientRequest) -> Raw:
-        """Continue a paused call with the client's answers."""
         call = self._waiting.pop(str(request.params["requestState"]), None)
         if call is None:
             raise MCPError(mcp_types.INVALID_PARAMS, "No call is waiting for that requestState. Make the call again without it.")
         call.request.continue_as(request)
-        call.answer(as_mapping(request.params.get("inputResponses")))
+        for key, response in as_mapping(request.params.get("inputResponses")).items():
+            if call.asked.pop(key, None) is not None:
+                call.answers[key] = response
+        call.announce_change()
         return await self._next_reply(call)
 
     async def _next_reply(self, call: PausedCall) -> Raw:
+        """Wait for what the client gets next: the result, or a question."""
         try:
-            result = await call.next_reply()
+            while call.outcome is None and not call.asked:
+                await call.changed.wait()
         except anyio.get_cancelled_exc_class():
             call.scope.cancel()
             raise
-        if result.get("requestState") == call.token:
-            self._waiting[call.token] = call
-        return result
+        if isinstance(call.outcome, Exception):
+            raise call.outcome
+        if call.outcome is not None:
+            return call.outcome
+        self._waiting[call.token] = call
+        return {"resultType": "input_required", "inputRequests": dict(call.asked), "requestState": call.token}
 
     async def _run(self, call: PausedCall, work: Callable[[], Awaitable[Raw]]) -> None:
         outcome: Raw | Exception = MCPError(mcp_types.REQUEST_TIMEOUT, "The call was cancelled.")

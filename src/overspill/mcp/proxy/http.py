@@ -66,8 +66,6 @@ class Health:
 
 
 class ListenOptions(Struct, frozen=True):
-    """Where to listen, and which clients to let in."""
-
     host: str
     port: int
     tokens: tuple[str, ...]
@@ -161,7 +159,6 @@ def _principal(scope: Scope) -> str:
 
 
 async def serve_http(clients: ServedClients, listen: ListenOptions, listener: socket.socket, stop: anyio.Event) -> None:
-    """Serve until `stop` is set."""
     descriptors = Descriptors(clients.log)
     config = uvicorn.Config(
         build_application(clients, listen, listener.getsockname()[1], descriptors),

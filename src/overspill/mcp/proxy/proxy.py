@@ -20,8 +20,7 @@ from overspill.mcp.proxy import outputs
 from overspill.mcp.proxy.catalog import ask_each
 from overspill.mcp.proxy.client_request import ClientRequest, Context
 from overspill.mcp.proxy.served_client import ServedClient
-from overspill.mcp.proxy.tasks import refuse_task
-from overspill.mcp.proxy.versions import adapt_result, discover_result, initialize_result
+from overspill.mcp.proxy.versions import adapt_result, discover_result, initialize_result, refuse_task
 from overspill.record.logs import carry_trace
 
 FindClient: TypeAlias = Callable[[ClientRequest, ClientIdentity], Awaitable[ServedClient]]
@@ -206,7 +205,6 @@ class RequestRouter:
         return await self._allow_input(request, server, lambda: self._client.forward(request, server, params))
 
     async def _find_owner(self, request: ClientRequest) -> Server:
-        """Find the server that a request is for."""
         client, params = self._client, request.params
         if client.only_server is not None:
             return client.only_server

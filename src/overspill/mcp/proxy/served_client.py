@@ -22,9 +22,8 @@ from overspill.mcp.proxy.catalog import Catalog
 from overspill.mcp.proxy.client_request import ClientRequest, PausedCalls
 from overspill.mcp.proxy.options import ProxyOptions
 from overspill.mcp.proxy.subscriptions import CHANGES, Subscriptions
-from overspill.mcp.proxy.tasks import is_about_task
 from overspill.mcp.proxy.tool_calls import ToolCalls
-from overspill.mcp.proxy.versions import adapt_result, ask_for_input, wants_input
+from overspill.mcp.proxy.versions import adapt_result, ask_for_input, is_about_task, wants_input
 from overspill.session.session import Session
 from overspill.text import tokens
 from overspill.text.lenient_json import dumps
@@ -83,12 +82,10 @@ class ServedClient:
 
     @property
     def only_server(self) -> Server | None:
-        """The server, if there is exactly one."""
         return next(iter(self.servers.values())) if len(self.servers) == 1 else None
 
     @property
     def can_be_asked(self) -> bool:
-        """Whether a server can ask the client anything."""
         return any(name in self.client.capabilities for name in _ASKING_CAPABILITIES)
 
     @property

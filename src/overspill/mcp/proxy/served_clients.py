@@ -75,7 +75,6 @@ class ServedClients:
             await anyio.to_thread.run_sync(self._store.check)
 
     async def has_store(self) -> bool:
-        """Whether the store answers now."""
         return await anyio.to_thread.run_sync(self._store.answers)
 
     def count_sessions(self, principal: str) -> int:

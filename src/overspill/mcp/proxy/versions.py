@@ -1,4 +1,7 @@
-"""What differs between the handshake protocol and the stateless one: how a session starts, and what a result has."""
+"""What differs between the handshake protocol and the stateless one: how a session starts, and what a result has.
+
+And MCP tasks, which are kept out of both: the result of one would come with a later answer or a notification, past the gate.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +16,17 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERS
 
 from overspill.errors import ServerError
 from overspill.mcp.client.connection import ClientIdentity, Handshake, Raw, ServerConnection, as_mapping
-from overspill.mcp.proxy.client_request import Ask
-from overspill.mcp.proxy.tasks import drop_tasks
 from overspill.text.humanize import one_line
 from overspill.wording import framing
 
 Connections: TypeAlias = Mapping[str, ServerConnection | ServerError]
+Ask: TypeAlias = Callable[[str, Raw], Awaitable[Raw]]
 _ALL = {"tools": {"listChanged": True}, "prompts": {"listChanged": True}, "resources": {"listChanged": True}}
 _MODERN_KEYS = ("resultType", "ttlMs", "cacheScope")
 _MAX_INPUT_ROUNDS = 10
+_EXTENSION = "io.modelcontextprotocol/tasks"
+_NO_TASK = "forbidden"
+_METHODS, _NOTIFICATIONS = "tasks/", "notifications/tasks"
 
 
 def initialize_result(params: Mapping[str, Any], connections: Connections) -> Raw:
@@ -130,3 +135,38 @@ async def _collect_answers(wanted: Raw, ask: Ask) -> Raw:
     if refusals:
         raise refusals[0]
     return answers
+
+
+def drop_tasks(capabilities: Raw) -> Raw:
+    """What a client or a server can do, except tasks: a capability of the older protocol, an extension of the newer one."""
+    rest = {name: value for name, value in capabilities.items() if name != "tasks"}
+    for kind in ("extensions", "experimental"):  # some SDKs have had tasks among the experimental ones
+        if known := as_mapping(rest.get(kind)):
+            rest[kind] = {name: value for name, value in known.items() if name not in ("tasks", _EXTENSION)}
+    return rest
+
+
+def drop_from_request(method: str, params: Raw) -> Raw:
+    """The request of a client that says in it what it can do, as if it knew no tasks."""
+    if method == "initialize":
+        return {**params, "capabilities": drop_tasks(as_mapping(params.get("capabilities")))}
+    meta, key = as_mapping(params.get("_meta")), mcp_types.CLIENT_CAPABILITIES_META_KEY
+    return {**params, "_meta": {**meta, key: drop_tasks(as_mapping(meta[key]))}} if key in meta else params
+
+
+def drop_task_support(tool: Raw) -> Raw:
+    """A tool as one that cannot be a task, which is what a tool is that does not say."""
+    if (execution := as_mapping(tool.get("execution"))).get("taskSupport", _NO_TASK) == _NO_TASK:
+        return tool
+    rest = {name: value for name, value in execution.items() if name != "taskSupport"}
+    return {**{name: value for name, value in tool.items() if name != "execution"}, **({"execution": rest} if rest else {})}
+
+
+def refuse_task(method: str, params: Raw) -> None:
+    """Raise MCPError if a client asks for a task, or about one. The code is the one for tools that cannot be tasks."""
+    if method.startswith(_METHODS) or (method == "tools/call" and params.get("task") is not None):
+        raise MCPError(mcp_types.METHOD_NOT_FOUND, "Overspill does not support MCP tasks yet. Call the tool without a task.")
+
+
+def is_about_task(notification: str) -> bool:
+    return notification == _NOTIFICATIONS or notification.startswith(f"{_NOTIFICATIONS}/")

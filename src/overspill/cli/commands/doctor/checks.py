@@ -193,18 +193,16 @@ def check_hooks(file: str) -> list[Finding]:
     if not found.place.find_server(found.text(found.servers), str(found.servers)):
         text = f"{found.servers} has no server overspill, so the agent can read what is stored only with `overspill get`."
         findings.append(Finding("hooks", "note", text, f"To add it: {output.program()} wrap {file} --hooks"))
-    return [*findings, *_check_version(OBSERVED[cast("Client", found.place.client)])]
-
-
-def _check_version(seen: Observation) -> list[Finding]:
+    seen = OBSERVED[cast("Client", found.place.client)]
     version = _ask_version(seen)
     if version and seen.deaf_version and _order(version) <= _order(seen.deaf_version):
-        return [Finding("hooks", "wrong", f"{seen.title} {version} ignores what a hook answers.", f"Update {seen.title}.")]
+        text = f"{seen.title} {version} ignores what a hook answers."
+        return [*findings, Finding("hooks", "wrong", text, f"Update {seen.title}.")]
     if version in seen.versions:
-        return [Finding("hooks", "note", f"{seen.title} {version}: {limit}") for limit in seen.limits]
+        return findings + [Finding("hooks", "note", f"{seen.title} {version}: {limit}") for limit in seen.limits]
     which = f"{seen.title} {version}" if version else f"{seen.title}, whose version cannot be told,"
     text = f"{which} was not tried with Overspill's hook. What {seen.versions[-1]} does:"
-    return [Finding("hooks", "note", " ".join([text, *seen.limits]))]
+    return [*findings, Finding("hooks", "note", " ".join([text, *seen.limits]))]
 
 
 def _order(version: str) -> list[int]:
