@@ -35,7 +35,7 @@ def instructions() -> list[tuple[str, str]]:
 
 def parse_command(arguments: list[str]) -> dict[str, Any]:
     """As the command line does; raises what it would say about a mistake."""
-    module, _, attribute = COMMANDS[arguments[0]].target.partition(":")
+    module, _, attribute = COMMANDS[arguments[0]][0].partition(":")
     command: click.Command = getattr(import_module(module), attribute)
     with command.make_context(arguments[0], arguments[1:], resilient_parsing=False) as context:
         return context.params
