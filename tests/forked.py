@@ -38,7 +38,7 @@ _OF_SERVING = tuple(
         "agent",
         "cli.commands.doctor",
         "cli.commands.worker",
-        "cli.commands.proxy",
+        "cli.serving",
         "mcp",
         "models",
         "task_queue",

@@ -37,7 +37,7 @@ UNKNOWN_USER = 54321
 AS_UNKNOWN_USER = f"""
 import os, sys
 import overspill.cli.commands.artifacts, overspill.cli.commands.help, overspill.cli.commands.wrap, overspill.cli.tables
-import overspill.mcp.proxy.http, overspill.mcp.proxy.stdio, overspill.cli.commands.proxy
+import overspill.mcp.proxy.http, overspill.mcp.proxy.stdio, overspill.cli.serving
 from overspill.cli import main
 os.setuid({UNKNOWN_USER})
 main(sys.argv[1:])

@@ -65,6 +65,6 @@ def test_a_server_is_started_once(tmp_path: Path) -> None:
 
 
 def test_what_starts_servers_does_not_import_the_sdk() -> None:
-    loaded = modules_loaded_by("import sys, overspill.cli.commands.proxy; print(*sys.modules, file=sys.stderr)")
+    loaded = modules_loaded_by("import sys, overspill.cli.serving; print(*sys.modules, file=sys.stderr)")
     assert "overspill.mcp.client.config" in loaded
     assert loaded & {"mcp", "mcp_types", "overspill.lexical", "overspill.session", "pydantic"} == set()

@@ -14,7 +14,8 @@ import click
 
 from overspill import __version__
 from overspill.cli import terminal
-from overspill.cli.terminal import CommandGroup, add_common_options, make_common_options, report_usage
+from overspill.cli.common_options import CommandGroup, add_common_options, make_common_options
+from overspill.cli.terminal import report_usage
 from overspill.errors import OverspillError
 
 COMMANDS = {

@@ -1,6 +1,5 @@
 """Whether output goes to a terminal, whether it has colors, and what commands write to standard error: `overspill: …`,
-`overspill: warning: …` and `overspill: error: …`. How a command ends: its output is written, or you learn that it was not. And
-the options of all commands: -q, -v and --color, behind the name of each or before it."""
+`overspill: warning: …` and `overspill: error: …`. And how a command ends: its output is written, or you learn that it was not."""
 
 from __future__ import annotations
 
@@ -8,13 +7,11 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from contextvars import ContextVar
-from typing import Any, Literal, NoReturn, TypeAlias
+from typing import Literal, NoReturn, TypeAlias
 
 import click
-from click.core import ParameterSource
 
 from overspill.errors import MissingPackage, OverspillError
 from overspill.text.humanize import escape_invisible, suggest_nearest
@@ -25,11 +22,8 @@ _COLORS: dict[Level, str] = {"warning": "yellow", "error": "red"}
 # What a shell reports when a program writes to a pipe that nothing reads. Windows has no such signal.
 READER_GONE = 128 + getattr(signal, "SIGPIPE", 13)
 TERMINATED = 128 + signal.SIGTERM
-_chosen_color: ContextVar[bool | None] = ContextVar("chosen_color", default=None)
+chosen_color: ContextVar[bool | None] = ContextVar("chosen_color", default=None)
 """What --color says, or None. Unlike what click knows, it outlives the command, and its errors are reported after it."""
-_SHOW_THEIR_LOG = {"proxy", "run", "serve"}
-"""Commands that show what is logged by themselves."""
-_COLOR_CHOICES = {"auto": None, "always": True, "never": False}
 
 
 def on_terminal() -> bool:
@@ -44,7 +38,7 @@ def watched_on_terminal() -> bool:
 def has_color(*, is_terminal: bool | None = None) -> bool:
     """As --color says, or else NO_COLOR or FORCE_COLOR, or else on a terminal that shows colors: standard output, or the one
     that is given."""
-    chosen = _chosen_color.get()
+    chosen = chosen_color.get()
     if chosen is not None:
         return chosen
     if os.environ.get("NO_COLOR"):
@@ -52,6 +46,10 @@ def has_color(*, is_terminal: bool | None = None) -> bool:
     if forced := os.environ.get("FORCE_COLOR"):
         return forced != "0"
     return (on_terminal() if is_terminal is None else is_terminal) and os.environ.get("TERM") != "dumb"
+
+
+def set_verbosity(context: click.Context, verbosity: Literal["quiet", "verbose"]) -> None:
+    context.meta[_VERBOSITY] = verbosity
 
 
 def is_quiet() -> bool:
@@ -164,77 +162,3 @@ def drop_unwritten() -> None:
                 null = os.open(os.devnull, os.O_WRONLY)
                 os.dup2(null, stream.fileno())
                 os.close(null)
-
-
-class CommandGroup(click.Group):
-    """Suggests the nearest command for a mistyped name."""
-
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        known = self.list_commands(ctx)
-        if args[0] not in known and not args[0].startswith("-"):
-            ctx.fail(f"No such command {args[0]!r}.{suggest_nearest(args[0], known)}")
-        return super().resolve_command(ctx, args)
-
-
-def grace_option(default: float) -> Callable[[Any], Any]:
-    """For commands that serve others."""
-    return click.option(
-        "--grace",
-        type=click.FloatRange(0),
-        default=default,
-        show_default=True,
-        metavar="SECONDS",
-        help="How long calls may take to end after SIGTERM or Ctrl-C.",
-    )
-
-
-def add_common_options(command: click.Command) -> click.Command:
-    """To the command, or to those of a group. Options that a command has itself stay. A hook takes none: even with options that
-    nobody knows, it must not fail."""
-    for each in command.commands.values() if isinstance(command, click.Group) else [command]:
-        taken = {spelling for param in each.params for spelling in param.opts}
-        if each.name != "hook":
-            each.params += [option for option in make_common_options() if option.opts[-1] not in taken]
-    return command
-
-
-def is_common(option: click.Option) -> bool:
-    """Whether it is one of these, and not one that a command has itself."""
-    return option.callback in (_set_verbosity, _color)
-
-
-def make_common_options() -> list[click.Option]:
-    verbosity: dict[str, Any] = {"is_flag": True, "expose_value": False, "callback": _set_verbosity}
-    color = click.Option(
-        ["--color"],
-        type=click.Choice(list(_COLOR_CHOICES)),
-        default="auto",
-        show_default=True,
-        expose_value=False,
-        callback=_color,
-        help="When to use colors. auto: on a terminal, unless NO_COLOR or FORCE_COLOR is set.",
-    )
-    return [
-        click.Option(["-q", "--quiet"], **verbosity, help="Report only errors."),
-        click.Option(["-v", "--verbose"], **verbosity, help="Report what is done."),
-        color,
-    ]
-
-
-def _set_verbosity(context: click.Context, option: click.Parameter, given: bool) -> None:
-    is_quiet_option = option.name == "quiet"
-    if given and (is_verbose() if is_quiet_option else is_quiet()):
-        raise click.UsageError("Use -q or -v, not both.")
-    if given:
-        context.meta[_VERBOSITY] = "quiet" if is_quiet_option else "verbose"
-    if not is_quiet_option and is_verbose() and context.parent is not None and context.command.name not in _SHOW_THEIR_LOG:
-        from overspill.cli.logs import show_log
-
-        context.with_resource(show_log())
-
-
-def _color(context: click.Context, option: click.Parameter, given: Any) -> None:
-    is_typed = context.get_parameter_source(option.name or "") is not ParameterSource.DEFAULT
-    if is_typed or context.parent is None:
-        context.color = _COLOR_CHOICES[given]
-        _chosen_color.set(_COLOR_CHOICES[given])

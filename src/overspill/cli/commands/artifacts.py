@@ -12,8 +12,9 @@ import click
 from msgspec import to_builtins
 
 from overspill.cli import output, stores, tables
+from overspill.cli.common_options import CommandGroup
 from overspill.cli.settings import load_settings, settings_options
-from overspill.cli.terminal import CommandGroup, inform, on_terminal, warn
+from overspill.cli.terminal import inform, on_terminal, warn
 from overspill.errors import BadRequest, StoreError
 from overspill.retrieval.archive import Archive, ArchivedOutput
 from overspill.retrieval.definitions import parse_range

@@ -74,7 +74,7 @@ def serve(client: Client) -> None:
     """
     if find_spec("mcp") is None:
         raise lacks_mcp("serve")
-    from overspill.cli.commands.proxy import serve_outputs
+    from overspill.cli.serving import serve_outputs
     from overspill.hooks.keeping import family_of
 
     serve_outputs(family_of(client, project_of(client)))

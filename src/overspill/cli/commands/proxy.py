@@ -1,48 +1,17 @@
-"""`overspill proxy`, and what `overspill serve` shares with it: it is between an MCP client and its servers until the client
-leaves or a signal comes.
-
-Servers start while what speaks to them is imported, so the top of this module does not import it.
-"""
+"""The options of `overspill proxy`. `serving` does the work."""
 
 from __future__ import annotations
 
-import gc
-import os
-import secrets
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import anyio
 import click
 
-from overspill.cli import terminal
-from overspill.cli.logs import find_observers, show_log
-from overspill.cli.settings import endpoints, load_settings, read_variable, store_option
-from overspill.cli.signals import serve_until_signal
-from overspill.cli.terminal import grace_option, inform, is_quiet, lacks_mcp
-from overspill.errors import SettingsError
-from overspill.mcp.client.config import ServerConfig, parse_host, read_servers, server_configs, start_early
-from overspill.mcp.proxy.options import PROXY_DEFAULTS, ProxyOptions
-from overspill.settings import PRESETS, Settings
-from overspill.text.humanize import escape_line
-
-if TYPE_CHECKING:
-    from overspill.mcp.proxy.http import ListenOptions
-
-_OWN_PREFIX = "OVERSPILL_"
-_TOKEN_VARIABLE = "OVERSPILL_PROXY_TOKEN"  # noqa: S105
-_OPTION_USES = {
-    "chosen": (("file",), "--server chooses among the servers of --config FILE. To name a single server, use --name."),
-    "headers": (("url", "url_env"), "--header-env works only with a URL. A command reads its own environment."),
-    "name": (
-        ("command", "url", "url_env"),
-        "--name works only for a single server. The servers of --config FILE already have names.",
-    ),
-}
-"""For each option, which ways to name a server it works with, and the error for the others."""
+from overspill.cli.common_options import grace_option
+from overspill.cli.settings import store_option
+from overspill.cli.terminal import lacks_mcp
+from overspill.settings import PRESETS
 
 
 @click.command(context_settings={"allow_interspersed_args": False})
@@ -90,131 +59,9 @@ def proxy(**given: Any) -> None:
 
     `overspill wrap` puts this into a client's configuration for you.
     """
+    # Imported late: `--help` does not need it.
+    from overspill.cli.serving import serve_proxy
+
     if find_spec("mcp") is None:
         raise lacks_mcp("proxy")
-    if not given["address"]:
-        terminal.require_output()
-    # Forgiving: the working directory, and with it the settings file, is chance, and clients show only that a server failed.
-    settings = load_settings(
-        given["preset"], given["settings"], given["assignments"], [PROXY_DEFAULTS], lasting="proxy", forgiving=True
-    ).settings
-    quiet = given["quiet"] or is_quiet()
-    log: Callable[[str], None] = (lambda _: None) if quiet else inform
-    environ = {
-        name: value for name, value in os.environ.items() if not name.startswith(_OWN_PREFIX) and name not in given["tokens"]
-    }
-    servers = _find_servers(given)
-    problems = [problem for server in servers.values() if (problem := server.find_problem(environ))]
-    if len(problems) == len(servers):
-        raise SettingsError(" ".join(problems))
-    for problem in problems:  # commands that are missing may appear later
-        log(problem)
-
-    async def run(stop: anyio.Event) -> None:
-        # Over HTTP, each client has servers of its own, from its first request on.
-        options = ProxyOptions(
-            servers=servers if given["address"] else await start_early(servers, environ),
-            environ=environ,
-            tools_always=given["tools"] == "always",
-            dry_run=given["dry_run"],
-            list_outputs=given["list_outputs"],
-            grace_seconds=given["grace"],
-            observers=find_observers(),
-        )
-        await _serve(given, settings, options, log, stop)
-
-    with nullcontext() if quiet else show_log():
-        serve_until_signal(run)
-
-
-def serve_outputs(family: str) -> None:
-    """Serve the retrieval tools for what sessions of this family have stored, without any server."""
-    terminal.require_output()
-    settings = load_settings(None, None, ("async=false",), [PROXY_DEFAULTS], lasting="serve", forgiving=True).settings
-    options = ProxyOptions(servers={}, environ={}, shared_family=family)
-
-    async def run(stop: anyio.Event) -> None:
-        await _serve({"address": None}, settings, options, inform, stop)
-
-    with show_log():
-        serve_until_signal(run)
-
-
-async def _serve(
-    given: Mapping[str, Any], settings: Settings, options: ProxyOptions, log: Callable[[str], None], stop: anyio.Event
-) -> None:
-    gc.disable()  # as for commands
-    try:
-        from overspill.mcp.client.process import end_unused
-        from overspill.mcp.proxy.http import serve_http
-        from overspill.mcp.proxy.served_clients import open_clients
-        from overspill.mcp.proxy.stdio import serve_stdio
-    except ImportError as missing:
-        raise lacks_mcp("proxy") from missing
-    finally:
-        gc.enable()
-    try:
-        served = endpoints(settings, os.environ)
-        listen = _read_listen_options(given) if given["address"] else None
-        listener = listen.open_socket() if listen is not None else None
-        if listen is not None and listener is not None:
-            inform(f"serving at {listen.address(listener)}")
-            if not given["tokens"] and not os.environ.get(_TOKEN_VARIABLE):
-                inform(f"the token, shown only once: {listen.tokens[0]}")
-        async with open_clients(settings, options, served, log) as clients:
-            if listen is None or listener is None:
-                await serve_stdio(clients, stop)
-            else:
-                await serve_http(clients, listen, listener, stop)
-    finally:
-        with anyio.CancelScope(shield=True):
-            await end_unused(options.servers.values())
-
-
-def _read_listen_options(given: Mapping[str, Any]) -> ListenOptions:
-    from overspill.mcp.proxy.http import ListenOptions
-
-    address: str = given["address"]
-    host, colon, port = address.rpartition(":")
-    if not colon or not host or not port.isdecimal() or int(port) > 65535:
-        raise SettingsError(f"--http {address} is not HOST:PORT, for example 127.0.0.1:8850.")
-    tokens = tuple(read_variable(name, os.environ) for name in given["tokens"]) or (
-        os.environ.get(_TOKEN_VARIABLE) or secrets.token_urlsafe(32),
-    )
-    return ListenOptions(
-        host.strip("[]"), int(port), tokens, given["hosts"], given["tls_cert"], given["tls_key"], plain=given["insecure"]
-    )
-
-
-def _find_servers(given: Mapping[str, Any]) -> dict[str, ServerConfig]:
-    ways = [way for way in ("command", "url", "url_env", "file") if given[way]]
-    if len(ways) != 1:
-        raise SettingsError(
-            "Give exactly one of `-- COMMAND ARGS…`, --url URL, --url-env VARIABLE or --config FILE. "
-            "For a settings file, use --settings."
-        )
-    for option, (fitting, use) in _OPTION_USES.items():
-        if given[option] and ways[0] not in fitting:
-            raise SettingsError(use)
-    if given["file"]:
-        servers, chosen = read_servers(given["file"], os.environ), given["chosen"]
-        for name in chosen:
-            if name not in servers:
-                raise SettingsError(f"That file has no server {name!r}. It has {', '.join(map(escape_line, servers)) or 'none'}.")
-        if not servers:
-            raise SettingsError("That file lists no servers.")
-        return {name: server for name, server in servers.items() if not chosen or name in chosen}
-    if command := given["command"]:
-        name = given["name"] or Path(command[0]).stem
-        return {name: ServerConfig(name, command=command[0], args=tuple(command[1:]))}
-    url = given["url"] or read_variable(given["url_env"], os.environ)
-    if not (host := parse_host(url)):
-        where = "--url" if given["url"] else f"The address in {given['url_env']}"
-        raise SettingsError(f"{where} is not the address of a server. Use one like https://example.com/mcp.")
-    headers: dict[str, str] = {}
-    for assignment in given["headers"]:
-        name, equals, variable = assignment.partition("=")
-        if not equals:
-            raise SettingsError(f"--header-env {assignment} has no variable. Write --header-env {assignment}=VARIABLE.")
-        headers[name] = read_variable(variable, os.environ)
-    return server_configs({given["name"] or host: {"url": url, "headers": headers}}, "on the command line")
+    serve_proxy(given)

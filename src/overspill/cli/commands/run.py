@@ -88,25 +88,14 @@ def run(
             raise SettingsError(f"The folder of {path} does not exist. Create it first.")
     if snapshot is not None and not may_replace(snapshot):
         raise SettingsError(f"{snapshot} already exists and is not a snapshot. Choose another name.")
-    if file is None:
-        if not words:
-            raise click.UsageError("No agent file. Usage: overspill run FILE QUESTION.")
-        file, words = Path(words[0]), words[1:]
-    if len(words) > 1:
-        raise click.UsageError(f"Expected one question, but got {len(words)} arguments. Put the question in quotes.")
+    file, words = _find_file(file, words)
     named = _name_functions(functions)
     agent = load_agent(file, _collect_sources(models, overrides, options))
     question = _read_question(words)
     with progress(verbose=verbose or is_verbose()) as view:
         record, code = anyio.run(_run, agent, question, named, endpoints(agent.settings, os.environ, models), view)
     try:
-        try:
-            _print(record, as_json=as_json)
-        finally:  # even if the report cannot be printed
-            if snapshot is not None:
-                write_snapshot(snapshot, record)
-            if accounting is not None:
-                append_accounting(accounting, record)
+        _conclude(record, snapshot, accounting, as_json=as_json)
     except (OSError, OverspillError) as problem:
         code = terminal.report_failure(problem)
     if not record.threads:
@@ -115,6 +104,16 @@ def run(
     atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]  # otherwise stored outputs stay until the next run
     terminal.drop_unwritten()
     os._exit(code)
+
+
+def _find_file(file: Path | None, words: tuple[str, ...]) -> tuple[Path, tuple[str, ...]]:
+    if file is None:
+        if not words:
+            raise click.UsageError("No agent file. Usage: overspill run FILE QUESTION.")
+        file, words = Path(words[0]), words[1:]
+    if len(words) > 1:
+        raise click.UsageError(f"Expected one question, but got {len(words)} arguments. Put the question in quotes.")
+    return file, words
 
 
 def _read_question(words: Sequence[str]) -> str:
@@ -160,19 +159,8 @@ async def _run(
 ) -> tuple[RunRecord, int]:
     """What functions print goes to standard error, so that standard output has only the report."""
     control, ended_by = RunControl(), list[int]()
-
-    async def watch_signals() -> None:
-        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-            async for number in signals:
-                if number == signal.SIGINT and not control.is_stopping:
-                    view.log("Stopping: running tools finish, then the agent reports. Press Ctrl-C again to abort.")
-                    control.stop()
-                else:
-                    ended_by.append(number)
-                    control.abort()
-
     async with open_group() as group:
-        group.start_soon(watch_signals)
+        group.start_soon(_watch_signals, control, view, ended_by)
         with redirect_stdout(sys.stderr):
             record = await run_agent(
                 agent,
@@ -186,6 +174,27 @@ async def _run(
             )
         group.cancel_scope.cancel()
     return record, terminal.TERMINATED if signal.SIGTERM in ended_by else EXIT_CODES[record.outcome.status]
+
+
+async def _watch_signals(control: RunControl, view: ProgressView, ended_by: list[int]) -> None:
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for number in signals:
+            if number == signal.SIGINT and not control.is_stopping:
+                view.log("Stopping: running tools finish, then the agent reports. Press Ctrl-C again to abort.")
+                control.stop()
+            else:
+                ended_by.append(number)
+                control.abort()
+
+
+def _conclude(record: RunRecord, snapshot: Path | None, accounting: Path | None, *, as_json: bool) -> None:
+    try:
+        _print(record, as_json=as_json)
+    finally:  # even if the report cannot be printed
+        if snapshot is not None:
+            write_snapshot(snapshot, record)
+        if accounting is not None:
+            append_accounting(accounting, record)
 
 
 def _print(record: RunRecord, *, as_json: bool) -> None:

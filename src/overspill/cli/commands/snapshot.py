@@ -12,8 +12,8 @@ from rich.tree import Tree
 from overspill.agent.record import read_snapshot
 from overspill.agent.wording import still_running
 from overspill.cli import output
+from overspill.cli.common_options import CommandGroup
 from overspill.cli.tables import console
-from overspill.cli.terminal import CommandGroup
 from overspill.errors import BadRequest
 from overspill.text.humanize import count_noun, escape_invisible
 

@@ -11,9 +11,10 @@ from typing import Any
 import anyio
 import click
 
+from overspill.cli.common_options import grace_option
 from overspill.cli.settings import load_settings, settings_options
 from overspill.cli.signals import serve_until_signal
-from overspill.cli.terminal import grace_option, inform
+from overspill.cli.terminal import inform
 from overspill.errors import MissingPackage, SettingsError
 
 
