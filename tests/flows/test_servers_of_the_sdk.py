@@ -99,7 +99,7 @@ async def test_a_restart_is_noticed_without_a_call():
             upstream.start()
             with anyio.fail_after(30):
                 await link.ended.wait()
-            assert link.problem in (
+            assert link.transport.problem in (
                 "The server web no longer knows this session. It may have restarted.",
                 "The server web cannot be reached: All connection attempts failed.",
             )
