@@ -20,8 +20,6 @@ from overspill.store.files.store import FileStore
 from overspill.store.open import open_store
 from overspill.store.protocols import Store
 
-_MAX_COMPLETED = 100
-
 
 def archive(preset: str | None, config: Path | None, assignments: Sequence[str]) -> Archive:
     return Archive(find_stores(load_settings(preset, config, assignments).settings), warn=warn)
@@ -41,7 +39,7 @@ def complete_outputs(_: click.Context, __: click.Parameter, typed: str) -> list[
     with suppress(OverspillError, OSError), redirect_stderr(StringIO()):
         found = archive(None, None, ()).items()
         names = [kept.artifact_id if typed.startswith("art_") else kept.name for kept in (item.kept for item in reversed(found))]
-        return [name for name in names if name and name.startswith(typed)][:_MAX_COMPLETED]
+        return [name for name in names if name and name.startswith(typed)][:100]
     return []
 
 

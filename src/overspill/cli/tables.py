@@ -19,8 +19,6 @@ from overspill.cli.terminal import has_color, on_terminal, watched_on_terminal
 from overspill.text.humanize import escape_invisible, escape_line
 
 _MAX_ROWS_OF_RICH = 100  # Rich takes a millisecond for each
-_WIDTH_WHEN_PIPED = 200
-_UNBOUNDED_WIDTH = 100_000
 _RULE = re.compile(r"├([─┼]+)┤|\|([-+]+)\|")
 """What Rich draws below the names of the columns, with or without Unicode."""
 
@@ -32,7 +30,7 @@ class _Console(Console):
 
 
 def console() -> Console:
-    return _Console(width=None if on_terminal() else _WIDTH_WHEN_PIPED, color_system="auto" if has_color() else None)
+    return _Console(width=None if on_terminal() else 200, color_system="auto" if has_color() else None)
 
 
 def progress_console() -> Console:
@@ -81,7 +79,7 @@ def _print_plain(rows: Sequence[Sequence[str]]) -> None:
 def lay_out(terminal: Console, table: Table, rows: Sequence[Sequence[str]]) -> None:
     for row in rows:
         table.add_row(*map(Text, row))
-    if Measurement.get(terminal, terminal.options.update(width=_UNBOUNDED_WIDTH), table).maximum > terminal.width:
+    if Measurement.get(terminal, terminal.options.update(width=100_000), table).maximum > terminal.width:
         table.padding = 0
     terminal.print(table)
 

@@ -14,8 +14,6 @@ from typing import cast
 
 from msgspec import Struct
 
-_OUT_OF_TIME = (signal.SIGALRM, signal.SIGXCPU)
-
 
 class Finished(Struct, frozen=True):
     """What a worker wrote until it ended, and whether it ended by itself and without a failure."""
@@ -141,6 +139,6 @@ class Worker:
                 except BaseException:
                     process.kill()
                     raise
-                return Finished(output, process.returncode == 0, -process.returncode in _OUT_OF_TIME)
+                return Finished(output, process.returncode == 0, -process.returncode in (signal.SIGALRM, signal.SIGXCPU))
         finally:
             self._places.give_back(owned_by)

@@ -18,7 +18,6 @@ from overspill.types import Decoding
 
 UNKNOWN = "data in an unknown format"
 BINARY = "Binary output"
-_UNPACK = " Unpack it and search the files in it."
 _PLAIN_PDF = "It looks like a PDF file, but it is valid UTF-8, so its source was searched, not its pages."
 _DAMAGED = "It is not valid UTF-8 throughout. Each invalid byte reads as U+FFFD."
 
@@ -106,7 +105,7 @@ class _Layers:
             self.peel(kind)
             kind = _recognise(self.reader)
         if isinstance(kind, _NoText):
-            advice = _UNPACK if kind.what in formats.ARCHIVES else ""
+            advice = " Unpack it and search the files in it." if kind.what in formats.ARCHIVES else ""
             raise NotText(kind.what + self._inside(), advice)
         self.peel(kind)
         guessed = isinstance(kind, _Text) and kind.guessed

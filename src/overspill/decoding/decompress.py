@@ -12,7 +12,6 @@ from overspill.errors import NotText
 from overspill.store.protocols import Reader
 from overspill.text.humanize import format_size
 
-_INPUT_BYTES = 64 * 1024
 _MAGIC_BYTES = 16  # more than any format needs to be recognised
 _MIN_STEP_BYTES = 64
 _MAX_STEP_BYTES = 256 * 1024
@@ -64,7 +63,7 @@ class _Source:
         self.at = 0
 
     def next(self) -> bytes:
-        data = self._reader.read(self.at, self.at + _INPUT_BYTES)
+        data = self._reader.read(self.at, self.at + 64 * 1024)
         self.at += len(data)
         return data
 

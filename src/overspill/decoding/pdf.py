@@ -15,7 +15,6 @@ from overspill.text.encoding import encode
 from overspill.text.humanize import count_noun, format_size
 
 MAX_PDF_BYTES = 128 << 20
-PAGE_END = "\n\f\n"
 _worker = Worker(Path(__file__).with_name("pdf_worker.py"), max_running=2, max_seconds=60.0)
 
 
@@ -34,19 +33,17 @@ def read_pages(reader: Reader, inside: str, limits: Limits) -> Layer:
     if blank + broken == len(texts):
         flaw = f"of which no page could be read ({pages})" if broken else f"without text ({pages}, perhaps scanned)"
         raise NotText(f"a PDF{inside} {flaw}")
-    stopped = "" if lines[-1].get("done") is True else _STOPPED.format(read=len(texts), pages=pages)
+    stopped = f"Reading the PDF stopped after {len(texts):,} of {pages}: it is too large or takes too long."
+    stopped = "" if lines[-1].get("done") is True else f"{stopped} What follows was not searched."
     with Sink() as sink:
         for text in texts:
-            sink.add(encode((text or "") + PAGE_END))
+            sink.add(encode((text or "") + "\n\f\n"))
         gaps = [
             f"{count_noun(blank, 'page')} of the PDF without text (perhaps images)" if blank else "",
             f"{count_noun(broken, 'page')} of the PDF that could not be read" if broken else "",
         ]
         remark = f"Nothing was searched on {' and '.join(filter(None, gaps))}." if blank or broken else ""
         return Layer(sink.reader(), stopped, remark)
-
-
-_STOPPED = "Reading the PDF stopped after {read:,} of {pages}: it is too large or takes too long. What follows was not searched."
 
 
 def _ask(reader: Reader, inside: str, limits: Limits) -> list[dict[str, Any]]:

@@ -27,7 +27,6 @@ from overspill.store.readers import BytesReader
 from overspill.types import Kept, Size
 from overspill.wording import shell as wording
 
-_LOOK_AGAIN_SECONDS = 0.2
 _NOTHING = ("null", "[]")
 """What an expression gives that matches nothing. A stored null or empty list cannot be told from it."""
 
@@ -46,7 +45,7 @@ class OutputFinder:
             found = self._unfinished(spelling)
             if not any(label.live and change.state in ("queued", "running") for label, _, change in found):
                 return
-            time.sleep(min(_LOOK_AGAIN_SECONDS, rest))
+            time.sleep(min(0.2, rest))
 
     @contextmanager
     def open(self, spelling: str) -> Generator[tuple[StoredOutput, str]]:

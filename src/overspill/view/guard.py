@@ -16,7 +16,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from overspill.web.server import LET_IN
 
 _SECRET_BYTES = 32
-_FOLDER_BYTES = 12
 _MAX_FIELDS = 50
 TOKEN = "token"  # noqa: S105  # the name of the parameter
 POLICY = (
@@ -47,7 +46,7 @@ class Entrance:
     """
 
     def __init__(self) -> None:
-        self.folder = f"/{secrets.token_urlsafe(_FOLDER_BYTES)}"
+        self.folder = f"/{secrets.token_urlsafe(12)}"
         self._token: str | None = secrets.token_urlsafe(_SECRET_BYTES)
         self._cookie = secrets.token_urlsafe(_SECRET_BYTES)
 

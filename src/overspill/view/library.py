@@ -16,7 +16,7 @@ from overspill.reading.positions import View
 from overspill.record.events import Entry, ModelCalled, OutputExtracted, OutputRetrieved, Quote, RecordedReply, find_reply
 from overspill.retrieval.archive import Archive, ArchivedOutput, Check
 from overspill.retrieval.output import StoredOutput, is_quoted
-from overspill.store.protocols import Reader, ShelfLabel
+from overspill.store.protocols import ShelfLabel
 from overspill.text.encoding import decode
 from overspill.view.records import SessionRecord, read_events
 
@@ -143,7 +143,7 @@ def find_citation(library: Library, session: str, op: str) -> Citation:
                 answers.append(each.preview)
     if event is None:
         raise HandleError("This session has no such extraction.")
-    item, quotes, problem = library.find(session, event.id), (), ""
+    item, quotes, problem = library.find(session, event.id), list[CheckedQuote](), ""
     try:
         reader = library.open(item).reader
         reader = redecode(reader, event.decoded) if event.decoded else reader
@@ -151,9 +151,15 @@ def find_citation(library: Library, session: str, op: str) -> Citation:
         problem = str(error)
     else:
         view = View(reader)
-        quotes = tuple(_check_quote(quote, reader, view) for quote in event.quotes[:MAX_QUOTES])
+        for quote in event.quotes[:MAX_QUOTES]:
+            # A damaged journal may hold any place.
+            start, end = max(0, quote.start), min(max(0, quote.end), reader.size)
+            shown = reader.read(start, min(end, start + _MAX_QUOTE_BYTES))
+            is_sound = 0 <= quote.start <= quote.end <= reader.size and is_quoted(quote, reader)
+            line = view.line_at(start) if shown else 0
+            quotes.append(CheckedQuote(quote, decode(shown), line, is_sound, end - start > len(shown)))
     problem = problem or library.verify(item).problem
-    return Citation(item, event, quotes, tuple(answers), find_answer(found, op), cost, problem)
+    return Citation(item, event, tuple(quotes), tuple(answers), find_answer(found, op), cost, problem)
 
 
 def find_answer(events: Iterable[Entry], op: str) -> RecordedReply | None:
@@ -168,11 +174,3 @@ def find_answer(events: Iterable[Entry], op: str) -> RecordedReply | None:
                 return event.reply if len(mine) == 1 else None
             waiting = [each for each in waiting if each not in mine]
     return None
-
-
-def _check_quote(quote: Quote, reader: Reader, view: View) -> CheckedQuote:
-    # A damaged journal may hold any place.
-    start, end = max(0, quote.start), min(max(0, quote.end), reader.size)
-    shown = reader.read(start, min(end, start + _MAX_QUOTE_BYTES))
-    is_sound = 0 <= quote.start <= quote.end <= reader.size and is_quoted(quote, reader)
-    return CheckedQuote(quote, decode(shown), view.line_at(start) if shown else 0, is_sound, end - start > len(shown))

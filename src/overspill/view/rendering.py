@@ -43,7 +43,6 @@ volatile where while with yield
 _KNOWN = frozenset(_WORDS.split())
 _LEVELS = ("fatal", "critical", "error", "severe", "panic", "warn")
 _LEVEL = re.compile(r"\b(?:(fatal|critical|error|severe|panic)|warn(?:ing)?)\b")
-_LEVEL_CHARS = 200
 _BEGAN = '<span class="cut" title="The line began earlier">…</span>'
 _GOES_ON = '<span class="cut" title="The line goes on">…</span>'
 _SAMPLE_BYTES = 256 << 10
@@ -223,7 +222,7 @@ def show_lines(window: TextWindow, layout: Layout) -> Markup:
 
 def _show_line(line: Line, layout: Layout, show: Callable[[str], str]) -> str:
     named = {"+": "add", "-": "del", "@": "hunk"}.get(line.text[:1], "") if layout == "hunks" else ""
-    head = line.text[:_LEVEL_CHARS].lower() if layout == "events" else ""
+    head = line.text[:200].lower() if layout == "events" else ""
     # Most lines have none of the words, and a pattern takes much longer to find that out.
     if any(word in head for word in _LEVELS) and (found := _LEVEL.search(head)):
         named = "level-error" if found[1] else "level-warn"

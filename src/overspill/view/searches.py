@@ -29,9 +29,7 @@ MAX_HITS = 200
 MAX_ROWS = 500
 MAX_SECONDS = 30
 _SQL_SECONDS = 10
-_MAX_RUNNING = 2
 _MAX_WAIT_SECONDS = 10
-_MAX_ANSWER_BYTES = 64 << 10
 _REACH_BYTES = 300
 """Shown of a line on each side of a match."""
 _BLOCK_BYTES = 32 << 20
@@ -61,7 +59,7 @@ class Searches:
     """At most two questions run at the same time, whoever asks; others wait for a while."""
 
     def __init__(self) -> None:
-        self._slots = BoundedSemaphore(_MAX_RUNNING)
+        self._slots = BoundedSemaphore(2)
         self._indexes = EngineIndexes()
         self._tables = SqlLibrary()
 
@@ -89,9 +87,18 @@ class Searches:
             case "grep":
                 return find_pattern(text, words)
             case "ask":
-                return self._ask_engine(text, words, key)
+                selected = select(self._indexes.get(key, text.reader), words)
+                if not selected.excerpts:
+                    return SearchResult(notes=(selected.text,))
+                hits = [
+                    SearchHit(each.start_line, (each.start_byte, each.end_byte), "", each.shown or each.text, "")
+                    for each in sorted(selected.excerpts, key=lambda each: (each.start_byte, each.end_byte))
+                ]
+                closing = selected.text.rpartition("\n")[2]
+                sure = f"Confidence {selected.confidence:.2f}. Read as {selected.kind}."
+                return SearchResult(tuple(hits), notes=(closing, sure))
             case "query":
-                found = query(text.reader, words, Bound(_MAX_ANSWER_BYTES))
+                found = query(text.reader, words, Bound(64 << 10))
                 rest = f"The string goes on after its first {found.next:,} characters." if found.next else ""
                 return SearchResult(text=found.text, notes=tuple(filter(None, [found.note or rest])))
             case "sql":
@@ -102,17 +109,6 @@ class Searches:
                 rows = tuple(tuple(spell_cell(cell) for cell in row) for row in answer.rows[:MAX_ROWS])
                 left = (f"The first {len(rows):,} of {answer.total:,} rows.",) if len(rows) < answer.total else ()
                 return SearchResult(columns=answer.columns, rows=rows, notes=(*answer.notes, *left))
-
-    def _ask_engine(self, text: ShownText, words: str, key: str) -> SearchResult:
-        found = select(self._indexes.get(key, text.reader), words)
-        if not found.excerpts:
-            return SearchResult(notes=(found.text,))
-        hits = [
-            SearchHit(each.start_line, (each.start_byte, each.end_byte), "", each.shown or each.text, "")
-            for each in sorted(found.excerpts, key=lambda each: (each.start_byte, each.end_byte))
-        ]
-        closing = found.text.rpartition("\n")[2]
-        return SearchResult(tuple(hits), notes=(closing, f"Confidence {found.confidence:.2f}. Read as {found.kind}."))
 
 
 def compile_words(words: str) -> Pattern:

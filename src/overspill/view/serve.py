@@ -32,10 +32,8 @@ from overspill.view.live import POLL_SECONDS, LivePages
 from overspill.view.output_pages import OutputPages
 from overspill.view.pages import FOLDER, Showing, ViewerPages
 from overspill.view.searches import Searches
-from overspill.web.addresses import bracket, open_listener
-from overspill.web.server import Descriptors, WebServer
+from overspill.web.server import Descriptors, WebServer, bracket, open_listener
 
-_GRACE_SECONDS = 2
 _OUTPUT = "/output/{session}/{file}"
 
 
@@ -77,7 +75,7 @@ class Viewer(WebServer):
                 log_level="critical",  # invalid requests from strangers would fill the log, and addresses may hold the token
                 access_log=False,
                 server_header=False,
-                timeout_graceful_shutdown=_GRACE_SECONDS,
+                timeout_graceful_shutdown=2,
             ),
             address.listener,
             Descriptors(lambda _: None),

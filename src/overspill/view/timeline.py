@@ -121,6 +121,10 @@ def _tree_rows(op: Op, session: str, citations: dict[Any, list[OutputExtracted]]
     facts = tuple(
         (_SHOWN[name], str(value)) for name, value in op.attributes.items() if name in _SHOWN and value not in ("", None)
     )
+    handle = op.attributes.get("tool_output_handle")
+    owner, file = handles.parse(handle) if event is None and isinstance(handle, str) else (None, "")
+    if event is not None and handles.is_uuid(event.id):
+        owner, file = session, event.id
     reply: RecordedReply | None = op.attributes.get("reply")
     yield TimelineRow(
         kind,
@@ -130,7 +134,7 @@ def _tree_rows(op: Op, session: str, citations: dict[Any, list[OutputExtracted]]
         failed=op.status == "failed",
         depth=min(depth, _MAX_DEPTH),
         facts=(*facts, *_describe_others(reply)),
-        output=_find_output(op, session, event),
+        output=(owner, file) if owner else None,
         citation=event.op if event and event.quotes else "",
         reply=reply,
         is_kept="tool_output_reason" in op.attributes,
@@ -142,11 +146,3 @@ def _tree_rows(op: Op, session: str, citations: dict[Any, list[OutputExtracted]]
 def _describe_others(reply: RecordedReply | None) -> Iterator[tuple[str, str]]:
     if reply is not None and reply.others:
         yield "not recorded", f"{count_noun(reply.others, 'block')} other than text"
-
-
-def _find_output(op: Op, session: str, event: OutputExtracted | None) -> tuple[str, str] | None:
-    if event is not None:
-        return (session, event.id) if handles.is_uuid(event.id) else None
-    handle = op.attributes.get("tool_output_handle")
-    owner, file = handles.parse(handle) if isinstance(handle, str) else (None, "")
-    return (owner, file) if owner else None

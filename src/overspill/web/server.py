@@ -23,17 +23,15 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from overspill.errors import SettingsError
+
 LET_IN = "overspill.let_in"
 """A guard sets this in the scope of a request that it lets in. All others can be closed at any time."""
 IS_STREAM = "overspill.is_stream"
 """And this, whether its answer lasts until one side hangs up."""
-_MAX_WAITING = 256
 _REQUEST_SECONDS = 20.0
 _MIN_BYTES_PER_SECOND = 16 * 1024  # slower than any network on which people send megabytes
 USED_UP = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
-_OPEN_FILES = "/dev/fd"
-_MAX_RESERVE = 64
-_HANDSHAKE_SECONDS = 20.0
 _LAST_SECONDS = 1.0  # for requests to end after their clients were hung up on
 _PAUSE_SECONDS = 0.1  # until the next try, when a connection could not be accepted
 
@@ -129,7 +127,7 @@ class HttpConnection(H11Protocol):
 
 
 def max_waiting() -> int:
-    return min(_MAX_WAITING, max_files() // 4)
+    return min(256, max_files() // 4)
 
 
 def find_waiting(connections: Iterable[object]) -> list[HttpConnection]:
@@ -169,7 +167,7 @@ class Descriptors:
     def look(self) -> bool:
         """Count what is open, and say so when it is almost all, or no longer."""
         try:
-            left = max_files() - len(os.listdir(_OPEN_FILES))
+            left = max_files() - len(os.listdir("/dev/fd"))
         except OSError as problem:
             left = 0 if problem.errno in USED_UP else max_files()
         self._note(short=left <= _reserve() * (2 if self.are_short else 1))
@@ -187,7 +185,7 @@ class Descriptors:
 
 
 def _reserve() -> int:
-    return min(_MAX_RESERVE, max_files() // 8)
+    return min(64, max_files() // 8)
 
 
 class WebServer(uvicorn.Server):
@@ -222,21 +220,22 @@ class WebServer(uvicorn.Server):
             group.cancel_scope.cancel()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Streams never end by themselves. uvicorn would cancel what has not ended in time, and log a traceback for each."""
         self._listener.close()
+        connections = cast("set[HttpConnection]", self.server_state.connections)
+
+        async def hang_up() -> None:
+            for each in list(connections):
+                if each.cycle and each.scope.get(IS_STREAM):
+                    each.hang_up()
+            await anyio.sleep(max(0, (self.config.timeout_graceful_shutdown or 0) - _LAST_SECONDS))
+            for each in list(connections):
+                each.hang_up()
+
         async with anyio.create_task_group() as group:
-            group.start_soon(self._hang_up)
+            group.start_soon(hang_up)
             await super().shutdown(sockets)
             group.cancel_scope.cancel()
-
-    async def _hang_up(self) -> None:
-        """Streams never end by themselves. uvicorn would cancel what has not ended in time, and log a traceback for each."""
-        connections = cast("set[HttpConnection]", self.server_state.connections)
-        for each in list(connections):
-            if each.cycle and each.scope.get(IS_STREAM):
-                each.hang_up()
-        await anyio.sleep(max(0, (self.config.timeout_graceful_shutdown or 0) - _LAST_SECONDS))
-        for each in list(connections):
-            each.hang_up()
 
     async def on_tick(self, counter: int) -> bool:
         if self._descriptors.are_short and counter % 10 == 0:  # once a second
@@ -277,7 +276,25 @@ class WebServer(uvicorn.Server):
                     lambda: HttpConnection(self.config, self.server_state, self.lifespan.state, loop),
                     connection,
                     ssl=secure,
-                    ssl_handshake_timeout=_HANDSHAKE_SECONDS if secure else None,
+                    ssl_handshake_timeout=20.0 if secure else None,
                 )
             finally:
                 del self._opening[connection]
+
+
+def open_listener(host: str, port: int, advice: str = "") -> socket.socket:
+    """Raises SettingsError, with the advice, if nothing can listen there."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listener = socket.create_server((host, port), family=family, backlog=1024)
+    except OSError as problem:
+        why = str(problem.strerror).partition(" (while")[0]  # the rest repeats the address
+        raise SettingsError(f"Cannot listen on {host}:{port}: {why}.{advice}") from None
+    # Every connection inherits it. Without it, an answer in two parts waits 40 ms for the client's acknowledgement.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    listener.setblocking(False)
+    return listener
+
+
+def bracket(host: str) -> str:
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host

@@ -26,7 +26,6 @@ from overspill.text.humanize import escape_line, suggest
 from overspill.text.lenient_json import loads
 from overspill.text.names import HEADER_NAME
 
-_SECTIONS = ("mcpServers", "servers")
 _HTTP_TYPES = {"http", "streamable-http", "streamableHttp", "streamable_http"}
 _VARIABLE = re.compile(r"\$\{(?:(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*+))?|input:([^}]*+))(\}|\Z)")
 
@@ -78,7 +77,7 @@ def parse_host(url: str) -> str:
 def read_servers(path: Path, environ: Mapping[str, str]) -> dict[str, ServerConfig]:
     """Read the servers in a client's file, under `mcpServers` or, as in VS Code, `servers`. JSON may have comments."""
     content = _parse(path)
-    for section in _SECTIONS:
+    for section in ("mcpServers", "servers"):
         if isinstance(content, dict) and (found := cast("dict[str, Any]", content).get(section)) is not None:
             if not isinstance(found, dict):
                 raise SettingsError(f"{section} in {path} must be a mapping of names to servers.")

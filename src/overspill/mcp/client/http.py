@@ -28,8 +28,6 @@ from overspill.text.humanize import quote_line
 from overspill.text.lenient_json import dumps
 
 _CONNECT_SECONDS = 30.0  # to connect, and to wait for an answer without content
-_END_SESSION_SECONDS = 2.0
-_MAX_REDIRECTS = 3
 _SESSION_HEADER = "mcp-session-id"
 _SESSION_ERROR_CODES = (-32000, -32001, mcp_types.INVALID_REQUEST)
 _NO_SESSION = re.compile(
@@ -106,7 +104,7 @@ class RedactingTransport(httpx2.AsyncBaseTransport):
     async def end_session(self) -> None:
         if self._session is not None:
             headers = {**self._headers, _SESSION_HEADER: self._session}
-            with anyio.move_on_after(_END_SESSION_SECONDS, shield=True), suppress(httpx2.HTTPError, httpx2.InvalidURL):
+            with anyio.move_on_after(2.0, shield=True), suppress(httpx2.HTTPError, httpx2.InvalidURL):
                 await (await self._transport.handle_async_request(httpx2.Request("DELETE", self._url, headers=headers))).aclose()
 
     async def _send(self, request: httpx2.Request) -> httpx2.Response:
@@ -118,7 +116,7 @@ class RedactingTransport(httpx2.AsyncBaseTransport):
         if request.method == "POST" and not request.extensions[_EXPECTS_REPLY]:
             timeout = {**timeout, "read": _CONNECT_SECONDS}  # the SDK sends nothing else while it waits for this
         content, url = await request.aread(), self._url
-        for _ in range(_MAX_REDIRECTS):
+        for _ in range(3):
             real = httpx2.Request(request.method, url, headers=headers, content=content, extensions={"timeout": timeout})
             response = await self._transport.handle_async_request(real)
             if not response.has_redirect_location:

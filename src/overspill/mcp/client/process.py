@@ -23,8 +23,6 @@ from overspill.text.humanize import count_noun, quote_line
 
 _EXIT_SECONDS = 2.0  # seconds for the server to exit by itself once its input is closed
 _LAST_OUTPUT_SECONDS = 0.5  # seconds to read its last output and to learn how it ended
-_POLL_SECONDS = 0.1
-_MAX_STDERR_TAIL = 2048
 
 Batch: TypeAlias = "list[SessionMessage]"
 Streams: TypeAlias = "tuple[MemoryObjectReceiveStream[Batch], MemoryObjectSendStream[SessionMessage]]"
@@ -54,7 +52,7 @@ class ServerProcess:
         assert self._process.stderr is not None
         with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
             async for chunk in self._process.stderr:
-                self._stderr_tail = (self._stderr_tail + chunk)[-_MAX_STDERR_TAIL:]
+                self._stderr_tail = (self._stderr_tail + chunk)[-2048:]
                 with suppress(AttributeError, OSError, ValueError):  # the host may have no stderr, or one that takes no bytes
                     sys.stderr.buffer.write(chunk)
                     sys.stderr.buffer.flush()
@@ -62,7 +60,7 @@ class ServerProcess:
 
     async def watch_exit(self) -> None:
         """Stop reading soon after it exits. A child it left behind may hold its output open."""
-        await _wait_until_gone(self._process, poll=_POLL_SECONDS)
+        await _wait_until_gone(self._process, poll=0.1)
         self._reading.deadline = anyio.current_time() + _LAST_OUTPUT_SECONDS
 
     async def _wait_for_exit(self) -> None:

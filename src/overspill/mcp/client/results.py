@@ -14,8 +14,6 @@ from overspill.mcp.client.handshake import Raw, as_mapping
 from overspill.text.lenient_json import loads
 from overspill.types import Output
 
-_MAX_BYTES_ON_LOOP = 256 * 1024
-
 
 def require_result(result: Raw, server: str) -> None:
     """Raise ServerError if a server answers a tool call with a task, which nothing here can ask for or follow."""
@@ -35,7 +33,7 @@ async def to_output(result: Raw) -> Output:
         content = [{"type": "text", "text": content if isinstance(content, str) else _to_json(content)}] if content else []
     if structured is not None:
         shown = [text for text in find_texts(content) if text]
-        large = sum(map(len, shown)) > _MAX_BYTES_ON_LOOP
+        large = sum(map(len, shown)) > 256 * 1024
         repeated = await anyio.to_thread.run_sync(_is_repeated, structured, shown) if large else _is_repeated(structured, shown)
         if not repeated:
             content.append({"type": "text", "text": _to_json(structured)})

@@ -19,7 +19,6 @@ from overspill.text.jsonc import Edit, Node
 
 _MAX_LISTED_KEYS = 10
 _PROJECTS = "projects"
-_UNLIMITED_WIDTH = 1 << 20
 _INDENTED_LIST = re.compile(r"^( *)[^\s#-][^\n]*:[ ]*\n\1( *)- ", re.MULTILINE)
 
 
@@ -146,7 +145,7 @@ class _Yaml:
         self._library: Any = import_module("ruamel.yaml")
         self._yaml: Any = self._library.YAML()
         self._yaml.preserve_quotes = True
-        self._yaml.width = _UNLIMITED_WIDTH
+        self._yaml.width = 1 << 20  # unlimited
         if ": null" in like:  # as most libraries write it; this one writes nothing there
             self._yaml.Representer = type("SpelledNull", (self._library.RoundTripRepresenter,), {})
             self._yaml.Representer.add_representer(type(None), _spell_null)

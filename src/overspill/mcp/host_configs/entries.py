@@ -16,17 +16,13 @@ from overspill.text.humanize import suggest
 from overspill.text.jsonc import Edit, Node
 from overspill.text.names import HEADER_NAME
 
-HEADER_VARIABLE = "OVERSPILL_HEADER_"
 URL_VARIABLE = "OVERSPILL_URL"
 TYPE_VARIABLE = "OVERSPILL_TYPE"
 """The original spelling of the type, if it was not `http`. Only `unwrap` reads it."""
 _OPTIONS_WITH_VALUE = {"--name", "--url", "--url-env", "--header-env"}
 ALREADY_WRAPPED = "it already runs through Overspill"
 OWN_SERVER = "it is Overspill itself"
-_STREAMABLE = {"http", "streamablehttp"}
-_SIGN_IN = {"auth", "headersHelper", "oauth"}
 _COMMAND_KEYS = {"args", "command", "env"}
-_LOCAL = {"localhost", "127.0.0.1", "::1"}
 _MAX_PLAIN_SEGMENT = 19
 _SANDBOXED = "it runs in a sandbox, where Overspill may not be able to store anything"
 _NO_HEADERS = "it has no headers, so your client may sign in to it, and the proxy cannot"
@@ -68,7 +64,7 @@ def header_variables(names: Sequence[str]) -> list[str]:
     """A different variable for each header."""
     found: list[str] = []
     for name in names:
-        plain = HEADER_VARIABLE + "".join(char if char.isalnum() else "_" for char in name.upper())
+        plain = "OVERSPILL_HEADER_" + "".join(char if char.isalnum() else "_" for char in name.upper())
         numbered = (f"{plain}_{count}" for count in range(2, len(names) + 2))
         found.append(next(variable for variable in (plain, *numbered) if variable not in found))
     return found
@@ -159,17 +155,17 @@ def _refuse_url(value: Mapping[str, Any]) -> str:
     if not isinstance(url, str) or _COMMAND_KEYS & value.keys():
         return "it has keys for both a command and a url"
     kind = value.get("type", "http")
-    if not isinstance(kind, str) or re.sub("[-_]", "", kind.lower()) not in _STREAMABLE:
+    if not isinstance(kind, str) or re.sub("[-_]", "", kind.lower()) not in {"http", "streamablehttp"}:
         return _refuse_type(value)
     if speaks_sse(value):
         return "it speaks SSE, and the proxy speaks stdio and streamable HTTP"
-    if _SIGN_IN & value.keys():
+    if {"auth", "headersHelper", "oauth"} & value.keys():
         return "your client signs in to it, and the proxy cannot"
     if not isinstance(headers, dict) or not all(
         HEADER_NAME.fullmatch(name) and isinstance(text, str) for name, text in cast("dict[str, object]", headers).items()
     ):
         return "its headers are not strings with valid names"
-    is_open = not headers and not may_hold_secret(url) and urlsplit(url).hostname not in _LOCAL
+    is_open = not headers and not may_hold_secret(url) and urlsplit(url).hostname not in {"localhost", "127.0.0.1", "::1"}
     return _NO_HEADERS if is_open else ""
 
 

@@ -18,7 +18,6 @@ from overspill.settings.files import read_text
 
 MAX_BYTES = 32 * 1024 * 1024
 TOO_LARGE = "is larger than {most:,} bytes. That is too large for a client's configuration."
-_ROOT = 0
 
 
 class ClientFile(Struct, frozen=True):
@@ -68,7 +67,7 @@ class ClientFile(Struct, frozen=True):
             status = self.path.stat()
         except FileNotFoundError:
             return  # another program has just removed it, which is told when it is written
-        if os.geteuid() not in (status.st_uid, _ROOT):
+        if os.geteuid() not in (status.st_uid, 0):  # root may
             raise SettingsError(f"{self.path} belongs to another user. Nothing was written. Run this as that user.")
         if not status.st_mode & stat.S_IWUSR:
             raise SettingsError(f"{self.path} is read-only. Nothing was written. To allow it: chmod u+w {quote(str(self.path))}")

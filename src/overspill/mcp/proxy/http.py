@@ -29,11 +29,9 @@ from overspill.mcp.proxy.proxy import build_protocol_server
 from overspill.mcp.proxy.served_client import ServedClient
 from overspill.mcp.proxy.served_clients import ClientKey, ServedClients
 from overspill.text.urls import is_loopback
-from overspill.web.addresses import bracket, open_listener
-from overspill.web.server import Descriptors, WebServer
+from overspill.web.server import Descriptors, WebServer, bracket, open_listener
 
 PATH = "/mcp"
-_LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 _SECONDS_BETWEEN_CHECKS = 5.0  # so that whoever asks often does not keep the store busy
 
 
@@ -102,7 +100,7 @@ class ListenOptions(Struct, frozen=True):
 
     def host_headers(self, port: int) -> frozenset[str]:
         """Every `Host` header by which a client may call the proxy."""
-        own = (bracket(self.host), *(_LOOPBACK_NAMES if self.is_local else ()))
+        own = (bracket(self.host), *(("127.0.0.1", "localhost", "[::1]") if self.is_local else ()))
         usual = 443 if self.certificate else 80
         names = [*self.hosts, *(own if port == usual else ()), *(f"{name}:{port}" for name in (*own, *self.hosts))]
         return frozenset(name.lower() for name in names)

@@ -23,7 +23,6 @@ SCHEME = "overspill"
 _MAX_PART_BYTES = 65_536  # where the settings set no limit
 KEPT_KEY = "overspill"
 _ROOT_KEYS = ("$schema", "$id", "$defs", "definitions", "title", "description")
-_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _UNMOVED_PREFIXES = ("#/$defs/", "#/definitions/")
 _KEPT_SCHEMA: Raw = {"type": "object", "required": [KEPT_KEY], "properties": {KEPT_KEY: {"type": "object"}}}
 _TEXT_KEY = "result"  # under which the SDKs put the text of a tool that returns one
@@ -131,7 +130,7 @@ def _refers_inside(schema: Any) -> bool:
             parts += cast("list[Any]", part)
             continue
         members = as_mapping(part)
-        for reference in map(members.get, _REFERENCES):
+        for reference in map(members.get, ("$ref", "$dynamicRef", "$recursiveRef")):
             if isinstance(reference, str) and reference.startswith("#") and not reference.startswith(_UNMOVED_PREFIXES):
                 return True
         parts += members.values()

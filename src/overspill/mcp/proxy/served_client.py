@@ -29,7 +29,6 @@ from overspill.text import tokens
 from overspill.text.lenient_json import dumps
 
 _QUIET = 1.0  # seconds after the handshake
-_ASKING_CAPABILITIES = ("elicitation", "sampling", "roots")
 
 
 class ServedClient:
@@ -86,7 +85,7 @@ class ServedClient:
 
     @property
     def can_be_asked(self) -> bool:
-        return any(name in self.client.capabilities for name in _ASKING_CAPABILITIES)
+        return any(name in self.client.capabilities for name in ("elicitation", "sampling", "roots"))
 
     @property
     def is_busy(self) -> bool:

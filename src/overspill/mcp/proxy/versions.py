@@ -22,9 +22,7 @@ from overspill.wording import framing
 Connections: TypeAlias = Mapping[str, ServerConnection | ServerError]
 Ask: TypeAlias = Callable[[str, Raw], Awaitable[Raw]]
 _ALL = {"tools": {"listChanged": True}, "prompts": {"listChanged": True}, "resources": {"listChanged": True}}
-_MODERN_KEYS = ("resultType", "ttlMs", "cacheScope")
 _MAX_INPUT_ROUNDS = 10
-_EXTENSION = "io.modelcontextprotocol/tasks"
 _NO_TASK = "forbidden"
 _METHODS, _NOTIFICATIONS = "tasks/", "notifications/tasks"
 
@@ -92,7 +90,7 @@ def adapt_result(result: Raw, method: str, *, modern: bool, handshake: Handshake
     if handshake is not None and handshake.is_modern == modern:
         return result
     if not modern:
-        return {key: value for key, value in result.items() if key not in _MODERN_KEYS}
+        return {key: value for key, value in result.items() if key not in ("resultType", "ttlMs", "cacheScope")}
     stamps: Raw = {"resultType": "complete"}
     if method in CACHEABLE_METHODS and result.get("resultType", "complete") == "complete":
         stamps |= {"ttlMs": 0, "cacheScope": "private"}
@@ -142,7 +140,7 @@ def drop_tasks(capabilities: Raw) -> Raw:
     rest = {name: value for name, value in capabilities.items() if name != "tasks"}
     for kind in ("extensions", "experimental"):  # some SDKs have had tasks among the experimental ones
         if known := as_mapping(rest.get(kind)):
-            rest[kind] = {name: value for name, value in known.items() if name not in ("tasks", _EXTENSION)}
+            rest[kind] = {name: value for name, value in known.items() if name not in ("tasks", "io.modelcontextprotocol/tasks")}
     return rest
 
 

@@ -19,7 +19,6 @@ from overspill.mcp.host_configs.rewriting import ConfiguredServer
 from overspill.text import humanize, jsonc
 
 _PROMPTED = re.compile(r"\$\{(?:input|command):([^}]*+)(\}|\Z)")
-_MAX_CONCURRENT = 8
 _CHECK_COMMAND = "Run its command in a shell and see what it prints."
 _CHECK_URL = "Check its URL and headers, and whether it needs you to sign in."
 
@@ -49,7 +48,7 @@ async def check(
 ) -> list[DoctorReport]:
     """Check servers concurrently; the reports keep their order. Errors call the file `name`. Servers of projects other than
     this folder are left out. `expands` is whether the client fills in `${…}`."""
-    folder, reports, slots = Path.cwd(), dict[int, DoctorReport](), anyio.Semaphore(_MAX_CONCURRENT)
+    folder, reports, slots = Path.cwd(), dict[int, DoctorReport](), anyio.Semaphore(8)
     known = {**environ, "workspaceFolder": str(folder), "workspaceFolderBasename": folder.name}
 
     async def check_one(index: int, server: ConfiguredServer) -> None:
