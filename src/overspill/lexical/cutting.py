@@ -124,13 +124,20 @@ class Parts:
             at = number * PART_BYTES
             window = self._source[at : at + _WINDOW_BYTES]
             found = self._kind.find_start(window)
-            self._starts[number] = (at + found, True) if found >= 0 else (_find_soft_start(self._source, at, window), False)
+            soft = (at + place + len(mark) for mark in _SOFT_BREAKS if (place := window.find(mark)) >= 0)
+            start = at + found if found >= 0 else next(soft, None) or between_characters(self._source, at)
+            self._starts[number] = start, found >= 0
         return self._starts[number]
 
     def _cut(self, number: int) -> Outline:
         start, end = self.span(number)
         if self._reading:
-            self._read(self._reading, start, end)
+            part: bytes | bytearray = self._source[start:end]
+            if hidden := list(self.visible.list_hidden(start, end)):
+                part = bytearray(part)
+                for first, last in hidden:
+                    part[first - start : last - start] = self.fill * (last - first)
+            self._reading[start:end] = bytes((self._kind.read or reading.strip_colours)(part, len(part), self.fill))
         cutting = Cutting(self._reading or self._source, self._kind, self.fill, self._reading)
         if number and self._kind.traits.has_one_header:
             before = self._source[max(0, start - _LOOK_BACK_BYTES) : start].replace(b"\r", b"")
@@ -142,18 +149,3 @@ class Parts:
             outline.tables.clear()
             outline.uncounted.update(range(len(outline.label_starts)))
         return outline
-
-    def _read(self, text: mmap, start: int, end: int) -> None:
-        part: bytes | bytearray = self._source[start:end]
-        if hidden := list(self.visible.list_hidden(start, end)):
-            part = bytearray(part)
-            for first, last in hidden:
-                part[first - start : last - start] = self.fill * (last - first)
-        text[start:end] = bytes((self._kind.read or reading.strip_colours)(part, len(part), self.fill))
-
-
-def _find_soft_start(source: Source, at: int, window: bytes) -> int:
-    for mark in _SOFT_BREAKS:
-        if (found := window.find(mark)) >= 0:
-            return at + found + len(mark)
-    return between_characters(source, at)

@@ -253,7 +253,11 @@ class Scorer:
         """`counts` says how often each term occurs in the record."""
         outline, worth, most = self._outline, self._worth, WEIGHTS.saturation + 1
         if not counts:
-            return self._score_labels(outline.under[record])
+            label = outline.under[record]
+            if label not in self._alone:
+                above = self._find_above(label) if self._labels else {}
+                self._alone[label] = sum((worth[term] * share for term, share in above.items()), 0.0)
+            return self._alone[label]
         norm = self._base + self._per_byte * (outline.ends[record] - outline.starts[record])
         above = self._find_above(outline.under[record]) if self._labels else None
         if not above:
@@ -266,13 +270,6 @@ class Scorer:
             own = shares.get(term)
             shares[term] = share if own is None else max(share, own + WEIGHTS.label_and_record * share)
         return sum(worth[term] * share for term, share in shares.items())
-
-    def _score_labels(self, label: int) -> float:
-        """What a record scores that has no term itself."""
-        if label not in self._alone:
-            above = self._find_above(label) if self._labels else {}
-            self._alone[label] = sum((self._worth[term] * share for term, share in above.items()), 0.0)
-        return self._alone[label]
 
     def _find_above(self, label: int) -> dict[int, float]:
         """How much each term counts that is in this label or in one above it. Labels may be nested thousands deep."""

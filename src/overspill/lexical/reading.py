@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from overspill.lexical.scan import search_pieces
@@ -91,12 +91,16 @@ def find_filler(data: Text) -> bytes:
 
 
 def strip_colours(data: Text, size: int, fill: bytes) -> bytearray:
+    return overwrite(data, size, _ANSI, lambda found: fill * len(found[0]))
+
+
+def overwrite(data: Text, size: int, pattern: re.Pattern[bytes], stand_in: Callable[[re.Match[bytes]], bytes]) -> bytearray:
     """Works in chunks on one buffer, because splitting a large log would take many times its size."""
     plain = bytearray(size)
     start = 0
     while start < size:
         end = min(size, pieces.find(data, b"\n", start + _CHUNK_BYTES) + 1 or size)
-        plain[start:end] = _ANSI.sub(lambda found: fill * len(found[0]), data[start:end])
+        plain[start:end] = pattern.sub(stand_in, bytes(data[start:end]))
         start = end
     return plain
 
@@ -172,22 +176,18 @@ class _StandIns(dict[bytes, bytes]):
     def __missing__(self, markup: bytes) -> bytes:
         size = len(markup)
         if markup[:1] == b"&":
-            plain = html.unescape(markup.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
-            stand_in = plain.ljust(size, self.fill) if len(plain) <= size else markup
+            letters = html.unescape(markup.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+            plain = letters if len(letters) <= size else markup
+        elif (found := _LABEL_TAG.match(markup)) and _LABEL_CLASS.search(found[1]):
+            plain = _LABEL_START
         else:
-            stand_in = _replace_tag(markup).ljust(size, self.fill)
+            name = markup[1:-1].split(None, 1)[0].lower()
+            depth = _HEADING.get(name)
+            plain = b"\n" + b"#" * min(depth, size - 2) + b" " if depth else _STANDS_FOR_TAG.get(name, b"")
+        stand_in = plain.ljust(size, self.fill)
         if len(self) < _MAX_REMEMBERED:
             self[markup] = stand_in
         return stand_in
-
-
-def _replace_tag(tag: bytes) -> bytes:
-    if (found := _LABEL_TAG.match(tag)) and _LABEL_CLASS.search(found[1]):
-        return _LABEL_START
-    name = tag[1:-1].split(None, 1)[0].lower()
-    if depth := _HEADING.get(name):
-        return b"\n" + b"#" * min(depth, len(tag) - 2) + b" "
-    return _STANDS_FOR_TAG.get(name, b"")
 
 
 def unescape(data: bytes, fill: bytes) -> bytes:

@@ -26,11 +26,9 @@ _MIN_CLAUSES_SHARE = 0.2
 def recognise(data: Text, start: int = 0, end: int | None = None, *, most_lines: int = MAX_LINES) -> Kind:
     """By its beginning and its middle, with at most `most_lines` of each."""
     sample = Sample(data, start, len(data) if end is None else end, most_lines)
-    return next((kind for kind in KINDS if kind.recognise(sample)), None) or _guess(sample)
-
-
-def _guess(sample: Sample) -> Kind:
-    """Of code that has more comments and tables than statements, and of documents with short lines."""
+    if kind := next((kind for kind in KINDS if kind.recognise(sample)), None):
+        return kind
+    # Code that has more comments and tables than statements, and documents with short lines.
     if defines(sample):
         return CODE
     return PROSE if sample.is_wordy and sample.share(_CLAUSE_END.search) > _MIN_CLAUSES_SHARE else LINES

@@ -65,8 +65,11 @@ _FEW_DEFINITIONS = 0.015
 
 
 def is_source(sample: Sample) -> bool:
-    """By its lines, whatever is between fences, or because it begins with the name of a source file."""
-    if _are_source_files(sample.lines):
+    """By its lines, whatever is between fences, or because it begins with the name of a source file, as most names in it are."""
+    names = [line for line in sample.lines if _BANNER.match(line)]
+    parts = (name.rstrip("=<*#- \t").rpartition(".") for name in names)
+    of_source = sum(bool(stem) and suffix.lower() in read_lexicon("source") for stem, _, suffix in parts)
+    if names[:1] == sample.lines[:1] and of_source > len(names) / 2:
         return True
     lines = sample.unfenced
     ends = [line.rstrip()[-_MAX_END_CHARS - 1 :] for line in lines]
@@ -82,14 +85,6 @@ def is_source(sample: Sample) -> bool:
     return defining > _MANY_DEFINITIONS * total and likely > _MIN_LIKELY_SHARE_WITH_MANY * total
 
 
-def _are_source_files(lines: list[str]) -> bool:
-    """Whether the text begins with the name of a source file, and most names of files in it are such names."""
-    names = [line for line in lines if _BANNER.match(line)]
-    parts = (name.rstrip("=<*#- \t").rpartition(".") for name in names)
-    of_source = sum(bool(stem) and suffix.lower() in read_lexicon("source") for stem, _, suffix in parts)
-    return names[:1] == lines[:1] and of_source > len(names) / 2
-
-
 def has_definitions(sample: Sample) -> bool:
     return sample.share(_DEFINITION.match, sample.unfenced) > _MANY_DEFINITIONS
 
@@ -97,10 +92,6 @@ def has_definitions(sample: Sample) -> bool:
 def defines(sample: Sample) -> bool:
     """Whether source code has some of its lines, whatever the others are."""
     return sample.share(_DEFINITION.match, sample.unfenced) > _FEW_DEFINITIONS
-
-
-def _is_description(sample: Sample) -> bool:
-    return sample.share(_YAML.match) > _MIN_YAML_SHARE
 
 
 def _cut_blocks(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
@@ -180,7 +171,7 @@ CODE = Kind(
 _STARTS = re.compile(rb"\n[^\S\n]*+\n(?=[^\s)}\]])"), re.compile(rb"\n(?=[^\s)}\]])"), re.compile(rb"\n")
 DESCRIPTION = Kind(
     "yaml",
-    _is_description,
+    lambda sample: sample.share(_YAML.match) > _MIN_YAML_SHARE,
     _cut_blocks,
     Traits(is_code=True, has_definitions=True, is_program_output=True, has_telling_lines=True, memory_per_byte=9),
     find_start=find_first(*_STARTS),

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Sample, Traits
 from overspill.lexical.kinds.lines import Paragraphs
 from overspill.lexical.outline import Outline
+from overspill.lexical.reading import overwrite
 from overspill.tables.table import Text
-from overspill.text import pieces
 from overspill.text.encoding import decode
 from overspill.text.lines import is_blank, iterate_lines
 
@@ -120,11 +120,6 @@ _PARAGRAPH = re.compile(
 _ENDS_LINE = re.compile(r"</?(?:p|br|div|li|blockquote)\s{0,2}/?>", re.IGNORECASE)
 _MIN_TAGGED_SHARE = 0.2
 """Of the lines. With fewer, tags are what some of the messages are about."""
-_CHUNK_BYTES = 1 << 20
-
-
-def _are_tagged(sample: Sample) -> bool:
-    return sample.share(_ENDS_LINE.search) > _MIN_TAGGED_SHARE and are_messages(sample)
 
 
 def _strip_tags(data: Text, size: int, fill: bytes) -> bytearray:
@@ -140,19 +135,13 @@ def _strip_tags(data: Text, size: int, fill: bytes) -> bytearray:
         is_at_line_end = text[start - 1 : start] in (b"\n", b"") or text[end : end + 1] in (b"\n", b"\r", b"")
         return (fill if is_at_line_end else b"\n").ljust(len(tags), fill)
 
-    plain = bytearray(size)
-    start = 0
-    while start < size:
-        end = min(size, pieces.find(data, b"\n", start + _CHUNK_BYTES) + 1 or size)
-        plain[start:end] = _TAGS.sub(blank, bytes(data[start:end]))
-        start = end
-    return plain
+    return overwrite(data, size, _TAGS, blank)
 
 
 TAGGED = replace(
     MESSAGES,
     name="posts",
-    recognise=_are_tagged,
+    recognise=lambda sample: sample.share(_ENDS_LINE.search) > _MIN_TAGGED_SHARE and are_messages(sample),
     traits=replace(MESSAGES.traits, memory_per_byte=4),
     read=_strip_tags,
 )

@@ -167,20 +167,16 @@ def _is_prose(sample: Sample) -> bool:
         return True
     if any("\x1b[" in line for line in lines):
         return False
-    is_long = sum(map(len, lines)) >= _MIN_LINE_CHARS * len(lines) or sample.wrapped_share >= _MIN_WRAPPED_SHARE
-    return (sample.is_wordy and (is_long or _has_underlined_titles(lines))) or _is_markdown(lines)
-
-
-def _has_underlined_titles(lines: list[str]) -> bool:
-    """As in reStructuredText, whose examples may take more lines than what they explain."""
-    titles = sum(
-        _TITLE_RULE.fullmatch(below) is not None and abs(len(below) - len(title)) <= _MAX_RULE_DIFFERENCE
-        for title, below in pairwise(lines)
-    )
-    return titles >= _MIN_TITLES and titles > _MIN_TITLE_SHARE * len(lines)
-
-
-def _is_markdown(lines: list[str]) -> bool:
+    if sample.is_wordy:
+        if sum(map(len, lines)) >= _MIN_LINE_CHARS * len(lines) or sample.wrapped_share >= _MIN_WRAPPED_SHARE:
+            return True
+        # As in reStructuredText, whose examples may take more lines than what they explain.
+        titles = sum(
+            _TITLE_RULE.fullmatch(below) is not None and abs(len(below) - len(title)) <= _MAX_RULE_DIFFERENCE
+            for title, below in pairwise(lines)
+        )
+        if titles >= _MIN_TITLES and titles > _MIN_TITLE_SHARE * len(lines):
+            return True
     headings = sum(_HEADING.match(line) is not None for line in lines)
     ruled = any(_TABLE_RULE.match(line) for line in lines) and sum(line[:1] == "|" for line in lines) > 0.3 * len(lines)
     return ruled or (headings >= _MIN_TITLES and headings > _MIN_TITLE_SHARE * len(lines))

@@ -76,10 +76,6 @@ def _cut_lines(text: Text, start: int, end: int, outline: Outline, cut_embedded:
             record_long(text, (line_start, line_end), _MAX_RECORD_BYTES, outline)
 
 
-def _is_history(sample: Sample) -> bool:
-    return _COMMIT.match(sample.head) is not None
-
-
 def _cut_commits(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
     """A commit with its author, message and files, despite blank lines between them."""
     label, opened, closed = -1, start, start
@@ -127,7 +123,7 @@ MATCHES = Kind(
 )
 HISTORY = Kind(
     "history",
-    _is_history,
+    lambda sample: _COMMIT.match(sample.head) is not None,
     _cut_commits,
     replace(LOG_TRAITS, layout="commits"),
     find_start=find_first(_COMMIT_START, _LINE_START),

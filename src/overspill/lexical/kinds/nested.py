@@ -202,15 +202,11 @@ def _is_xml(sample: Sample) -> bool:
     )
 
 
-def _cut_xml(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
-    cut_tree(text, xml_tree(text, start, end), start, end, outline, cut_embedded)
-
-
 _XML_STARTS = re.compile(rb"</[^<>]*>\s*+(?=<[A-Za-z])"), re.compile(rb">\s*+(?=<)")
 XML = Kind(
     "xml",
     _is_xml,
-    _cut_xml,
+    lambda text, start, end, outline, embedded: cut_tree(text, xml_tree(text, start, end), start, end, outline, embedded),
     Traits(memory_per_byte=6, layout="elements"),
     find_start=find_first(*_XML_STARTS),
 )

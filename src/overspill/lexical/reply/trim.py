@@ -128,20 +128,16 @@ def _list_naming(index: Index, record: int, members: list[Member], keys: dict[in
     text = index.text
     short = {number: parts for number, parts in keys.items() if parts and members[number].is_short and members[number].is_whole}
     names = [number for number, parts in short.items() if parts[-1].endswith(_NAMES)][:_MAX_NAMES]
-    names = names or list(islice(_list_inner_names(text, members), 1))
+    if not names:
+        # Of objects inside the record, as in `{"metadata": {"name": …}}`, and `name` before `generateName`.
+        inner = (number for number, member in enumerate(members) if member.depth == _INNER_DEPTH and member.is_short)
+        named = [(number, parts) for number in inner if (parts := _split_key(text, members[number])) and parts[-1] in _NAMES]
+        names = [number for number, _ in sorted(named, key=lambda pair: len(pair[1]))][:1]
     known = read_lexicon("identifiers")
     identifier = next(([number] for number, parts in short.items() if known & {parts[0], parts[-1]}), list[int]())
     # Whatever it is called in another language, a name is mostly the first word after the identifier.
     names = names or [number for number in short if number not in identifier and _WORDS.search(text, *members[number][:2])][:1]
     return [*identifier, *names] or [next(iter(short), 0)]
-
-
-def _list_inner_names(text: Text, members: list[Member]) -> Iterator[int]:
-    """Members of objects inside the record that name it, as in `{"metadata": {"name": …}}`."""
-    inner = (number for number, member in enumerate(members) if member.depth == _INNER_DEPTH and member.is_short)
-    named = [(number, parts) for number in inner if (parts := _split_key(text, members[number])) and parts[-1] in _NAMES]
-    # `name` before `generateName`
-    return (number for number, _ in sorted(named, key=lambda pair: len(pair[1])))
 
 
 def _list_inside(text: Text, members: list[Member], number: int) -> Iterator[int]:

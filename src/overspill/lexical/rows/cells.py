@@ -168,10 +168,6 @@ def find_list(index: Index, record: int) -> RowList | None:
 
 
 def find_longest_list(index: Index) -> RowList | None:
-    return index.remember(_find_longest)
-
-
-def _find_longest(index: Index) -> RowList | None:
     outline, text = index.outline, index.text
     sizes: Counter[int] = Counter()
     firsts: dict[int, int] = {}

@@ -57,7 +57,7 @@ def _find_rows(index: Index, query: Query, ranking: Ranking) -> Boost:
 def find_filtered_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
     """The rows of a list that meet most of what a question asks, likeliest first; none if it asks for no list."""
     if not index.traits.has_members:
-        rows = find_longest_list(index) if compares_cells(query.text) else None
+        rows = index.remember(find_longest_list) if compares_cells(query.text) else None
         named = replace(query, text=blank_comparisons(query.text))
         said = _count_said(index, named, ranking, rows, find_meeting_rows(index, rows, query.text)) if rows else {}
         most = max(said.values(), default=0)
@@ -73,7 +73,7 @@ def find_filtered_rows(index: Index, query: Query, ranking: Ranking) -> list[int
         if _ROW.match(index.text, index.outline.starts[record])
     }
     best = max(met, key=met.__getitem__, default=-1)
-    rows = find_list(index, best) if best >= 0 else find_longest_list(index)
+    rows = find_list(index, best) if best >= 0 else index.remember(find_longest_list)
     if only := find_meeting_rows(index, rows, query.text) if rows else []:
         met = {record: met.get(record, 0.0) for record in only}
     top = max(met.values(), default=0.0)
