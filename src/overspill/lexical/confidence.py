@@ -52,7 +52,11 @@ def measure_features(index: Index, query: Query, ranking: Ranking, evidence: flo
     asked = [number for number, term in enumerate(ranking.terms) if term.telling and term.key not in phrasing]
     weight = sum(ranking.terms[number].weight for number in asked)
     missing = sum(ranking.terms[number].weight for number in asked if number not in present) / weight if weight else 0.0
-    held, worth = _list_best_terms(index, ranking), sum(ranking.worth[number] for number in asked)
+    worth = sum(ranking.worth[number] for number in asked)
+    held: set[int] = set()
+    for record in ranking.best(1):
+        labels = index.outline.lineage(record)
+        held.update((term for _, _, term in ranking.hits.get(record, ())), *(ranking.labels.get(label, ()) for label in labels))
     return Features(
         share=sum(ranking.worth[number] for number in asked if number in held) / worth if worth else float(not asked),
         missing=missing,
@@ -78,11 +82,3 @@ def weigh(features: Features, weights: ConfidenceWeights) -> float:
         + weights.literal * features.literal
     )
     return 1 / (1 + math.exp(-odds))
-
-
-def _list_best_terms(index: Index, ranking: Ranking) -> set[int]:
-    """The terms in the best record and in the labels above it."""
-    for record in ranking.best(1):
-        own = {term for _, _, term in ranking.hits.get(record, ())}
-        return own.union(*(ranking.labels.get(label, ()) for label in index.outline.lineage(record)))
-    return set()

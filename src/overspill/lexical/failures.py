@@ -81,7 +81,6 @@ _VERDICT = (
 )
 """How test runners mark a failed test."""
 
-
 _words, _gave_up, _message, _level, _verdict = map(compile_pattern, (_WORDS, _GAVE_UP, _MESSAGE, _LEVEL, _VERDICT))
 _report = compile_pattern(b"(?:%b)|(?:%b)|(?:%b)" % (_GAVE_UP, _MESSAGE, _VERDICT))
 

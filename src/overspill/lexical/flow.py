@@ -52,12 +52,10 @@ REPLY = 0.9
 def flow(index: Index, query: Query, ranking: Ranking) -> dict[int, float]:
     """The scores with what is around each record: the words beside it, those of its section, and the record that it follows."""
     scores = dict(ranking.scores)
-    if index.traits.has_context:
-        for record, gain in _score_beside(index, ranking):
-            scores[record] = scores.get(record, 0.0) + gain
-    if index.traits.has_topics:
-        for record, gain in _score_sections(index.outline, ranking):
-            scores[record] = scores.get(record, 0.0) + gain
+    beside = _score_beside(index, ranking) if index.traits.has_context else ()
+    sections = _score_sections(index.outline, ranking) if index.traits.has_topics else ()
+    for record, gain in (*beside, *sections):
+        scores[record] = scores.get(record, 0.0) + gain
     best = sorted(scores, key=lambda record: (-scores[record], record))[:_MAX_LEADING]
     following = [(other, share * scores[record]) for record in best for other, share in _list_following(index, query, record)]
     for record, score in following:

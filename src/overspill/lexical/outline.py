@@ -26,6 +26,7 @@ RESUMED = -2
 """The label of rows whose header is in another part, the first, of text that is cut in parts."""
 _MAX_COUNTED_AT_ONCE = 1 << 16
 """Records that are counted in one call, which keeps other threads waiting."""
+_FIRST = attrgetter("first")
 
 
 class Table(Struct, frozen=True):
@@ -36,9 +37,6 @@ class Table(Struct, frozen=True):
     header: int
     rows: RowFormat
     omissions: tuple[Omission, ...] = ()
-
-
-_FIRST = attrgetter("first")
 
 
 class Outline:

@@ -138,21 +138,18 @@ class Finder:
         if self._raw and (colour := _COLOUR.match(found, offset)):
             offset = colour.end()
         if self._is_code:
-            offset = self._skip_to_name(found, offset)
+            # A literal may be part of a longer name.
+            starts = (len(found) - len(found[offset:].lstrip(b"_")), offset + 1)
+            offset = next((at for at in starts if at > offset and decode(found[at:]).lower() in self._literals), offset)
         word = found[offset:]
         meanings = self._meanings(word)
         may_be_part = word[-1:].isdigit() or word[:1] > _LAST_ASCII
         return _Spelling(offset, meanings, may_be_part, any(number in self._exact for number, _ in meanings))
 
-    def _skip_to_name(self, found: bytes, offset: int) -> int:
-        """Where a literal begins that is part of a longer name."""
-        for start in (len(found) - len(found[offset:].lstrip(b"_")), offset + 1):
-            if start > offset and decode(found[start:]).lower() in self._literals:
-                return start
-        return offset
-
     def _meanings(self, spelling: bytes) -> tuple[tuple[int, float], ...]:
-        word = _spell_out(decode(spelling)) if self._raw and _ESCAPED.search(spelling) else decode(spelling)
+        word = decode(spelling)
+        if self._raw and _ESCAPED.search(spelling):
+            word = html.unescape(_ESCAPED_LETTER.sub(lambda found: chr(int(found[1], 16)), word))
         lower = word.lower()
         found: dict[int, float] = {}
         if lower in self._literals:
@@ -227,10 +224,6 @@ def _escaped_spellings(letter: str) -> Iterator[str]:
     yield f"&#(?:0*{code}|[xX]0*(?i:{code:x}));"
     if name := codepoint2name.get(code):
         yield f"&{name};"
-
-
-def _spell_out(spelling: str) -> str:
-    return html.unescape(_ESCAPED_LETTER.sub(lambda found: chr(int(found[1], 16)), spelling))
 
 
 def iterate_pieces(text: Text, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -23,10 +23,8 @@ from overspill.lexical.reply.render import describe_none_fits, describe_nothing_
 from overspill.lexical.reply.repeats import leave_out_noise
 from overspill.lexical.signals import SIGNALS, compares_rows
 
-_AIM = 1.25
-"""Planned costs may be this much too high."""
-_HIGHER_AIMS = (2.0, 4.0)
-"""What to try if costs were estimated still higher, so that room is left."""
+_AIMS = (1.25, 2.0, 4.0)
+"""How much too high planned costs may be; the next is tried if they were estimated still higher, so that room is left."""
 
 
 class Selection(Struct, frozen=True):
@@ -56,7 +54,7 @@ def select(
 
     With limited work, it looks only at the parts of a large output that have the words of the question.
     """
-    count = count_tokens or _estimate_tokens
+    count = count_tokens or (lambda text: math.ceil(len(text) / 4))
     asked = parse(query)
     find_places = find_sign_places if asked.failure and index.traits.is_program_output else None
     index = index.focus(asked.terms, find_places=find_places, compares_rows=compares_rows(index, asked), work=work)
@@ -91,7 +89,7 @@ def _fit(filling: BudgetFill, drafts: Drafts, max_tokens: int, count: Callable[[
         draft = drafts.write(additions[:taken])
         return draft, count(draft.text)
 
-    for aim in (_AIM, *_HIGHER_AIMS):
+    for aim in _AIMS:
         filling.climb(aim * max_tokens)
         if filling.is_complete or write(len(additions))[1] > max_tokens:
             break
@@ -110,7 +108,3 @@ def _fit(filling: BudgetFill, drafts: Drafts, max_tokens: int, count: Callable[[
         if count(longer.text) <= max_tokens:
             return longer
     return draft
-
-
-def _estimate_tokens(text: str) -> int:
-    return math.ceil(len(text) / 4)

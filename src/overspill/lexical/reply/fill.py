@@ -27,8 +27,6 @@ _MAX_HEADER_CHARS = 400
 _FIRST_RUNG_TOKENS = 12.0
 _RUNG_RATIO = 1.25
 """With smaller steps, answers between two rungs are better and take more time."""
-
-
 _SAMPLED_RECORDS = 8
 _MAX_SAMPLE_BYTES = 2_000
 _TEXT_RATIO = 0.25

@@ -70,7 +70,8 @@ def make_pointer(index: Index, record: int) -> str:
 def _step(index: Index, container: int, start: int) -> str:
     """The step from a container to the member at `start`: its key, or its index in the array."""
     if key := _KEY.match(index.text, start):
-        return _escape(key[1].replace(index.fill, b"") if index.fill else key[1])
+        name = decode(key[1].replace(index.fill, b"") if index.fill else key[1])
+        return name.replace("~", "~0").replace("/", "~1")
     outline = index.outline
     if container < 0 or index.text[outline.label_ends[container] - 1 : outline.label_ends[container]] == b'"':
         # At the root of the output, or of a document inside a string.
@@ -144,10 +145,6 @@ def _describe_contents(index: Index) -> str:
     if any(names):
         return _on_one_line("; ".join(name for name in names if name), _MAX_CONTENTS_CHARS)
     return _on_one_line(render(index, outline.starts[0], outline.ends[0]), _MAX_CONTENTS_CHARS) if len(outline) else "empty"
-
-
-def _escape(key: bytes) -> str:
-    return decode(key).replace("~", "~0").replace("/", "~1")
 
 
 def _on_one_line(text: str, limit: int) -> str:

@@ -39,7 +39,6 @@ _MIN_WORTH = 0.4
 _NAMED, _MEANT = 4, 3
 """What the name of a table or of a column that refers to it is worth, and the most that its other columns are."""
 
-
 _Way = tuple[int, list[Step]]
 """How much the question asks for what is at its end, and the steps that lead there."""
 
@@ -112,7 +111,13 @@ class _Connector:
         measure = self._question.measure
         self._spread({record: saying.said for record, saying in self._sayings.items() if saying.is_naming})
         for _ in range(1, _SPREAD):
-            self._spread(self._list_best())
+            # What the rows say that refer to others, of those that say most.
+            words = {record: reach.words for record, reach in self._reached.items() if reach.by}
+            worths = {record: measure(said) for record, said in words.items()}
+            least = _MIN_SHARE * max(worths.values(), default=0.0)
+            best = [record for record in worths if worths[record] >= least]
+            best.sort(key=lambda record: (-worths[record], record))
+            self._spread({record: words[record] for record in best})
         worths = {record: measure(reach.words) for record, reach in self._reached.items() if reach.by}
         most = max(worths.values(), default=0.0)
         if most <= _MORE * max((measure(saying.said) for saying in self._sayings.values()), default=0.0):
@@ -120,14 +125,6 @@ class _Connector:
         scores = self._ranking.scores
         best = [record for record, worth in worths.items() if worth >= _NEARLY * most]
         return sorted(best, key=lambda record: (-scores.get(record, 0.0), record))[:_MAX_FOUND]
-
-    def _list_best(self) -> dict[int, Words]:
-        """What the rows say that refer to others, of those that say most."""
-        words = {record: reach.words for record, reach in self._reached.items() if reach.by}
-        worths = {record: self._question.measure(said) for record, said in words.items()}
-        least = _MIN_SHARE * max(worths.values(), default=0.0)
-        best = (record for record in worths if worths[record] >= least)
-        return {record: words[record] for record in sorted(best, key=lambda record: (-worths[record], record))}
 
     def _spread(self, sources: dict[int, Words]) -> None:
         """Adds to each row what these say that it refers to, and what tells it from others that refer to the same."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 from heapq import nlargest
 
 from msgspec import Struct
@@ -60,7 +59,11 @@ class Question:
             for word in self.words
         ]
         self._stems = list(map(stem, self.words))
-        self._ordinals = _find_ordinals(self.words)
+        # "Second and third" asks for two rows, each of which is as much of the answer.
+        ordinals = {word: str(number) for number, word in enumerate(read_list("ordinals"), 1)}
+        ordinals |= dict.fromkeys(read_list("won"), "1")
+        ranks = {ordinals[word]: place for place, word in enumerate(self.words) if word in ordinals}
+        self._ordinals = dict.fromkeys(ranks, frozenset(ranks.values()))
         for place in frozenset[int]().union(*self._ordinals.values()):
             self.worth[place] = max(self.worth[place], _UNKNOWN_WORTH * most)
         self._asked: dict[str, bool] = {}
@@ -115,23 +118,20 @@ class Question:
         return sum(self.worth[word] for word in words)
 
 
-def _find_ordinals(words: list[str]) -> dict[str, Words]:
-    """For each place in a ranking that a question asks for, where its words say so.
-
-    "Second and third" asks for two rows, each of which is as much of the answer.
-    """
-    ordinals = {word: str(number) for number, word in enumerate(read_list("ordinals"), 1)} | dict.fromkeys(read_list("won"), "1")
-    found = {ordinals[word]: place for place, word in enumerate(words) if word in ordinals}
-    return dict.fromkeys(found, frozenset(found.values()))
-
-
 def find_sayings(index: Index, question: Question, ranking: Ranking, relations: list[Relation]) -> dict[int, Saying]:
     """By row. The name of a table or column alone says what is asked for, and names no row."""
     kinds = {name[0] for relation in relations for name in (relation.name, *relation.words) if len(name) == 1}
+    held: dict[int, dict[int, float]] = {relation.table.first: {} for relation in relations}
+    for record, spots in ranking.hits.items():
+        table = index.outline.table_of(record)
+        if table and table.first in held:
+            held[table.first][record] = sum({term: ranking.worth[term] for *_, term in spots}.values())
     sayings: dict[int, Saying] = {}
-    for relation, records in _list_candidates(index, ranking, relations):
+    for relation in relations:
+        worths = held[relation.table.first]
+        records = nlargest(_MAX_CANDIDATES, worths, key=worths.__getitem__)
         found: dict[int, dict[Place, int]] = {}
-        for record, cells in read_rows(index, relation.table, records):
+        for record, cells in read_rows(index, relation.table, records) if records else ():
             for number, (column, cell) in enumerate(zip(relation.columns, cells, strict=True)):
                 for start, end in question.find(column, cell):
                     if end - start > 1 or stem(question.words[start]) not in kinds:
@@ -142,17 +142,6 @@ def find_sayings(index: Index, question: Question, ranking: Ranking, relations: 
             is_naming = any(times[column, place] <= _MAX_NAMED for place, column in places.items())
             sayings[record] = Saying(said, is_naming, not relation.naming.isdisjoint(places.values()))
     return sayings
-
-
-def _list_candidates(index: Index, ranking: Ranking, relations: list[Relation]) -> Iterator[tuple[Relation, list[int]]]:
-    held: dict[int, dict[int, float]] = {relation.table.first: {} for relation in relations}
-    for record, spots in ranking.hits.items():
-        table = index.outline.table_of(record)
-        if table and table.first in held:
-            held[table.first][record] = sum({term: ranking.worth[term] for *_, term in spots}.values())
-    for relation in relations:
-        if worths := held[relation.table.first]:
-            yield relation, nlargest(_MAX_CANDIDATES, worths, key=worths.__getitem__)
 
 
 def find_anchors(index: Index, ranking: Ranking, keys: set[str] | None = None) -> list[int]:

@@ -117,7 +117,11 @@ def _take_other_key(index: Index, relation: Relation, shared: Counter[tuple[str,
     ]
     tried = tuple(number for number in worded if number in relation.naming)[:_MAX_OWN_KEYS]
     if key < 0 and tried and len(worded) > 1 and relation.rows <= _MAX_KEYS:
-        for number, keys in _list_names(index, relation.table, tried).items():
+        names: dict[int, set[str]] = {number: set() for number in tried}
+        for _, cells in read_rows(index, relation.table):
+            for number, held in names.items():
+                held.add(cells[number])
+        for number, keys in names.items():
             others = (relation.values[other] for other in worded if other != number)
             if any(len(values & keys) >= _MIN_OWN_SHARE * len(values) for values in others):
                 return replace(relation, key=number)
@@ -129,7 +133,10 @@ def _read_relation(index: Index, table: Table) -> Relation:
     label = outline.under[table.first]
     title = render(index, outline.label_starts[label], outline.label_ends[label]) if label >= 0 else ""
     words = [last_parts(column) for column in columns]
-    rows = [cells for _, cells in read_rows(index, table, _sample(table))]
+    # The first rows, and others from all of the table: it may be sorted by what its rows refer to.
+    first = range(table.first, min(table.last, table.first + _SAMPLED_ROWS))
+    others = range(first.stop, table.last, max(1, (table.last - first.stop) // _SAMPLED_ROWS))
+    rows = [cells for _, cells in read_rows(index, table, [*first, *others])]
     numbers = range(len(columns))
     lists = frozenset(number for number in numbers if any(cells[number][:1] == "[" for cells in rows))
     values = [frozenset(value for cells in rows for value in split_cell(cells[number])) for number in numbers]
@@ -151,24 +158,9 @@ def _strip_key_words(words: tuple[str, ...]) -> tuple[str, ...]:
     return words[named[0] : named[-1] + 1] if named else ()
 
 
-def _sample(table: Table) -> list[int]:
-    """The first rows, and others from all of the table: it may be sorted by what its rows refer to."""
-    first = range(table.first, min(table.last, table.first + _SAMPLED_ROWS))
-    return [*first, *range(first.stop, table.last, max(1, (table.last - first.stop) // _SAMPLED_ROWS))]
-
-
 def is_named_as_key(column: str) -> bool:
     parts = last_parts(column)
     return bool(parts) and (parts[-1] in read_lexicon("keys") or column.lower().endswith("id"))
-
-
-def _list_names(index: Index, table: Table, columns: tuple[int, ...]) -> dict[int, set[str]]:
-    """What these columns have, in one reading."""
-    names: dict[int, set[str]] = {column: set() for column in columns}
-    for _, cells in read_rows(index, table):
-        for column, held in names.items():
-            held.add(cells[column])
-    return names
 
 
 def last_parts(column: str) -> tuple[str, ...]:
