@@ -57,15 +57,9 @@ def plan(index: Index, query: Query, ranking: Ranking, signals: Sequence[Signal]
         # All rows that the question leads to may be asked for, and the one that it names, and each may be long.
         brief = frozenset((*answer.leads[:_MAX_BRIEF_LEADS], *ranking.best(1)))
     is_compared = bool(answer.leads) or answer.is_compared
-    return Plan(
-        (*steps, *_plan_scores(index, query, ranking, boosts, answer)),
-        ranking,
-        answer.evidence,
-        matches,
-        bool(answer.rows),
-        brief,
-        is_compared and (index.is_partial or len(index.outline) > MOST_ROWS),
-    )
+    partly = is_compared and (index.is_partial or len(index.outline) > MOST_ROWS)
+    steps += tuple(_plan_scores(index, query, ranking, boosts, answer))
+    return Plan(steps, ranking, answer.evidence, matches, bool(answer.rows), brief, partly)
 
 
 def _plan_scores(index: Index, query: Query, ranking: Ranking, boosts: list[Boost], answer: Boost) -> list[Step]:

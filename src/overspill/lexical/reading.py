@@ -33,10 +33,7 @@ _NAMED_BY = {
     for second in (name[1:2], name[1:2].upper())
 }
 """The element that begins with two letters, however they are spelt."""
-_CLOSED = {
-    b"!--": compile_pattern(rb"-->"),
-    **{name: compile_pattern(rb"(?i:</%b[^>]{0,20}>)" % name) for name in _BLOCK_NAMES},
-}
+_CLOSED = {b"!--": compile_pattern(rb"-->"), **{name: compile_pattern(rb"(?i:</%b[^>]{0,20}>)" % name) for name in _BLOCK_NAMES}}
 _TAG_END = ord(">")
 _BARE_SCRIPT = b"<script>"
 """Of a page with hundreds of thousands of scripts, most have no attributes."""

@@ -54,7 +54,7 @@ def select(
 
     With limited work, it looks only at the parts of a large output that have the words of the question.
     """
-    count = count_tokens or (lambda text: math.ceil(len(text) / 4))
+    count: Callable[[str], int] = count_tokens or (lambda text: math.ceil(len(text) / 4))
     asked = parse(query)
     find_places = find_sign_places if asked.failure and index.traits.is_program_output else None
     index = index.focus(asked.terms, find_places=find_places, compares_rows=compares_rows(index, asked), work=work)

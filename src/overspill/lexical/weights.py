@@ -56,7 +56,6 @@ class Weights(Struct, frozen=True):
     """Words in the next piece of a record that is shortened: a sentence may extend into it."""
 
     # What is around a record.
-
     definition: float = 2.0
     """A name where it is defined, beside what it counts anywhere: the question is about what it does."""
 

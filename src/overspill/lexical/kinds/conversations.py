@@ -138,12 +138,12 @@ def _strip_tags(data: Text, size: int, fill: bytes) -> bytearray:
     return overwrite(data, size, _TAGS, blank)
 
 
-TAGGED = replace(
-    MESSAGES,
-    name="posts",
-    recognise=lambda sample: sample.share(_ENDS_LINE.search) > _MIN_TAGGED_SHARE and are_messages(sample),
-    traits=replace(MESSAGES.traits, memory_per_byte=4),
-    read=_strip_tags,
+TAGGED = Kind(
+    "posts",
+    lambda sample: sample.share(_ENDS_LINE.search) > _MIN_TAGGED_SHARE and are_messages(sample),
+    _cut_messages,
+    replace(MESSAGES.traits, memory_per_byte=4),
+    _strip_tags,
 )
 
 

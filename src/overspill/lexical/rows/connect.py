@@ -239,8 +239,7 @@ class _Connector:
     def _follow_alike(self, step: Step, rows: dict[int, int]) -> dict[int, int]:
         """By row that a step leads to, the center that it came from. Other steps between the same two tables count as much."""
         found: dict[int, int] = {}
-        is_own = step.source == step.target
-        for each in [step] if is_own else self._crosslinks:
+        for each in [step] if step.source == step.target else self._crosslinks:
             if (each.source, each.target) == (step.source, step.target):
                 for start, record in follow(self._index, self._relations, each, list(rows)):
                     found.setdefault(record, rows[start])

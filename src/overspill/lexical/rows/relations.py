@@ -64,14 +64,8 @@ class Step(Struct, frozen=True):
 
     @property
     def reverse(self) -> Step:
-        return replace(
-            self,
-            source=self.target,
-            column=self.other_column,
-            target=self.source,
-            other_column=self.column,
-            is_reference=not self.is_reference,
-        )
+        there, back = (self.source, self.column), (self.target, self.other_column)
+        return Step(*back, *there, not self.is_reference, self.prefix, self.confidence)
 
 
 class References(Struct, frozen=True):

@@ -25,9 +25,4 @@ def compares_rows(index: Index, query: Query) -> bool:
     return asks_for_order(query) and lists_sizes(index)
 
 
-SIGNALS: tuple[Signal, ...] = (
-    boost_counts,
-    boost_failures,
-    boost_facts,
-    boost_rows,
-)
+SIGNALS: tuple[Signal, ...] = (boost_counts, boost_failures, boost_facts, boost_rows)

@@ -48,11 +48,9 @@ def _plan_failures(ranking: Ranking, signs: Signs, scores: dict[int, float]) -> 
     """Everything that failed: verdicts, then reports of failure, then the question's words; what surrounds them last."""
     top = max(ranking.scores.values(), default=1.0)
     speaking = {record: top * own + ranking.scores.get(record, 0.0) for record, own in signs.failing.items()}
+    verdicts = {record: scores.get(record, 0.0) for record in signs.verdicts}
     return [
-        Step(
-            order_by_score({record: scores.get(record, 0.0) for record in signs.verdicts}),
-            lambda tokens: _VERDICTS_SHARE * tokens,
-        ),
+        Step(order_by_score(verdicts), lambda tokens: _VERDICTS_SHARE * tokens),
         Step(order_by_tier(speaking)),
         Step(order_by_score({record: scores[record] for record in ranking.scores if record in ranking.matches})),
     ]
