@@ -211,10 +211,7 @@ def _is_html(sample: Sample) -> bool:
     return head.lstrip().startswith(b"<") or not is_other
 
 
-_HTML_STARTS = (
-    re.compile(rb"(?=<(?:tr|p|li|div|h[1-6]|table|ul|ol|dl|section|article)[\s>])", re.IGNORECASE),
-    re.compile(rb">"),
-)
+_HTML_STARTS = (re.compile(rb"(?=<(?:tr|p|li|div|h[1-6]|table|ul|ol|dl|section|article)[\s>])", re.IGNORECASE), re.compile(rb">"))
 HTML = Kind(
     "html",
     _is_html,

@@ -83,15 +83,12 @@ _MARKDOWN_RULE = re.compile(r"\s*+\|?(?:\s*+:?-++:?\s*+\|)++")
 def _show_tables(sample: Sample) -> bool:
     """Whether most lines are rows of tables, with headers that no log and no running text would have."""
     beginning = sample.lines[:_MAX_LINES_ABOVE]
-    if any(map(_MARKDOWN_RULE.match, beginning)) or not any(map(_may_head, beginning)):
+    heads = ((_GAP.search(line) and not _IN_NO_HEADER.search(line)) or is_underline(line) or is_rule(line) for line in beginning)
+    if any(map(_MARKDOWN_RULE.match, beginning)) or not any(heads):
         return False
     text = sample.beginning[: sample.beginning.rfind(b"\n", 0, _MAX_TABLE_BYTES) + 1] or sample.beginning
     rows = sum(len(table) for table in find_tables(text, 0, len(text)) if _is_table(text, table, sample))
     return rows > 0 and rows >= _MIN_ALIGNED_SHARE * (text.count(b"\n") - len(beginning))
-
-
-def _may_head(line: str) -> bool:
-    return bool(_GAP.search(line) and not _IN_NO_HEADER.search(line)) or is_underline(line) or is_rule(line)
 
 
 def _is_table(text: bytes, table: FoundTable, sample: Sample) -> bool:

@@ -111,13 +111,7 @@ class _Connector:
         measure = self._question.measure
         self._spread({record: saying.said for record, saying in self._sayings.items() if saying.is_naming})
         for _ in range(1, _SPREAD):
-            # What the rows say that refer to others, of those that say most.
-            words = {record: reach.words for record, reach in self._reached.items() if reach.by}
-            worths = {record: measure(said) for record, said in words.items()}
-            least = _MIN_SHARE * max(worths.values(), default=0.0)
-            best = [record for record in worths if worths[record] >= least]
-            best.sort(key=lambda record: (-worths[record], record))
-            self._spread({record: words[record] for record in best})
+            self._spread(self._list_best())
         worths = {record: measure(reach.words) for record, reach in self._reached.items() if reach.by}
         most = max(worths.values(), default=0.0)
         if most <= _MORE * max((measure(saying.said) for saying in self._sayings.values()), default=0.0):
@@ -125,6 +119,14 @@ class _Connector:
         scores = self._ranking.scores
         best = [record for record, worth in worths.items() if worth >= _NEARLY * most]
         return sorted(best, key=lambda record: (-scores.get(record, 0.0), record))[:_MAX_FOUND]
+
+    def _list_best(self) -> dict[int, Words]:
+        """What the rows say that refer to others, of those that say most."""
+        words = {record: reach.words for record, reach in self._reached.items() if reach.by}
+        worths = {record: self._question.measure(said) for record, said in words.items()}
+        least = _MIN_SHARE * max(worths.values(), default=0.0)
+        best = (record for record in worths if worths[record] >= least)
+        return {record: words[record] for record in sorted(best, key=lambda record: (-worths[record], record))}
 
     def _spread(self, sources: dict[int, Words]) -> None:
         """Adds to each row what these say that it refers to, and what tells it from others that refer to the same."""

@@ -49,9 +49,8 @@ def _find_rows(index: Index, query: Query, ranking: Ranking) -> Boost:
         return Boost(leads=around, rows=meeting, brief=frozenset(meeting))
     rows = find_filtered_rows(index, query, ranking)
     # Rows of lines are found by their cells alone, and may be too many to show: all of them count.
-    return Boost(
-        leads=rows, rows=rows, brief=frozenset(rows), matches=frozenset() if index.traits.has_members else frozenset(rows)
-    )
+    matches = frozenset[int]() if index.traits.has_members else frozenset(rows)
+    return Boost(leads=rows, rows=rows, brief=frozenset(rows), matches=matches)
 
 
 def find_filtered_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:

@@ -42,8 +42,7 @@ def boost_facts(index: Index, query: Query, ranking: Ranking) -> Boost | None:
         return None
     best = max(ranking.scores.values(), default=1.0)
     plain, fitting = _weigh(index, ranking)
-    asks_time, asks_number = (compile_phrases(asks).search(query.text) for asks in ("{asks_time}", "{asks_number}"))
-    value = _TIME if asks_time else _NUMBER if asks_number else None
+    value = _find_asked_value(query.text)
 
     def fits(text: str) -> bool:
         return value is not None and value.search(text) is not None
@@ -57,6 +56,12 @@ def boost_facts(index: Index, query: Query, ranking: Ranking) -> Boost | None:
     }
     share = _SHEET_SHARE if plain == WEIGHTS.fact else _SHEET_SHARE_IN_OTHER_WORDS
     return Boost(raised=raised, first=(Step(order_by_score(sheets), lambda tokens: share * tokens),))
+
+
+def _find_asked_value(question: str) -> re.Pattern[str] | None:
+    if compile_phrases("{asks_time}").search(question):
+        return _TIME
+    return _NUMBER if compile_phrases("{asks_number}").search(question) else None
 
 
 def _weigh(index: Index, ranking: Ranking) -> tuple[float, float]:

@@ -36,12 +36,16 @@ def boost_failures(index: Index, query: Query, ranking: Ranking) -> Boost | None
         blame[record] = blame.get(record, 0.0) + top * share
     order = order_by_score(blame)
     steps = _plan_failures(ranking, signs, dict(order)) if query.listing else _plan_causes(signs, order)
+    rare = Step(order_by_score(_score_rare(ranking)), lambda tokens: max(_RARE_TOKENS, _RARE_SHARE * tokens))
+    return Boost(first=(rare, *steps, Step(order)), is_whole=True, matches=frozenset(signs.failing), evidence=signs.evidence)
+
+
+def _score_rare(ranking: Ranking) -> dict[int, float]:
+    """Records with a word of the question that is in hardly any other."""
     held = {record: {term for _, _, term in spots if ranking.terms[term].telling} for record, spots in ranking.hits.items()}
     spread = Counter(term for terms in held.values() for term in terms)
-    few = {term for term, times in spread.items() if times <= _MAX_RARE_RECORDS}
-    naming = {record: ranking.scores[record] for record, terms in held.items() if not few.isdisjoint(terms)}
-    rare = Step(order_by_score(naming), lambda tokens: max(_RARE_TOKENS, _RARE_SHARE * tokens))
-    return Boost(first=(rare, *steps, Step(order)), is_whole=True, matches=frozenset(signs.failing), evidence=signs.evidence)
+    rare = {term for term, times in spread.items() if times <= _MAX_RARE_RECORDS}
+    return {record: ranking.scores[record] for record, terms in held.items() if not rare.isdisjoint(terms)}
 
 
 def _plan_failures(ranking: Ranking, signs: Signs, scores: dict[int, float]) -> list[Step]:
