@@ -45,7 +45,9 @@ QUICK = ("extract", "hook")
 @pytest.mark.parametrize("command", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in COMMANDS])
 def test_a_command_prints_and_ends_the_same_when_it_is_started(tmp_path: Path, command: str):
     (tmp_path / "build.log").write_text(LOG)
-    how = {"cwd": tmp_path, "env": bare_environment(tmp_path), "input": b"", "capture_output": True}
+    # A store of its own, because other tests add to the default one meanwhile, and `stats` counts.
+    env = bare_environment(tmp_path) | {"TMPDIR": str(tmp_path)}
+    how = {"cwd": tmp_path, "env": env, "input": b"", "capture_output": True}
     started = subprocess.run([sys.executable, "-c", RUN, command, *CALLS[command]], timeout=60, check=False, **how)
     forked = run_forked([command, *CALLS[command]], **how)
     assert b"Traceback" not in started.stderr
