@@ -78,8 +78,7 @@ def _escape_invisible(written: bytes) -> bytes:
 
 
 def _mark_token(found: re.Match[bytes]) -> bytes:
-    text, colon = found[1], found[2]
-    return b"\x1b[%sm%s\x1b[0m%s" % (b"34;1" if colon else b"32", text, colon) if text else b"\x1b[2mnull\x1b[0m"
+    return b"\x1b[%sm%s\x1b[0m%s" % (b"34;1" if found[2] else b"32", *found.groups()) if found[1] else b"\x1b[2mnull\x1b[0m"
 
 
 def format_time(milliseconds: int) -> str:
