@@ -107,7 +107,7 @@ class RetrievalTools(Struct, eq=False):
         return Reply(text=answer.text, content=content, is_error=page.is_error, fits=fits, model=self.gate.settings.model)
 
     async def deliver(self, info: JobInfo) -> Reply | None:
-        """The output of a background job as its call would have given it: whole if it may pass, else what stands for it. None
+        """The output of a background job as its call would have given it: whole if it may pass, otherwise its card. None
         while the job is still running."""
         job = self.outputs.find_job(info.id)
         if job is None or not job.done:

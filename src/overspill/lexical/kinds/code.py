@@ -65,7 +65,7 @@ _FEW_DEFINITIONS = 0.015
 
 
 def is_source(sample: Sample) -> bool:
-    """By its lines, whatever is between fences, or because it begins with the name of a source file, as most names in it are."""
+    """By its lines outside fences, or because it begins with a file name and most such names are of source files."""
     names = [line for line in sample.lines if _BANNER.match(line)]
     parts = (name.rstrip("=<*#- \t").rpartition(".") for name in names)
     of_source = sum(bool(stem) and suffix.lower() in read_lexicon("source") for stem, _, suffix in parts)

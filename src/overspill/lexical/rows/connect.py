@@ -201,7 +201,7 @@ class _Connector:
         yield from self._list_referring(groups, own if ways else self._steps)
 
     def _is_only(self, record: int) -> bool:
-        """Whether the question says which row of its table it means. What several rows have describes what is asked for."""
+        """Whether the question says which row of its table it means. A value that several rows share only describes it."""
         table, saying = self._index.outline.table_of(record), self._sayings.get(record)
         others = (other for other in self._sayings if other != record and table and table.first <= other < table.last)
         return saying is not None and all(self._sayings[other].said != saying.said for other in others)
