@@ -182,7 +182,8 @@ class Truncation(Struct, frozen=True):
     omitted_chars: int = 0
 
 
-JobState: TypeAlias = Literal["queued", "running", "ready", "failed"]
+JobState: TypeAlias = Literal["queued", "running", "waiting", "ready", "failed", "cancelled"]
+ENDED: tuple[JobState, ...] = ("ready", "failed", "cancelled")
 
 
 OutputForm: TypeAlias = Literal["text", "json", "blocks", "bytes", "none"]

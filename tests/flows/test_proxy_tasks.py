@@ -31,7 +31,7 @@ def wire(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     with Served(servers, tmp_path_factory.mktemp("store"), modern=client == "modern") as wire:
         wire.capabilities = CLIENT
         wire.handshake = wire.hello()
-        wire.prefix = "" if count == 1 else "s0__"
+        wire.prefix, wire.server = "" if count == 1 else "s0__", server
         yield wire
 
 
@@ -45,10 +45,10 @@ def test_tasks_are_not_announced_and_other_extensions_are(wire: Wire) -> None:
     assert "execution" not in tools[wire.prefix + "must"]
 
 
-def test_a_server_does_not_hear_that_the_client_knows_tasks(wire: Wire) -> None:
+def test_a_newer_server_hears_that_the_proxy_knows_tasks_and_an_older_one_does_not(wire: Wire) -> None:
     heard = json.loads(wire.text(wire.prefix + "heard"))
-    others = {"roots": {}, "extensions": {"x.example/other": {}}, "experimental": {"x": {}}}
-    assert heard == {"capabilities": others, "task": None}
+    extensions = {"x.example/other": {}, **({EXTENSION: {}} if wire.server == "modern" else {})}
+    assert heard == {"capabilities": {"roots": {}, "extensions": extensions, "experimental": {"x": {}}}, "task": None}
 
 
 @pytest.mark.promise("nothing-lost")
@@ -97,11 +97,9 @@ def test_no_result_comes_with_a_notification_about_a_task(wire: Wire) -> None:
     assert any("notifications/tasks" in line for line in wire.log)
 
 
-@pytest.mark.parametrize(("client", "server", "count"), KINDS)
-def test_a_task_that_a_server_starts_unasked_is_an_error_that_says_so(
-    tmp_path: Path, client: str, server: str, count: int
-) -> None:
-    servers = [script("tasks", server, "stubborn", name=f"s{number}") for number in range(count)]
+@pytest.mark.parametrize(("client", "count"), [(client, count) for client in ("legacy", "modern") for count in (1, 2)])
+def test_a_task_that_an_older_server_starts_unasked_is_an_error_that_says_so(tmp_path: Path, client: str, count: int) -> None:
+    servers = [script("tasks", "legacy", "stubborn", name=f"s{number}") for number in range(count)]
     with Served(servers, tmp_path, modern=client == "modern", dry_run=count == 1) as wire:
         wire.hello()
         answer = wire.request("tools/call", {"name": "report" if count == 1 else "s0__report", "arguments": {}})
@@ -111,8 +109,13 @@ def test_a_task_that_a_server_starts_unasked_is_an_error_that_says_so(
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("era", ["legacy", "modern"])
-async def test_an_agent_hears_that_a_server_started_a_task_unasked(era: str) -> None:
-    async with up(script("tasks", era, "stubborn")) as server:
+async def test_an_agent_hears_that_an_older_server_started_a_task_unasked() -> None:
+    async with up(script("tasks", "legacy", "stubborn")) as server:
         with pytest.raises(ServerError, match="The server tasks started a task"):
             await server.call_tool("report", {})
+
+
+@pytest.mark.anyio
+async def test_an_agent_gets_the_result_of_a_task() -> None:
+    async with up(script("tasks", "modern")) as server:
+        assert "line 7999" in (await server.call_tool("report", {})).content[0]["text"]

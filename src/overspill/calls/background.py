@@ -11,7 +11,7 @@ import msgspec
 from overspill.calls.job import Job
 from overspill.record.events import Entry, JobChanged
 from overspill.record.ledger import Ledger
-from overspill.types import Block
+from overspill.types import ENDED, Block
 from overspill.wording.slow_tools import INTERRUPTED
 
 _MAX_QUEUED_SECONDS = 86_400  # after which a job that no worker took is taken for lost
@@ -100,11 +100,11 @@ def restore_job(change: JobChanged, *, is_live: bool = False) -> Job:
     A job that had not ended, or that its session's end cancelled, was interrupted, unless its session `is_live` elsewhere, or it
     waits in the queue of a task engine.
     """
-    is_unfinished = change.state in ("queued", "running")
+    is_unfinished = change.state not in ENDED
     is_recent = time.time() - change.t / 1000 < _MAX_QUEUED_SECONDS
     if is_unfinished and (is_live or (is_recent and (change.is_elsewhere or change.is_repeatable))):
         state = change.state if is_live and not change.is_elsewhere else "queued"
         return Job.watch(change.id, change.tool, change.server, state, change.t)
-    was_interrupted = is_unfinished or change.error == "cancelled"
+    was_interrupted = is_unfinished or (change.state == "failed" and change.error == "cancelled")
     state, error = ("failed", INTERRUPTED) if was_interrupted else (change.state, change.error)
     return Job.restore(change.id, change.tool, change.server, state, change.seconds, error)

@@ -62,6 +62,12 @@ class Job:
     """Whether it keeps running after this session has ended."""
     unwanted = False
     """Its caller was cancelled and the model does not know of it."""
+    called_off = False
+    """A client cancelled it."""
+    task = ""
+    """The id under which its server runs it as a task. A later session can follow it there."""
+    record: Callable[[Job], None] | None = None
+    """Writes down how it is, once it runs in the background."""
     _ended: float | None = None
     _asking = 0
     _asking_since = 0.0
@@ -116,6 +122,7 @@ class Job:
         """Stop its clocks while a person is asked for input."""
         if not self._asking:
             self._asking_since = time.monotonic()
+            self._change_state("running", "waiting")
         self._asking += 1
         try:
             yield
@@ -123,6 +130,7 @@ class Job:
             self._asking -= 1
             if not self._asking:
                 self._asked += time.monotonic() - self._asking_since
+                self._change_state("waiting", "running")
 
     def rest(self, deadline: float) -> float:
         """Seconds until its deadline, without the time in which a person was asked."""
@@ -138,6 +146,36 @@ class Job:
     def taking_back(self) -> set[anyio.CancelScope]:
         """Scopes in which its tool waits for a place after a call. Only the end of the job interrupts them."""
         return set()
+
+    @property
+    def is_unwanted(self) -> bool:
+        """Whether nobody wants its result any more. A session that only ends says nothing about that."""
+        return self.unwanted or self.called_off or self.timed_out
+
+    def note_task(self, id: str) -> None:
+        self.task = id
+        if self.record is not None:
+            self.record(self)
+
+    @cached_property
+    def changed(self) -> anyio.Event:
+        """Set when its state or progress changes, and then replaced."""
+        return anyio.Event()
+
+    def announce_change(self) -> None:
+        if (changed := self.__dict__.pop("changed", None)) is not None:
+            changed.set()
+
+    def _change_state(self, before: JobState, after: JobState) -> None:
+        if self.state == before:
+            self.state = after
+        self.announce_change()
+
+    def call_off(self) -> None:
+        """Cancel it because its caller asked for that."""
+        if not self.done:
+            self.called_off = True
+            self.cancel()
 
     def cancel(self) -> None:
         self.cancelled = True
@@ -157,7 +195,7 @@ class Job:
         """Restore a finished job that had left memory."""
         job = cls(tool, 0.0, None, server=server)
         job.id, job.state = id, state
-        job.error, job.missing = (error, "") if state == "failed" else ("", error)
+        job.error, job.missing = ("", error) if state == "ready" else (error, "")
         job.background = job.done = job.is_announced = True
         job._ended = job._since + seconds
         return job
@@ -179,9 +217,10 @@ class Job:
     def end(self) -> None:
         if not self.error and (self.state == "queued" or self.scope.cancelled_caught):
             self.error = self.overdue or "cancelled"
-        self.state = "failed" if self.error else "ready"
+        self.state = "ready" if not self.error else "cancelled" if self.called_off else "failed"
         self._ended = time.monotonic()
         self.done = True
+        self.announce_change()
 
 
 class Requester:

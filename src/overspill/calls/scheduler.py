@@ -174,7 +174,7 @@ class JobScheduler:
         return None
 
     def _to_background(self, job: Job) -> None:
-        job.background = True
+        job.background, job.record = True, self._changed
         if job.requester is not None:
             job.requester.add(job)
         self.background.add(job)

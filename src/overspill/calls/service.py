@@ -261,5 +261,6 @@ class CallService:
                 is_elsewhere=job.is_elsewhere,
                 is_repeatable=job.is_repeatable,
                 error_type=job.error_type,
+                task=job.task,
             )
         )

@@ -128,6 +128,8 @@ class JobChanged(Event, frozen=True, tag="job"):
     is_repeatable: bool = False
     """Whether another worker runs it again if the one that runs it dies."""
     error_type: str = ""
+    task: str = ""
+    """The id under which its server runs it as a task."""
 
 
 class CommandEnded(Event, frozen=True, tag="exit"):

@@ -50,11 +50,11 @@ def op_tree(happened: Iterable[Entry]) -> Op:
             case OutputRetrieved():
                 attributes = {"mode": event.mode, "charactersOut": event.chars_out} | _describe_event(event)
                 ops.append(Op("tool", event.tool, event.t, event.latency, event.status, attributes))
-            case JobChanged(state="ready" | "failed"):
+            case JobChanged(state="ready" | "failed" | "cancelled"):
                 attributes = {"background": True} | ({"error": event.error} if event.error else {})
                 if event.kept:
                     attributes["tool_output_handle"] = handles.handle(root.name, event.id)
-                status: Status = "failed" if event.state == "failed" else "ok"
+                status: Status = "ok" if event.state == "ready" else "failed"
                 ops.append(Op("tool", event.tool, event.t, round(event.seconds * 1000), status, attributes))
             case events.AgentStarted():
                 ops.append(Op("session", event.tool, event.t, attributes={"session": event.session}))
@@ -137,8 +137,8 @@ def accounting(happened: Iterable[Entry], session: str) -> Iterator[dict[str, An
                 details = {"artifact_id": handles.artifact_id(event.id)} if event.id else {}
                 details |= {"mode": event.mode} if event.mode else {}
                 yield _call_entry(call, session) | ({"details": details} if details else {})
-            case JobChanged(state="ready" | "failed"):
-                status: Status = "failed" if event.state == "failed" else "ok"
+            case JobChanged(state="ready" | "failed" | "cancelled"):
+                status: Status = "ok" if event.state == "ready" else "failed"
                 call = ToolCalled(event.t, event.tool, event.server, status=status, latency=round(event.seconds * 1000))
                 if event.kept:
                     call = replace(call, id=event.id, reason="background", truncated=True)

@@ -54,7 +54,7 @@ class OpenTelemetry:
                     self._shown.add(event.chars_out // CHARS_PER_TOKEN, {"gen_ai.tool.name": kept.tool})
                 links = self._find_links(event.id)
                 self._record(f"execute_tool {event.tool}", session, event, event.latency, event.status, attributes, links)
-            case JobChanged(state="ready" | "failed"):
+            case JobChanged(state="ready" | "failed" | "cancelled"):
                 self._trace_job(session, event)
             case ModelCalled():
                 self._trace_model(session, event)
@@ -85,7 +85,7 @@ class OpenTelemetry:
         attributes = {**_describe_tool(event.tool, False, ""), "overspill.background": True}
         kept, latency = self._find_kept(event.id), round(event.seconds * 1000)
         attributes |= _describe_output(kept) if kept else {}
-        status = "failed" if event.state == "failed" else "ok"
+        status = "ok" if event.state == "ready" else "failed"
         made = self._record(f"execute_tool {event.tool}", session, event, latency, status, attributes)
         if kept is not None:
             self._remember(kept, made)

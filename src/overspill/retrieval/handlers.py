@@ -252,7 +252,7 @@ class RetrievalTools(Struct, eq=False):
     async def _answer_running(self, job: Job, asked: GetToolOutput) -> Page:
         """What a streaming tool has produced so far can already be read."""
         if asked.mode not in exact.READS_RUNNING or job.result is None or not job.result.produced:
-            raise BadRequest(retrieval.not_ready())
+            raise BadRequest(retrieval.not_ready("" if self.gate.settings.wording.has_closed_sets else job.progress))
         stored = await anyio.to_thread.run_sync(self.outputs.partial, job.result)
         with stored:
             note = retrieval.partial(stored.reader.size, job.seconds)

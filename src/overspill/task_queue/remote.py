@@ -24,7 +24,7 @@ from overspill.task_queue.address import QueueAddress
 from overspill.task_queue.payload import MAX_ARGUMENT_BYTES, QueuedCall, encode_arguments
 from overspill.text import encoding
 from overspill.text.humanize import one_line
-from overspill.types import Kept, Output, OutputForm
+from overspill.types import ENDED, Kept, Output, OutputForm
 from overspill.wording.slow_tools import INTERRUPTED
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def find_end(record: JobRecord | None, *, is_queued: bool) -> JobRecord | None:
 
     `is_queued`: whether the queue still has it, so that a worker may take it, or take it again.
     """
-    if record is not None and record.change.state in ("ready", "failed"):
+    if record is not None and record.change.state in ENDED:
         return record
     if (record is not None and record.is_live) or (is_queued and (record is None or record.change.is_repeatable)):
         return None

@@ -38,8 +38,9 @@ def decoding(how: Decoding) -> str:
     return f"Decoded from {', then '.join(how.formats)}{guess}. Lines, positions and quotes refer to the decoded text."
 
 
-def not_ready() -> str:
-    return f"Tool not ready. Use {tool_name('wait_for_tool_output')}."
+def not_ready(progress: str = "") -> str:
+    latest = f" Its latest progress: {one_line(progress)}" if progress else ""
+    return f"Tool not ready. Use {tool_name('wait_for_tool_output')}.{latest}"
 
 
 def decoding_notes(how: Decoding | None) -> list[str]:

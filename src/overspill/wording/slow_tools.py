@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from overspill.text.humanize import format_short_size, format_tokens, one_line
-from overspill.types import JobState, Size
+from overspill.types import ENDED, JobState, Size
 from overspill.wording.names import tool_name
 from overspill.wording.replies import MAX_ERROR_LINE_CHARS
 
@@ -67,10 +67,10 @@ def notice(jobs: Sequence[JobStatus], *, list_read: bool = False) -> str:
     if not jobs:
         return ""
     sections = [
-        _section("Running", [job for job in jobs if job.state == "running"], _pending_line),
+        _section("Running", [job for job in jobs if job.state in ("running", "waiting")], _pending_line),
         _section("Queued", [job for job in jobs if job.state == "queued"], _pending_line),
         _section("Ready", [job for job in jobs if job.state == "ready"], _ready_line, list_read=list_read),
-        _section("Failed", [job for job in jobs if job.state == "failed"], _done_line),
+        _section("Failed", [job for job in jobs if job.state in ("failed", "cancelled")], _done_line),
         f'Use {tool_name("get_tool_output")}(id, "raw"|"extract"|"slice") to retrieve.\n'
         f"Use {tool_name('wait_for_tool_output')}() to block until a running tool completes.",
     ]
@@ -80,7 +80,7 @@ def notice(jobs: Sequence[JobStatus], *, list_read: bool = False) -> str:
 def options(jobs: Sequence[JobStatus]) -> str:
     """What the model can do next; goes with the notice."""
     moves = ["Call tools to advance your task"]
-    if any(job.state in ("ready", "failed") for job in jobs):
+    if any(job.state in ENDED for job in jobs):
         calls = f"{tool_name('get_tool_output')}(id, mode) or {tool_name('wait_for_tool_output')}()"
         moves.append(f"Retrieve/examine async tool outputs using {calls}")
     elif jobs:
@@ -109,7 +109,8 @@ def _section(title: str, jobs: Sequence[JobStatus], line: Callable[[JobStatus], 
 
 def _pending_line(job: JobStatus) -> str:
     progress = f", {one_line(job.progress)}" if job.progress else ""
-    return f"- {one_line(job.tool)} (id: {job.id}, {job.state} {job.seconds:.1f}s{progress})"
+    state = f"waiting for input, running {job.seconds:.1f}s" if job.state == "waiting" else f"{job.state} {job.seconds:.1f}s"
+    return f"- {one_line(job.tool)} (id: {job.id}, {state}{progress})"
 
 
 def _ready_line(job: JobStatus) -> str:
@@ -125,6 +126,8 @@ def _ready_line(job: JobStatus) -> str:
 
 def _done_line(job: JobStatus) -> str:
     outcome = f"size: {format_short_size(job.size.bytes if job.size else 0)}"
-    if job.error or job.state == "failed":
+    if job.state == "cancelled":
+        outcome = "cancelled"
+    elif job.error or job.state == "failed":
         outcome = f"failed: {one_line(job.error, MAX_ERROR_LINE_CHARS)}"
     return f"- {one_line(job.tool)} (id: {job.id}, {outcome})"

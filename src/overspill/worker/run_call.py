@@ -26,7 +26,7 @@ from overspill.session.parts import SessionParts
 from overspill.settings import Settings
 from overspill.store.protocols import Store
 from overspill.task_queue.payload import QueuedCall
-from overspill.types import Output, OutputForm, ToolCall
+from overspill.types import ENDED, Output, OutputForm, ToolCall
 from overspill.wording.slow_tools import INTERRUPTED
 from overspill.worker.tools import WorkerTool
 
@@ -148,7 +148,7 @@ class CallRunner:
 
 def _is_over(job: str, earlier: Sequence[Entry]) -> bool:
     change = find_last_change(earlier, job)
-    return change is not None and change.state in ("ready", "failed")
+    return change is not None and change.state in ENDED
 
 
 def _find_end(call: QueuedCall, tool: WorkerTool, earlier: Sequence[Entry]) -> JobChanged | None:

@@ -13,6 +13,7 @@ from overspill.cli.terminal import inform
 from overspill.record.events import now_ms
 from overspill.retrieval.archive import ArchivedJob
 from overspill.text.humanize import format_size
+from overspill.types import ENDED
 
 _NOTHING_STORED = (
     "No session is stored, so every figure is 0. Sessions leave nothing behind when they end, unless their retention is `keep`, "
@@ -96,5 +97,5 @@ def jobs(as_json: bool, as_lines: bool, **options: Any) -> None:
 def _count_seconds(job: ArchivedJob) -> float:
     """Up to now, for a job that is still running."""
     change = job.change
-    since = 0.0 if change.state in ("ready", "failed") else max(0, now_ms() - change.t) / 1000
+    since = 0.0 if change.state in ENDED else max(0, now_ms() - change.t) / 1000
     return round(change.seconds + since, 1)

@@ -172,7 +172,7 @@ class ServerConnection:
             return params or None, {"headers": {MCP_PROTOCOL_VERSION_HEADER: version}}
         params = add_identity(params, self._client, version)
         headers = {MCP_PROTOCOL_VERSION_HEADER: version, MCP_METHOD_HEADER: method}
-        name = params.get(NAME_BEARING_METHODS.get(method, ""))
+        name = params.get("taskId" if method.startswith("tasks/") else NAME_BEARING_METHODS.get(method, ""))
         if isinstance(name, str):
             headers[MCP_NAME_HEADER] = encode_header_value(name)
             if method == "tools/call":

@@ -20,6 +20,8 @@ from overspill.text.humanize import quote_line
 Ask: TypeAlias = Callable[[str, Raw, CallOptions], Awaitable[Raw]]
 """Raises MCPError for a refusal, after which another handshake may work, and ServerError if none will."""
 
+TASKS = "io.modelcontextprotocol/tasks"
+"""The extension. Overspill follows tasks itself, for clients that know them and for those that do not."""
 _DISCOVER_SECONDS = 10.0  # an old server may take this long to refuse `server/discover`
 
 
@@ -56,9 +58,11 @@ async def shake_hands(ask: Ask, client: ClientIdentity, name: str) -> Handshake:
 
 
 def add_identity(params: Raw, client: ClientIdentity, version: str) -> Raw:
-    """Add who asks, as every request of the stateless protocol does."""
-    known = {mcp_types.CLIENT_INFO_META_KEY: client.info, mcp_types.CLIENT_CAPABILITIES_META_KEY: client.capabilities}
-    return {**params, "_meta": {**known, **as_mapping(params.get("_meta")), mcp_types.PROTOCOL_VERSION_META_KEY: version}}
+    """Add who asks, as every request of the stateless protocol does, and that a call may become a task."""
+    meta = {mcp_types.CLIENT_INFO_META_KEY: client.info, **as_mapping(params.get("_meta"))}
+    able = as_mapping(meta.get(mcp_types.CLIENT_CAPABILITIES_META_KEY, client.capabilities))
+    meta[mcp_types.CLIENT_CAPABILITIES_META_KEY] = {**able, "extensions": {**as_mapping(able.get("extensions")), TASKS: {}}}
+    return {**params, "_meta": {**meta, mcp_types.PROTOCOL_VERSION_META_KEY: version}}
 
 
 def as_mapping(value: Any) -> Raw:

@@ -16,10 +16,10 @@ from overspill.types import Output
 
 
 def require_result(result: Raw, server: str) -> None:
-    """Raise ServerError if a server answers a tool call with a task, which nothing here can ask for or follow."""
-    if result.get("resultType") == "task" or ("task" in result and "content" not in result):
+    """Raise ServerError if a server of the older protocol answers with a task that nobody asked for."""
+    if "task" in result and "content" not in result:
         raise ServerError(
-            f"The server {server} started a task instead of answering, and Overspill does not support MCP tasks yet. "
+            f"The server {server} started a task instead of answering, and nobody asked for one. "
             "The result is lost, but the tool may have done its work."
         )
 

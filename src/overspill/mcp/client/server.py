@@ -18,6 +18,7 @@ from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.connection import ClientIdentity, Peer, Progress, Raw, ServerConnection, list_pages, open_connection
 from overspill.mcp.client.listings import select_usable
 from overspill.mcp.client.results import format_progress, require_result, to_output
+from overspill.mcp.client.tasks import Answer, TaskFollower, is_task
 from overspill.text.humanize import one_line, quote_line
 from overspill.types import Output
 
@@ -199,8 +200,16 @@ class Server:
             raise ServerError(
                 f"The tool {one_line(name)} of the server {self.name} asks for input from a person, and nobody can answer here."
             )
+        return await to_output(await self.follow_task(result))
+
+    async def follow_task(self, result: Raw, answer: Answer | None = None) -> Raw:
+        """The result of a tool call, or of the task that the server made of it. Raises as `TaskFollower.follow`."""
+        if is_task(result):
+            if not isinstance(id := result.get("taskId"), str) or not id:
+                raise ServerError(f"The server {self.name} started a task without an id, so its result is lost.")
+            result = await TaskFollower(self.name, id, self.request, answer).follow()
         require_result(result, self.name)
-        return await to_output(result)
+        return result
 
     async def _run_once(self) -> None:
         self.starts += 1

@@ -24,6 +24,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from overspill.calls.job import Job
 from overspill.mcp.client.connection import Raw, as_mapping
 from overspill.mcp.client.results import format_progress
+from overspill.mcp.client.tasks import knows_tasks
 from overspill.mcp.proxy.versions import Ask, drop_from_request
 from overspill.text.lenient_json import clean_value
 
@@ -37,6 +38,9 @@ class ClientRequest:
         self.method = ctx.method
         self.params: Raw = drop_from_request(ctx.method, dict(ctx.params or {}))
         self.version = ctx.protocol_version
+        declared = as_mapping(as_mapping((ctx.params or {}).get("_meta")).get(mcp_types.CLIENT_CAPABILITIES_META_KEY))
+        self.knows_tasks = self.is_modern and knows_tasks(declared)
+        """Whether its client takes a task in place of a result."""
         self.meta: Raw = as_mapping(self.params.get("_meta"))
         self.is_answered = False
         """The client has its answer, so nothing more can be sent for this request."""
@@ -74,6 +78,7 @@ class ClientRequest:
             await self.notify("notifications/progress", {**params, "progressToken": self.meta["progressToken"]})
         if self.job is not None:
             self.job.progress = format_progress(params)
+            self.job.announce_change()
 
     async def ask(self, method: str, params: Raw) -> Raw:
         """Pass a server's request on to the client. A person may have to answer, so the call's clocks stop."""
@@ -135,6 +140,9 @@ class PausedCalls:
         call = PausedCall(request)
         self._group.start_soon(self._run, call, work)
         return await self._next_reply(call)
+
+    def knows(self, request: ClientRequest) -> bool:
+        return str(request.params["requestState"]) in self._waiting
 
     async def resume(self, request: ClientRequest) -> Raw:
         call = self._waiting.pop(str(request.params["requestState"]), None)

@@ -16,6 +16,7 @@ from mcp_types.methods import CLIENT_REQUESTS, INPUT_REQUIRED_METHODS, SPEC_CLIE
 from overspill.errors import ServerError
 from overspill.mcp.client.connection import ClientIdentity, Raw, as_mapping
 from overspill.mcp.client.server import Server
+from overspill.mcp.client.tasks import knows_tasks
 from overspill.mcp.proxy import outputs
 from overspill.mcp.proxy.catalog import ask_each
 from overspill.mcp.proxy.client_request import ClientRequest, Context
@@ -238,12 +239,13 @@ class RequestRouter:
         return servers[candidates[0]]
 
     async def _allow_input(self, request: ClientRequest, server: Server, work: Callable[[], Awaitable[Raw]]) -> Raw:
-        """Run `work`, pausing it where an older server asks a client that can answer only between two calls."""
+        """Run `work`, pausing it where an older server or a task asks a client that can answer only between two calls."""
         client = self._client
         if not request.is_modern or not client.can_be_asked or request.method not in INPUT_REQUIRED_METHODS:
             return await work()
-        if (await server.connect()).handshake.is_modern:
+        handshake = (await server.connect()).handshake
+        if handshake.is_modern and not (request.knows_tasks or knows_tasks(handshake.capabilities)):
             return await work()
-        if "requestState" in request.params:
+        if "requestState" in request.params and not (handshake.is_modern and not client.paused_calls.knows(request)):
             return await client.paused_calls.resume(request)
         return await client.paused_calls.start(request, work)

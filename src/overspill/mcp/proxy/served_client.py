@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 
 import anyio
 import anyio.abc
@@ -16,14 +17,13 @@ from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY, event_from_wire
 from overspill.calls.job import Requester, requester
 from overspill.errors import ServerError, Unheard
 from overspill.mcp.client.connection import ClientIdentity, Raw, ServerConnection, as_mapping
-from overspill.mcp.client.results import require_result
 from overspill.mcp.client.server import Server
 from overspill.mcp.proxy.catalog import Catalog
 from overspill.mcp.proxy.client_request import ClientRequest, PausedCalls
 from overspill.mcp.proxy.options import ProxyOptions
 from overspill.mcp.proxy.subscriptions import CHANGES, Subscriptions
 from overspill.mcp.proxy.tool_calls import ToolCalls
-from overspill.mcp.proxy.versions import adapt_result, ask_for_input, is_about_task, wants_input
+from overspill.mcp.proxy.versions import adapt_result, ask_for_input, collect_answers, is_about_task, wants_input
 from overspill.session.session import Session
 from overspill.text import tokens
 from overspill.text.lenient_json import dumps
@@ -169,18 +169,19 @@ class ServedClient:
             params = {**params, "_meta": {mcp_types.LOG_LEVEL_META_KEY: self.level, **as_mapping(params.get("_meta"))}}
 
         async def ask(given: Raw) -> Raw:
-            progress = request.progress if "progressToken" in request.meta else None
-            return await connection.request(method, given, progress=progress)
+            shows = "progressToken" in request.meta or method == "tools/call"
+            return await connection.request(method, given, progress=request.progress if shows else None)
 
         flights.append(request)
         try:
             result = await ask(params)
             if wants_input(result) and not request.is_modern:
                 result = await ask_for_input(result, params, ask=request.ask, again=ask)
+            if method == "tools/call":
+                answer = partial(collect_answers, ask=partial(self._ask_client, request))
+                result = await server.follow_task(result, answer)
         finally:
             flights.remove(request)
-        if method == "tools/call":
-            require_result(result, server.name)
         return adapt_result(result, method, modern=request.is_modern, handshake=connection.handshake)
 
     async def set_level(self, level: str, connection: ServerConnection) -> None:
@@ -209,9 +210,16 @@ class ServedClient:
         for request in reversed(self._flights[server]):
             if request.can_ask:
                 return await request.ask(method, params)
+        return await self._ask_client(None, method, params)
+
+    async def _ask_client(self, request: ClientRequest | None, method: str, params: Raw) -> Raw:
+        """Ask with the answer to a request, if the client can be asked there; else on its channel."""
+        if request is not None and request.can_ask:
+            return await request.ask(method, params)
         if self.channel is not None:
             await self.greeted.wait()
-            return await self.channel.connection.outbound.send_raw_request(method, self.channel.make_sendable(params))
+            with request.job.pause_clocks() if request and request.job else nullcontext():
+                return await self.channel.connection.outbound.send_raw_request(method, self.channel.make_sendable(params))
         raise MCPError(mcp_types.INVALID_REQUEST, "The client can be asked only while it waits for an answer.")
 
     async def on_notification(self, server: str, method: str, params: Raw) -> None:

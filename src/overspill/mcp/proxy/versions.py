@@ -107,7 +107,7 @@ def wants_input(result: Raw) -> bool:
 async def ask_for_input(result: Raw, params: Raw, *, ask: Ask, again: Callable[[Raw], Awaitable[Raw]]) -> Raw:
     """Ask an older client for the input that a newer server wants, and repeat the call until there is a result."""
     for _ in range(_MAX_INPUT_ROUNDS):
-        responses = await _collect_answers(as_mapping(result.get("inputRequests")), ask)
+        responses = await collect_answers(as_mapping(result.get("inputRequests")), ask)
         state = {"requestState": result["requestState"]} if "requestState" in result else {}
         result = await again({**params, **state, **({"inputResponses": responses} if responses else {})})
         if not wants_input(result):
@@ -115,7 +115,7 @@ async def ask_for_input(result: Raw, params: Raw, *, ask: Ask, again: Callable[[
     raise MCPError(mcp_types.INTERNAL_ERROR, f"The server asked for input {_MAX_INPUT_ROUNDS} times without giving a result.")
 
 
-async def _collect_answers(wanted: Raw, ask: Ask) -> Raw:
+async def collect_answers(wanted: Raw, ask: Ask) -> Raw:
     """Ask all questions together. The first refusal ends the call."""
     answers: Raw = {}
     refusals: list[MCPError] = []

@@ -1,0 +1,165 @@
+"""Follow a task that a server made of a tool call, until there is a result: the extension of the protocol of 2026-07-28.
+
+A server names its own pace. It is polled once in each interval, or less often, and stays free to restart meanwhile.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias, cast
+
+import anyio
+import mcp_types
+from mcp.shared.exceptions import MCPError
+from msgspec import Struct
+
+from overspill.calls.job import Job, current
+from overspill.errors import ServerError
+from overspill.mcp.client.handshake import TASKS, Raw, as_mapping
+from overspill.text.humanize import one_line, quote_line
+
+MIN_INTERVAL, MAX_INTERVAL = 0.1, 60.0  # seconds
+_FIRST_LOOK = 0.25  # seconds, because many tasks are short
+_FIRST_INTERVAL, _GROWTH, _MAX_GROWN_INTERVAL = 1.0, 1.5, 10.0  # of a server that names no interval
+_JITTER = 0.1  # of the interval, so that many tasks are not polled at the same time
+_MAX_REFUSALS = 5  # in a row
+_MAX_AWAY_SECONDS = 600.0
+_MAX_QUESTIONS = 100
+_CANCEL_SECONDS = 0.3  # a cancelled call has 0.4 to clean up
+_MAX_MESSAGE_CHARS = 200
+
+Request: TypeAlias = Callable[[str, Raw], Awaitable[Raw]]
+Answer: TypeAlias = Callable[[Raw], Awaitable[Raw]]
+"""Gets what a server wants to know, by key, and returns the answers by the same keys."""
+
+
+def is_task(result: Raw) -> bool:
+    return result.get("resultType") == "task"
+
+
+def knows_tasks(capabilities: Raw) -> bool:
+    return TASKS in as_mapping(capabilities.get("extensions"))
+
+
+def clamp_interval(milliseconds: object) -> float | None:
+    """In seconds. None if it is not a number of milliseconds."""
+    if not isinstance(milliseconds, int | float):
+        return None
+    return min(MAX_INTERVAL * 1000, max(MIN_INTERVAL * 1000, milliseconds)) / 1000
+
+
+class TaskFollower(Struct):
+    """One task of the server `server`, which `request` asks. `answer` is None where nobody can be asked for input."""
+
+    server: str
+    id: str
+    request: Request
+    answer: Answer | None
+    interval: float = _FIRST_INTERVAL
+
+    async def follow(self) -> Raw:
+        """The result of the call. Raises MCPError if the call failed, ServerError if the task was cancelled or is lost.
+
+        If the caller is cancelled, so is the task, unless only the session ends: then a later one may follow it.
+        """
+        job, pause, given = current.get(), _FIRST_LOOK, set[str]()
+        if job is not None:
+            job.note_task(self.id)
+        try:
+            while True:
+                await anyio.sleep(pause * (1 + random.random() * _JITTER))  # noqa: S311 - no secret
+                task = await self._ask("tasks/get")
+                pause = self._next_interval(task.get("pollIntervalMs"))
+                _show(job, task)
+                if (result := self._read_end(task)) is not None:
+                    return result
+                if task.get("status") == "input_required":
+                    await self._give_input(as_mapping(task.get("inputRequests")), given)
+        except anyio.get_cancelled_exc_class():
+            if job is None or job.is_unwanted:
+                await self._cancel()
+            raise
+
+    def _next_interval(self, suggested: object) -> float:
+        if (interval := clamp_interval(suggested)) is None:
+            interval = min(self.interval * _GROWTH, _MAX_GROWN_INTERVAL)
+        self.interval = interval
+        return interval
+
+    def _read_end(self, task: Raw) -> Raw | None:
+        """None while it has none."""
+        match task.get("status"):
+            case "completed" if isinstance(task.get("result"), dict) and not is_task(task["result"]):
+                return task["result"]
+            case "failed":
+                error, message = as_mapping(task.get("error")), str(task.get("statusMessage") or "The task failed.")
+                code = error.get("code")
+                raise MCPError(
+                    code if isinstance(code, int) else mcp_types.INTERNAL_ERROR,
+                    str(error.get("message") or message),
+                    cast("Any", error.get("data")),
+                )
+            case "cancelled":
+                why = quote_line(str(task.get("statusMessage") or "")).rstrip(".")
+                raise ServerError(f"The server {self.server} cancelled the task{f': {why}' if why else ''}.")
+            case "working" | "input_required":
+                return None
+            case status:
+                raise ServerError(
+                    f"The server {self.server} gave the task the status {quote_line(str(status))} without a result, "
+                    "so it is lost. The tool may have done its work."
+                )
+
+    async def _ask(self, method: str, **more: Raw) -> Raw:
+        """A server that is away may come back, and one that is busy may refuse for a while."""
+        refusals, away_since = 0, anyio.current_time()
+        while True:
+            try:
+                return await self.request(method, {"taskId": self.id, **more})
+            except MCPError as refusal:
+                refusals += 1
+                why = quote_line(refusal.message).rstrip(".")
+                if refusal.code == mcp_types.INVALID_PARAMS:
+                    raise ServerError(f"The server {self.server} no longer has the task: {why}. Call the tool again.") from None
+                if refusal.code in (mcp_types.METHOD_NOT_FOUND, mcp_types.MISSING_REQUIRED_CLIENT_CAPABILITY):
+                    raise ServerError(
+                        f"The server {self.server} no longer offers tasks, so the result of this one is lost: {why}. "
+                        "Call the tool again."
+                    ) from None
+                if refusals >= _MAX_REFUSALS:
+                    raise ServerError(f"The server {self.server} does not say how the task is: {why}.") from None
+            except ServerError as problem:
+                if anyio.current_time() - away_since > _MAX_AWAY_SECONDS:
+                    raise ServerError(f"{problem} It was away for too long, and its task with it.") from None
+            await anyio.sleep(self.interval)
+
+    async def _give_input(self, wanted: Raw, given: set[str]) -> None:
+        """Answer each question once, even if the server repeats it."""
+        new = {key: question for key, question in wanted.items() if key not in given}
+        given.update(new)
+        if not new:
+            return
+        try:
+            if self.answer is None:
+                raise ServerError("the tool asks for input that nobody can give it here")
+            if len(given) > _MAX_QUESTIONS:
+                raise ServerError(f"The server {self.server} asked for input more than {_MAX_QUESTIONS} times.")
+            answers = await self.answer(new)
+        except (MCPError, ServerError):
+            await self._cancel()
+            raise
+        await self._ask("tasks/update", inputResponses=answers)
+
+    async def _cancel(self) -> None:
+        with anyio.move_on_after(_CANCEL_SECONDS, shield=True):
+            try:
+                await self.request("tasks/cancel", {"taskId": self.id})
+            except (MCPError, ServerError):
+                return  # it is gone, or ends by itself
+
+
+def _show(job: Job | None, task: Raw) -> None:
+    message = task.get("statusMessage")
+    if job is not None and isinstance(message, str) and message:
+        job.progress = one_line(message, _MAX_MESSAGE_CHARS)
