@@ -31,8 +31,8 @@ class Room:
 # In the order in which to read them. A room imports only from rooms above it.
 ROOMS: dict[str, Room] = {
     "errors": Room("everything Overspill raises"),
-    "handles": Room("the ids of stored outputs and their two spellings", "errors"),
     "text": Room("strings and bytes: encodings, tokens, lenient JSON, names, patterns", "errors", "re2"),
+    "handles": Room("the ids of stored outputs and their two spellings", "errors text"),
     "confined": Room("run our own code on hostile input, in a process that can open nothing and that ends in time"),
     "schema": Room(
         "check values against JSON Schemas that others wrote",
@@ -44,7 +44,11 @@ ROOMS: dict[str, Room] = {
     "wording": Room("what a model reads", "errors text types"),
     "truncate": Room("shortening a text and saying what is missing", "errors text"),
     "tables": Room("what a table is: where it is in a text, its header, its cells and what they mean", "text"),
-    "lexical": Room("the built-in engine: passages that answer a question, without a model", "tables text"),
+    "lexical": Room(
+        "the built-in engine: passages that answer a question, without a model",
+        "tables text",
+        late="what parses HTML takes long to import, and most outputs are none",
+    ),
     "store": Room(
         "where outputs are kept, and how they flow there",
         "errors handles text types wording",
@@ -65,7 +69,11 @@ ROOMS: dict[str, Room] = {
     "record": Room(
         "what happened: events, ledger, counters, op tree, observers", "budget errors handles store text types", "opentelemetry"
     ),
-    "reading": Room("stored bytes, read exactly: ranges, grep, JSON queries, references", "errors store text types"),
+    "reading": Room(
+        "stored bytes, read exactly: ranges, grep, JSON queries, references",
+        "errors store text types",
+        late="what parses large JSON and JMESPath takes long to import, and few outputs are queried",
+    ),
     "sql": Room(
         "SQL over stored outputs, in processes that can open nothing else",
         "confined decoding errors lexical reading store tables text types",

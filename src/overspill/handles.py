@@ -7,19 +7,19 @@ only the last of the random bits, so it means something only together with the o
 
 from __future__ import annotations
 
-import re
 import secrets
 import time
 from uuid import UUID
 
 from overspill.errors import MalformedHandle
+from overspill.text.regex import regex
 
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
-_HANDLE_PATTERN = re.compile(rf"session-({_UUID})/({_UUID})")
-_ARTIFACT_PATTERN = re.compile(r"art_([1-9][0-9]{12,14})_([0-9a-f]{19})")
-_UUID_PATTERN = re.compile(_UUID)
+_HANDLE_PATTERN = regex(rf"session-({_UUID})/({_UUID})")
+_ARTIFACT_PATTERN = regex(r"art_([1-9][0-9]{12,14})_([0-9a-f]{19})")
+_UUID_PATTERN = regex(_UUID)
 _NAME_START = "out_"
-_NAME_PATTERN = re.compile(r"out_([0-9a-hjkmnp-tv-z]{6,12})")
+_NAME_PATTERN = regex(r"out_([0-9a-hjkmnp-tv-z]{6,12})")
 _NAME_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # no i, l, o, u: easily misread, or part of a word
 _NAME_PAIRS = [first + second for second in _NAME_ALPHABET for first in _NAME_ALPHABET]  # by ten bits, the first has the lower
 ENDING_CHARS = 7

@@ -5,7 +5,6 @@ Each is loaded with its settings and the agents it can call.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -22,6 +21,7 @@ from overspill.settings.keys import Key, Name
 from overspill.settings.reading import COMMAND_LINE
 from overspill.settings.schema import by_spelling, flatten
 from overspill.text import tokens
+from overspill.text.regex import regex
 
 ReportFormat: TypeAlias = Literal["text", "markdown", "json"]
 
@@ -61,7 +61,7 @@ ALLOWED = {
 }
 
 _FENCE = "---"
-_INVALID_CHARS = re.compile(r"[^A-Za-z0-9_-]+")
+_INVALID_CHARS = regex(r"[^A-Za-z0-9_-]+")
 
 
 class AgentFile(Struct, frozen=True):

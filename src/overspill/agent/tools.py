@@ -6,7 +6,6 @@ MCP is imported only for agents that name a server.
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
@@ -30,13 +29,14 @@ from overspill.schema import fits_schema
 from overspill.settings.modules import load_module
 from overspill.text.humanize import suggest_nearest
 from overspill.text.names import qualify_name
+from overspill.text.regex import regex
 from overspill.types import Kind, Output
 
 FunctionReference: TypeAlias = str | Callable[..., Any]
 """`module:function`, `file.py:function`, or the function itself."""
 Files: TypeAlias = dict[Path, ModuleType]
 """The modules imported so far."""
-_FUNCTION_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_FUNCTION_NAME = regex(r"[A-Za-z0-9_-]{1,64}")
 _UNNAMED_KINDS = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 

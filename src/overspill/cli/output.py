@@ -17,9 +17,10 @@ import click
 from overspill.cli.terminal import has_color, inform, on_terminal
 from overspill.text.humanize import to_datetime
 from overspill.text.lenient_json import dumps
+from overspill.text.regex import regex
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-_JSON_TOKEN = re.compile(rb'("(?:[^"\\]++|\\.?)*+"?)(:?)|\bnull\b')
+_JSON_TOKEN = regex(rb'("(?:[^"\\]++|\\.?)*+"?)(:?)|\bnull\b')
 """Keys, texts and nulls in JSON that we wrote."""
 
 

@@ -17,9 +17,10 @@ from rich.text import Text
 
 from overspill.cli.terminal import has_color, on_terminal, watched_on_terminal
 from overspill.text.humanize import escape_invisible, escape_line
+from overspill.text.regex import regex
 
 _MAX_ROWS_OF_RICH = 100  # Rich takes a millisecond for each
-_RULE = re.compile(r"├([─┼]+)┤|\|([-+]+)\|")
+_RULE = regex(r"├([─┼]+)┤|\|([-+]+)\|")
 """What Rich draws below the names of the columns, with or without Unicode."""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import re
 from collections import Counter
 from importlib import import_module
 from typing import Any
@@ -17,13 +16,14 @@ from overspill.store.protocols import Reader
 from overspill.store.readers import read_blocks
 from overspill.text import encoding
 from overspill.text.humanize import count_noun
+from overspill.text.regex import regex
 
 _SAMPLE_BYTES = 32 * 1024  # enough for the library, which takes milliseconds for it
 _SAMPLE_REACH = 100  # bytes before one that is not ASCII
 _MAX_SAMPLED_LINE = 2000  # bytes after it
-_CONTROL = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f\x7f]")
-_MULTIBYTE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
-_HIGH_BYTE = re.compile(rb"[\x80-\xff]")
+_CONTROL = regex(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f\x7f]")
+_MULTIBYTE = regex(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
+_HIGH_BYTE = regex(rb"[\x80-\xff]")
 _MAX_CONTROL_SHARE = 0.01  # of the bytes of a text
 _MIN_ASCII_SHARE = 0.7
 _MIN_ZERO_SHARE = 0.05

@@ -4,15 +4,15 @@ numbers, so that it can name its sources instead of copying them. A line that is
 from __future__ import annotations
 
 import math
-import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from overspill.store.protocols import Reader
 from overspill.text.encoding import character_start, decode, encode
+from overspill.text.regex import regex
 
-_LINE_END = re.compile(rb"\r\n|\n|\r(?!\n)")
+_LINE_END = regex(rb"\r\n|\n|\r(?!\n)")
 _SHIFT_DIVISOR = 20  # a cut moves back to a line end by at most this fraction of a chunk
 _MAX_SHIFT_BYTES = 64 * 1024
 _MAX_CHARACTER_BYTES = 4
@@ -107,7 +107,7 @@ def _find_cut(reader: Reader, at: int, shift: int) -> int:
 
 _MAX_LINE_BYTES = 480
 _MAX_SEGMENT_BYTES = 240
-_LINE = re.compile(rb"[^\r\n]+")
+_LINE = regex(rb"[^\r\n]+")
 _GAP = "…"
 _MAX_REACH_BYTES = 4096
 """How far apart two words of a shown line may be in the stored bytes, with tags between them."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from functools import cache
 from pathlib import Path
 from typing import TypeAlias
@@ -17,8 +16,9 @@ from overspill.extraction.report import NOTHING, ModelReport
 from overspill.models.protocol import Message, Request, Response
 from overspill.models.written import find_written_calls
 from overspill.text.encoding import clean
+from overspill.text.regex import regex
 
-_FIELD = re.compile(r"\{\{([a-z_]+)\}\}")
+_FIELD = regex(r"\{\{([a-z_]+)\}\}")
 _FOLDER = Path(__file__).parent / "prompts"
 _MAX_ARGS_CHARS = 4000
 

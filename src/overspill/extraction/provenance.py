@@ -6,7 +6,6 @@ quote, but the stored text at the place where it was found.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
@@ -18,6 +17,7 @@ from overspill.extraction.chunks import Span
 from overspill.reading.positions import View
 from overspill.store.protocols import Reader
 from overspill.text.encoding import clean, decode, encode
+from overspill.text.regex import regex
 from overspill.types import Excerpt
 
 _MIN_LOOSE_CHARS = 8  # a shorter quote is not searched for in other spellings
@@ -26,8 +26,8 @@ _MAX_PASSES = 8  # over the document in one search; a quote that a document hide
 _MAX_CHAR_BYTES = 4
 _MAX_PATTERN_CHARS = 4000  # the pattern for a longer quote would take too much memory
 _MARKS = "\"'`“”‘’"
-_NUMBERED = re.compile(r"(?:L|line )?\d{1,9}(?: ?[:|]|-|\t) ?(.+)", re.IGNORECASE)
-_ADJOINING = re.compile(rb"[ \t]*+(?:(?:\r\n|\n|\r)[ \t]*+)?")
+_NUMBERED = regex(r"(?i)(?:L|line )?\d{1,9}(?: ?[:|]|-|\t) ?(.+)")
+_ADJOINING = regex(rb"[ \t]*+(?:(?:\r\n|\n|\r)[ \t]*+)?")
 _MAX_GAP_BYTES = 200
 _PIECE_BYTES = 4 * 1024 * 1024
 

@@ -29,10 +29,11 @@ from overspill.schema.arguments import describe_arguments
 from overspill.text import tokens
 from overspill.text.encoding import decode
 from overspill.text.humanize import quote_line
+from overspill.text.regex import regex
 from overspill.types import Extraction, ToolCall
 
-_WORD = re.compile(r"\w+(?:[.:/@_-]+\w+)*")
-_LINE_END = re.compile(r"\r\n|\n|\r")
+_WORD = regex(r"\w+(?:[.:/@_-]+\w+)*")
+_LINE_END = regex(r"\r\n|\n|\r")
 _MAX_PERMUTED_WORDS = 3
 _MAX_PATTERN_CHARS = 1000
 _NEAREST_TOKENS = 600

@@ -12,33 +12,28 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 
 from overspill.extraction.chunks import Span
+from overspill.text.regex import regex
 
 NOTHING = "NO RELEVANT DATA FOUND"
 
-_NOTHING = re.compile(rf"\W*+{NOTHING}\W*+", re.IGNORECASE)
+_NOTHING = regex(rf"(?i)\W*+{NOTHING}\W*+")
 # In lower case, the heading must be alone on its line: an answer may well say "Quotes: 3 per user".
-_QUOTES = re.compile(r"^[ \t*#_]*(?:QUOTES[ \t*_]*:[ \t*_]*(?=\S)|(?i:QUOTES?)[ \t*_]*+(?::[ \t*_]*+)?\r?$)", re.MULTILINE)
-_SOURCES = re.compile(
-    r"^[ \t*#_>-]*+(?:QUOTES?[ \t*_]*+:[ \t*_]*+(?=\S)|(?i:QUOTES?|LINES?|SOURCES?|CITATIONS?)[ \t*_]*+"
+_QUOTES = regex(r"(?m)^[ \t*#_]*(?:QUOTES[ \t*_]*:[ \t*_]*(?=\S)|(?i:QUOTES?)[ \t*_]*+(?::[ \t*_]*+)?\r?$)")
+_SOURCES = regex(
+    r"(?m)^[ \t*#_>-]*+(?:QUOTES?[ \t*_]*+:[ \t*_]*+(?=\S)|(?i:QUOTES?|LINES?|SOURCES?|CITATIONS?)[ \t*_]*+"
     r"(?::?[ \t*_]*+\r?$|:(?=[\s\d,;\[\]()L–-]*+$)))",
-    re.MULTILINE,
 )
-_CONFIDENCE = re.compile(
-    r"^[ \t*#_>]*CONFIDENCE[ \t*_]*:[ \t*_]*(\d{1,3}(?:[.,]\d{1,6})?)[ \t]*+(%|/[ \t]*+100)?[ \t*_.]*+\r?$",
-    re.IGNORECASE | re.MULTILINE,
+_CONFIDENCE = regex(
+    r"(?im)^[ \t*#_>]*CONFIDENCE[ \t*_]*:[ \t*_]*(\d{1,3}(?:[.,]\d{1,6})?)[ \t]*+(%|/[ \t]*+100)?[ \t*_.]*+\r?$",
 )
-_MARKED = re.compile(r"^[ \t]*>[ \t]?(.*)$", re.MULTILINE)
-_FENCE = re.compile(r"^[ \t]*`{3,}[\w-]*[ \t]*+\r?$\n?", re.MULTILINE)
+_MARKED = regex(r"(?m)^[ \t]*>[ \t]?(.*)$")
+_FENCE = regex(r"(?m)^[ \t]*`{3,}[\w-]*[ \t]*+\r?$\n?")
 _EMPTY_QUOTES = ("", "none", "n/a", "no quotes")
-_BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
-_NUMBERS = re.compile(
-    r"[\s\[\](){}<>#*•.,;:|&–-]*+(?:(?:lines?|nos?\.|and|to|L?\d{1,9})[\s\[\](){}<>#*•.,;:|&–-]*+)++", re.IGNORECASE
-)
-_NUMBER = re.compile(r"(?<![\d.])(\d{1,9})(?:\s?(?:-|–|to)\s?(\d{1,9}))?(?![\d.]\d)")
-_CITED = re.compile(
-    r"\[(?:lines?\s?|L)?(\d{1,9}(?:\s?[-–,]\s?\d{1,9})*)\]|\((?:lines?\s|L)(\d{1,9}(?:\s?[-–,]\s?\d{1,9})*)\)", re.IGNORECASE
-)
-_LEADING_NUMBER = re.compile(r"[\s>*•-]*+\[?(\d{1,9})(?:\]|\s?\|)")
+_BULLET = regex(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
+_NUMBERS = regex(r"(?i)[\s\[\](){}<>#*•.,;:|&–-]*+(?:(?:lines?|nos?\.|and|to|L?\d{1,9})[\s\[\](){}<>#*•.,;:|&–-]*+)++")
+_NUMBER = regex(r"(?<![\d.])(\d{1,9})(?:\s?(?:-|–|to)\s?(\d{1,9}))?(?![\d.]\d)")
+_CITED = regex(r"(?i)\[(?:lines?\s?|L)?(\d{1,9}(?:\s?[-–,]\s?\d{1,9})*)\]|\((?:lines?\s|L)(\d{1,9}(?:\s?[-–,]\s?\d{1,9})*)\)")
+_LEADING_NUMBER = regex(r"[\s>*•-]*+\[?(\d{1,9})(?:\]|\s?\|)")
 _MAX_QUOTES = 1000
 _MAX_RANGE = 100
 """Lines that one range may name. A longer one names no source."""

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from html.entities import codepoint2name
@@ -15,14 +14,15 @@ from itertools import chain
 from overspill.extraction.chunks import Span
 from overspill.text.encoding import encode
 from overspill.text.patterns import Match, compile_pattern, escape
+from overspill.text.regex import regex
 
 _MARKS = str.maketrans("“”„«»‘’‚–—‑−", '"""""\'\'\'----')
-_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,8});")
-_UNICODE_ESCAPE = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
-_SPACE_ESCAPE = re.compile(r"\\[nrtf]")
-_MARK_ESCAPE = re.compile(r"""\\(["'/])""")
-_BACKSLASHES = re.compile(r"\\+")
-_BLANK = re.compile(r"[\s\u200b\ufeff]+")
+_ENTITY = regex(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,8});")
+_UNICODE_ESCAPE = regex(r"(?:\\u[0-9a-fA-F]{4})+")
+_SPACE_ESCAPE = regex(r"\\[nrtf]")
+_MARK_ESCAPE = regex(r"""\\(["'/])""")
+_BACKSLASHES = regex(r"\\+")
+_BLANK = regex(r"[\s\u200b\ufeff]+")
 
 _SPELLINGS: dict[str, bytes] = {
     " ": rb"(?:[\s\x0b\x1c-\x1f]|\\+[nrtf]|\\+u00[aA]0|&nbsp;|&#160;"

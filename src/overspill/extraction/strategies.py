@@ -5,7 +5,6 @@ The type checker complains about a mode without a strategy.
 
 from __future__ import annotations
 
-import re
 from typing import Literal, assert_never
 
 from msgspec.structs import replace
@@ -21,13 +20,13 @@ from overspill.extraction.prompting import PlainPrompts
 from overspill.extraction.read_grep import extract_read_grep
 from overspill.text import tokens
 from overspill.text.encoding import encode
+from overspill.text.regex import regex
 from overspill.types import LIKELY, Extraction, Size
 
-_WHOLE = re.compile(
-    r"\b(?:summar(?:y|ies|i[sz](?:e[ds]?|ing|ations?))|sum(?:s|med|ming)? up|recap|synopsis|tl;?dr|in a nutshell|"
+_WHOLE = regex(
+    r"(?i)\b(?:summar(?:y|ies|i[sz](?:e[ds]?|ing|ations?))|sum(?:s|med|ming)? up|recap|synopsis|tl;?dr|in a nutshell|"
     r"(?:key|main) (?:points|takeaways)|overview|outline|gist|all|every|each|list|enumerate|how many|how often|count|"
     r"number of|total|most common|most frequent|distinct|unique|compare|everything|complete|entire|whole)\b",
-    re.IGNORECASE,
 )
 _MAX_QUERY_CHARS = 10_000
 _WINDOW_SHARE = 0.5

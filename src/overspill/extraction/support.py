@@ -3,17 +3,17 @@ answer that cites nothing may still be there word for word."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from overspill.extraction import spelling
 from overspill.extraction.chunks import NumberedLine, Span
 from overspill.store.protocols import Reader
+from overspill.text.regex import regex
 
-_TOKEN = re.compile(r"\w+(?:[.:/@#%+'&-]+\w+)*%?")
-_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})")
-_NUMBERS_OF_LINES = re.compile(r"[\[(](?:lines?\s?)?\d{1,9}(?:\s?[-–,]\s?\d{1,9})*[\])]", re.IGNORECASE)
+_TOKEN = regex(r"\w+(?:[.:/@#%+'&-]+\w+)*%?")
+_THOUSANDS = regex(r"(?<=\d),(?=\d{3})")
+_NUMBERS_OF_LINES = regex(r"(?i)[\[(](?:lines?\s?)?\d{1,9}(?:\s?[-–,]\s?\d{1,9})*[\])]")
 _MIN_WORD_CHARS = 4
 _MAX_ANSWER_CHARS = 20_000
 _MAX_TERMS = 64

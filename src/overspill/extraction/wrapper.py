@@ -8,13 +8,15 @@ from __future__ import annotations
 import re
 import secrets
 
-_THINKING = re.compile(r"\s*+<(think|thinking|reasoning|thought)>.*?</\1>", re.DOTALL | re.IGNORECASE)
-_UNFINISHED_THINKING = re.compile(r"\s*+<(?:think|thinking|reasoning|thought)>", re.IGNORECASE)
-_FENCE = re.compile(r"```[\w-]*[ \t]*\n(.*)\n[ \t]*```", re.DOTALL)
-_NOISE = re.compile("[\u200b\u2060\ufeff\x00]")
-_TEMPLATE = re.compile(r"<\|(?:im_start|start_header_id)\|>[ \t]*+\w{0,20}+|<\|[\w-]{1,40}+\|>|</?s>|\[/?INST\]")
+from overspill.text.regex import regex
+
+_THINKING = regex(r"(?is)\s*+<(think|thinking|reasoning|thought)>.*?</\1>")
+_UNFINISHED_THINKING = regex(r"(?i)\s*+<(?:think|thinking|reasoning|thought)>")
+_FENCE = regex(r"(?s)```[\w-]*[ \t]*\n(.*)\n[ \t]*```")
+_NOISE = regex("[\u200b\u2060\ufeff\x00]")
+_TEMPLATE = regex(r"<\|(?:im_start|start_header_id)\|>[ \t]*+\w{0,20}+|<\|[\w-]{1,40}+\|>|</?s>|\[/?INST\]")
 """What separates the turns of a chat. A model that writes it has gone past the end of its answer."""
-_PLACEHOLDER = re.compile(r"[\s.…]*|your answer in your own words\b.*|QUOTES:\s*> a line that matches, copied\b.*", re.DOTALL)
+_PLACEHOLDER = regex(r"(?s)[\s.…]*|your answer in your own words\b.*|QUOTES:\s*> a line that matches, copied\b.*")
 _MAX_WRAPPERS_READ = 20
 """Of many wrappers nested in each other, each is as long as all of them together, so reading them all would take too long."""
 
@@ -71,9 +73,7 @@ def strip(text: str, nonce: str) -> str:
 
 
 def compile_tag(nonce: str) -> re.Pattern[str]:
-    return re.compile(
-        rf"(?:<|&lt;)\s{{0,8}}(/?)\s{{0,8}}ai-agent-{re.escape(nonce)}-FINAL\b[^<>&]{{0,200}}(?:>|&gt;)", re.IGNORECASE
-    )
+    return regex(rf"(?i)(?:<|&lt;)\s{{0,8}}(/?)\s{{0,8}}ai-agent-{re.escape(nonce)}-FINAL\b[^<>&]{{0,200}}(?:>|&gt;)")
 
 
 def _clean_content(text: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 from collections.abc import Callable, Iterator
 from functools import reduce
 from typing import Any, TypeAlias, cast
@@ -19,17 +18,18 @@ from overspill.store.spool import SealedOutput
 from overspill.text import encoding
 from overspill.text.humanize import one_line
 from overspill.text.images import BASE64_STARTS, Image, decode_image
+from overspill.text.regex import regex
 from overspill.types import Block, Kept
 from overspill.wording import replies as wording
 
 MAX_IMAGES = 10
 """Images of one output that are stored and listed. More are counted."""
-_DATA_URL = re.compile(r"data:image/[\w.+-]{1,50};base64,[A-Za-z0-9+/]+={0,2}", re.ASCII)
+_DATA_URL = regex(r"(?a)data:image/[\w.+-]{1,50};base64,[A-Za-z0-9+/]+={0,2}")
 _STARTS = ("data:", "DATA:", *BASE64_STARTS)
 _MARKS = ("iVBORw0KGgo", "/9j", "R0lGOD", "UklGR")  # in JSON a slash may be escaped
 _MAX_LEADING_BLANKS = 1000
 _MAX_POINTER_CHARS = 100
-_PLAIN_POINTER = re.compile(r"(?:/[\w~.$@:-]+)+", re.ASCII)  # any other could be taken for our words
+_PLAIN_POINTER = regex(r"(?a)(?:/[\w~.$@:-]+)+")  # any other could be taken for our words
 
 _Path: TypeAlias = "tuple[_Path, str | int] | None"
 """The path to a value, from its end: as a string, each would cost as much as all keys above it."""

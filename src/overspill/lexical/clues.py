@@ -14,19 +14,20 @@ from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import read_lexicon, split_subwords, split_words, stem
 from overspill.tables.table import Span, Text
 from overspill.text.encoding import decode
+from overspill.text.regex import regex
 
-_KEYWORD = re.compile(
+_KEYWORD = regex(
     rb"(?:\b(?:def|class|func|fn|function|struct|trait|interface|enum|impl|type|object|sub|proc|module|record)\s{1,4}"
     rb"(?:\([^()\n]{0,80}\)\s?)?|#define )\Z"
 )
 """What precedes a name that is defined; in Go, with the type that a method belongs to."""
-_TYPED = re.compile(rb"\s*+(?:(?!return\b|new\b|throw\b|await\b|else\b|yield\b)[\w<>\[\],.*&:?]{1,60}[ \t]{1,4}\*{0,2}){0,6}\Z")
+_TYPED = regex(rb"\s*+(?:(?!return\b|new\b|throw\b|await\b|else\b|yield\b)[\w<>\[\],.*&:?]{1,60}[ \t]{1,4}\*{0,2}){0,6}\Z")
 """What may precede a name without such a keyword: modifiers and a type, or nothing."""
 _NAME = (string.ascii_letters + string.digits + "_").encode()
 _MAX_NAME_BYTES = 60
 """On each side of a hit."""
 _MAX_LINE_BYTES = 200
-_TITLE = re.compile(rb"<title(?:\s[^<>]{0,200})?>([^<]{1,300})", re.IGNORECASE)
+_TITLE = regex(rb"(?i)<title(?:\s[^<>]{0,200})?>([^<]{1,300})")
 _HEAD_BYTES = 65_536
 _VERDICT_GAIN = 2.0
 """Beside how rare passages are that say yes or no."""
@@ -119,11 +120,11 @@ def favour_verdicts(index: Index, query: Query, scores: dict[int, float]) -> dic
 @cache
 def compile_questions() -> re.Pattern[str]:
     """That can be answered with yes or no."""
-    return re.compile(rf"{_BEFORE_QUESTION}(?:{'|'.join(sorted(read_lexicon('asking')))})\b[^.!?]{{0,500}}+\?", re.IGNORECASE)
+    return regex(rf"(?i){_BEFORE_QUESTION}(?:{'|'.join(sorted(read_lexicon('asking')))})\b[^.!?]{{0,500}}+\?")
 
 
 @cache
 def compile_beginnings() -> re.Pattern[bytes]:
     """Of passages that say yes or no."""
     words = "|".join(sorted(read_lexicon("verdict"))).encode()
-    return re.compile(_BEFORE_ANSWER + rb"(?i:" + words + rb")\b")
+    return regex(_BEFORE_ANSWER + rb"(?i:" + words + rb")\b")

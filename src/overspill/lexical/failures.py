@@ -18,6 +18,7 @@ from overspill.lexical.scan import search_pieces
 from overspill.lexical.weights import WEIGHTS
 from overspill.tables.table import Span
 from overspill.text.patterns import Pattern, compile_pattern, find_spans
+from overspill.text.regex import regex
 
 if TYPE_CHECKING:
     from overspill.lexical.index import Index
@@ -57,8 +58,8 @@ _WEAK_WORDS = (
     rb"|\xe2\x9c\x96|\xe2\x9c\x97|\xe2\x9c\x98|\xc3\x97 "
 )
 _WORDS = rb"(?i:" + _NONE + rb"|" + _STRONG_WORDS + rb"|" + _WEAK_WORDS + rb")|[a-z](?:Error|Exception|Failure|Failed)\b"
-_is_none = re.compile(_NONE, re.IGNORECASE)
-_is_weak = re.compile(_WEAK_WORDS, re.IGNORECASE)
+_is_none = regex(_NONE, re.IGNORECASE)
+_is_weak = regex(_WEAK_WORDS, re.IGNORECASE)
 _GAVE_UP = (
     rb"(?i:\bexit(?:ed|s)?(?: with)?(?: (?:code|status))?[:=]? *\(?[1-9][0-9]*\b|\bnon-?zero\b|\*\*\* .{0,120}\bError [1-9][0-9]*"
     rb"|\bbuild fail(?:ed|ure)\b|\bcommand failed\b|\breturned [1-9][0-9]* *$"

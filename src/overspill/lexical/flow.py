@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
@@ -12,6 +11,7 @@ from overspill.lexical.index import Index
 from overspill.lexical.outline import Outline
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
+from overspill.text.regex import regex
 
 _MAX_BESIDE = 4
 """How many records on each side of a word gain by it."""
@@ -24,7 +24,7 @@ _MAX_BODY_BYTES = 4_000
 _MAX_REPLIES = 3
 _MAX_REPLY_DISTANCE = 200
 """In records. Further on in a long thread, messages answer others."""
-_RESULT_FILE = re.compile(rb"([^\n]{1,200}?)[:-]\d{1,9}[:-]")
+_RESULT_FILE = regex(rb"([^\n]{1,200}?)[:-]\d{1,9}[:-]")
 
 
 class Reach(Struct, frozen=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Callable
 from itertools import pairwise
@@ -12,22 +11,22 @@ from msgspec import Struct
 
 from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import compile_phrases, read_lexicon, read_related, split_subwords, split_words, stem
+from overspill.text.regex import regex
 
-_QUOTED = re.compile(r"\"([^\"]{2,200})\"|“([^”]{2,200})”|`([^`]{2,200})`|(?<!\w)'([^']{2,200})'(?!\w)")
-_TOKEN = re.compile(r"[^\W_][\w./:@#+~-]*[^\W_]|[^\W_]")
-_IDENTIFIER = re.compile(r"\D*+\d.*[./_:@+-]|[^._/:@+-]*+[._/:@+-].*\d|.*(?:[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z]|_|\w/\w|\w\.\w|::)")
+_QUOTED = regex(r"\"([^\"]{2,200})\"|“([^”]{2,200})”|`([^`]{2,200})`|(?<!\w)'([^']{2,200})'(?!\w)")
+_TOKEN = regex(r"[^\W_][\w./:@#+~-]*[^\W_]|[^\W_]")
+_IDENTIFIER = regex(r"\D*+\d.*[./_:@+-]|[^._/:@+-]*+[._/:@+-].*\d|.*(?:[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z]|_|\w/\w|\w\.\w|::)")
 _MIN_NAME_CHARS = 3
 """Of the last part of `module.function_name`, which is defined without the rest."""
-_CONTRACTED = re.compile(r"\b(?:[a-z]{2,6}n['’]t)\b", re.IGNORECASE)
+_CONTRACTED = regex(r"(?i)\b(?:[a-z]{2,6}n['’]t)\b")
 """`isn't`, `won't`: little words in one. Their halves are other words."""
-_HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_HIDDEN = regex(r"(?s)<!--.*?(?:-->|\Z)")
 """What a template says to those who fill it in."""
-_EXAMPLE = re.compile(
-    r"^[ \t]{0,3}```.*?(?:^[ \t]{0,3}```|\Z)|^Traceback \(most recent[^\n]*(?:\n[ \t][^\n]*)*+|^(?:[ ]{4}|\t|>>> )[^\n]*",
-    re.DOTALL | re.MULTILINE,
+_EXAMPLE = regex(
+    r"(?ms)^[ \t]{0,3}```.*?(?:^[ \t]{0,3}```|\Z)|^Traceback \(most recent[^\n]*(?:\n[ \t][^\n]*)*+|^(?:[ ]{4}|\t|>>> )[^\n]*",
 )
 """What a report quotes: fenced or indented code, a session, a stack trace. It has many words, and few tell what is asked."""
-_NUMBER = re.compile(r"\d[\d.,:/-]*$")
+_NUMBER = regex(r"\d[\d.,:/-]*$")
 
 _LISTING = r"\b(?:{all}|which (?:of the )?(?!(?:is|was|has|does)\b)\w+s|which\b[^.?!]{0,200}? (?:are|were|have))\b"
 _COUNTED = (r"\b(?:first|last|{extreme}) (\d+)\b", r"\b(\d+) (?:{extreme})\b")

@@ -17,8 +17,9 @@ from overspill.tables.table import Text
 from overspill.text import pieces
 from overspill.text.lines import FILLERS
 from overspill.text.patterns import compile_pattern, find_spans
+from overspill.text.regex import regex
 
-_ANSI = re.compile(rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[()][A-Z0-9]|[=>78cDEHMNOZ])")
+_ANSI = regex(rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[()][A-Z0-9]|[=>78cDEHMNOZ])")
 _RED = compile_pattern(rb"\x1b\[(?:[0-9;]*;)?(?:31|91)(?:;[0-9;]*)?m")  # lets other threads run meanwhile
 
 _BLOCK_NAMES = (b"script", b"style", b"svg", b"noscript", b"pre")
@@ -43,7 +44,7 @@ _OPENING_TAG_BYTES = 200
 _FACTS = b"ld+json"
 """The type of a script that says in JSON what the page is about. Readers do not see it, and it often has what they ask for."""
 _ENTITY = rb"&(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});"
-_MARKUP = re.compile(rb"(</?[a-zA-Z][^<>]*+>|" + _ENTITY + rb"(?:[A-Za-z0-9\x80-\xf4]++|" + _ENTITY + rb")*+)")
+_MARKUP = regex(rb"(</?[a-zA-Z][^<>]*+>|" + _ENTITY + rb"(?:[A-Za-z0-9\x80-\xf4]++|" + _ENTITY + rb")*+)")
 """A tag, or an entity with the rest of its word, so that no padding comes between its letters."""
 _KEPT_LINE_END = b"\v"
 _ROW_START, _ROW_END, _SOFT_BREAK, _LABEL_START = b"\x1c", b"\x1d", b"\x1e", b"\x1f"
@@ -66,19 +67,19 @@ _STANDS_FOR_TAG = {
 }
 _MAX_ROW_BYTES = 2_000
 """Of a row's markup. In a longer one, as pages have that are laid out as tables, paragraphs are lines of their own."""
-_ROW = re.compile(b"%b[^%b%b\f\v\n]{1,%d}+%b" % (_ROW_START, _ROW_START, _ROW_END, _MAX_ROW_BYTES, _ROW_END))
+_ROW = regex(b"%b[^%b%b\f\v\n]{1,%d}+%b" % (_ROW_START, _ROW_START, _ROW_END, _MAX_ROW_BYTES, _ROW_END))
 """A row of a table, or a term with what it means: one line, whatever elements are in its cells."""
 _NOTHING = rb"[ %b]*+" % FILLERS
-_LABEL = re.compile(rb"(%b[^\x1c-\x1f\f\v\n]{1,200}+)%b(%b)%b?" % (_LABEL_START, _SOFT_BREAK, _NOTHING, _SOFT_BREAK))
+_LABEL = regex(rb"(%b[^\x1c-\x1f\f\v\n]{1,200}+)%b(%b)%b?" % (_LABEL_START, _SOFT_BREAK, _NOTHING, _SOFT_BREAK))
 """A label in its own element, up to the start of its value, which is in the next element or beside it."""
-_LABEL_TAG = re.compile(rb"<(?:div|p|li)\s[^<>]{0,200}?class\s?=\s?[\"']?([^<>\"']{3,200})", re.IGNORECASE)
-_LABEL_CLASS = re.compile(
+_LABEL_TAG = regex(rb"(?i)<(?:div|p|li)\s[^<>]{0,200}?class\s?=\s?[\"']?([^<>\"']{3,200})")
+_LABEL_CLASS = regex(
     rb"(?:^|[\s_-]|(?<=[a-z])(?=[A-Z]))(?i:label|lbl|title|key|term|caption|heading|header|name|property|attribute)(?=\s|$)"
 )
 """Pages without <dt> and <th> call the elements of labels so: `field__label`, `dataTitle`."""
 _HEADING = {b"h1": 1, b"h2": 2, b"h3": 3, b"h4": 4, b"h5": 5, b"h6": 6}
 
-_ESCAPE = re.compile(rb"\\(?:[\"\\/bfnrt]|u[0-9a-fA-F]{4})")
+_ESCAPE = regex(rb"\\(?:[\"\\/bfnrt]|u[0-9a-fA-F]{4})")
 _PLAIN = {b'"': b'"', b"\\": b"\\", b"/": b"/", b"n": b"\n", b"r": b" ", b"t": b"\t", b"b": b" ", b"f": b" "}
 
 
@@ -221,7 +222,7 @@ def escaped_words(fill: bytes) -> re.Pattern[bytes]:
     filled = re.escape(fill)
     part = rb"[A-Za-z0-9" + filled + rb"]"
     word = part + rb"*+(?:\\u[0-9a-fA-F]{4}" + part + rb"*+)+"
-    return re.compile(rb"(\\" + filled + rb"?[bfnrt\"/\\])((?:" + word + rb")?)|(?<!" + part + rb")(" + word + rb")")
+    return regex(rb"(\\" + filled + rb"?[bfnrt\"/\\])((?:" + word + rb")?)|(?<!" + part + rb")(" + word + rb")")
 
 
 @lru_cache(maxsize=_MAX_REMEMBERED)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Iterator
 from html.entities import codepoint2name
 from typing import NamedTuple
@@ -14,6 +13,7 @@ from overspill.lexical.words import is_unspaced, read_keywords, split_subwords, 
 from overspill.tables.table import Text
 from overspill.text.encoding import decode
 from overspill.text.patterns import Pattern, compile_pattern, find_spans
+from overspill.text.regex import regex
 
 _PIECE_BYTES = 1 << 20
 _MAX_WORD_BYTES = 4_096
@@ -34,14 +34,14 @@ _RAW_WORD_START = r"(?:\b|\\[bfnrt]|\x1b\[[0-9;]{0,20}m)"
 _LETTERS = r"[a-zA-Z\x80-\xf4]*"
 _RAW_LETTERS = r"(?:[a-zA-Z\x80-\xf4]|\\u[0-9a-fA-F]{4}|&(?:[a-zA-Z]{2,8}|#[0-9]{2,5}|#[xX][0-9a-fA-F]{2,4});)*"
 """In stored bytes, a letter may be escaped or an entity."""
-_COLOUR = re.compile(rb"\x1b\[[0-9;]*+m")
-_ESCAPED = re.compile(rb"\\u[0-9a-fA-F]{4}|&")
+_COLOUR = regex(rb"\x1b\[[0-9;]*+m")
+_ESCAPED = regex(rb"\\u[0-9a-fA-F]{4}|&")
 _MATCHER_MEMORY = 64 << 20
 """With less memory for its states, the matcher is many times slower."""
 _LAST_ASCII = b"\x7f"
 _MAX_CHARACTER_BYTES = 4
 _MAX_SHORT_ESCAPE = 0xFFFF
-_ESCAPED_LETTER = re.compile(r"\\u([0-9a-fA-F]{4})")
+_ESCAPED_LETTER = regex(r"\\u([0-9a-fA-F]{4})")
 _MIN_PART_CHARS = 5
 _EDGES = tuple(bytes((byte,)) for byte in b"\"'` \t\r\n|,;:.()[]{}<>=")
 _JOINTS = (b".", b"-", b"+", b",", b"_")

@@ -9,11 +9,13 @@ from typing import Any, cast
 
 import Stemmer
 
+from overspill.text.regex import regex
+
 _ENGLISH: Any = cast(Any, Stemmer).Stemmer("english", 0)
 _RUSSIAN: Any = cast(Any, Stemmer).Stemmer("russian", 0)
 
-_CYRILLIC = re.compile(r"[\u0400-\u052f]")
-_SUBWORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\dA-Za-z_]+|\d+")
+_CYRILLIC = regex(r"[\u0400-\u052f]")
+_SUBWORD = regex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\dA-Za-z_]+|\d+")
 
 
 def word_set(words: str) -> frozenset[str]:
@@ -45,9 +47,9 @@ def read_lines(name: str) -> tuple[str, ...]:
 @cache
 def compile_phrases(*patterns: str) -> re.Pattern[str]:
     """A pattern in which `{name}` stands for any line of that list: words, phrases, or patterns themselves."""
-    named = re.compile(r"\{([a-z_]+)\}")
+    named = regex(r"\{([a-z_]+)\}")
     either = "|".join(patterns)
-    return re.compile(named.sub(lambda name: f"(?:{'|'.join(read_lines(name[1]))})", either), re.IGNORECASE)
+    return regex(named.sub(lambda name: f"(?:{'|'.join(read_lines(name[1]))})", either), re.IGNORECASE)
 
 
 @lru_cache(maxsize=65_536)
@@ -89,7 +91,7 @@ def _unspaced_or_not() -> re.Pattern[str]:
 
     It takes 20 ms to compile, and most text does not need it.
     """
-    return re.compile(
+    return regex(
         r"([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f"
         r"\U00020000-\U0003ffff]+)"
         r"|([^\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f"

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from overspill.settings.keys import ModelLimits
+from overspill.text.regex import regex
 
 
 class ModelFacts(Struct, frozen=True):
@@ -22,35 +23,35 @@ UNKNOWN_FACTS = ModelFacts(32_768, 4_096)
 _FAMILIES: tuple[tuple[re.Pattern[str], ModelFacts], ...] = (
     # The first pattern found in `provider/model` decides.
     # Ollama silently cuts a prompt that is longer than its own window, which is small unless you raise it.
-    (re.compile(r"^ollama/"), ModelFacts(4_096, 1_024)),
-    (re.compile(r"gpt-oss"), ModelFacts(131_072, 32_768)),
-    (re.compile(r"gpt-[5-9]"), ModelFacts(400_000, 128_000)),
-    (re.compile(r"gpt-4\.1"), ModelFacts(1_047_576, 32_768)),
-    (re.compile(r"gpt-4o|chatgpt"), ModelFacts(128_000, 16_384)),
-    (re.compile(r"gpt-4-turbo"), ModelFacts(128_000, 4_096)),
-    (re.compile(r"gpt-4"), ModelFacts(8_192, 4_096)),
-    (re.compile(r"gpt-3\.5"), ModelFacts(16_385, 4_096)),
-    (re.compile(r"(^|/)o[134](-|$)"), ModelFacts(200_000, 100_000)),
-    (re.compile(r"claude-3-[57]|claude-3\.[57]"), ModelFacts(200_000, 8_192)),
-    (re.compile(r"claude-3"), ModelFacts(200_000, 4_096)),
-    (re.compile(r"claude"), ModelFacts(200_000, 32_000)),
-    (re.compile(r"gemini-(1|2\.0)"), ModelFacts(1_048_576, 8_192)),
-    (re.compile(r"gemini"), ModelFacts(1_048_576, 65_536)),
-    (re.compile(r"gemma-?[34]"), ModelFacts(131_072, 8_192)),
-    (re.compile(r"llama-?4|llama-?3\.[1-3]"), ModelFacts(131_072, 4_096)),
-    (re.compile(r"llama-?3"), ModelFacts(8_192, 4_096)),
-    (re.compile(r"qwen-?3"), ModelFacts(131_072, 8_192)),
-    (re.compile(r"deepseek"), ModelFacts(65_536, 8_192)),
-    (re.compile(r"mistral-(large|medium|small)|ministral|codestral|devstral"), ModelFacts(131_072, 8_192)),
-    (re.compile(r"grok"), ModelFacts(131_072, 16_384)),
+    (regex(r"^ollama/"), ModelFacts(4_096, 1_024)),
+    (regex(r"gpt-oss"), ModelFacts(131_072, 32_768)),
+    (regex(r"gpt-[5-9]"), ModelFacts(400_000, 128_000)),
+    (regex(r"gpt-4\.1"), ModelFacts(1_047_576, 32_768)),
+    (regex(r"gpt-4o|chatgpt"), ModelFacts(128_000, 16_384)),
+    (regex(r"gpt-4-turbo"), ModelFacts(128_000, 4_096)),
+    (regex(r"gpt-4"), ModelFacts(8_192, 4_096)),
+    (regex(r"gpt-3\.5"), ModelFacts(16_385, 4_096)),
+    (regex(r"(^|/)o[134](-|$)"), ModelFacts(200_000, 100_000)),
+    (regex(r"claude-3-[57]|claude-3\.[57]"), ModelFacts(200_000, 8_192)),
+    (regex(r"claude-3"), ModelFacts(200_000, 4_096)),
+    (regex(r"claude"), ModelFacts(200_000, 32_000)),
+    (regex(r"gemini-(1|2\.0)"), ModelFacts(1_048_576, 8_192)),
+    (regex(r"gemini"), ModelFacts(1_048_576, 65_536)),
+    (regex(r"gemma-?[34]"), ModelFacts(131_072, 8_192)),
+    (regex(r"llama-?4|llama-?3\.[1-3]"), ModelFacts(131_072, 4_096)),
+    (regex(r"llama-?3"), ModelFacts(8_192, 4_096)),
+    (regex(r"qwen-?3"), ModelFacts(131_072, 8_192)),
+    (regex(r"deepseek"), ModelFacts(65_536, 8_192)),
+    (regex(r"mistral-(large|medium|small)|ministral|codestral|devstral"), ModelFacts(131_072, 8_192)),
+    (regex(r"grok"), ModelFacts(131_072, 16_384)),
 )
 
-_LARGE = re.compile(
+_LARGE = regex(
     r"gpt-(4o|4\.|4-|4$|[5-9]|oss-120)|chatgpt|(^|/)o[134](-|$)|claude|gemini|deepseek-(chat|reasoner|v)|grok|"
     r"mistral-(large|medium)|llama-?4|qwen-?3-max|kimi|glm-?[4-9]"
 )
-_SMALL = re.compile(r"nano|flash-lite|tiny")
-_PARAMETERS = re.compile(r"(?<![\w.])(?:\d+x)?(\d+(?:\.\d+)?)b(?![a-z])")
+_SMALL = regex(r"nano|flash-lite|tiny")
+_PARAMETERS = regex(r"(?<![\w.])(?:\d+x)?(\d+(?:\.\d+)?)b(?![a-z])")
 _MIN_LARGE_BILLIONS = 30
 _MAX_NAME_CHARS = 200
 

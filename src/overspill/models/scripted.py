@@ -6,7 +6,6 @@ hold <HANDLE> for the last handle or name, <ID> for the last background id, and 
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,12 +16,13 @@ from overspill.models.facts import ModelFacts
 from overspill.models.protocol import ModelError, Request, Response
 from overspill.settings.files import parse_yaml, read_text
 from overspill.text.humanize import count_noun
+from overspill.text.regex import regex
 from overspill.types import ToolCall
 
 PROVIDER = "scripted"
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-_HANDLE = re.compile(rf"session-{_UUID}/{_UUID}|\bout_[0-9a-z]{{6,12}}\b")
-_ID = re.compile(r"Tool Output ID: (\S+)")
+_HANDLE = regex(rf"session-{_UUID}/{_UUID}|\bout_[0-9a-z]{{6,12}}\b")
+_ID = regex(r"Tool Output ID: (\S+)")
 
 
 class _Call(Struct, frozen=True, forbid_unknown_fields=True):

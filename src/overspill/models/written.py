@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import json
-import re
 import secrets
 from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
@@ -19,6 +18,7 @@ from msgspec.structs import replace
 
 from overspill.models.protocol import Response
 from overspill.text.lenient_json import loads
+from overspill.text.regex import regex
 from overspill.types import ToolCall
 
 UNREADABLE = "INVALID_JSON"
@@ -28,14 +28,14 @@ _Found: TypeAlias = tuple[str, dict[str, Any]]
 """A known tool's name and the arguments."""
 
 _MARKED = (
-    re.compile(r"<tool_?calls?>(?P<call>.*?)(?:</tool_?calls?>|\Z)", re.S | re.I),
-    re.compile(r"<function=(?P<name>[\w.-]+)>(?P<call>.*?)(?:</function>|\Z)", re.S),
-    re.compile(r"\[TOOL_CALLS\](?P<call>.*)\Z", re.S),
-    re.compile(r"<\|python_tag\|>(?P<call>.*?)(?:<\|eom_id\|>|\Z)", re.S),
-    re.compile(r"^[ \t]*(?P<fence>`{3,16}|~{3,16})[ \t]*+[\w+-]*+[ \t]*+\n?(?P<call>.*?)(?:(?P=fence)|\Z)", re.S | re.M),
+    regex(r"(?is)<tool_?calls?>(?P<call>.*?)(?:</tool_?calls?>|\Z)"),
+    regex(r"(?s)<function=(?P<name>[\w.-]+)>(?P<call>.*?)(?:</function>|\Z)"),
+    regex(r"(?s)\[TOOL_CALLS\](?P<call>.*)\Z"),
+    regex(r"(?s)<\|python_tag\|>(?P<call>.*?)(?:<\|eom_id\|>|\Z)"),
+    regex(r"(?ms)^[ \t]*(?P<fence>`{3,16}|~{3,16})[ \t]*+[\w+-]*+[ \t]*+\n?(?P<call>.*?)(?:(?P=fence)|\Z)"),
 )
-_BARE = re.compile(r"^[ \t]*(?=[\[{]|[\w.]+\()", re.M)
-_THOUGHT = re.compile(r"\A\s*+<think>.*?</think>", re.S)
+_BARE = regex(r"(?m)^[ \t]*(?=[\[{]|[\w.]+\()")
+_THOUGHT = regex(r"(?s)\A\s*+<think>.*?</think>")
 
 _NAME_KEYS = ("name", "tool", "tool_name", "function", "function_name", "action")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "params", "input", "action_input", "tool_input", "kwargs")
@@ -43,7 +43,7 @@ _CONSTANTS = {"true": True, "false": False, "null": None}
 _MAX_TEXT_CHARS = 100_000  # characters; a call is short
 _MAX_PYTHON_CHARS = 10_000  # the parser is slow
 _MAX_BARE_TRIES = 10
-_GAP = re.compile(r"[\s,;]+")
+_GAP = regex(r"[\s,;]+")
 
 
 def find_written_calls(response: Response, known: Collection[str]) -> Response:

@@ -7,7 +7,6 @@ lines. Write `\\{{output:` at the start of a string for the literal characters. 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any, TypeAlias, cast
@@ -22,6 +21,7 @@ from overspill.reading.query.pointer import append_token
 from overspill.reading.ranges import Bound
 from overspill.store.protocols import Reader
 from overspill.text.names import own_name
+from overspill.text.regex import regex
 from overspill.types import Kept
 
 _NOT_TEXT = "the output is not text."
@@ -31,8 +31,8 @@ _LITERAL = "\\{{output:"
 _OPENINGS = ("{{output:", _LITERAL)
 OPENING = b"{{output:"
 """Occurs in the JSON of any arguments that have a reference."""
-_REFERENCE = re.compile(r"\{\{output:([^#{}]+)(?:#((?:(?!\}\}).)*))?\}\}", re.DOTALL)
-_LINES = re.compile(r"L([1-9][0-9]{0,17})-([1-9][0-9]{0,17})")
+_REFERENCE = regex(r"(?s)\{\{output:([^#{}]+)(?:#((?:(?!\}\}).)*))?\}\}")
+_LINES = regex(r"L([1-9][0-9]{0,17})-([1-9][0-9]{0,17})")
 
 Path: TypeAlias = tuple[str | int, ...]
 Check: TypeAlias = Callable[[Mapping[str, Any]], str | None]

@@ -15,22 +15,23 @@ from overspill.errors import BadRequest
 from overspill.text import patterns
 from overspill.text.encoding import character_start, make_searchable
 from overspill.text.humanize import quote_line
+from overspill.text.regex import regex
 
 _ACROSS_LINES = (
     "A pattern matches within one line, so it cannot contain a line end, \\A or \\z. Search for one of the lines with ^ and $, "
     "and ask for more context."
 )
 # Excluding a line end, as in [^\n]*, is harmless.
-_EXCLUDING_CLASS = re.compile(r"\[\^(?:[^\]\\]++|\\.)*+(?:\]|\\?\Z)", re.DOTALL)
-_LINE_END_OR_TEXT_EDGE = re.compile(r"[\r\n]|(?<!\\)(?:\\\\)*(?:\\[nrAz]|\(\?[a-zA-Z]*-[a-zA-Z]*m)")
-_SPECIAL = re.compile(r"[\\^$.|?*+()\[\]{}]")
+_EXCLUDING_CLASS = regex(r"(?s)\[\^(?:[^\]\\]++|\\.)*+(?:\]|\\?\Z)")
+_LINE_END_OR_TEXT_EDGE = regex(r"[\r\n]|(?<!\\)(?:\\\\)*(?:\\[nrAz]|\(\?[a-zA-Z]*-[a-zA-Z]*m)")
+_SPECIAL = regex(r"[\\^$.|?*+()\[\]{}]")
 _AT_LINES = "(?m)"
 _FIRST_BLOCK_BYTES = 64 * 1024
 _MAX_BLOCK_BYTES = 4 * 1024 * 1024
 _BLOCK_GROWTH = 4
 _FIRST_PIECE_BYTES = 4 * 1024
 _MAX_PIECE_BYTES = 256 * 1024
-_LINE_END = re.compile(rb"[\r\n]")
+_LINE_END = regex(rb"[\r\n]")
 _CR_TO_LF = bytes.maketrans(b"\r", b"\n")
 _LF_BYTE, _CR_BYTE = b"\n\r"
 

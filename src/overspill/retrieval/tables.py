@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import partial
 from itertools import accumulate
@@ -20,10 +19,11 @@ from overspill.retrieval.pages import FOOTER_BYTES, Page, make_page, shrink
 from overspill.retrieval.views import describe_gaps
 from overspill.sql.answers import SqlAnswer, explain_failure, read_answer, spell_cell
 from overspill.sql.library import QueryResult, Source, SqlLibrary
+from overspill.text.regex import regex
 from overspill.types import Kept, Lineage, LineageSource, ToolCall
 from overspill.wording import retrieval as wording
 
-_NAMES = re.compile(r"\bout_[0-9a-z]{6,12}(?![0-9a-z])", re.IGNORECASE)
+_NAMES = regex(r"(?i)\bout_[0-9a-z]{6,12}(?![0-9a-z])")
 _ASKED = "output"
 """What a statement calls the output that it was asked about."""
 _MAX_RECORDED_CHARS = 10_000

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -16,6 +15,7 @@ from overspill.errors import SettingsError
 from overspill.settings.keys import Author, Override, ToolOutputSettings
 from overspill.settings.schema import Field, Path, Values, by_spelling, describe_type, fields
 from overspill.text.humanize import shorten
+from overspill.text.regex import regex
 from overspill.text.urls import mask_password
 from overspill.truncate import STRATEGIES, StrategyName
 
@@ -31,8 +31,8 @@ _NO_LONGER = {
 }
 """Keys that are still accepted, and why they have no effect."""
 _SHOWN_CHARS = 100
-_TARGET = re.compile(r"[^\s/,]+/\S")
-_SEVERAL_TARGETS = re.compile(r"[,;]\s*+[\w.-]+/\S|[,;]\s*+$")
+_TARGET = regex(r"[^\s/,]+/\S")
+_SEVERAL_TARGETS = regex(r"[,;]\s*+[\w.-]+/\S|[,;]\s*+$")
 _MAX_WARNINGS = 20
 
 

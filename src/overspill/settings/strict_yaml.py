@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, cast
 
 from yaml import MappingNode, Node, SafeLoader
@@ -13,6 +12,7 @@ from yaml.reader import ReaderError
 
 from overspill.errors import SettingsError
 from overspill.text.lines import line_number
+from overspill.text.regex import regex
 
 
 def parse(text: str, name: str, *, max_depth: int, max_nodes: int) -> Any:
@@ -78,4 +78,4 @@ _RESOLVERS = (
     ("float", r"[-+]?((0|[1-9][0-9_]*)(\.[0-9_]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?", [*"-+.0123456789"]),
 )
 for _kind, _pattern, _first in _RESOLVERS:
-    cast(Any, _StrictLoader).add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", re.compile(rf"(?:{_pattern})\Z"), _first)
+    cast(Any, _StrictLoader).add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", regex(rf"(?:{_pattern})\Z"), _first)

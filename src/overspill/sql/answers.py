@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from mmap import mmap
@@ -18,9 +17,10 @@ from overspill.sql.protocol import LoadedTables, rename
 from overspill.store.protocols import Reader
 from overspill.text.encoding import decode
 from overspill.text.humanize import SUMMARY_CHARS, count_noun, one_line, shorten
+from overspill.text.regex import regex
 
-_UNKNOWN_COLUMN = re.compile(r'[Cc]olumn "([^"\n]{1,200})" not found')
-_UNKNOWN_TABLE = re.compile(r"The table '([^']{1,200})' does not exist\.$")
+_UNKNOWN_COLUMN = regex(r'[Cc]olumn "([^"\n]{1,200})" not found')
+_UNKNOWN_TABLE = regex(r"The table '([^']{1,200})' does not exist\.$")
 _AMBIGUOUS = frozenset(("", "NULL", "null"))
 _MAX_COLUMNS_SHOWN = 60
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -20,6 +19,7 @@ from overspill.sql.protocol import LoadedTables, LoadRequest, QueryRequest, SqlD
 from overspill.store.files.scratch import ScratchFolder
 from overspill.store.protocols import Reader
 from overspill.text.humanize import count_noun
+from overspill.text.regex import regex
 
 MAX_MEMORY_BYTES = 320 << 20
 """What DuckDB may use in each process, apart from the interpreter."""
@@ -34,7 +34,7 @@ MAX_PROCESSES = 2
 MAX_QUERIED_AT_ONCE_BYTES = 128 << 20
 """Texts up to this size are queried by the process that loads them. In a larger one the query would lack memory."""
 MAX_SQL_CHARS = 100_000
-_NOT_TEXT = re.compile("[\0\ud800-\udfff]")
+_NOT_TEXT = regex("[\0\ud800-\udfff]")
 """DuckDB would end the statement there, or could not be given it."""
 _BLOCK_BYTES = 1 << 20
 _FOLDER = Path(__file__).parent

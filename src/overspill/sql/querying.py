@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
@@ -22,6 +21,7 @@ from overspill.sql.protocol import Config, QueryRequest, SqlColumn, SqlDatabase,
 from overspill.sql.statements import Refused, check_statement, quote, quote_name
 from overspill.tables.table import ROW
 from overspill.text.humanize import quote_line
+from overspill.text.regex import regex
 
 _ROWS_AT_A_TIME = 2_000
 _OVERHEAD_BYTES = 3 << 29  # of address space: libraries, stacks, and what DuckDB does not count
@@ -39,7 +39,7 @@ _TABLES = """
     list(data_type ORDER BY column_index)
     FROM duckdb_tables() JOIN duckdb_columns() USING (database_name, schema_name, table_name) GROUP BY ALL
 """
-_BEHIND_THE_ERROR = re.compile("\n\nLINE |, due to the following Python exception")
+_BEHIND_THE_ERROR = regex("\n\nLINE |, due to the following Python exception")
 """The statement again, or where in our own files a package is missing."""
 _CHANGED = "The loaded tables are not as they were when they were loaded, so they are not used. Ask in a new session."
 

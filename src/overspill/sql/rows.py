@@ -17,9 +17,10 @@ from overspill.tables.json_text import ENDING_BYTES, HEAD_BYTES, find_end, find_
 from overspill.tables.rows import read_tables
 from overspill.tables.table import Span, Unreadable
 from overspill.text.lines import iterate_lines
+from overspill.text.regex import regex
 
 Text: TypeAlias = bytes | mmap
-_BEFORE_ELEMENT = re.compile(rb"[\s,]*+")
+_BEFORE_ELEMENT = regex(rb"[\s,]*+")
 
 
 def find_row(text: Text, row: int | str) -> Span:

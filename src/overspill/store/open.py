@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections import deque
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -18,10 +17,11 @@ from overspill.store.files.store import FileStore
 from overspill.store.memory import MemoryStore
 from overspill.store.protocols import Store
 from overspill.store.quota import GIB
+from overspill.text.regex import regex
 from overspill.text.urls import mask_password
 
 _MAX_IDLE_STORES = 64
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")  # at least two letters, so that a drive letter is a path
+_SCHEME = regex(r"([A-Za-z][A-Za-z0-9+.-]+):")  # at least two letters, so that a drive letter is a path
 
 
 _stores: WeakValueDictionary[str, Store] = WeakValueDictionary()

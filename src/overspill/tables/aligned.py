@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
 from overspill.tables.delimited import NUMBER
 from overspill.tables.table import RowFormat, Span, make_unique
+from overspill.text.regex import regex
 
-_WORD = re.compile(r"\S+")
-_HEADER_WORD = re.compile(r"(?:Local|Peer|Foreign) Address(?::Port(?=Process)|\S*+)|\S++")
+_WORD = regex(r"\S+")
+_HEADER_WORD = regex(r"(?:Local|Peer|Foreign) Address(?::Port(?=Process)|\S*+)|\S++")
 """Cells below an address may be anywhere below it. `ss` writes no space between its last two names."""
-_APART = re.compile(r"\S++(?: \S++)*+")
+_APART = regex(r"\S++(?: \S++)*+")
 """A cell, where there are two spaces or more between cells."""
 _RULE_MARKS = frozenset("-=+ \t\r\n")
-_RULE_PART = re.compile(r"={2,}|(?<!\S)-+(?!\S)")
+_RULE_PART = regex(r"={2,}|(?<!\S)-+(?!\S)")
 _MIN_READ_SHARE = 0.7
 """Of rows that can be split, for a format to be the right one."""
 _MIN_ALIKE_SHARE = 0.8

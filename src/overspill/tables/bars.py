@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from itertools import islice, zip_longest
 
 from overspill.tables.table import FoundTable, Omission, RowFormat, Text, make_unique
 from overspill.text.lines import iterate_lines, read_line
+from overspill.text.regex import regex
 
-MAY_BEGIN_BARRED = re.compile(rb"\||\+[-=]|-\[ |\xe2[\x94\x95]")
-_RECORD = re.compile(r"-\[ RECORD \d{1,12} \][-+]*+\s*+$")
-_BAR = re.compile(r"(?<!\\)\||[│┃║]")
+MAY_BEGIN_BARRED = regex(rb"\||\+[-=]|-\[ |\xe2[\x94\x95]")
+_RECORD = regex(r"-\[ RECORD \d{1,12} \][-+]*+\s*+$")
+_BAR = regex(r"(?<!\\)\||[│┃║]")
 _BARS = frozenset("|│┃║")
-_JOINT = re.compile(r"[|+├┤┬┼┴┌┐└┘╞╡╤╪╧╒╕╠╣╦╬╩╔╗╭╮╰╯┏┓┣┫┳╋┻┡┩╇]")
+_JOINT = regex(r"[|+├┤┬┼┴┌┐└┘╞╡╤╪╧╒╕╠╣╦╬╩╔╗╭╮╰╯┏┓┣┫┳╋┻┡┩╇]")
 _LINES = frozenset("-=─━═")
 _DRAWN = frozenset(" \t\r\n:|+-=").union(map(chr, range(0x2500, 0x2580)))
 _TOPS = frozenset("+┌┏╔╭╒")
 _MERGES = frozenset("┴╧╩┻")
-_TYPE = re.compile(
-    r"(?:u?int|(?:big|huge)int|double|float|decimal|varchar|text|bool|date|time|blob|json|uuid|struct|map|enum).{0,99}"
-)
+_TYPE = regex(r"(?:u?int|(?:big|huge)int|double|float|decimal|varchar|text|bool|date|time|blob|json|uuid|struct|map|enum).{0,99}")
 """DuckDB writes the types of columns below their names."""
-_SHOWN = re.compile(r"(\d[\d,]{0,20}) rows\D{1,20}\((\d[\d,]{0,20}) shown\)")
+_SHOWN = regex(r"(\d[\d,]{0,20}) rows\D{1,20}\((\d[\d,]{0,20}) shown\)")
 _MAX_HEADER_LINES = 5
 
 

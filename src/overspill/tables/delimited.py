@@ -15,6 +15,7 @@ from overspill.tables.table import RowFormat, Span, Text, make_unique, name_colu
 from overspill.text import pieces
 from overspill.text.encoding import decode
 from overspill.text.lines import FILLERS, iterate_lines
+from overspill.text.regex import regex
 
 _MARKS = ",\t;|"
 _SAMPLE_BYTES = 48_000
@@ -28,15 +29,15 @@ _MIN_TITLED_CELLS = 3
 """A line above rows of two cells is as likely to be a sentence above others that have a comma."""
 _MIN_ALIKE = 0.8
 """Of the cells of a column, how many must be numbers for a word above them to be a name."""
-NUMBER = re.compile(r"\A\s*+[-+]?[\d.,]*\d\s*+(?:%|[KMGTP]i?B?)?$")
-_PERIOD = re.compile(r"\A\s*+(?:(?:1[89]|2[01])\d\d(?:-\d\d){0,2}|\d\d?/\d\d?/(?:\d\d){1,2})\s*+$")
+NUMBER = regex(r"\A\s*+[-+]?[\d.,]*\d\s*+(?:%|[KMGTP]i?B?)?$")
+_PERIOD = regex(r"\A\s*+(?:(?:1[89]|2[01])\d\d(?:-\d\d){0,2}|\d\d?/\d\d?/(?:\d\d){1,2})\s*+$")
 """A year or a date: a value, or the name of a column of values of that time."""
-_NO_VALUE = re.compile(r"\W*+(?:n/?a|nan|nil|none|null|unknown)?\W*+$", re.IGNORECASE)
-_TOTAL = re.compile(r"\W*+(?:grand |sub-?)?(?:totals?|sums?|summe|gesamt|insgesamt)\b", re.IGNORECASE)
-_NAME = re.compile(r"[A-Za-z_][\w%()/.-]{0,30}$")
+_NO_VALUE = regex(r"(?i)\W*+(?:n/?a|nan|nil|none|null|unknown)?\W*+$")
+_TOTAL = regex(r"(?i)\W*+(?:grand |sub-?)?(?:totals?|sums?|summe|gesamt|insgesamt)\b")
+_NAME = regex(r"[A-Za-z_][\w%()/.-]{0,30}$")
 _MIN_SURE_NAMES = 4
-_LINE_END = re.compile(rb"\r\n?|\n")
-_BLANK_START = re.compile(rb"\n[ \t\r\n\v\f%b]" % FILLERS)
+_LINE_END = regex(rb"\r\n?|\n")
+_BLANK_START = regex(rb"\n[ \t\r\n\v\f%b]" % FILLERS)
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -52,7 +53,7 @@ class Delimited(RowFormat, frozen=True):
 
 @cache
 def compile_cell(mark: str) -> re.Pattern[str]:
-    return re.compile(rf'(?:"([^"]*+(?:""[^"]*+)*+)")?([^{re.escape(mark)}]*+)(?:{re.escape(mark)}|\Z)')
+    return regex(rf'(?:"([^"]*+(?:""[^"]*+)*+)")?([^{re.escape(mark)}]*+)(?:{re.escape(mark)}|\Z)')
 
 
 @cache
@@ -60,7 +61,7 @@ def compile_row(mark: str) -> re.Pattern[bytes]:
     """Quotation marks enclose a cell only if they begin it, and if it ends: in `12" disk` they mean inches."""
     rest = rb"[^%b\r\n]*+" % re.escape(mark.encode())
     cell = rb'(?:"[^"]*+(?:""[^"]*+)*+"%b|%b)' % (rest, rest)
-    return re.compile(rb"%b(?:%b%b)*+(?:\r\n?|\n|\Z)" % (cell, re.escape(mark.encode()), cell))
+    return regex(rb"%b(?:%b%b)*+(?:\r\n?|\n|\Z)" % (cell, re.escape(mark.encode()), cell))
 
 
 def split_row(row: str, mark: str) -> list[str]:

@@ -2,38 +2,37 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import pairwise, takewhile
 from typing import Any
 
 from overspill.tables.table import FoundTable, Omission, Row, RowFormat, Span, Text, make_name, number_lines
 from overspill.text.lines import iterate_lines
+from overspill.text.regex import regex
 
 _MAX_FIELDS = 60
 """Different keys that become columns. Fields with others stay in the message."""
 _MAX_EVENT_BYTES = 1 << 20
 _MAX_HEAD_CHARS = 400
 _COLUMNS = ("time", "level", "source", "message")
-_TIME = re.compile(
+_TIME = regex(
     r"\A[\[(\s]*+(\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:\s?(?:Z|UTC|[+-]\d\d:?\d\d))?"
     r"|\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}"
     r"|[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d(?:\.\d{1,6})?"
     r"|\d\d:\d\d:\d\d(?:[.,]\d{1,6})?"
     r"|\d{10}(?:\.\d{1,6}|\d{3})?(?=\s))[\])\s,:-]*"
 )
-_LEVEL = re.compile(
-    r"\A[\[(<\s]*+\b(TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|ERR|FATAL|CRITICAL|CRIT|SEVERE|PANIC|ALERT|EMERG)\b[\])>\s:|-]*",
-    re.IGNORECASE,
+_LEVEL = regex(
+    r"(?i)\A[\[(<\s]*+\b(TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|ERR|FATAL|CRITICAL|CRIT|SEVERE|PANIC|ALERT|EMERG)\b[\])>\s:|-]*",
 )
-_SOURCE = re.compile(r"\A\[?([A-Za-z_][\w.$/-]{1,80}(?:\[\d{1,10}\])?)\]?\s?(?::|- |\| )\s*")
-COMMIT = re.compile(rb"(?m)^commit ([0-9a-f]{7,64})(?: \(([^\n]{1,1000})\))?\r?$")
-_COMMIT_FIELD = re.compile(r"([A-Z][A-Za-z]{2,30}):\s+(.{1,10000})$")
-_PERSON = re.compile(r"(.{0,1000}?)\s*<([^<>]{0,1000})>$")
-_DATE = re.compile(r"[A-Z][a-z]{2} ([A-Z][a-z]{2}) +(\d{1,2}) (\d\d:\d\d:\d\d) (\d{4}) ([+-]\d{4})$")
+_SOURCE = regex(r"\A\[?([A-Za-z_][\w.$/-]{1,80}(?:\[\d{1,10}\])?)\]?\s?(?::|- |\| )\s*")
+COMMIT = regex(rb"(?m)^commit ([0-9a-f]{7,64})(?: \(([^\n]{1,1000})\))?\r?$")
+_COMMIT_FIELD = regex(r"([A-Z][A-Za-z]{2,30}):\s+(.{1,10000})$")
+_PERSON = regex(r"(.{0,1000}?)\s*<([^<>]{0,1000})>$")
+_DATE = regex(r"[A-Z][a-z]{2} ([A-Z][a-z]{2}) +(\d{1,2}) (\d\d:\d\d:\d\d) (\d{4}) ([+-]\d{4})$")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _COMMIT_COLUMNS = ("commit", "author", "email", "date", "subject", "message", "changes")
-_FIELD = re.compile(r'(?<![\w.])([A-Za-z_][\w.-]{0,60})=("(?:[^"\\]|\\.){0,10000}"|[^\s,;"]{1,10000})')
+_FIELD = regex(r'(?<![\w.])([A-Za-z_][\w.-]{0,60})=("(?:[^"\\]|\\.){0,10000}"|[^\s,;"]{1,10000})')
 
 
 def read_events(text: Text) -> Iterator[tuple[FoundTable, Row]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -11,6 +10,7 @@ import msgspec
 
 from overspill.tables.json_text import convert_literal, read_float
 from overspill.tables.table import ROW, make_unique
+from overspill.text.regex import regex
 
 KEY = "_key"
 """The column with the keys of rows that have keys."""
@@ -19,7 +19,7 @@ VALUE = "value"
 _MAX_PATH_DEPTH = 3
 """How deep members of a row are columns of their own."""
 _MAX_INT_CHARS = 18  # that are sure to fit 64 bits
-_MEMBER_KEY = re.compile(rb"(\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"|'[^'\\]*+(?:\\.[^'\\]*+)*+')\s*+:\s*+", re.DOTALL)
+_MEMBER_KEY = regex(rb"(?s)(\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"|'[^'\\]*+(?:\\.[^'\\]*+)*+')\s*+:\s*+")
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _DECODER = msgspec.json.Decoder(float_hook=read_float)
 

@@ -19,6 +19,7 @@ from msgspec import Raw, Struct
 from overspill.tables.json_rows import UNREADABLE, name_fields, read_cells, read_exactly
 from overspill.tables.json_text import hold_json, read_float
 from overspill.tables.table import Row
+from overspill.text.regex import regex
 
 MIN_ROWS = 3
 """Members of an object that are rows, at least. Fewer rows of a list are a table too, but say no more than their text."""
@@ -29,10 +30,10 @@ _MAX_COMPARED = 20
 _MIN_SHARED_KEYS = 0.5
 _MIN_SHARED_KEYS_OF_LISTS = 0.75
 """More than of objects: the lists of an object may be tables of their own, which all have an id and a name."""
-_ROWS = re.compile(rb"\[\s*+(?:null\s*+,\s*+)*+\{")
-_ROWS_INSIDE = re.compile(rb"\[(?:\s|\\++[nrt])*+(?:null(?:\s|\\++[nrt])*+,(?:\s|\\++[nrt])*+)*+\{")
+_ROWS = regex(rb"\[\s*+(?:null\s*+,\s*+)*+\{")
+_ROWS_INSIDE = regex(rb"\[(?:\s|\\++[nrt])*+(?:null(?:\s|\\++[nrt])*+,(?:\s|\\++[nrt])*+)*+\{")
 """The same anywhere, also in a string."""
-BEFORE_VALUE = re.compile(rb"[\s,{]*+\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"\s*+:\s*+", re.DOTALL)
+BEFORE_VALUE = regex(rb"(?s)[\s,{]*+\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"\s*+:\s*+")
 
 Members = msgspec.json.Decoder(dict[str, Raw])
 Elements = msgspec.json.Decoder(list[Raw])

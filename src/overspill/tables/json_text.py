@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from overspill.tables.table import Text
+from overspill.text.regex import regex
 
 HEAD_BYTES = 48_000
 _VALUE = (
@@ -25,29 +26,28 @@ _VALUE = (
 _LINES = rb"(?:[^\n\[{}<]{0,400}+\n){0,4}?"
 _AROUND = rb"%b(?:[^\n\[{}<]{0,400}?:[ \t]*+\r?\n|[ \t]*+```+[ \t]*+(?:json|python)?[ \t]*+\r?\n)\s*+" % _LINES
 """A few words that end with a colon, or a fence."""
-_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*+(%b)?(?=%b)" % (_AROUND, _VALUE))
-_END = re.compile(rb"[\]})\"]\s*+(?:```+)?+[^\[\]{}]{0,400}+\Z")
+_START = regex(rb"(?:\xef\xbb\xbf)?\s*+(%b)?(?=%b)" % (_AROUND, _VALUE))
+_END = regex(rb"[\]})\"]\s*+(?:```+)?+[^\[\]{}]{0,400}+\Z")
 ENDING_BYTES = 600
 _MAX_EXACT_DIGITS = 15
-_TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
+_TRAILING = regex(r"trailing characters \(byte (\d+)\)")
 _DOCUMENT = msgspec.json.Decoder(Raw)
-_LITERAL = re.compile(
+_LITERAL = regex(
     rb"\s*+(?:\[\s*+\(|(?:[\[({]\s*+)++(?:'[^'\n]{0,999}+'\s*+[:,]|[\w.+-]++\s*+[:,]\s*+(?:'|None\b|True\b|False\b)))"
 )
-_TOKEN = re.compile(
-    rb"(?<![\w.])[bru]{0,2}'(?P<single>[^'\\]*+(?:\\.[^'\\]*+)*+)(?:'|\\?\Z)"
+_TOKEN = regex(
+    rb"(?s)(?<![\w.])[bru]{0,2}'(?P<single>[^'\\]*+(?:\\.[^'\\]*+)*+)(?:'|\\?\Z)"
     rb"|(?<![\w.])[bru]{0,2}\"(?P<double>[^\"\\]*+(?:\\.[^\"\\]*+)*+)(?:\"|\\?\Z)"
     rb"|(?P<bracket>[()])|(?P<comma>,)(?=\s*+[)\]}])"
     rb"|(?<![\w.+-])(?:(?P<word>None|True|False)\b|(?P<call>[A-Za-z_][\w.]*+\((?:[^()'\"]++|'[^'\\]*+'|\"[^\"\\]*+\")*+\))"
     rb"|(?P<key>-?\w[\w.+-]*+)(?=\s*+:)|(?P<constant>-?(?:nan|inf))\b)",
-    re.DOTALL,
 )
 _SPELLINGS = {b"None": b"null", b"True": b"true", b"False": b"false", b"(": b"[", b")": b"]", b",": b" "}
 """Each as long as the other."""
-_ESCAPE = re.compile(rb"\\(x[\da-fA-F]{2}|U[\da-fA-F]{8}|.)|\"", re.DOTALL)
-_CALLED = re.compile(rb"(?:decimal\.)?Decimal\('([^']*+)'\)|(?:uuid\.)?UUID\('([^']*+)'\)")
-_NUMBER = re.compile(rb"-?(?:0|[1-9]\d*+)(?:\.\d++)?+")
-_MOMENT = re.compile(
+_ESCAPE = regex(rb"(?s)\\(x[\da-fA-F]{2}|U[\da-fA-F]{8}|.)|\"")
+_CALLED = regex(rb"(?:decimal\.)?Decimal\('([^']*+)'\)|(?:uuid\.)?UUID\('([^']*+)'\)")
+_NUMBER = regex(rb"-?(?:0|[1-9]\d*+)(?:\.\d++)?+")
+_MOMENT = regex(
     rb"(?:datetime\.)?(?:datetime|date)\((\d{1,4}), (\d\d?), (\d\d?)(?:, (\d\d?), (\d\d?)(?:, (\d\d?)(?:, (\d{1,6}))?)?)?\)"
 )
 

@@ -14,6 +14,7 @@ from overspill.tables.aligned import Aligned, find_aligned, is_data, is_underlin
 from overspill.tables.bars import MAY_BEGIN_BARRED, Barred, read_barred
 from overspill.tables.table import FoundTable, Omission, RowFormat, Text, make_unique
 from overspill.text.lines import is_blank, iterate_lines, read_line
+from overspill.text.regex import regex
 
 _SAMPLED_ROWS = 300
 _MAX_ABOVE = 8
@@ -21,17 +22,17 @@ _MAX_ABOVE = 8
 _MAX_TITLES = 2
 """Lines above a header that has none."""
 _MAX_TITLE_CHARS = 120
-_APART = re.compile(r"\S(?: {2,}|\t+)(?=\S)")
-_NUMBERED = re.compile(r"(?<!\S)[-+]?\d")
-_FOOTER = re.compile(rb"\s*+\(?\d[\d,]{0,20} rows?\b[^\n]{0,60}\s*+$")
-_MAY_BE_DRAWN = re.compile(rb"\n[-=+ ]")
+_APART = regex(r"\S(?: {2,}|\t+)(?=\S)")
+_NUMBERED = regex(r"(?<!\S)[-+]?\d")
+_FOOTER = regex(rb"\s*+\(?\d[\d,]{0,20} rows?\b[^\n]{0,60}\s*+$")
+_MAY_BE_DRAWN = regex(rb"\n[-=+ ]")
 _DRAWN = b" \t\r\n+=-|:"
-_DOTS = re.compile(rb"(?m)^ *+\.\.+(?: ++\.\.+)++ *+\r?$")
+_DOTS = regex(rb"(?m)^ *+\.\.+(?: ++\.\.+)++ *+\r?$")
 """What pandas prints for rows that it does not show."""
-_ALL_ROWS = re.compile(rb"\s*+\[(\d{1,12}) rows x \d{1,9} columns\]")
+_ALL_ROWS = regex(rb"\s*+\[(\d{1,12}) rows x \d{1,9} columns\]")
 _HEAD_BYTES = 64
 _MIN_PATTERNED_SHARE = 0.8
-_LIMITS = re.compile(r"total \d|\S.{0,1000}:$")
+_LIMITS = regex(r"total \d|\S.{0,1000}:$")
 """What `ls` writes above its rows."""
 _MODE = r"\A([-dlbcpsD][-rwxsStT]{9}[.+@]?) +(\d+) +(\S+) +(\S+) +(\d[\d.]*[A-Za-z]{0,3}|\d+, +\d+) +"
 _MODE_NAMES = ("mode", "links", "owner", "group", "size")
@@ -44,21 +45,21 @@ _REQUEST_NAMES = ("remote", "user", "time", "method", "path", "protocol", "statu
 _SHAPES: dict[str, tuple[tuple[str, ...], re.Pattern[str]]] = {
     "listing": (
         (*_MODE_NAMES, "month", "day", "time", "name"),
-        re.compile(_MODE + r"([A-Z][a-z]{2}) +(\d{1,2}) +(\d\d:\d\d|\d{4}) (.+)"),
+        regex(_MODE + r"([A-Z][a-z]{2}) +(\d{1,2}) +(\d\d:\d\d|\d{4}) (.+)"),
     ),
-    "long listing": ((*_MODE_NAMES, "date", "time", "name"), re.compile(_MODE + r"(\d{4}-\d\d-\d\d) (\d\d:\d\d) (.+)")),
+    "long listing": ((*_MODE_NAMES, "date", "time", "name"), regex(_MODE + r"(\d{4}-\d\d-\d\d) (\d\d:\d\d) (.+)")),
     "full listing": (
         (*_MODE_NAMES, "date", "time", "zone", "name"),
-        re.compile(_MODE + r"(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d\.\d{1,9}) ([+-]\d{4}) (.+)"),
+        regex(_MODE + r"(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d\.\d{1,9}) ([+-]\d{4}) (.+)"),
     ),
     "short listing": (
         (*_MODE_NAMES, "time", "name"),
-        re.compile(_MODE + r"(\d\d-\d\d \d\d:\d\d|\d{4}-\d\d-\d\d|\d{9,10}) +(.+)"),
+        regex(_MODE + r"(\d\d-\d\d \d\d:\d\d|\d{4}-\d\d-\d\d|\d{9,10}) +(.+)"),
     ),
-    "combined access": ((*_REQUEST_NAMES, "referer", "agent"), re.compile(f"{_CLIENT}{_REQUEST} {_QUOTED} {_QUOTED}")),
-    "access": (_REQUEST_NAMES, re.compile(_CLIENT + _REQUEST)),
-    "longer access": ((*_REQUEST_NAMES, "referer", "agent", "more"), re.compile(f"{_CLIENT}{_REQUEST} {_QUOTED} {_QUOTED} (.+)")),
-    "mounts": (("source", "target", "fstype", "options"), re.compile(r"\A(\S++) on (/.*) type (\S+) \((\S+)\)")),
+    "combined access": ((*_REQUEST_NAMES, "referer", "agent"), regex(f"{_CLIENT}{_REQUEST} {_QUOTED} {_QUOTED}")),
+    "access": (_REQUEST_NAMES, regex(_CLIENT + _REQUEST)),
+    "longer access": ((*_REQUEST_NAMES, "referer", "agent", "more"), regex(f"{_CLIENT}{_REQUEST} {_QUOTED} {_QUOTED} (.+)")),
+    "mounts": (("source", "target", "fstype", "options"), regex(r"\A(\S++) on (/.*) type (\S+) \((\S+)\)")),
 }
 _MAX_TABLES_IN_BLOCK = 20
 """Each is found by reading lines from all of the rest."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import TypeAlias
 
 from msgspec import Struct
+
+from overspill.text.regex import regex
 
 SURE, POSSIBLE = 0.5, 0.3
 """A reference that is less likely serves a question only if it names the column or the table; one still less, the column."""
@@ -31,10 +32,10 @@ _MIN_NAME_CHARS, _MAX_ENDING_CHARS = 3, 2
 """How long the name of a table must be, and how much longer its plural may be."""
 MAX_LINK_COLUMNS = 4
 """A table with no more than these may only link others: both ends, and a type, a weight or a date."""
-_CODES = re.compile(r"[\s,;|/]+")
+_CODES = regex(r"[\s,;|/]+")
 _MAX_CODES, _MAX_CODE_CHARS = 12, 40
 """Of a cell with several, such as `"DH1 DH2"`."""
-_MEMBERS = re.compile(r"[^\s\[\]{},'\"]+")
+_MEMBERS = regex(r"[^\s\[\]{},'\"]+")
 _NEVER_KEYS = ("", "None", "True", "False")
 _MAX_KEY_CHARS = 100
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from mmap import mmap
@@ -10,13 +9,15 @@ from typing import Any, NamedTuple, TypeAlias
 
 from msgspec import Struct, field
 
+from overspill.text.regex import regex
+
 Text: TypeAlias = bytes | bytearray | mmap
 """Can be sliced, searched and matched without a copy."""
 Span: TypeAlias = tuple[int, int]
 
 ROW = "_row"
 """The column that says where a row is in the output."""
-_NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
+_NOT_IN_NAMES = regex(r"[^a-z0-9]+")
 _MAX_NAME_CHARS = 40
 MAX_TABLES = 50
 """Tables of one output that are loaded, the first ones. The last of them says that there are more, so look for one more."""

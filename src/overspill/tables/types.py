@@ -12,6 +12,8 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from overspill.text.regex import regex
+
 Meaning: TypeAlias = Literal["number", "boolean", "date", "time", "bytes", "seconds", "cores", "percent", "text"]
 NO_VALUE = frozenset(("", "-", "--", "<none>", "<unknown>", "<nil>", "n/a", "na", "none", "null", "nan", "unknown", "?"))
 """What programs print where there is no value, in lower case. Among other text each may be one, as `NA` is among countries."""
@@ -20,9 +22,9 @@ MIN_FITTING_SHARE = 0.9
 "Total", are named."""
 _MAX_CHARS = 64
 """A longer text is no number and no time."""
-_CPU = re.compile(r"cpu|cores", re.IGNORECASE)
-_MILLI = re.compile("[0-9]+m")
-_DIGIT = re.compile("[0-9]")
+_CPU = regex(r"(?i)cpu|cores")
+_MILLI = regex("[0-9]+m")
+_DIGIT = regex("[0-9]")
 
 _UTC = "(Z| ?UTC|[+]00:?00)"
 _OFFSET = "(Z| ?UTC|\\s?[+-][0-9]{2}(:?[0-9]{2})?)"
@@ -32,9 +34,9 @@ _GROUPED = "([0-9]{1,3}(,[0-9]{3})+|[0-9]+)([.][0-9]*)?"
 _ACCESS_TIME = "[0-9]{2}/[A-Z][a-z]{2}/[0-9]{4}:[0-9]{2}:[0-9]{2}:[0-9]{2} [+-][0-9]{4}"
 _FRACTIONS = {"ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 SECONDS: dict[str, float] = {"y": 31536000, "w": 604800, "d": 86400, "h": 3600, "m": 60, "s": 1, **_FRACTIONS}
-_ZONE = re.compile("(?:Z| ?UTC|\\s?[+-][0-9:]{2,5})$")
-_PART = re.compile("(?<![0-9.])([0-9]++(?:[.][0-9]++)?)\\s?(ms|us|µs|ns|[ywdhms])")
-_SIZE = re.compile("(-?[0-9]+(?:[.][0-9]+)?)\\s?([a-zA-Z]*)")
+_ZONE = regex("(?:Z| ?UTC|\\s?[+-][0-9:]{2,5})$")
+_PART = regex("(?<![0-9.])([0-9]++(?:[.][0-9]++)?)\\s?(ms|us|µs|ns|[ywdhms])")
+_SIZE = regex("(-?[0-9]+(?:[.][0-9]+)?)\\s?([a-zA-Z]*)")
 BYTES = {
     f"{letter}{ending}": float(base**power)
     for power, letter in enumerate("kmgtpe", 1)
@@ -94,7 +96,7 @@ class Reading(Struct, frozen=True):
 
 @cache
 def compile_reading(pattern: str) -> re.Pattern[str]:
-    return re.compile(rf"\A(?:{pattern})\Z", re.ASCII)
+    return regex(rf"(?a)\A(?:{pattern})\Z")
 
 
 READINGS: tuple[Reading, ...] = (

@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import pickle
 import pickletools
-import re
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
@@ -26,6 +25,7 @@ from overspill import handles
 from overspill.errors import MissingPackage, QueueError
 from overspill.task_queue.address import QueueAddress
 from overspill.task_queue.payload import QueuedCall, encode_call
+from overspill.text.regex import regex
 
 _TASK_PREFIX = "overspill:"
 _ANSWER_SECONDS = 10.0  # for one request
@@ -126,7 +126,7 @@ _is_guarded: ContextVar[bool] = ContextVar("overspill_guarded", default=False)
 _MAX_BYTES = 1024 * 1024  # of a message; arguments have 16 KiB
 _MAX_STEPS = 16  # of a pickle; a string in a tuple takes seven
 _MAX_NUMBER = 2**31
-_PLAIN_STEPS = re.compile(
+_PLAIN_STEPS = regex(
     "PROTO|FRAME|STOP|MEMOIZE|(SHORT_)?BINUNICODE|TUPLE1|EMPTY_(TUPLE|DICT)|NONE|NEW(TRUE|FALSE)|BININT[12]?|BINFLOAT"
 )
 

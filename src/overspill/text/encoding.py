@@ -6,15 +6,15 @@ as U+FFFD.
 
 from __future__ import annotations
 
-import re
+from overspill.text.regex import regex
 
 _MAX_CONTINUATION_BYTES = 3  # bytes after the first byte of a character
 _REPLACEMENT = "\ufffd"
 
 # `surrogateescape` decodes each invalid byte as U+DC80…U+DCFF, and an encoded lone surrogate as three of them.
-_ESCAPED_SURROGATE = re.compile("(\udced[\udca0-\udcbf][\udc80-\udcbf])")
-_ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_ESCAPED_SURROGATE = regex("(\udced[\udca0-\udcbf][\udc80-\udcbf])")
+_ESCAPED_BYTE = regex("[\udc80-\udcff]")
+_SURROGATE = regex("[\ud800-\udfff]")
 
 
 def encode(text: str) -> bytes:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 
 from msgspec import Struct
 
 from overspill.text.humanize import format_size
+from overspill.text.regex import regex
 
 BASE64_STARTS = ("iVBORw0KGgo", "/9j/", "R0lGODdh", "R0lGODlh", "UklGR")
 """How base64 of a PNG, JPEG, GIF or WebP begins."""
-_DATA_URL = re.compile(r"data:[\w.+/-]{0,100};base64,", re.IGNORECASE | re.ASCII)
+_DATA_URL = regex(r"(?ai)data:[\w.+/-]{0,100};base64,")
 _MIN_CHARS = 48  # of base64; no image is smaller
 _SIZES_WITHIN_BYTES = 64 * 1024  # looked at for the size of a JPEG, which comes after its metadata
 _NO_FRAME = frozenset({0xC4, 0xC8, 0xCC})  # JPEG markers between those that say how large the image is

@@ -6,7 +6,6 @@ Every value knows its span in the source. An edit replaces spans and leaves ever
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
@@ -16,13 +15,14 @@ from msgspec import Struct
 from overspill.errors import SettingsError
 from overspill.text.lenient_json import dumps
 from overspill.text.lines import line_and_column
+from overspill.text.regex import regex
 
 _MAX_DEPTH = 200
 _MAX_INTEGER_DIGITS = 1000
-_TRIVIA = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?s:.*?)\*/)*+")
-_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+"')
-_OTHER = re.compile(r"-?(?:0|[1-9]\d*+)(?:\.\d++)?(?:[eE][+-]?\d++)?(?![\w.])|(?:true|false|null)(?!\w)", re.ASCII)
-_INDENT = re.compile(r"\n([ \t]++)")
+_TRIVIA = regex(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?s:.*?)\*/)*+")
+_STRING = regex(r'"(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+"')
+_OTHER = regex(r"(?a)-?(?:0|[1-9]\d*+)(?:\.\d++)?(?:[eE][+-]?\d++)?(?![\w.])|(?:true|false|null)(?!\w)")
+_INDENT = regex(r"\n([ \t]++)")
 
 Kind = Literal["object", "array", "string", "other"]
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any, TypeVar
 
 import msgspec
 
 from overspill.text.encoding import clean
+from overspill.text.regex import regex
 
 
 def dumps(value: Any, indent: int | None = None) -> bytes:
@@ -54,7 +54,7 @@ def parse(data: bytes, kind: type[T]) -> T | None:
 
 _PART_BYTES = 1024 * 1024
 _MAX_LEVELS = 6  # that are taken apart; the text of a tool's result is at the fifth
-_CUT = re.compile(rb"[ ,;:.=_()<>\[\]{}+*-]")  # none of these is ever part of an escape, so a string can be cut after each
+_CUT = regex(rb"[ ,;:.=_()<>\[\]{}+*-]")  # none of these is ever part of an escape, so a string can be cut after each
 
 
 def loads_last(lines: list[bytes], part_bytes: int = _PART_BYTES) -> Any:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import accumulate, chain, pairwise
 from mmap import mmap
 
 from overspill.text import pieces
+from overspill.text.regex import regex
 
 FILLERS = bytes((0xFF, 0xFE, 0xC0, 0xC1, *range(0xF5, 0xFE)))
 """What never occurs in UTF-8, so that it can pad a text where something was taken out."""
 _SAMPLE_BYTES = 4096
 _SHORT_LINE_BYTES = 32
 _BLANK = b" \t\r\n\f\v" + FILLERS
-_LINE = re.compile(rb"[^\n]*+\n|[^\n]++\Z")
+_LINE = regex(rb"[^\n]*+\n|[^\n]++\Z")
 _MIN_SPLIT_BYTES, _MAX_SPLIT_BYTES = 1 << 9, 1 << 16
 """Split into lines at once: little at first, because some want only the next few lines."""
 

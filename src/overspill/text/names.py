@@ -11,10 +11,11 @@ from itertools import chain, count
 from typing import Any
 
 from overspill.text.humanize import one_line
+from overspill.text.regex import regex
 
 _SEPARATOR = "__"
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
-HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_NOT_IN_NAMES = regex(r"[^A-Za-z0-9_-]")
+HEADER_NAME = regex(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """A valid name of an HTTP header."""
 _SOURCE_ARGUMENTS = ("path", "file_path", "filepath", "filename", "file", "uri", "url", "directory", "dir")
 """Arguments that tell where an output comes from."""

@@ -1,8 +1,8 @@
 """Patterns that take linear time on any input. Only this module imports RE2.
 
 RE2 has no look-around and no backreferences; its \\s, \\w, \\d and \\b know ASCII only; positions are bytes. Patterns written in
-the source may be ordinary regular expressions, because a test attacks every one of them. Patterns built at run time, from a
-question or by a model, belong here.
+the source may be ordinary regular expressions (`text/regex.py`), because a test attacks every one of them. Patterns built at run
+time, from a question or by a model, belong here.
 """
 
 from __future__ import annotations

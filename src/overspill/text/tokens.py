@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from overspill.text.encoding import clean, encode
+from overspill.text.regex import regex
 
 try:  # Wheels exist for common platforms only. Elsewhere, four characters count as a token.
     from splintr import Tokenizer
@@ -27,22 +28,22 @@ _BYTES_PER_ID = 4
 
 _VOCABULARIES: tuple[tuple[re.Pattern[str], str], ...] = (
     # The first pattern that matches the model's name, without its provider, wins.
-    (re.compile(r"gpt-oss"), "gpt-oss"),
-    (re.compile(r"gpt-4o|gpt-4\.|gpt-5|chatgpt|o[134](-|$)"), _DEFAULT_VOCABULARY),
-    (re.compile(r"gpt-4|gpt-3\.5|text-embedding"), "cl100k_base"),
-    (re.compile(r"deepseek"), "deepseek_v3"),
-    (re.compile(r"qwen"), "qwen3"),
-    (re.compile(r"glm"), "glm4"),
-    (re.compile(r"kimi"), "kimi_k2"),
-    (re.compile(r"codellama"), "codellama"),
-    (re.compile(r"llama-?2"), "llama2"),
-    (re.compile(r"llama"), "llama3"),
-    (re.compile(r"mixtral-8x22|codestral"), "mistral_v2"),
-    (re.compile(r"mixtral|mistral-7b"), "mistral_v1"),
-    (re.compile(r"mistral|pixtral|ministral|devstral"), "mistral_v3"),
-    (re.compile(r"gemma"), "gemma3"),
-    (re.compile(r"phi-?4"), "phi4"),
-    (re.compile(r"olmo-?2"), "olmo2"),
+    (regex(r"gpt-oss"), "gpt-oss"),
+    (regex(r"gpt-4o|gpt-4\.|gpt-5|chatgpt|o[134](-|$)"), _DEFAULT_VOCABULARY),
+    (regex(r"gpt-4|gpt-3\.5|text-embedding"), "cl100k_base"),
+    (regex(r"deepseek"), "deepseek_v3"),
+    (regex(r"qwen"), "qwen3"),
+    (regex(r"glm"), "glm4"),
+    (regex(r"kimi"), "kimi_k2"),
+    (regex(r"codellama"), "codellama"),
+    (regex(r"llama-?2"), "llama2"),
+    (regex(r"llama"), "llama3"),
+    (regex(r"mixtral-8x22|codestral"), "mistral_v2"),
+    (regex(r"mixtral|mistral-7b"), "mistral_v1"),
+    (regex(r"mistral|pixtral|ministral|devstral"), "mistral_v3"),
+    (regex(r"gemma"), "gemma3"),
+    (regex(r"phi-?4"), "phi4"),
+    (regex(r"olmo-?2"), "olmo2"),
 )
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from ipaddress import ip_address
 
+from overspill.text.regex import regex
+
 _HIDDEN = "***"
 _SHOWS_USER = ("postgresql", "postgres", "docket+redis", "docket+rediss", "redis", "rediss")
 """Elsewhere, the user of an address is half of a key, or all of a token."""
-_HARMLESS_PARAMETER = re.compile(
+_HARMLESS_PARAMETER = regex(
     r"(?i)(?:application_name|connect_timeout|dbname|host|hostaddr|insecure|name|port|region|sslmode|target_session_attrs|tenant"
     r"|user)=[^=]*"
 )

@@ -7,13 +7,13 @@ A built-in strategy is a function, an entry below, and a `StrategyName`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from difflib import get_close_matches
 from functools import partial
 
 from overspill.errors import SettingsError
 from overspill.text.lines import count_lines
+from overspill.text.regex import regex
 from overspill.truncate.element_json import outline_json
 from overspill.truncate.element_xml import outline_xml
 from overspill.truncate.ends import BothEnds, shorten_ends, shorten_text
@@ -34,7 +34,7 @@ __all__ = [
 
 ENDS_ARE_ENOUGH = frozenset(("head", "tail", "head_tail", "line"))
 """Strategies that never read the middle."""
-_XML = re.compile(r"\ufeff?[ \t\r\n]*<")
+_XML = regex(r"\ufeff?[ \t\r\n]*<")
 
 
 def _outline(text: str, limit: int, shape: Shape) -> Cut:

@@ -5,7 +5,6 @@ Numbers keep their spelling, and duplicate keys are shown. A number too long to 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from json import JSONDecoder
 from json.encoder import encode_basestring
@@ -13,13 +12,14 @@ from typing import NoReturn, TypeAlias
 
 from msgspec import Struct
 
+from overspill.text.regex import regex
 from overspill.truncate.shape import ELLIPSIS, Shape, omitted_in_string, say_omitted
 from overspill.truncate.shrink import Level, find_largest, grow_level, join_within, shrink_levels
 
 _NOTHING_FITS = f'"{ELLIPSIS}"'
-_INDENTED = re.compile(r"[ \t\r\n]*[\[{]\r?\n([ \t]+)")
-_LINE = re.compile(r"[^ \t\r\n][^\n]*")
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_INDENTED = regex(r"[ \t\r\n]*[\[{]\r?\n([ \t]+)")
+_LINE = regex(r"[^ \t\r\n][^\n]*")
+_SURROGATE = regex(r"[\ud800-\udfff]")
 
 
 class Verbatim(Struct, frozen=True):

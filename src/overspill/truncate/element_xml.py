@@ -5,17 +5,17 @@ The parser only locates elements. Documents that declare or need entities are re
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import NoReturn
 from xml.parsers import expat
 
 from msgspec import Struct
 
+from overspill.text.regex import regex
 from overspill.truncate.shape import Shape, say_omitted
 from overspill.truncate.shrink import Level, find_largest
 
-_TAG = re.compile(rb"""<(?:[^"'>]|"[^"]*"|'[^']*')*>""")
+_TAG = regex(rb"""<(?:[^"'>]|"[^"]*"|'[^']*')*>""")
 
 
 class EntitiesRefused(Exception):

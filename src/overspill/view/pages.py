@@ -3,7 +3,6 @@ ask for, and templates in which all that is stored becomes text."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from overspill.settings import Settings
 from overspill.store.readers import BytesReader
 from overspill.text.encoding import clean, decode
 from overspill.text.humanize import count_noun, escape_invisible, format_size, one_line, to_datetime
+from overspill.text.regex import regex
 from overspill.view.library import Library
 from overspill.view.records import GROUPINGS, SessionRecord, plot_context, sum_days, sum_savings
 from overspill.view.timeline import make_timeline
@@ -29,7 +29,7 @@ from overspill.view.windows import Span, make_window
 FOLDER = Path(__file__).parent
 MAX_WORDS_CHARS = 2_000
 _MAX_NUMBER = 1 << 53
-_RANGE = re.compile(r"([0-9]{1,16})(?:-([0-9]{1,16}))?")
+_RANGE = regex(r"([0-9]{1,16})(?:-([0-9]{1,16}))?")
 SESSIONS_PER_PAGE = 50
 ROWS_PER_PAGE = 200
 OUTPUTS_PER_PAGE = 100

@@ -23,11 +23,12 @@ from overspill.store.protocols import Reader
 from overspill.tables.delimited import iterate_rows, take_heading
 from overspill.text.encoding import decode
 from overspill.text.humanize import escape_invisible, shorten
+from overspill.text.regex import regex
 from overspill.view.windows import Line, TextWindow
 
 _STRINGS_NUMBERS_WORDS = r"|(?P<s>\"(?:[^\"\\]|\\.)*\"?|'(?:[^'\\]|\\.)*'?|`[^`]*`?)|(?P<n>\d[\w.]*)|(?P<w>[^\W\d]\w*)"
-_WITH_HASHES = re.compile(r"(?P<c>\#.*)" + _STRINGS_NUMBERS_WORDS)
-_WITH_SLASHES = re.compile(r"(?P<c>//.*|/\*.*?(?:\*/|$))" + _STRINGS_NUMBERS_WORDS)
+_WITH_HASHES = regex(r"(?P<c>\#.*)" + _STRINGS_NUMBERS_WORDS)
+_WITH_SLASHES = regex(r"(?P<c>//.*|/\*.*?(?:\*/|$))" + _STRINGS_NUMBERS_WORDS)
 _ENDS = (";", "{", "}", "},", "*/")
 """How lines end in languages whose comments begin with slashes."""
 _MIN_SHARE = 4
@@ -42,7 +43,7 @@ volatile where while with yield
 """
 _KNOWN = frozenset(_WORDS.split())
 _LEVELS = ("fatal", "critical", "error", "severe", "panic", "warn")
-_LEVEL = re.compile(r"\b(?:(fatal|critical|error|severe|panic)|warn(?:ing)?)\b")
+_LEVEL = regex(r"\b(?:(fatal|critical|error|severe|panic)|warn(?:ing)?)\b")
 _BEGAN = '<span class="cut" title="The line began earlier">…</span>'
 _GOES_ON = '<span class="cut" title="The line goes on">…</span>'
 _SAMPLE_BYTES = 256 << 10
@@ -54,7 +55,7 @@ MAX_ROWS = 500
 MAX_COLUMNS = 60
 MAX_CELL_CHARS = 300
 _MAX_DEPTH = 60
-_HEADING = re.compile(r"^#{1,6} \S", re.MULTILINE)
+_HEADING = regex(r"(?m)^#{1,6} \S")
 _NO_TREE = "It is too large or not well formed enough for a tree. Ask with a JSON pointer or JMESPath."
 
 

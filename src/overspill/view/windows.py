@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import takewhile
@@ -13,12 +12,13 @@ from msgspec import Struct
 from overspill.reading.positions import View
 from overspill.store.protocols import Reader
 from overspill.text.encoding import character_start, decode
+from overspill.text.regex import regex
 
 WINDOW_BYTES = 48 << 10
 WINDOW_LINES = 400
 _LINES_BEFORE = 8
 """Shown above the place that was asked for."""
-_LINE_END = re.compile(rb"\r\n|\n|\r")
+_LINE_END = regex(rb"\r\n|\n|\r")
 _MAX_CHARACTER_BYTES = 4
 ROW_BYTES = 16
 HEX_WINDOW_BYTES = ROW_BYTES * 256

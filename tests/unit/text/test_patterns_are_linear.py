@@ -10,6 +10,7 @@ import importlib
 import pkgutil
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache, partial
 from itertools import islice, product
 from pathlib import Path
@@ -32,6 +33,7 @@ from overspill.lexical.words import compile_phrases
 from overspill.tables.delimited import compile_cell, compile_row
 from overspill.tables.types import READINGS, compile_reading
 from overspill.text.lines import FILLERS
+from overspill.text.regex import Regex
 
 pytestmark = pytest.mark.no_cover
 
@@ -83,8 +85,8 @@ def modules() -> Iterator[ModuleType]:
 
 def patterns_in(value: object) -> Iterator[re.Pattern[Any]]:
     """A pattern, or those in tables of them and in classes of ours."""
-    if isinstance(value, re.Pattern):
-        yield value
+    if isinstance(value, re.Pattern | Regex):
+        yield re.compile(cast("Any", value).pattern, cast("Any", value).flags)
     elif isinstance(value, list | tuple | set | frozenset):
         for item in value:
             yield from patterns_in(item)
@@ -104,8 +106,8 @@ def uses_of_names(module: ModuleType, tree: ast.AST) -> Iterator[Use]:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr in METHODS:
             found = vars(module).get(node.value.id)
             called.add(id(node.value))
-            if isinstance(found, re.Pattern):
-                yield Use(f"{module.__name__}.{node.value.id}", found, node.attr)
+            if isinstance(found, re.Pattern | Regex):
+                yield from (Use(f"{module.__name__}.{node.value.id}", pattern, node.attr) for pattern in patterns_in(found))
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and id(node) not in called:
             for found in patterns_in(vars(module).get(node.id)):
@@ -117,15 +119,17 @@ def calls_of_re(tree: ast.AST) -> Iterator[ast.Call]:
     inside = {id(node) for function in ast.walk(tree) if isinstance(function, FUNCTIONS) for node in ast.walk(function)}
     for node in ast.walk(tree):
         called = node.func if isinstance(node, ast.Call) else None
-        if not (isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == "re"):
-            continue
-        if called.attr in METHODS or (called.attr == "compile" and id(node) in inside):
+        if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == "re":
+            is_used = called.attr in METHODS or called.attr == "compile"
+        else:
+            is_used = isinstance(called, ast.Name) and called.id == "regex" and id(node) in inside
+        if is_used:
             yield cast("ast.Call", node)
 
 
 def uses_of_calls(module: ModuleType, tree: ast.AST) -> Iterator[Use]:
     for call in calls_of_re(tree):
-        place, method = f"{module.__name__}:{call.lineno}", cast("ast.Attribute", call.func).attr
+        place, method = f"{module.__name__}:{call.lineno}", getattr(call.func, "attr", "compile")
         if isinstance(call.args[0], ast.Constant):
             yield Use(place, re.compile(cast("Any", call.args[0].value)), method)
         else:
@@ -179,9 +183,26 @@ FILES = {".".join((SOURCE.name, *file.relative_to(SOURCE).with_suffix("").parts)
 
 def test_no_pattern_is_spelled_while_running():
     """Such a pattern cannot be attacked here: RE2 takes it, through `overspill.text.patterns`."""
-    sources = {module: file.read_text("utf-8") for module, file in FILES.items() if module not in MADE}
+    sources = {module: file.read_text("utf-8") for module, file in FILES.items() if module not in (*MADE, "overspill.text.regex")}
     calls = {module: calls_of_re(ast.parse(source)) for module, source in sources.items() if re.search(r"\bre\.[a-z]", source)}
     assert [(name, call.lineno) for name in calls for call in calls[name] if not isinstance(call.args[0], ast.Constant)] == []
+
+
+def test_every_pattern_can_be_compiled():
+    """They are compiled when they are first used. Those that a module builds from what it imports are left to the slow tests."""
+    compiled: list[re.Pattern[Any]] = []
+
+    def regex(*spelled: Any) -> re.Pattern[Any]:
+        compiled.append(re.compile(*spelled))
+        return compiled[-1]
+
+    for file in FILES.values():
+        names: dict[str, Any] = {"re": re, "regex": regex}
+        for statement in ast.parse(file.read_text("utf-8")).body if "import regex\n" in file.read_text("utf-8") else ():
+            if isinstance(statement, ast.Assign | ast.AnnAssign):
+                with suppress(NameError):
+                    exec(compile(ast.Module([statement], []), str(file), "exec"), names)  # noqa: S102  # our own source
+    assert len(compiled) > 250
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ for a statement of ours.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
 from msgspec import Struct
@@ -14,6 +13,7 @@ from msgspec import Struct
 from overspill.gate.cards.sample import OutputSample
 from overspill.text import encoding
 from overspill.text.humanize import ELLIPSIS, escape_invisible, shorten
+from overspill.text.regex import regex
 from overspill.wording.names import NextStep
 
 MAX_LINE_CHARS = 240
@@ -21,8 +21,8 @@ MAX_LINE_CHARS = 240
 MAX_NAME_CHARS = 40
 """Shown of a value or name inside a statement."""
 _INDENT = " "
-_OTHER_SPACE = re.compile(r"[^\S\t\n ]")
-_PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*+")
+_OTHER_SPACE = regex(r"[^\S\t\n ]")
+_PLAIN_NAME = regex(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*+")
 
 Count = Callable[[str], int]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from heapq import nlargest
 from itertools import islice, takewhile
@@ -28,10 +27,11 @@ from overspill.tables.json_tables import MIN_ROWS, Members, find_json_tables, fi
 from overspill.tables.json_text import HeldJson, hold_json
 from overspill.text.encoding import decode
 from overspill.text.lines import count_line_ends
+from overspill.text.regex import regex
 
 _MAX_PARSED_BYTES = 4 << 20
 """JSON up to this size is read whole: parsing it takes no longer than the engine takes for a sample."""
-_STRING_OR_BRACKET = re.compile(rb"\"(?:[^\"\\]++|\\.)*+\"?|'(?:[^'\\]++|\\.)*+'?|[\[\]{}]", re.DOTALL)
+_STRING_OR_BRACKET = regex(rb"(?s)\"(?:[^\"\\]++|\\.)*+\"?|'(?:[^'\\]++|\\.)*+'?|[\[\]{}]")
 _SHOWN_AROUND_LINES = 8
 _MAX_JSON_CELLS = 6_000
 """Up to which all are read, which is faster than of other tables."""

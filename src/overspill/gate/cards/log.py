@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
@@ -18,13 +17,14 @@ from overspill.lexical.reading import find_filler, strip_colours
 from overspill.text.encoding import decode
 from overspill.text.humanize import count_noun
 from overspill.text.patterns import compile_pattern
+from overspill.text.regex import regex
 
-_LEVEL = re.compile(
+_LEVEL = regex(
     rb"\b(TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL|SEVERE)\b"
     rb"|(?:\blevel\"?[=:] ?\"?|[\[<])(trace|debug|info|notice|warn(?:ing)?|error|fatal|critical|crit|alert|emerg)\b"
 )
 _SEVERE = compile_pattern(rb"\b(?:ERROR|FATAL|CRITICAL|SEVERE)\b|\blevel\"?[=:] ?\"?(?:error|fatal|crit|alert|emerg)")
-_STAMP = re.compile(
+_STAMP = regex(
     rb"\d{4}[-/.]\d\d[-/.]\d\d[T _]?\d\d:\d\d(?::\d\d)?|\d\d[-/.]\w{2,3}[-/.]\d{2,4}[: ]\d\d:\d\d:\d\d"
     rb"|[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d|\b\d\d:\d\d:\d\d\b"
 )
@@ -33,7 +33,7 @@ _HEADING_BYTES = 100
 _MIN_SHARE = 0.5
 """Of the events that have a time, or a level: with fewer, it is not that kind of log."""
 _DIGITS = b"0123456789"
-_VARIABLE = re.compile(r"(?<!\S)[^\s\d]*+\d\S*+(?: [^\s\d]*+\d\S*+)*+")
+_VARIABLE = regex(r"(?<!\S)[^\s\d]*+\d\S*+(?: [^\s\d]*+\d\S*+)*+")
 """Words with digits, which are others in each message."""
 _MAX_KINDS = 200
 """Lines that differ in more than digits and are looked at one by one. If there are more, some are drawn."""

@@ -16,6 +16,7 @@ from overspill.lexical.kinds.kind import Kind, Layout
 from overspill.lexical.reply.render import render
 from overspill.text.encoding import decode
 from overspill.text.humanize import ELLIPSIS, count_noun, shorten
+from overspill.text.regex import regex
 
 _MIN_LISTED, _MAX_LISTED = 8, 40
 _MAX_TITLE_CHARS, _MAX_PARAGRAPH_CHARS = 120, 800
@@ -28,36 +29,34 @@ _DIVISIONS = rb"Part|Book|Volume|Title|Chapter|Article|Section|Clause|Schedule|A
 _PARTS: dict[Layout, tuple[str, re.Pattern[bytes]]] = {
     "paragraphs": (
         "heading",
-        re.compile(
-            rb"%b[^\n]*+(?:(?!%b)\n[^\n]*+){0,400}+%b|\n {0,3}(?:> ){0,3}(#{1,6})[ \t]++[^\s#]" % (_FENCE, _FENCE, _FENCE)
-        ),
+        regex(rb"%b[^\n]*+(?:(?!%b)\n[^\n]*+){0,400}+%b|\n {0,3}(?:> ){0,3}(#{1,6})[ \t]++[^\s#]" % (_FENCE, _FENCE, _FENCE)),
     ),
-    "page": ("heading", re.compile(rb"<[hH]([1-6])(?:\s[^<>]{0,400}+)?>")),
+    "page": ("heading", regex(rb"<[hH]([1-6])(?:\s[^<>]{0,400}+)?>")),
     "definitions": (
         "definition",
-        re.compile(
+        regex(
             rb"\n([ \t]{0,8}+)(?:(?:async|export|default|public|private|protected|static|final|abstract|unsafe|override"
             rb"|pub(?:\(\w{1,20}\))?) )*+(?:def|class|function|func|fn|struct|impl|enum|trait|interface|type|namespace|module"
             rb"|resource|variable)\s++[\"\w(]"
         ),
     ),
-    "hunks": ("changed file", re.compile(rb"\n()(?:diff --git |Index: )")),
-    "commits": ("commit", re.compile(rb"\n()commit [0-9a-f]{7,64}\b")),
+    "hunks": ("changed file", regex(rb"\n()(?:diff --git |Index: )")),
+    "commits": ("commit", regex(rb"\n()commit [0-9a-f]{7,64}\b")),
 }
 """What a kind of text consists of, and how it begins. The first group has the depth; without it, it is an example in a fence."""
-_UNMARKED_HEADING = re.compile(
+_UNMARKED_HEADING = regex(
     rb"\n\r?\n()(?:(?=[^\s#][^\n]{0,118}+\n(?:={3,}|-{3,}|~{3,}|\^{3,})[ \t\r]*+\n)|(?=%b(?!%b))"
     rb"|(?=[ \t]*+(?:(?i:%b)[ \t]++[\dIVXLC]++\b|\d++(?:\.\d++)*+\.?[ \t]++[A-Z])[^.\n]{0,80}+\.?[ \t\r]*+\n))"
     % (_CAPITALS, _CAPITALS, _DIVISIONS)
 )
 """Below a blank line: underlined, in capitals unless the next line is too, or numbered."""
 _COUNTED: dict[Layout, tuple[str, re.Pattern[bytes]]] = {
-    "results": ("matched file", re.compile(rb"\n((?:[A-Za-z]:)?+[^:\n]*+):\d++:")),
-    "elements": ("element name", re.compile(rb"<([A-Za-z][\w:.-]{0,60})")),
+    "results": ("matched file", regex(rb"\n((?:[A-Za-z]:)?+[^:\n]*+):\d++:")),
+    "elements": ("element name", regex(rb"<([A-Za-z][\w:.-]{0,60})")),
 }
-_SUBJECT = re.compile(rb"\n    (\S[^\n]*+)")
-_MARKUP = re.compile(r"<[^<>]{0,400}>")
-_END_OF_HEADING = re.compile("</h[1-6]", re.IGNORECASE)
+_SUBJECT = regex(rb"\n    (\S[^\n]*+)")
+_MARKUP = regex(r"<[^<>]{0,400}>")
+_END_OF_HEADING = regex("(?i)</h[1-6]")
 
 Part = tuple[bytes, int]
 """What shows its depth, and where it is."""

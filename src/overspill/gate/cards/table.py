@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -26,6 +25,7 @@ from overspill.tables.types import Reading, is_value, measure_values
 from overspill.text.encoding import decode
 from overspill.text.humanize import count_noun
 from overspill.text.patterns import compile_pattern
+from overspill.text.regex import regex
 from overspill.wording.names import NextStep
 
 _MAX_VALUES = 4
@@ -51,9 +51,9 @@ _MAX_PAGE_BYTES, _MAX_PAGE_ROW_BYTES = 12 << 10, 1_000
 """Read of a page that may be tables, and the average length of their rows then."""
 _NO_ROW = compile_pattern(rb"\n[ \t\r+=|:-]*\n")
 """A line that is blank, or drawn between rows."""
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w{0,29}", re.ASCII)
-_PLAIN_VALUE = re.compile(r"[A-Za-z0-9][\w-]{0,29}", re.ASCII)
-_PLAIN_POINTER = re.compile(r"(?:/[A-Za-z_]\w{0,29}){0,3}", re.ASCII)
+_IDENTIFIER = regex(r"(?a)[A-Za-z_]\w{0,29}")
+_PLAIN_VALUE = regex(r"(?a)[A-Za-z0-9][\w-]{0,29}")
+_PLAIN_POINTER = regex(r"(?a)(?:/[A-Za-z_]\w{0,29}){0,3}")
 
 
 class ReadTable(Struct, frozen=True):

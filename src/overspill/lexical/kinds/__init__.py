@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from overspill.lexical.kinds.code import CODE, DESCRIPTION, defines
 from overspill.lexical.kinds.conversations import MESSAGES, MINUTES, TAGGED, TURNS
 from overspill.lexical.kinds.documents import HTML, PROSE
@@ -12,6 +10,7 @@ from overspill.lexical.kinds.logs import DIFF, HISTORY, LOG, MATCHES
 from overspill.lexical.kinds.nested import JSON, NDJSON, XML
 from overspill.lexical.kinds.rows import ACCESS_LOG, COLUMNS, CSV, LISTING
 from overspill.tables.table import Text
+from overspill.text.regex import regex
 
 _BY_BEGINNING = NDJSON, JSON, HTML, XML, HISTORY, DIFF
 _BY_LINES = ACCESS_LOG, LISTING, COLUMNS, CSV, MINUTES, TURNS, TAGGED, MESSAGES, LOG, MATCHES, DESCRIPTION, CODE, PROSE
@@ -19,7 +18,7 @@ KINDS: tuple[Kind, ...] = (*_BY_BEGINNING, *_BY_LINES)
 """In the order in which they are tried, the surest first."""
 LINES = LOG
 """What is recognised as nothing else, defines nothing and has few sentences is read line by line."""
-_CLAUSE_END = re.compile(r"[a-z)\"'][.,;:]\s*+$")
+_CLAUSE_END = regex(r"[a-z)\"'][.,;:]\s*+$")
 _MIN_CLAUSES_SHARE = 0.2
 
 

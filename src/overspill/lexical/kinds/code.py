@@ -12,24 +12,25 @@ from overspill.lexical.outline import Outline
 from overspill.lexical.words import read_lexicon
 from overspill.tables.table import Text
 from overspill.text.lines import FILLERS, is_blank
+from overspill.text.regex import regex
 
 _MAX_BLOCK_BYTES = 900
 _CLOSING = frozenset(b")]}")
-_LINE = re.compile(rb"([ \t]*+)[^\n]*+\n?")
+_LINE = regex(rb"([ \t]*+)[^\n]*+\n?")
 _BLANK = frozenset(b"\r\n\f\v" + FILLERS)
-_YAML = re.compile(r"\s*+(?:- )?[\w./\"'-]++:(?:\s|$)|\s*+- \S|\s*+#|---$")
+_YAML = regex(r"\s*+(?:- )?[\w./\"'-]++:(?:\s|$)|\s*+- \S|\s*+#|---$")
 _MIN_YAML_SHARE = 0.7
 _PATH = r"[\w@+~./-]{0,180}[./][\w-]{1,20}"
 _NAMED_FILE = rf"(?:==> [^\n]{{1,200}} <==|[=#*-]{{3,80}} (?:File:? )?{_PATH} [=#*-]{{3,80}}|(?:#|//) File:? {_PATH})\s*$"
-BANNER = re.compile(_NAMED_FILE.encode(), re.IGNORECASE)
+BANNER = regex(_NAMED_FILE.encode(), re.IGNORECASE)
 """What commands and people put above each of several files: `==> src/a.c <==`, `--- src/a.c ---`, `# File: src/a.c`."""
-_BANNER = re.compile(_NAMED_FILE, re.IGNORECASE)
+_BANNER = regex(_NAMED_FILE, re.IGNORECASE)
 
 _MODIFIERS = (
     r"(?:(?:async|export|default|public|private|protected|internal|static|final|abstract|sealed|pub(?:\(\w+\))?|unsafe|override"
     r"|inline|local) )*"
 )
-_SURE_CODE = re.compile(
+_SURE_CODE = regex(
     r"\s*+(?:"
     + _MODIFIERS
     + r"(?:def|class|import|from|function|const|let|var|package|func|fn|use|return|if|else|elif|for|while|try"
@@ -38,7 +39,7 @@ _SURE_CODE = re.compile(
     r"|#include|@\w+|\}|//|/\*|\*)|\s++[\w.\"\[\]]++\s*+(?:=|\+=|:=)\s|\s++[\w.]++\("
 )
 _SURE_ENDS = (";", "{")
-_LIKELY_CODE = re.compile(
+_LIKELY_CODE = regex(
     r"\s*+(?:"
     + _MODIFIERS
     + r"(?:val|fun|elseif|elsif|rescue|protocol|extension|when|cond|unless|until|my|our|instance|newtype)\b"
@@ -46,10 +47,10 @@ _LIKELY_CODE = re.compile(
     r"|\s*+[\w.$'\[\]]++(?: [\w.$']++){0,20} (?:<-|::|->|=) |\s*+[\w$]++=[\w$\"'(]"
 )
 """Code of further languages. Records of programs and lists may have such lines too."""
-_LIKELY_END = re.compile(r"(?:[(=]|->|=>|\bdo|\bthen|\)\)|\|>)$")
+_LIKELY_END = regex(r"(?:[(=]|->|=>|\bdo|\bthen|\)\)|\|>)$")
 _MAX_END_CHARS = 4
 """Of what a line of code may end with."""
-_DEFINITION = re.compile(
+_DEFINITION = regex(
     r"\s*+"
     + _MODIFIERS
     + r"(?:\(?def(?:[pn]|un|module|macrop?|var|const|custom|method|generic|struct|protocol|impl|record|once)?"
@@ -168,7 +169,7 @@ CODE = Kind(
     _cut_blocks,
     Traits(is_code=True, has_definitions=True, has_topics=True, has_telling_lines=True, memory_per_byte=9, layout="definitions"),
 )
-_STARTS = re.compile(rb"\n[^\S\n]*+\n(?=[^\s)}\]])"), re.compile(rb"\n(?=[^\s)}\]])"), re.compile(rb"\n")
+_STARTS = regex(rb"\n[^\S\n]*+\n(?=[^\s)}\]])"), regex(rb"\n(?=[^\s)}\]])"), regex(rb"\n")
 DESCRIPTION = Kind(
     "yaml",
     lambda sample: sample.share(_YAML.match) > _MIN_YAML_SHARE,

@@ -15,25 +15,25 @@ from overspill.lexical.reading import overwrite
 from overspill.tables.table import Text
 from overspill.text.encoding import decode
 from overspill.text.lines import is_blank, iterate_lines
+from overspill.text.regex import regex
 
 _MAX_PARAGRAPH_BYTES = 500
 """A longer paragraph is cut between sentences, so that a small budget holds several of them."""
-_SIGNED = re.compile(
+_SIGNED = regex(
     rb"(?:From \S++ +\w{3},? .{0,30}\d{4}"
     rb"|[^\W\d_][^\s,<>]*+(?:,? [^\s,<>]++){0,5}(?: <[^<>\n]{3,80}>)?,? [^\n]{0,40}"
     rb"\d{4}[^\n]{0,12}?\d{1,2}:\d{2}[^\n]{0,12}:)\s*+$"
 )
 """How an archive begins a message: `From a@b Mon Jan 5 02:02:00 2009`, or `Ann Lee, 2010-01-05 02:02:`."""
-_HEADER = re.compile(rb"(?:From|Date|Sent|To|Cc|Subject|Message-ID|In-Reply-To|References|Reply-To): \S", re.IGNORECASE)
-_THREAD = re.compile(
-    rb"(?:Thread|Topic|Title|Issue|Ticket|Bug|Discussion|Conversation|Merge request|Pull request)"
+_HEADER = regex(rb"(?i)(?:From|Date|Sent|To|Cc|Subject|Message-ID|In-Reply-To|References|Reply-To): \S")
+_THREAD = regex(
+    rb"(?i)(?:Thread|Topic|Title|Issue|Ticket|Bug|Discussion|Conversation|Merge request|Pull request)"
     rb"(?::\s{1,8}\S| #?\d{1,10}\b[^\n.]{0,40}$)",
-    re.IGNORECASE,
 )
 """How a thread begins: `Thread: Slow queries`, or `Issue 12 (closed)` and `Title: Slow queries`."""
-_NUMBERED = re.compile(rb"(?:#{1,6} |={2,6} ?)?(?:[A-Z][A-Z0-9]{1,9}-|[#!])\d{1,10}(?: {0,2}[\[(][^\])\n]{1,40}[\])])?:?[ =]*$")
+_NUMBERED = regex(rb"(?:#{1,6} |={2,6} ?)?(?:[A-Z][A-Z0-9]{1,9}-|[#!])\d{1,10}(?: {0,2}[\[(][^\])\n]{1,40}[\])])?:?[ =]*$")
 """How a tracker begins an issue: `#12 (closed)`, or `ABC-12`. It is one only if a message or a title follows."""
-_QUOTED = re.compile(rb"[>|]")
+_QUOTED = regex(rb"[>|]")
 _MIN_MESSAGES = 3
 _MAX_MESSAGES_SHARE = 0.5
 """If more lines begin a message, these are the entries of a log."""
@@ -111,13 +111,11 @@ _INLINE = (
 )
 _TAG = rb"<(?:/?(?:" + _BLOCKS + rb"|" + _INLINE + rb")(?=[\s/>])|code\s|/code>\s{0,4}</pre)[^<>]{0,2000}+>"
 """Other names in angle brackets are addresses and types, and `<code>` within a line marks what is to be typed as it is."""
-_TAGS = re.compile(_TAG + rb"(?:\s*+" + _TAG + rb")*+", re.IGNORECASE)
-_BLOCK = re.compile(rb"</?" + _BLOCKS + rb"[\s/>]", re.IGNORECASE)
-_PARAGRAPH = re.compile(
-    rb"<br ?/?>\s*+<br|</p>\s*+<(?:p|div|ul|ol|pre|blockquote)|</(?:div|ul|ol|pre|blockquote)>\s*+<p", re.IGNORECASE
-)
+_TAGS = regex(_TAG + rb"(?:\s*+" + _TAG + rb")*+", re.IGNORECASE)
+_BLOCK = regex(rb"(?i)</?" + _BLOCKS + rb"[\s/>]")
+_PARAGRAPH = regex(rb"(?i)<br ?/?>\s*+<br|</p>\s*+<(?:p|div|ul|ol|pre|blockquote)|</(?:div|ul|ol|pre|blockquote)>\s*+<p")
 """What is between paragraphs. Between the items of a list is only a line end."""
-_ENDS_LINE = re.compile(r"</?(?:p|br|div|li|blockquote)\s{0,2}/?>", re.IGNORECASE)
+_ENDS_LINE = regex(r"(?i)</?(?:p|br|div|li|blockquote)\s{0,2}/?>")
 _MIN_TAGGED_SHARE = 0.2
 """Of the lines. With fewer, tags are what some of the messages are about."""
 
@@ -149,13 +147,13 @@ TAGGED = Kind(
 
 _MAX_TURN_BYTES = 500
 """A longer turn is cut between sentences: a speech answers a question with a few of them."""
-_NICK = re.compile(r"(?:\W{0,2}(?:\d{4}-\d\d-\d\d[ T])?\d{1,2}:\d{2}(?::\d{2})?\W{0,3} ?)?<[^<>\s]{1,40}> ")
+_NICK = regex(r"(?:\W{0,2}(?:\d{4}-\d\d-\d\d[ T])?\d{1,2}:\d{2}(?::\d{2})?\W{0,3} ?)?<[^<>\s]{1,40}> ")
 """`[12:18] <nick> `, as chat clients write it."""
-_STAMPED = re.compile(
+_STAMPED = regex(
     r"(?:\[?\d{1,4}[./-]\d{1,2}[./-]\d{1,4}, \d{1,2}:\d{2}(?::\d{2})?(?:[ \u202f][AaPp][Mm])?\]?(?: -)? )([^:\n]{1,40}): \S"
 )
 """`[06.01.2024, 16:43:00] Ann: ` and `1/6/24, 4:43 PM - Ann: `, as phones export chats."""
-_SPEAKER = re.compile(
+_SPEAKER = regex(
     # Programs write a time of day in brackets too, but what follows is a level or begins with a small letter.
     r"(?:[\[(](?=[^\])\n]{0,30}\d:\d\d)[^\])\n]{4,40}[\])](?: -)? "
     r"(?!(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL|SEVERE)\b))?+"
@@ -165,7 +163,7 @@ _SPEAKER = re.compile(
 _MIN_TURNS_SHARE, _MAX_INDENTED_SHARE = 0.6, 0.05
 _MIN_SPEAKERS, _MIN_TURNS_PER_SPEAKER = 2, 3
 """Names before colons are speakers if they are few and come again; else they are keys or terms."""
-_HEADING = re.compile(r"(#{1,6}|={2,6})[ \t]{1,4}[^\s#=][^\n]{0,200}$")
+_HEADING = regex(r"(#{1,6}|={2,6})[ \t]{1,4}[^\s#=][^\n]{0,200}$")
 """As Markdown and wikis mark it."""
 _MIN_HEADINGS, _MIN_TURNS_SHARE_OF_MINUTES = 3, 0.3
 """Minutes have lists, tables and paragraphs between turns."""

@@ -15,14 +15,15 @@ from overspill.lexical.reading import TABLE_EDGE, find_hidden, strip_tags
 from overspill.tables.bars import MAY_BEGIN_BARRED, Barred, is_rule, read_barred
 from overspill.tables.table import FoundTable, Text
 from overspill.text.lines import is_blank, iterate_lines
+from overspill.text.regex import regex
 
 _MAX_PASSAGE_BYTES = 1_000
 """A longer paragraph is cut between sentences."""
 
-_MARKED = re.compile(rb"[^\w#]{0,8}(#{1,6})\s+\S")
-_MARKED_LINE = re.compile(rb" {0,3}(?:> ){0,3}(#{1,6})\s+\S")
+_MARKED = regex(rb"[^\w#]{0,8}(#{1,6})\s+\S")
+_MARKED_LINE = regex(rb" {0,3}(?:> ){0,3}(#{1,6})\s+\S")
 """The same in plain text. A line that is indented further is a comment in an example."""
-_FENCE = re.compile(rb"[ \t]{0,12}(?:```|~~~)")
+_FENCE = regex(rb"[ \t]{0,12}(?:```|~~~)")
 _MAX_FENCED_BYTES = 16_384
 """A fence that is not closed within this is none."""
 _DIVISIONS = b"|".join(
@@ -31,16 +32,16 @@ _DIVISIONS = b"|".join(
     for spelt in (name, name.upper())
 )
 """What documents call their numbered parts."""
-_NUMBERED = re.compile(rb"\s*(?:(?:" + _DIVISIONS + rb")\s+[\dIVXLC]+\b|\d+(?:\.\d+)*\.?\s+[A-Z])[^.]{0,80}\.?\s*$")
-_CAPITALS = re.compile(rb"[ \t]*[A-Z][A-Z0-9 ,&'/()-]{3,80}:?\s*?(?:\n|\Z)")
+_NUMBERED = regex(rb"\s*(?:(?:" + _DIVISIONS + rb")\s+[\dIVXLC]+\b|\d+(?:\.\d+)*\.?\s+[A-Z])[^.]{0,80}\.?\s*$")
+_CAPITALS = regex(rb"[ \t]*[A-Z][A-Z0-9 ,&'/()-]{3,80}:?\s*?(?:\n|\Z)")
 _HEADING_STARTS = frozenset(b" \t\r\n\f\v0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 """How a line begins that matches one of these two."""
-_ANCHOR = re.compile(rb"[ \t]*\.\. _[^`\n]{1,100}:\s*$")
+_ANCHOR = regex(rb"[ \t]*\.\. _[^`\n]{1,100}:\s*$")
 _ANCHOR_DEPTH = 7
 """`.. _name:` names what is below it, for links, where there may be no heading; a heading ends it."""
 _MAX_HEADING_BYTES = 120
-_UNDERLINE = re.compile(rb"([=\-~^\"'`:.*+#<>_])\1{2,}[ \t]*\r?(?:\n|\Z)")
-_RULE = re.compile(rb"[\s|:+=-]{3,}$")
+_UNDERLINE = regex(rb"([=\-~^\"'`:.*+#<>_])\1{2,}[ \t]*\r?(?:\n|\Z)")
+_RULE = regex(rb"[\s|:+=-]{3,}$")
 
 
 class _Section(Paragraphs):
@@ -153,9 +154,9 @@ _MIN_LINE_CHARS = 50
 """The average length of a line of running text, even if it is wrapped."""
 _MIN_WRAPPED_SHARE = 0.07
 """If this share of lines continues on the next, short lines are headings, lists and examples among running text."""
-_HEADING = re.compile(r"#{1,6} \S")
-_TABLE_RULE = re.compile(r"\|(?:\s*+:?-++:?\s*+\|)++\s*+$")
-_TITLE_RULE = re.compile(r"([=~^\"*#+`-])\1{2,}+\s*+")
+_HEADING = regex(r"#{1,6} \S")
+_TABLE_RULE = regex(r"\|(?:\s*+:?-++:?\s*+\|)++\s*+$")
+_TITLE_RULE = regex(r"([=~^\"*#+`-])\1{2,}+\s*+")
 _MAX_RULE_DIFFERENCE = 3
 """How much longer or shorter than a title the line below it is."""
 _MIN_TITLES, _MIN_TITLE_SHARE = 2, 0.02
@@ -182,7 +183,7 @@ def _is_prose(sample: Sample) -> bool:
     return ruled or (headings >= _MIN_TITLES and headings > _MIN_TITLE_SHARE * len(lines))
 
 
-_PROSE_STARTS = re.compile(rb"\n\s*\n"), re.compile(rb"\n")
+_PROSE_STARTS = regex(rb"\n\s*\n"), regex(rb"\n")
 PROSE = Kind(
     "prose",
     _is_prose,
@@ -192,8 +193,8 @@ PROSE = Kind(
 )
 
 
-_TAG = re.compile(rb"<(?:t[drh]|p|div|a|li|ul|span|table|br|h[1-6]|b|i|body|head|meta)(?:[\s/][^<>]{0,400})?>", re.IGNORECASE)
-_DOCTYPE = re.compile(rb"\s*+(?:<!--.*?-->\s*+)*+<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL)
+_TAG = regex(rb"(?i)<(?:t[drh]|p|div|a|li|ul|span|table|br|h[1-6]|b|i|body|head|meta)(?:[\s/][^<>]{0,400})?>")
+_DOCTYPE = regex(rb"(?is)\s*+(?:<!--.*?-->\s*+)*+<(?:!doctype\s+html|html)\b")
 _MAX_BYTES_PER_TAG = 700
 
 
@@ -211,7 +212,7 @@ def _is_html(sample: Sample) -> bool:
     return head.lstrip().startswith(b"<") or not is_other
 
 
-_HTML_STARTS = (re.compile(rb"(?=<(?:tr|p|li|div|h[1-6]|table|ul|ol|dl|section|article)[\s>])", re.IGNORECASE), re.compile(rb">"))
+_HTML_STARTS = (regex(rb"(?i)(?=<(?:tr|p|li|div|h[1-6]|table|ul|ol|dl|section|article)[\s>])"), regex(rb">"))
 HTML = Kind(
     "html",
     _is_html,

@@ -16,6 +16,7 @@ from overspill.lexical.outline import Outline
 from overspill.tables.table import Text
 from overspill.text.encoding import decode
 from overspill.text.lines import FILLERS
+from overspill.text.regex import regex
 
 _HEAD_BYTES = 48_000
 _ENDING_BYTES = 600
@@ -24,12 +25,12 @@ _BYTES_PER_LINE = 60
 _MIN_LINES = 8
 _MAX_LINE_CHARS = 400
 """The rest of a line is ignored: a line that begins like a log entry is one."""
-_WORD = re.compile(r"[(“\"'*_`]{0,3}[A-Za-z][a-z]*[,.;:!?)”\"'*_`]{0,3}$")
-_WITHIN = re.compile(r"[a-z,]\s*+$")
-_GOES_ON = re.compile(r"\(?[a-z]+")
+_WORD = regex(r"[(“\"'*_`]{0,3}[A-Za-z][a-z]*[,.;:!?)”\"'*_`]{0,3}$")
+_WITHIN = regex(r"[a-z,]\s*+$")
+_GOES_ON = regex(r"\(?[a-z]+")
 _MIN_WRAPPED_CHARS = 40
 _MAX_ALIKE = 2
-_FENCE = re.compile(r"\s{0,3}(?:```|~~~)(\s*+\w)?")
+_FENCE = regex(r"\s{0,3}(?:```|~~~)(\s*+\w)?")
 _MIN_FENCES = 4
 _MIN_UNFENCED_SHARE = 0.25
 """With less outside of fenced examples, the text is what is fenced."""

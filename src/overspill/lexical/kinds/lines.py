@@ -9,11 +9,12 @@ from overspill.lexical.outline import Outline
 from overspill.tables.table import Text
 from overspill.text import pieces
 from overspill.text.lines import FILLERS, end_long_line
+from overspill.text.regex import regex
 
-_SOFT_BREAK = re.compile(rb"(?<=[.;!?:,)\]}>])\s+|\s{2,}|(?<=,)(?=\")|(?<=\|) ")
+_SOFT_BREAK = regex(rb"(?<=[.;!?:,)\]}>])\s+|\s{2,}|(?<=,)(?=\")|(?<=\|) ")
 
 _MAX_CHARACTER_BYTES = 4
-_VISIBLE = re.compile(rb"[^ \t\r\n\v" + re.escape(FILLERS) + rb"]")
+_VISIBLE = regex(rb"[^ \t\r\n\v" + re.escape(FILLERS) + rb"]")
 """Or a form feed."""
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from msgspec.structs import replace
 
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Sample, Traits
@@ -11,30 +9,31 @@ from overspill.lexical.kinds.lines import find_first, record_long
 from overspill.lexical.outline import Outline
 from overspill.tables.table import Text
 from overspill.text.lines import FILLERS, is_blank, iterate_lines
+from overspill.text.regex import regex
 
 _MAX_RECORD_BYTES = 1_500
 
-_FRAME = re.compile(rb"\s+\S|\xe2\x94\x82|Caused by:|Traceback |During handling of|The above exception")
+_FRAME = regex(rb"\s+\S|\xe2\x94\x82|Caused by:|Traceback |During handling of|The above exception")
 _UNUSUAL_STARTS = frozenset(b" \t\r\n\f\v\xe2CTD" + FILLERS)
 """The first bytes of such lines and of blank ones. Most events are single lines, which need no closer look."""
-_EVENT_STAMP = re.compile(rb"\W{0,3}\d{2,4}[-/.:]\d{1,2}[-/.:]\d{1,4}|[A-Z][a-z]{2}\s+\d{1,2} \d\d:|\[\s*\d+\.\d+\]")
-_STAMP = re.compile(
+_EVENT_STAMP = regex(rb"\W{0,3}\d{2,4}[-/.:]\d{1,2}[-/.:]\d{1,4}|[A-Z][a-z]{2}\s+\d{1,2} \d\d:|\[\s*\d+\.\d+\]")
+_STAMP = regex(
     r"\W{0,3}(?:\[\s*+\d++\.\d++\]|\S{0,24}?\d{2,4}[-/.]\d{1,2}[-/.]\d{1,4}|\S{0,12}?\d{1,2}:\d{2}:\d{2}|[A-Z][a-z]{2}\s++\d{1,2}\s|\d{10,13}\b"
     r"|\S++ - \S++ \[\d|(?=[a-f]*+\d)[0-9a-f]{7,40} \S)"
 )
-_LEVEL = re.compile(r"\W{0,3}(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL|SEVERE)\b")
+_LEVEL = regex(r"\W{0,3}(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL|SEVERE)\b")
 _MIN_STAMPED_SHARE = 0.3
 
-_MATCH = re.compile(r"(?:[A-Za-z]:)?(?:[^\WA-Za-z]|[.@+~-])*+[A-Za-z/\\](?:[\w./\\@+~]|-(?!\d++[:-]))*+[:-]\d++[:-]")
+_MATCH = regex(r"(?:[A-Za-z]:)?(?:[^\WA-Za-z]|[.@+~-])*+[A-Za-z/\\](?:[\w./\\@+~]|-(?!\d++[:-]))*+[:-]\d++[:-]")
 """A path, which contains a letter or a slash, then a line number."""
 _MIN_MATCHES_SHARE = 0.6
 
-_COMMIT = re.compile(rb"commit [0-9a-f]{7,64}\b")
+_COMMIT = regex(rb"commit [0-9a-f]{7,64}\b")
 """How `git log` begins a commit."""
 
-_FILE = re.compile(rb"diff --git |Index: |--- \S")
-_DIFF = re.compile(r"(?:diff --git |@@ -\d|--- \S|\+\+\+ \S|Index: )")
-_SURE_MARK = re.compile(r"diff --git |@@ -\d|\+\+\+ \S")
+_FILE = regex(rb"diff --git |Index: |--- \S")
+_DIFF = regex(r"(?:diff --git |@@ -\d|--- \S|\+\+\+ \S|Index: )")
+_SURE_MARK = regex(r"diff --git |@@ -\d|\+\+\+ \S")
 """What only a diff has: comments of some languages begin with dashes."""
 _MIN_CHANGED_SHARE = 0.7
 
@@ -114,8 +113,8 @@ def _cut_hunks(text: Text, start: int, end: int, outline: Outline, cut_embedded:
     record_long(text, (opened, end), _MAX_RECORD_BYTES, outline, label)
 
 
-_LINE_START, _EVENT_START = re.compile(rb"\n"), re.compile(rb"\n(?=\S)")
-_COMMIT_START, _HUNK_START = re.compile(rb"\n(?=commit [0-9a-f]{7})"), re.compile(rb"\n(?=diff --git |@@ )")
+_LINE_START, _EVENT_START = regex(rb"\n"), regex(rb"\n(?=\S)")
+_COMMIT_START, _HUNK_START = regex(rb"\n(?=commit [0-9a-f]{7})"), regex(rb"\n(?=diff --git |@@ )")
 LOG_TRAITS = Traits(is_program_output=True, is_log=True, has_telling_lines=True, size_places=1, layout="events")
 LOG = Kind("log", _is_log, _cut_events, LOG_TRAITS, find_start=find_first(_EVENT_START, _LINE_START))
 MATCHES = Kind(

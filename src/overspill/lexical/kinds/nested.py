@@ -15,6 +15,7 @@ from overspill.tables.table import JsonRows, Text
 from overspill.text import pieces
 from overspill.text.lines import FILLERS
 from overspill.text.patterns import compile_pattern
+from overspill.text.regex import regex
 
 _MAX_MEMBER_BYTES = 1_000
 """Of a member that is not a container."""
@@ -23,10 +24,10 @@ _PIECE_BYTES = 1 << 20
 _MAX_RUN_BYTES = 700
 """Plain members are grouped up to this size."""
 _FILL = re.escape(FILLERS)
-_MEMBER = re.compile(rb",[\s" + _FILL + rb"]*(?=\")|>\s*(?=<)")
+_MEMBER = regex(rb",[\s" + _FILL + rb"]*(?=\")|>\s*(?=<)")
 _LONG_MEMBER = compile_pattern(rb",[\s\v" + _FILL + rb"]*\"|>[\s\v]*<")
 """The same, for long texts: it lets other threads run, but each match takes longer."""
-CONTENT = re.compile(rb"[^\s,{}\[\]" + _FILL + rb"]")
+CONTENT = regex(rb"[^\s,{}\[\]" + _FILL + rb"]")
 
 
 def record_plain_members(text: Text, start: int, end: int, label: int, outline: Outline) -> None:
@@ -133,7 +134,7 @@ def _read_row(text: Text, tree: Tree, member: int) -> bytes:
     return b"[%b]" % row if row and first != member else row
 
 
-_NEXT_OBJECT = re.compile(rb"[}\]][^\S\n]*+\n\s*+[{\[]")
+_NEXT_OBJECT = regex(rb"[}\]][^\S\n]*+\n\s*+[{\[]")
 _ESCAPED_LETTER = b"\\u"
 
 
@@ -189,8 +190,8 @@ NDJSON = Kind(
 )
 
 
-_XML = re.compile(rb"\s*+(?:<\?xml\b|<[A-Za-z][\w:.-]*+(?:\s[^<>]*+)?>)")
-_CLOSED = re.compile(rb"</[A-Za-z][\w:.-]*>|/>")
+_XML = regex(rb"\s*+(?:<\?xml\b|<[A-Za-z][\w:.-]*+(?:\s[^<>]*+)?>)")
+_CLOSED = regex(rb"</[A-Za-z][\w:.-]*>|/>")
 _MAX_BYTES_PER_END = 1_000
 
 
@@ -202,7 +203,7 @@ def _is_xml(sample: Sample) -> bool:
     )
 
 
-_XML_STARTS = re.compile(rb"</[^<>]*>\s*+(?=<[A-Za-z])"), re.compile(rb">\s*+(?=<)")
+_XML_STARTS = regex(rb"</[^<>]*>\s*+(?=<[A-Za-z])"), regex(rb">\s*+(?=<)")
 XML = Kind(
     "xml",
     _is_xml,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from msgspec.structs import replace
 
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Sample, Traits
@@ -16,12 +14,13 @@ from overspill.tables.lines import find_patterned, find_tables, is_sure
 from overspill.tables.table import FoundTable, Text
 from overspill.text import pieces
 from overspill.text.lines import FILLERS, is_blank, iterate_lines, read_line
+from overspill.text.regex import regex
 
 _MAX_LINES_ABOVE = 8
 """Of a table, its header among them."""
 _MIN_DELIMITED_ROWS = 4
-_ROW = re.compile(rb"(?:[^\"\n]++|\"[^\"]*+\")*+(?:\n|\Z)")
-_OPENS_INSIDE = re.compile(rb"[^\",;|\t\n]*+\"[,;|\t\n]")
+_ROW = regex(rb"(?:[^\"\n]++|\"[^\"]*+\")*+(?:\n|\Z)")
+_OPENS_INSIDE = regex(rb"[^\",;|\t\n]*+\"[,;|\t\n]")
 """The end of a quoted cell, where a row should begin."""
 
 
@@ -69,15 +68,15 @@ CSV = Kind(
 )
 
 
-_RULE = re.compile(rb"[\s|+=:-]{3,}$")
-_GAP = re.compile(r"\S(?: {2,}|\t+)(?=\S)")
+_RULE = regex(rb"[\s|+=:-]{3,}$")
+_GAP = regex(r"\S(?: {2,}|\t+)(?=\S)")
 _MIN_ALIGNED_SHARE = 0.7
 _MIN_READ_SHARE = 0.9
 _MAX_TABLE_BYTES = 16_000
 """In which tables are looked for, to recognise a text that consists of them."""
-_IN_NO_HEADER = re.compile(r"[,;\t=]|(?<!\S)[-+]?(?!(?:19|20)\d\d(?!\S))\d")
+_IN_NO_HEADER = regex(r"[,;\t=]|(?<!\S)[-+]?(?!(?:19|20)\d\d(?!\S))\d")
 """What is in rows of other kinds: delimited ones, and messages. A year may be the name of a column."""
-_MARKDOWN_RULE = re.compile(r"\s*+\|?(?:\s*+:?-++:?\s*+\|)++")
+_MARKDOWN_RULE = regex(r"\s*+\|?(?:\s*+:?-++:?\s*+\|)++")
 
 
 def _show_tables(sample: Sample) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 
 from overspill.tables.json_tables import MIN_ROWS, Shape
 from overspill.tables.table import Text
 from overspill.text import pieces
 from overspill.text.patterns import compile_pattern
+from overspill.text.regex import regex
 
 MAX_WHOLE_BYTES = 2_000
 """A larger element is cut into records of its members."""
@@ -19,22 +19,22 @@ _MAX_DEPTH = 100
 _MIN_EMBEDDED_BYTES = 400
 """A string with escapes is cut like a separate text from this size on."""
 
-_JSON = re.compile(rb"\"[^\"\\]*+(?:\\.[^\"\\]*+)*+(?:\"(\s*+:)?|(\\?\Z))|([{\[])|([}\]])", re.DOTALL)
+_JSON = regex(rb"(?s)\"[^\"\\]*+(?:\\.[^\"\\]*+)*+(?:\"(\s*+:)?|(\\?\Z))|([{\[])|([}\]])")
 """An unclosed string extends to the end; otherwise every quotation mark in it would start another search."""
-_PLAIN_JSON = re.compile(rb"(?:[^\"{}\[\]]++|\"[^\"]*+\"(?!\s*+:\s*+[{\[]))*+(?:((?:\"[^\"]*+\"\s*+:\s*+)?[{\[])|([}\]]))")
-_NEXT_BRACKET = re.compile(rb"(?:[^\"{}\[\]]++|\"[^\"\\]*+(?:\\.[^\"\\]*+)*+(?:\"|\\?\Z))*+(?:([{\[])|[}\]])", re.DOTALL)
+_PLAIN_JSON = regex(rb"(?:[^\"{}\[\]]++|\"[^\"]*+\"(?!\s*+:\s*+[{\[]))*+(?:((?:\"[^\"]*+\"\s*+:\s*+)?[{\[])|([}\]]))")
+_NEXT_BRACKET = regex(rb"(?s)(?:[^\"{}\[\]]++|\"[^\"\\]*+(?:\\.[^\"\\]*+)*+(?:\"|\\?\Z))*+(?:([{\[])|[}\]])")
 """What is before it, strings among them, belongs to the match: looking at each string would take three times as long."""
-_OBJECT_START = re.compile(rb"\{\s*+\"[^\"\\]*+\"\s*+:")
-_XML = re.compile(rb"(<!--|<!\[CDATA\[)|<[?!][^>]*+(?:>|\Z)|<[A-Za-z][^<>]*/>|(<[A-Za-z][^<>]*>)|(</[^<>]*>)")
+_OBJECT_START = regex(rb"\{\s*+\"[^\"\\]*+\"\s*+:")
+_XML = regex(rb"(<!--|<!\[CDATA\[)|<[?!][^>]*+(?:>|\Z)|<[A-Za-z][^<>]*/>|(<[A-Za-z][^<>]*>)|(</[^<>]*>)")
 _ARRAY_START = ord("[")
 _CLOSES = {b"<!--": b"-->", b"<![CDATA[": b"]]>"}
 _ESCAPES = (b"\\n", b'\\"')
-_COLON = re.compile(rb"\s*+:")
+_COLON = regex(rb"\s*+:")
 _STRING = compile_pattern(rb'(?s)"[^"\\]*(?:\\.[^"\\]*)*"')
-_PLAIN_MEMBERS = re.compile(rb"(?:[^\"{}\[\]]++|\"[^\"]*+\"(?!\s*+:\s*+[{\[]))*+")
+_PLAIN_MEMBERS = regex(rb"(?:[^\"{}\[\]]++|\"[^\"]*+\"(?!\s*+:\s*+[{\[]))*+")
 _PIECE_BYTES = 1 << 20
 """How much one call looks through. It keeps other threads waiting, for about ten milliseconds."""
-_NOT_AROUND_COLON = re.compile(rb"[^\"\s:]")
+_NOT_AROUND_COLON = regex(rb"[^\"\s:]")
 """A piece ends with one of these, so that it contains what follows each of its keys."""
 
 

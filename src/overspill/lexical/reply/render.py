@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 
 from msgspec import Struct
@@ -11,11 +10,12 @@ from overspill.lexical.index import Index
 from overspill.lexical.rank import Ranking
 from overspill.text.encoding import decode
 from overspill.text.humanize import shorten
+from overspill.text.regex import regex
 
-_SPACES = re.compile(r"[ \t\f]{2,}|\f")
-_BLANK_LINES = re.compile(r"\n\s*\n+")
-_CARRIAGE = re.compile(r"(?<!\r)\r++(?=\n)")
-_KEY = re.compile(rb"\s*+\"((?:[^\"\\]++|\\.)*+)\"\s*+:")
+_SPACES = regex(r"[ \t\f]{2,}|\f")
+_BLANK_LINES = regex(r"\n\s*\n+")
+_CARRIAGE = regex(r"(?<!\r)\r++(?=\n)")
+_KEY = regex(rb"\s*+\"((?:[^\"\\]++|\\.)*+)\"\s*+:")
 _MAX_NUMBERED_LINE_BYTES = 5_000
 """With longer lines on average, line numbers no longer help to locate anything."""
 _MAX_POINTER_CHARS = 80

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from itertools import islice, takewhile
@@ -16,13 +15,14 @@ from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import read_lexicon, split_subwords, stem
 from overspill.tables.table import Span, Text
 from overspill.text.lines import iterate_lines
+from overspill.text.regex import regex
 
 _PIECE_BYTES = 160
 """Size of the pieces that trimming keeps or drops; smaller if not even two of them fit."""
 _MAX_PIECES = 200
-_TOKEN = re.compile(rb"\"(?:[^\"\\]++|\\.)*+\"?|[{}\[\],]", re.DOTALL)
-_WORDS = re.compile(rb"\"\s{0,9}+:\s{0,9}+\"[^\"\\]*?[^\W\d_]")
-_KEY = re.compile(rb"\s*+\"([^\"\\]{1,60})\"\s*+:")
+_TOKEN = regex(rb"(?s)\"(?:[^\"\\]++|\\.)*+\"?|[{}\[\],]")
+_WORDS = regex(rb"\"\s{0,9}+:\s{0,9}+\"[^\"\\]*?[^\W\d_]")
+_KEY = regex(rb"\s*+\"([^\"\\]{1,60})\"\s*+:")
 _NAMES = ("name", "title", "label")
 """How the keys of members end that say what a record is called."""
 _MAX_NAMES = 3

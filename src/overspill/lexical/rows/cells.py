@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -15,8 +14,8 @@ from overspill.lexical.outline import Table
 from overspill.lexical.reply.render import render
 from overspill.lexical.words import read_lexicon, split_subwords, stem
 from overspill.tables.json_rows import read_cells, split_member
-from overspill.tables.markup import MAX_HEADER_ROWS, read_header
 from overspill.tables.table import JsonRows, name_column
+from overspill.text.regex import regex
 
 MOST_ROWS = 200_000
 """Rows of a table that are compared with each other at most."""
@@ -29,7 +28,7 @@ _MAX_REMEMBERED_BYTES = 12 << 20
 _CELL_BYTES = 64
 """What a cell takes besides its text."""
 _MIN_LISTED_ROWS = 3
-_WORD = re.compile(r"[^\W_]+")
+_WORD = regex(r"[^\W_]+")
 _MAX_REMEMBERED_CHARS = 100
 """The stems of a longer name are not remembered."""
 
@@ -66,6 +65,8 @@ def _read_header_rows(index: Index, table: Table) -> list[list[str]]:
     start, end = outline.label_starts[table.header], outline.label_ends[table.header]
     if not index.traits.is_markup or b"span" not in bytes(index.source[start:end]).lower():
         return []
+    from overspill.tables.markup import MAX_HEADER_ROWS, read_header  # noqa: PLC0415  # the parser takes long to import
+
     spans = [(start, end)]
     spans += [(outline.starts[record], outline.ends[record]) for record in range(table.first, table.last)[: MAX_HEADER_ROWS - 1]]
     return read_header((bytes(index.source[start:end]), table.rows.split(render(index, start, end))) for start, end in spans)

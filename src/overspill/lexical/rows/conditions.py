@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator
 from itertools import islice, pairwise
 
@@ -14,6 +13,7 @@ from overspill.lexical.rows.cells import RowList, find_column, find_list, read_c
 from overspill.lexical.rows.measures import DAYS_OF_MONTH, DAYS_OF_YEAR, Scale, are_measures, find_scale, measure
 from overspill.lexical.words import compile_phrases, read_lexicon, read_related, split_subwords, stem
 from overspill.tables.table import Span
+from overspill.text.regex import regex
 
 _MONTH = r"{months}[a-z]{0,6}\.?"
 _DATE = rf"\d{{4}}-\d\d(?:-\d\d)?|{_MONTH} (?:\d{{1,2}},? )?\d{{4}}|\d{{1,2}}\.? {_MONTH} \d{{4}}"
@@ -26,8 +26,8 @@ _ABSENT = r"\b{absent} (?:an? |any |the )?([^\W\d_]{2,40})"
 _NEGATED = r"(?:\b{negation}|n't)[ -](?:\w{1,12} )?\Z"
 _EXCLUDED = r"(?:\b{excluding}|n't)[ -](?:yet |in |of |from )?([^\W_]+)"
 _UNIT_AFTER = r" ?(?:[KMGTP]i?B|{units}s?)\b"
-_YEAR, _ISO_MONTH = re.compile(r"\d{4}"), re.compile(r"\d{4}-\d\d")
-_WORD = re.compile(r"[^\W_]+")
+_YEAR, _ISO_MONTH = regex(r"\d{4}"), regex(r"\d{4}-\d\d")
+_WORD = regex(r"[^\W_]+")
 _NOTHING = ("", "None", "[]", "{}")
 _SAMPLED_ROWS = 200
 _MIN_USUAL_SHARE = 0.1

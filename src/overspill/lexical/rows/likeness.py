@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
-
 from overspill.lexical.index import Index
 from overspill.lexical.query import Query, parse
 from overspill.lexical.rank import Ranking
 from overspill.lexical.rows.cells import MOST_ROWS, find_column, read_columns, read_rows
 from overspill.lexical.rows.mentions import find_anchors
+from overspill.text.regex import regex
 
-_SAME = re.compile(r"\bsame (?P<what>[^.?!]{2,60}?) (?:as|with|of|like) (?P<whom>[^?!]+)", re.IGNORECASE)
-_WORD = re.compile(r"[^\W_]+")
-_YEAR = re.compile(r"\b(?:1\d{3}|20\d{2})\b")
+_SAME = regex(r"(?i)\bsame (?P<what>[^.?!]{2,60}?) (?:as|with|of|like) (?P<whom>[^?!]+)")
+_WORD = regex(r"[^\W_]+")
+_YEAR = regex(r"\b(?:1\d{3}|20\d{2})\b")
 
 
 def asks_for_likeness(query: Query) -> bool:

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from overspill.lexical.words import compile_phrases, read_list
+from overspill.text.regex import regex
 
-_NUMBER = re.compile(r"[-−]?\d[\d,' ]*(?:\.\d+)?")
-_DECIMAL_COMMA = re.compile(r"[-−]?\d+,(?!\d{3}\b)\d+")
-_BRACKETED = re.compile(r"\s*\(\s?[^\w\s()]?\s?\d[^()]{0,40}\)\s*")
+_NUMBER = regex(r"[-−]?\d[\d,' ]*(?:\.\d+)?")
+_DECIMAL_COMMA = regex(r"[-−]?\d+,(?!\d{3}\b)\d+")
+_BRACKETED = regex(r"\s*\(\s?[^\w\s()]?\s?\d[^()]{0,40}\)\s*")
 """A negative amount, as accountants write it."""
 _PLAIN = str.maketrans("−", "-", ",' ")
 _UNITS = "KMGTP"
-_UNIT = re.compile(r" ?([kKMGTP])i?B?(?!\w)")
-_YEAR = re.compile(r"\b(1[0-9]{3}|20[0-9]{2})\b")
+_UNIT = regex(r" ?([kKMGTP])i?B?(?!\w)")
+_YEAR = regex(r"\b(1[0-9]{3}|20[0-9]{2})\b")
 _DATE = r"(?P<d1>\d{1,2})?\W{0,2}(?P<month>{months})[a-z]{0,20}\.?\W{0,2}(?P<d2>\d{1,2})?\b"
-_ISO = re.compile(r"\b([12][0-9]{3})-([01][0-9])-([0-3][0-9])(?![0-9])")
-_CLOCK = re.compile(r"(?<!\d)([0-2]?[0-9]):([0-5][0-9])(?::([0-5][0-9]))?(?!\d)")
+_ISO = regex(r"\b([12][0-9]{3})-([01][0-9])-([0-3][0-9])(?![0-9])")
+_CLOCK = regex(r"(?<!\d)([0-2]?[0-9]):([0-5][0-9])(?::([0-5][0-9]))?(?!\d)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0, "mo": 2_630_000.0, "y": 31_557_600.0}
-_SPAN_PART = re.compile(r"((?<!\d)\d++(?:\.\d++)?|an?\b) ?(ms|mo(?=n)|[smhdwy])[a-z]*,? ?", re.IGNORECASE)
+_SPAN_PART = regex(r"(?i)((?<!\d)\d++(?:\.\d++)?|an?\b) ?(ms|mo(?=n)|[smhdwy])[a-z]*,? ?")
 _SPAN = r"(?:up |about ){0,2}(?:(?:\d{1,15}(?:\.\d{1,15})?|an?) ?(?:ms|[smhdwy]|{units}s?)(?![a-z]),? ?){1,8}(?:ago)?"
-_BARE = re.compile(r"[\d. ]+m", re.IGNORECASE)
-_BEGINS = re.compile(r"\W{0,4}\d")
+_BARE = regex(r"(?i)[\d. ]+m")
+_BEGINS = regex(r"\W{0,4}\d")
 _MAX_CELL_CHARS = 200
 """The rest of a cell is ignored."""
 _MAJORITY = 0.5

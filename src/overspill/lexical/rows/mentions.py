@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from heapq import nlargest
 
@@ -15,11 +14,12 @@ from overspill.lexical.rows.cells import find_column, is_same_word, read_rows
 from overspill.lexical.rows.relations import Relation, is_named_as_key, last_parts
 from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import read_lexicon, read_list, read_stems, stem
+from overspill.text.regex import regex
 
-_WORD = re.compile(r"[^\W_]+")
-_LIST_MEMBER = re.compile(r"'([^']*)'")
-_DAY = re.compile(r"(\d{4}-\d\d-\d\d)[T ]\d")
-_KEY = re.compile(rb"[^\"\\]{0,60}\"\s*:")
+_WORD = regex(r"[^\W_]+")
+_LIST_MEMBER = regex(r"'([^']*)'")
+_DAY = regex(r"(\d{4}-\d\d-\d\d)[T ]\d")
+_KEY = regex(rb"[^\"\\]{0,60}\"\s*:")
 _MAX_ANCHORS, _ANCHOR_SHARES = 6, (0.8, 0.95)
 """A question may start from the rows that contain about as much of it as the best one, unless there are too many."""
 _MAX_WORDS, _MAX_NAME_WORDS = 200, 40

@@ -23,6 +23,7 @@ from overspill.lexical.rows.measures import Scale, are_measures, find_scale, mea
 from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import read_lexicon, read_list
 from overspill.text.encoding import decode
+from overspill.text.regex import regex
 
 _MAX_ROWS = 12
 _MAX_TABLES = 4
@@ -32,15 +33,15 @@ _SAMPLED_ROWS = 200
 _MAX_DATED_ROWS = 2
 _MIN_MEASURED, _MIN_MEASURED_SHARE = 3, 0.3
 """How many rows have something to compare in a column that orders them."""
-_COUNT = re.compile(r"\d{1,6}")
-_SIZE = re.compile(r"\d[\d,]*(?:\.\d+)?(?:[kKMGTP]i?B?|m?s)?")
-_COMMIT = re.compile(rb"(?:commit )?[0-9a-f]{7,64}\b")
-_MODE = re.compile(rb"^[-dlbcps][-rwxsStT]{9}\S? ", re.MULTILINE)
+_COUNT = regex(r"\d{1,6}")
+_SIZE = regex(r"\d[\d,]*(?:\.\d+)?(?:[kKMGTP]i?B?|m?s)?")
+_COMMIT = regex(rb"(?:commit )?[0-9a-f]{7,64}\b")
+_MODE = regex(rb"(?m)^[-dlbcps][-rwxsStT]{9}\S? ")
 _HEAD_BYTES = 4_000
 _MAX_SIZE_PLACES = 6
 """The size of a line is among this many words."""
 _MIN_SIZED_SHARE = 0.8
-_BY_MEASURE = re.compile(r"\bin terms of\b", re.IGNORECASE)
+_BY_MEASURE = regex(r"(?i)\bin terms of\b")
 
 
 class _OrderQuestion(Struct, frozen=True):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from msgspec.structs import replace
 
 from overspill.lexical.boost import Boost
@@ -19,12 +17,13 @@ from overspill.lexical.rows.ordering import find_ordered_rows
 from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import split_subwords, stem
 from overspill.tables.table import Span, Text
+from overspill.text.regex import regex
 
-_ROW = re.compile(rb"\{")
-_KEY_BEFORE = re.compile(rb"\"([^\"\\]{1,60})\"\s{0,4}:\s{0,4}\"?(-?)\Z")
-_AFTER_NUMBER = re.compile(rb"\s{0,40}[,}\]\"]| ")
-_NEGATIVE = re.compile(r"(?<![^\s(\"'=<>])[-\u2212](\d[\d.]*)")
-_KEY_AFTER = re.compile(rb"\"\s{0,4}:")
+_ROW = regex(rb"\{")
+_KEY_BEFORE = regex(rb"\"([^\"\\]{1,60})\"\s{0,4}:\s{0,4}\"?(-?)\Z")
+_AFTER_NUMBER = regex(rb"\s{0,40}[,}\]\"]| ")
+_NEGATIVE = regex(r"(?<![^\s(\"'=<>])[-\u2212](\d[\d.]*)")
+_KEY_AFTER = regex(rb"\"\s{0,4}:")
 _MAX_ROWS = 60
 _MAX_VALUE_BYTES = 80
 """A longer value is a description, which mentions much that is not so."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from itertools import islice
 
@@ -11,13 +10,14 @@ from overspill.lexical.rows.cells import find_column, read_columns, read_rows
 from overspill.lexical.words import read_lexicon, split_words
 from overspill.tables.table import JsonRows
 from overspill.tables.types import find_reading
+from overspill.text.regex import regex
 
-_COUNTS = re.compile(r"\bhow many\b|\b(?:count|number) of\b|\bcount (?:the|all|how)\b", re.IGNORECASE)
-_ADDS = re.compile(r"\b(?:total|sum|altogether)\b", re.IGNORECASE)
-_AVERAGES = re.compile(r"\b(?:average|mean)\b", re.IGNORECASE)
-_GROUPS = re.compile(r"\b(?:per|by|for each|for every|grouped by)\s+([^\W_]+)", re.IGNORECASE)
-_PLAIN_NAME = re.compile(r"[A-Za-z_]\w{0,29}", re.ASCII)
-_PLAIN_VALUE = re.compile(r"[A-Za-z][\w .-]{0,29}", re.ASCII)
+_COUNTS = regex(r"(?i)\bhow many\b|\b(?:count|number) of\b|\bcount (?:the|all|how)\b")
+_ADDS = regex(r"(?i)\b(?:total|sum|altogether)\b")
+_AVERAGES = regex(r"(?i)\b(?:average|mean)\b")
+_GROUPS = regex(r"(?i)\b(?:per|by|for each|for every|grouped by)\s+([^\W_]+)")
+_PLAIN_NAME = regex(r"(?a)[A-Za-z_]\w{0,29}")
+_PLAIN_VALUE = regex(r"(?a)[A-Za-z][\w .-]{0,29}")
 """Only these go into a statement: they are from the output."""
 _SAMPLED_ROWS = 400
 _MAX_VALUES = 60

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
 from overspill.lexical.boost import Boost, Step, order_by_score
 from overspill.lexical.index import Index
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
+from overspill.text.regex import regex
 
 _COUNTS_SHARE = 0.3
-_NUMBER = re.compile(rb"(?<![\w./-])\d[\d,.]{0,12} \Z")
+_NUMBER = regex(rb"(?<![\w./-])\d[\d,.]{0,12} \Z")
 _MAX_NUMBER_BYTES = 12
 """How many bytes before a word to look for its number."""
 

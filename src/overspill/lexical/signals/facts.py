@@ -12,12 +12,13 @@ from overspill.lexical.rank import Ranking
 from overspill.lexical.reply.render import render
 from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import compile_phrases
+from overspill.text.regex import regex
 
-_FACT = re.compile(r"[^|:：]{2,40}[|:：]\s*\S[^|]{0,100}\|?\s*")
-_SHEET_FACT = re.compile(r"(?=[^|:：]*[^\W\d_])[^|:：]*+(?:[|：]|:(?=\s))\s*+[^|][^|]*+\|?\s*")
+_FACT = regex(r"[^|:：]{2,40}[|:：]\s*\S[^|]{0,100}\|?\s*")
+_SHEET_FACT = regex(r"(?=[^|:：]*[^\W\d_])[^|:：]*+(?:[|：]|:(?=\s))\s*+[^|][^|]*+\|?\s*")
 """Its label has a letter: 18:45 is a time."""
-_LABEL = re.compile(r"\A[^|:：]*+[|:：]")
-_LABELLED = re.compile(rb"</(?:dt|label)>\s*+(?:<(?!/(?:dt|label)>)[^<>]*+>\s*+)*+[^<>\s]")
+_LABEL = regex(r"\A[^|:：]*+[|:：]")
+_LABELLED = regex(rb"</(?:dt|label)>\s*+(?:<(?!/(?:dt|label)>)[^<>]*+>\s*+)*+[^<>\s]")
 """A label with something after it. A label alone is an option of a form."""
 _LINK, _MAX_LINKS = b"<a ", 1
 """A label with several links leads to other pages."""
@@ -31,8 +32,8 @@ _SHEET_SHARE, _SHEET_SHARE_IN_OTHER_WORDS = 0.1, 0.4
 """The share of a budget for sheets, whatever else matches; the second, if a word of the question is nowhere on the page."""
 _MAX_RECORDS = 5_000
 """A page with more records is not about one thing."""
-_NUMBER = re.compile(r"\d")
-_TIME = re.compile(r"\b(?:1[4-9]|20)\d\d\b|\b\d{1,2}[./-]\d{1,2}[./-]\d{2,4}\b|\b\d{1,2}:\d\d\b|\d\s?[年月日년월일]")
+_NUMBER = regex(r"\d")
+_TIME = regex(r"\b(?:1[4-9]|20)\d\d\b|\b\d{1,2}[./-]\d{1,2}[./-]\d{2,4}\b|\b\d{1,2}:\d\d\b|\d\s?[年月日년월일]")
 
 
 def boost_facts(index: Index, query: Query, ranking: Ranking) -> Boost | None:

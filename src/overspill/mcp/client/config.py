@@ -25,9 +25,10 @@ from overspill.text import jsonc
 from overspill.text.humanize import escape_line, suggest
 from overspill.text.lenient_json import loads
 from overspill.text.names import HEADER_NAME
+from overspill.text.regex import regex
 
 _HTTP_TYPES = {"http", "streamable-http", "streamableHttp", "streamable_http"}
-_VARIABLE = re.compile(r"\$\{(?:(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*+))?|input:([^}]*+))(\}|\Z)")
+_VARIABLE = regex(r"\$\{(?:(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*+))?|input:([^}]*+))(\}|\Z)")
 
 
 class ServerConfig(Struct, frozen=True):

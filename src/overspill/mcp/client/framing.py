@@ -11,13 +11,14 @@ import mcp_types
 from mcp.shared.message import SessionMessage
 
 from overspill.text.lenient_json import dumps, loads, loads_last
+from overspill.text.regex import regex
 
 MAX_MESSAGE_BYTES = 256 * 1024 * 1024
 _MAX_EDGE_BYTES = 4096
 _LARGE_BYTES = 32 * 1024 * 1024  # from here on, saving memory is worth the time that it takes
-_TOKEN = re.compile(rb'"((?:[^"\\]++|\\.)*+)(?:"(\s*+:)?|(\\?\Z))|[{}\[\]]|-?\d[\d.eE+-]*+', re.DOTALL)
+_TOKEN = regex(rb'"((?:[^"\\]++|\\.)*+)(?:"(\s*+:)?|(\\?\Z))|[{}\[\]]|-?\d[\d.eE+-]*+', re.DOTALL)
 _FIELDS = ("id", "method", "params", "result", "error")
-_LAST_ID = re.compile(rb',\s*"id"\s*:\s*(\d{1,15}|"[^"\\]{1,200}")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
+_LAST_ID = regex(rb',\s*"id"\s*:\s*(\d{1,15}|"[^"\\]{1,200}")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
 _MAX_ID_BYTES = 202
 
 Receive: TypeAlias = Callable[[], Awaitable[bytes]]

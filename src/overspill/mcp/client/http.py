@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from base64 import b64encode
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
@@ -26,11 +25,12 @@ from overspill.mcp.client.streams import drop_records
 from overspill.mcp.client.surrogates import RewritingStream, Surrogates
 from overspill.text.humanize import quote_line
 from overspill.text.lenient_json import dumps
+from overspill.text.regex import regex
 
 _CONNECT_SECONDS = 30.0  # to connect, and to wait for an answer without content
 _SESSION_HEADER = "mcp-session-id"
 _SESSION_ERROR_CODES = (-32000, -32001, mcp_types.INVALID_REQUEST)
-_NO_SESSION = re.compile(
+_NO_SESSION = regex(
     r"(?i)\b(missing|unknown|expired|invalid|no|no valid|no such) session"
     r"|\bsession.{0,200}\b(missing|unknown|expired|invalid|not found|not valid|not exist|required|terminated)\b"
 )

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from overspill.mcp.client.handshake import Raw, as_mapping
 from overspill.text.humanize import one_line
 from overspill.text.lenient_json import clean_value, dumps
+from overspill.text.regex import regex
 
 MAX_ENTRY_LEVELS = 100  # some clients read at most 128 levels of JSON, and a message adds a few
 MAX_ENTRY_BYTES = 1 << 20
@@ -25,7 +26,7 @@ _MODELS: dict[str, type[BaseModel]] = {
     "resourceTemplates": mcp_types.ResourceTemplate,
 }
 _NOUNS = {"resourceTemplates": "resource templates"}
-_TOKEN = re.compile(rb'"(?:[^"\\\n]++|\\.)*+"?|[{\[]|[}\]]|\n', re.DOTALL)
+_TOKEN = regex(rb'"(?:[^"\\\n]++|\\.)*+"?|[{\[]|[}\]]|\n', re.DOTALL)
 
 
 def select_usable(pages: Iterable[object], key: str, taken: Iterable[str] = ()) -> tuple[list[Raw], str]:

@@ -14,12 +14,11 @@ import mcp_types
 from mcp.shared.message import SessionMessage
 
 from overspill.text.lenient_json import loads
+from overspill.text.regex import regex
 
-_SUSPECT = re.compile(rb"\\u[dD][89a-fA-F]")
+_SUSPECT = regex(rb"\\u[dD][89a-fA-F]")
 # Match every escape as a whole: after an escaped backslash, `u` is only a letter.
-_ESCAPE = re.compile(
-    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u([dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
-)
+_ESCAPE = regex(rb"(?s)\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u([dD][89a-fA-F][0-9a-fA-F]{2})|.)")
 
 
 class Surrogates:

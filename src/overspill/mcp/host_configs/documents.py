@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, TypeAlias, cast
@@ -16,10 +15,11 @@ from overspill.mcp.host_configs.clients import ConfigDialect
 from overspill.text import jsonc
 from overspill.text.humanize import escape_line
 from overspill.text.jsonc import Edit, Node
+from overspill.text.regex import regex
 
 _MAX_LISTED_KEYS = 10
 _PROJECTS = "projects"
-_INDENTED_LIST = re.compile(r"^( *)[^\s#-][^\n]*:[ ]*\n\1( *)- ", re.MULTILINE)
+_INDENTED_LIST = regex(r"(?m)^( *)[^\s#-][^\n]*:[ ]*\n\1( *)- ")
 
 
 class UnwritableFile(SettingsError):

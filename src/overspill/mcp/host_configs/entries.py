@@ -15,6 +15,7 @@ from overspill.text import jsonc
 from overspill.text.humanize import suggest
 from overspill.text.jsonc import Edit, Node
 from overspill.text.names import HEADER_NAME
+from overspill.text.regex import regex
 
 URL_VARIABLE = "OVERSPILL_URL"
 TYPE_VARIABLE = "OVERSPILL_TYPE"
@@ -27,7 +28,7 @@ _MAX_PLAIN_SEGMENT = 19
 _SANDBOXED = "it runs in a sandbox, where Overspill may not be able to store anything"
 _NO_HEADERS = "it has no headers, so your client may sign in to it, and the proxy cannot"
 HIDDEN = '"…"'
-_SECRET_WORDS = re.compile(r"(?i)token|secret|passw|credential|api.?key|auth|bearer|header")
+_SECRET_WORDS = regex(r"(?i)token|secret|passw|credential|api.?key|auth|bearer|header")
 _UNLESS_NAMED = (_SANDBOXED, _NO_HEADERS)
 """It might work, so `--server NAME` wraps it."""
 

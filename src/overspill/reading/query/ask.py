@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import reduce
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -21,14 +21,17 @@ from overspill.reading.query.document import (
     quote,
     write_within,
 )
-from overspill.reading.query.expression import Expression
 from overspill.reading.query.pointer import append_token, follow, follow_stream, is_pointer, split_pointer
 from overspill.reading.ranges import Bound, clip, require_whole_number
 from overspill.store.protocols import Reader
 from overspill.text.encoding import decode
+from overspill.text.regex import regex
+
+if TYPE_CHECKING:
+    from overspill.reading.query.expression import Expression
 
 _TOO_DEEP = "The JSON is nested too deeply to be queried. Use grep, lines or a slice."
-_PLAIN_KEY = re.compile(r"[\w.-]{1,64}")
+_PLAIN_KEY = regex(r"[\w.-]{1,64}")
 
 _MAX_PARSED_BYTES = 64 * 1024 * 1024
 _MAX_QUERY_CHARS = 10_000
@@ -92,6 +95,8 @@ def _evaluate(reader: Reader, expression: str, largest: int) -> tuple[Value, boo
         if reader.size > largest:
             return follow_stream(reader, path)
         return follow(parse_lazily(decode(reader.read(0, reader.size))), path)
+    from overspill.reading.query.expression import Expression  # noqa: PLC0415  # JMESPath takes long to import
+
     compiled = Expression(expression)
     if reader.size > largest:
         raise BadRequest(

@@ -6,7 +6,6 @@ Values are opened on demand: until then a part of a document is `Raw`, its sourc
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, TypeAlias, TypeGuard
@@ -18,13 +17,14 @@ from overspill.errors import BadRequest
 from overspill.reading.ranges import Bound
 from overspill.text.humanize import count_noun
 from overspill.text.lines import line_and_column
+from overspill.text.regex import regex
 
 Value: TypeAlias = Any
 """dict, list, str, int, Number, bool, None, or Raw; a float if a JMESPath function computed one."""
 
 _MAX_INTEGER_DIGITS = 1000
 _BYTE_ORDER_MARK = "\ufeff"
-_SPACE = re.compile(r"[ \t\r\n]*")
+_SPACE = regex(r"[ \t\r\n]*")
 
 
 class Number(float):

@@ -6,16 +6,12 @@ accepts only valid UTF-8 and shows an escaped lone surrogate as `?`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from decimal import Decimal
+from importlib import import_module
 from itertools import chain
 from typing import Any, TypeAlias, cast
 from urllib.parse import unquote
-
-# Name the C backend: otherwise ijson may silently use the Python one, which is a hundred times slower.
-from ijson.backends import yajl2_c as untyped_backend  # pyright: ignore[reportMissingTypeStubs]
-from ijson.common import JSONError, ObjectBuilder  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
 
 from overspill.errors import BadRequest
 from overspill.reading.query.document import (
@@ -31,9 +27,10 @@ from overspill.reading.query.document import (
 )
 from overspill.store.protocols import Reader
 from overspill.text.encoding import decode
+from overspill.text.regex import regex
 
-_WRONG_ESCAPE = re.compile("~(?![01])")
-_INDEX = re.compile("0|[1-9][0-9]{0,17}")
+_WRONG_ESCAPE = regex("~(?![01])")
+_INDEX = regex("0|[1-9][0-9]{0,17}")
 SHOWN_KEYS = 10
 
 
@@ -113,9 +110,14 @@ def follow_stream(reader: Reader, path: list[str]) -> tuple[Value, bool]:
     """The value at the end of the path, and whether the path led through a string that contains JSON."""
     try:
         return _descend(_events(reader), path)
-    except JSONError as error:
+    except _ijson().common.JSONError as error:
         reason = str(error).split("\n")[0]
         raise BadRequest(f"The output is not JSON ({reason}). Use grep, lines or a slice.") from None
+
+
+def _ijson() -> Any:
+    """The C backend by name: otherwise ijson may silently use the Python one, which is a hundred times slower."""
+    return import_module("ijson.backends.yajl2_c")
 
 
 class _Stream:
@@ -134,7 +136,7 @@ class _Stream:
 def _events(reader: Reader) -> Events:
     head = reader.read(0, _MAX_FIRST_LINE_BYTES)
     start = len(_BYTE_ORDER_MARK) if head.startswith(_BYTE_ORDER_MARK) else 0
-    basic_parse = cast("Any", untyped_backend).basic_parse
+    basic_parse = _ijson().basic_parse
     if not _is_one_a_line(head):
         return cast("Events", basic_parse(_Stream(reader, start)))
     parsed = cast("Events", basic_parse(_Stream(reader, start), multiple_values=True))
@@ -199,7 +201,7 @@ def _skip(events: Events, event: Event) -> None:
 
 
 def _build(events: Events, event: str, value: Any, place: str) -> Value:
-    builder = cast("Any", ObjectBuilder())
+    builder = _ijson().common.ObjectBuilder()
     depth = 0
     for _ in range(_MAX_BUILT_EVENTS):
         builder.event(event, _scalar(value))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 from collections.abc import Container, Generator, Iterable
 from contextlib import contextmanager, suppress
@@ -18,11 +17,12 @@ from msgspec import Struct
 
 from overspill import handles
 from overspill.errors import StoreError, StoreFull
+from overspill.text.regex import regex
 
 LOCK = "lock"
 JOURNAL = "journal.jsonl"
 PART = ".part"
-_RUN = re.compile(r"overspill-[0-9a-f]{12}")
+_RUN = regex(r"overspill-[0-9a-f]{12}")
 _SESSION = "session-"
 _PROJECT_FOLDER = ".overspill"
 _GITIGNORE = ".gitignore"

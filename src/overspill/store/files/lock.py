@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import re
 import secrets
 import stat
 import time
@@ -15,9 +14,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from overspill.errors import StoreError
 from overspill.store.files import layout
 from overspill.store.files.layout import LOCK, Directory
+from overspill.text.regex import regex
 
 _MAX_PAUSE_SECONDS = 0.05  # between two looks at a lock that another process holds
-_LOCK_DIRECTORY = re.compile(r"overspill-lock-[0-9a-f]{12}")
+_LOCK_DIRECTORY = regex(r"overspill-lock-[0-9a-f]{12}")
 
 
 class Lock:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import stat
 import subprocess
@@ -31,6 +30,7 @@ from overspill.store.files.survey import ShelfIndex
 from overspill.store.keep import list_shelves
 from overspill.store.open import open_store
 from overspill.text.humanize import count_noun, format_size
+from overspill.text.regex import regex
 
 if TYPE_CHECKING:
     from overspill.mcp.client.probe import Probe
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _MIN_FREE_BYTES = 100_000_000
 _USE_OTHER_FOLDER = "Set storeDir in your config file to a folder that you own."
 _OVER_LIMIT = "That is more than keepBytes. The next kept session removes what nobody has used for a day, oldest first."
-_VERSION = re.compile(r"\d{1,6}\.\d{1,6}\.\d{1,6}")
+_VERSION = regex(r"\d{1,6}\.\d{1,6}\.\d{1,6}")
 _MAX_WAIT_SECONDS = 20
 
 

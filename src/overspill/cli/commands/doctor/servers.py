@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,8 +16,9 @@ from overspill.mcp.client.probe import probe
 from overspill.mcp.host_configs.entries import edit_entry, recognize, speaks_sse, unwrap_entry
 from overspill.mcp.host_configs.rewriting import ConfiguredServer
 from overspill.text import humanize, jsonc
+from overspill.text.regex import regex
 
-_PROMPTED = re.compile(r"\$\{(?:input|command):([^}]*+)(\}|\Z)")
+_PROMPTED = regex(r"\$\{(?:input|command):([^}]*+)(\}|\Z)")
 _CHECK_COMMAND = "Run its command in a shell and see what it prints."
 _CHECK_URL = "Check its URL and headers, and whether it needs you to sign in."
 
