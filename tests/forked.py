@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 import overspill
 from overspill.errors import OverspillError
 from overspill.text import tokens
+from overspill.text.regex import Regex
 
 _SERVE = (
     "import sys; fd, here, kind = sys.argv[1:]; sys.path.append(here); import forked; "
@@ -55,8 +56,8 @@ _OF_FEW = tuple(
 _SERVING = ("doctor", "proxy", "run", "serve", "view", "worker")
 """The commands that are forked from a process which has imported what they need as well."""
 _WORKERS = {
-    "overspill.sql.load_worker": ("overspill.sql.loading", "decimal", "pytz", "uuid"),
-    "overspill.sql.query_worker": ("overspill.sql.querying", "decimal", "pytz", "uuid"),
+    "overspill.sql.worker load": ("overspill.sql.loading", "decimal", "pytz", "uuid"),
+    "overspill.sql.worker query": ("overspill.sql.querying", "decimal", "pytz", "uuid"),
     "overspill.schema.worker": ("jsonschema", "jsonschema_specifications", "referencing.jsonschema", "overspill.text.patterns"),
 }
 """What `confined/worker.py` starts, and what it imports."""
@@ -100,7 +101,7 @@ class Forked(subprocess.Popen[Any]):
         assert not pass_fds, "a forked process has only its three streams"
         in_new_session = rest[-2]
         env = dict(os.environ if env is None else env)
-        start = _Start(self._program(args), list(args), os.fspath(cwd or Path.cwd()), env, in_new_session)
+        start = _Start(self._program(args), self._arguments(args), os.fspath(cwd or Path.cwd()), env, in_new_session)
         self._line, theirs = socket.socketpair()
         given = (theirs.fileno(), *(own if own != -1 else number for number, own in enumerate((pipes[0], pipes[3], pipes[5]))))
         try:
@@ -116,6 +117,9 @@ class Forked(subprocess.Popen[Any]):
 
     def _program(self, args: Sequence[str]) -> str:
         return "overspill.cli"
+
+    def _arguments(self, args: Sequence[str]) -> list[str]:
+        return list(args)
 
     def _kind(self, args: Sequence[str]) -> str:
         return _SERVING_COMMANDS if args and args[0] in _SERVING else _COMMANDS
@@ -137,20 +141,25 @@ class Forked(subprocess.Popen[Any]):
 
 class _ForkedWorker(Forked):
     def _program(self, args: Sequence[str]) -> str:
-        return _find_program(args)
+        return _find_program(args).partition(" ")[0]
+
+    def _arguments(self, args: Sequence[str]) -> list[str]:
+        return list(args[4:])
 
     def _kind(self, args: Sequence[str]) -> str:
         return _find_program(args)
 
 
 def start_worker(args: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
-    """Takes the place of `subprocess.Popen` in `confined/worker.py`, where the arguments are `PYTHON -I -S SCRIPT PATH…`."""
+    """Takes the place of `subprocess.Popen` in `confined/worker.py`, where they are `PYTHON -I -S SCRIPT [TASK] PATH…`."""
     return (_ForkedWorker if _find_program(args) in _WORKERS else subprocess.Popen)(args, **options)
 
 
 def _find_program(args: Sequence[str]) -> str:
+    """The module, and the task that it is started with."""
     source, script = Path(overspill.__file__).parents[1], Path(args[3])
-    return ".".join(script.relative_to(source).with_suffix("").parts) if script.is_relative_to(source) else ""
+    module = ".".join(script.relative_to(source).with_suffix("").parts) if script.is_relative_to(source) else ""
+    return f"{module} {args[4]}" if args[4] in ("load", "query") else module
 
 
 def _find_server(kind: str) -> socket.socket:
@@ -183,11 +192,13 @@ def end_servers() -> None:
 def serve(fd: int, kind: str) -> Any:
     """Fork whenever asked. Returns what to call: in a forked process the program, in the server, when all is over, nothing."""
     if kind in _WORKERS:
-        _import(kind, *_WORKERS[kind])
+        _import(kind.partition(" ")[0], *_WORKERS[kind])
     else:
         left_out = _OF_FEW if kind == _SERVING_COMMANDS else _OF_FEW + _OF_SERVING
         names = [module.name for module in walk_packages(overspill.__path__, "overspill.")]
         _import(*(name for name in names if not name.startswith(left_out)), "anyio._backends._asyncio")
+        patterns: list[Any] = [each for each in gc.get_objects() if isinstance(each, Regex)]
+        assert all(each.pattern for each in patterns)  # compiled here, so that no process compiles what it uses
         # The first count takes five times as long as everything else that `extract` does.
         tokens.count(Path(__file__).read_text("utf-8"))
     assert threading.active_count() == 1, "a fork would lose the others"

@@ -160,8 +160,8 @@ ROOMS: dict[str, Room] = {
     ),
     "cli": Room(
         "the command line: parsing and rendering",
-        "agent errors extraction handles hooks mcp models overspill reading record retrieval session settings shell sql "
-        "store task_queue text types view wording worker",
+        "agent calls errors extraction handles hooks mcp models overspill reading record retrieval session settings shell "
+        "sql store task_queue text types view wording worker",
         "click rich",
         "a command imports what it runs, so that the others start fast",
     ),
@@ -196,6 +196,8 @@ def modules_named_by(argument: ast.expr) -> Iterator[str]:
     """An f-string names every module of the folder it begins with; what the door loads is under its TYPE_CHECKING."""
     if isinstance(argument, ast.Constant):
         yield str(argument.value)
+    elif isinstance(argument, ast.IfExp):
+        yield from (name for each in (argument.body, argument.orelse) for name in modules_named_by(each))
     elif isinstance(argument, ast.JoinedStr) and isinstance(folder := argument.values[0], ast.Constant):
         yield from (module for module in MODULES if folder.value != "overspill." and module.startswith(str(folder.value)))
 

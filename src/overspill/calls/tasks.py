@@ -1,16 +1,32 @@
-"""One task that owns all other tasks of a session, so that no caller has to keep a scope open for them."""
+"""One task that owns all other tasks of a session, so that no caller has to keep a scope open for them; and groups of tasks."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from contextvars import Context
 from typing import Any, TypeAlias
 
 import anyio
+from anyio.abc import TaskGroup
 
 Work: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 _owners: set[asyncio.Task[None]] = set()  # asyncio itself keeps only weak references
+
+
+@asynccontextmanager
+async def open_group() -> AsyncGenerator[TaskGroup]:
+    """A task group that ends its tasks when its block raises something, and raises that without wrapping it."""
+    failure: Exception | None = None
+    async with anyio.create_task_group() as group:
+        try:
+            yield group
+        except Exception as error:
+            failure = error
+            group.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
 
 
 class TaskOwner:

@@ -14,9 +14,10 @@ from typing import BinaryIO
 import anyio
 import anyio.to_thread
 
+from overspill.calls.tasks import open_group
 from overspill.cli.logs import unread_stderr_allowed
 from overspill.cli.output import ask_to_type
-from overspill.shell.command import open_group, wake_on_signals
+from overspill.shell.command import wake_on_signals
 
 _ENDING = (signal.SIGINT, signal.SIGTERM)
 _BLOCK_BYTES = 1 << 20

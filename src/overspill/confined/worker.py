@@ -98,14 +98,15 @@ class FairPlaces:
 
 
 class Worker:
-    """A script of ours that reads its work from standard input and writes its answer to standard output.
+    """A script of ours that reads its work from standard input and writes its answer to standard output. Its arguments come
+    before the folders to import from.
 
     `max_running` processes at a time, `max_each` of them for the same owner; each is killed after `max_seconds`. It ends sooner
     by itself, when it has used its processor time.
     """
 
-    def __init__(self, script: Path, *, max_running: int, max_seconds: float, max_each: int | None = None) -> None:
-        self._script = str(script)
+    def __init__(self, script: Path, *arguments: str, max_running: int, max_seconds: float, max_each: int | None = None) -> None:
+        self._started = (str(script), *arguments)
         self._seconds = max_seconds
         self._places = FairPlaces(max_running, max_each or max_running)
 
@@ -120,7 +121,7 @@ class Worker:
         of `processes` while it runs, and they own it if no owner is named. Raises OSError if it could not be started."""
         deadline = time.monotonic() + (self._seconds if seconds is None else seconds)
         # -I and -S: nothing of the environment or the working directory decides what the worker imports, only our own path does.
-        command = [sys.executable, "-I", "-S", self._script, *filter(None, sys.path)]
+        command = [sys.executable, "-I", "-S", *self._started, *filter(None, sys.path)]
         processes = processes or Processes()
         owned_by = owner or processes
         if not self._places.take(owned_by, deadline):

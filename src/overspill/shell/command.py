@@ -17,7 +17,6 @@ from types import FrameType
 
 import anyio
 import anyio.to_thread
-from anyio.abc import TaskGroup
 
 from overspill.errors import OverspillError
 
@@ -220,20 +219,6 @@ class SignalForwarder:
             self._waiting.append(number)
         elif not (self._shares_terminal and number in _SENT_BY_TERMINALS and _is_in_foreground()):  # a terminal sends it to both
             self._send(number)
-
-
-@asynccontextmanager
-async def open_group() -> AsyncGenerator[TaskGroup]:
-    """A task group that ends its tasks when its block raises something, and raises that without wrapping it."""
-    failure: Exception | None = None
-    async with anyio.create_task_group() as group:
-        try:
-            yield group
-        except Exception as error:
-            failure = error
-            group.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
 
 
 @contextmanager

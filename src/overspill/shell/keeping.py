@@ -17,11 +17,12 @@ from anyio.abc import ObjectSendStream
 
 from overspill.calls.job import Job, current
 from overspill.calls.service import Background
+from overspill.calls.tasks import open_group
 from overspill.errors import StoreError
 from overspill.record.events import CommandEnded, now_ms
 from overspill.session.session import Session
 from overspill.settings import Layer, Settings
-from overspill.shell.command import RunningCommand, open_group, run_command
+from overspill.shell.command import RunningCommand, run_command
 from overspill.text import encoding
 from overspill.text.humanize import escape_invisible
 from overspill.types import Reply

@@ -37,10 +37,10 @@ MAX_SQL_CHARS = 100_000
 _NOT_TEXT = regex("[\0\ud800-\udfff]")
 """DuckDB would end the statement there, or could not be given it."""
 _BLOCK_BYTES = 1 << 20
-_FOLDER = Path(__file__).parent
+_SCRIPT = Path(__file__).with_name("worker.py")
 
-_loader = Worker(_FOLDER / "load_worker.py", max_running=MAX_PROCESSES, max_seconds=LOAD_SECONDS, max_each=1)
-_querier = Worker(_FOLDER / "query_worker.py", max_running=MAX_PROCESSES, max_seconds=10.0)
+_loader = Worker(_SCRIPT, "load", max_running=MAX_PROCESSES, max_seconds=LOAD_SECONDS, max_each=1)
+_querier = Worker(_SCRIPT, "query", max_running=MAX_PROCESSES, max_seconds=10.0)
 _ENDED = "ended without an answer: it was killed, or it failed. There may be too little memory. Ask again, or ask for less."
 
 

@@ -17,6 +17,7 @@ import click
 from overspill.agent import Agent, RunControl, RunRecord, Sources, load_agent, run_agent
 from overspill.agent.record import append_accounting, may_replace, write_snapshot
 from overspill.agent.wording import still_running
+from overspill.calls.tasks import open_group
 from overspill.cli import output, terminal
 from overspill.cli.logs import find_observers
 from overspill.cli.progress import ProgressView, progress
@@ -25,7 +26,6 @@ from overspill.cli.terminal import is_verbose, on_terminal, report_error, warn
 from overspill.errors import OverspillError, SettingsError
 from overspill.models.endpoints import Endpoint
 from overspill.settings.files import file_exists, file_layers
-from overspill.shell.command import open_group
 from overspill.text.encoding import clean
 from overspill.text.humanize import escape_invisible
 

@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from overspill.calls.job import current
+from overspill.calls.tasks import open_group
 from overspill.errors import Ended, ServerError, Unheard
 from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.connection import ClientIdentity, Peer, Progress, Raw, ServerConnection, list_pages, open_connection
@@ -263,15 +264,10 @@ async def open_servers(
 ) -> AsyncGenerator[dict[str, Server]]:
     """Start all servers together. The first request to each waits until it is up."""
     servers = {config.name: Server(config, environ, client, log=log) for config in configs}
-    failure: Exception | None = None
-    async with anyio.create_task_group() as group:
+    async with open_group() as group:
         for server in servers.values():
             group.start_soon(server.run)
         try:
             yield servers
-        except Exception as error:  # from the caller's block; the group would wrap it
-            failure = error
         finally:
             group.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
