@@ -1,6 +1,6 @@
 """What Overspill does to the bill of recorded conversations.
 
-    python -m benchmarks.bill replay --material DIR [--half unseen] [--prices claude-sonnet-4.5] [--set KEY=VALUE …]
+    python -m benchmarks.bill replay [--material DIR] [--half unseen] [--prices claude-sonnet-4.5] [--set KEY=VALUE …]
     python -m benchmarks.bill cache --material DIR       checks the model of the prompt cache against recorded usage
     python -m benchmarks.bill cases --material DIR       prints what was found to be needed again, to check by hand
 
@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 from benchmarks.bill.conversation import Conversation
-from benchmarks.bill.material import read_material
+from benchmarks.bill.material import read_example, read_material
 from benchmarks.bill.prices import Request, divide, models, read_prices
 from benchmarks.bill.replay import Replayed, replay
 from benchmarks.bill.report import render, steps_for_kept
@@ -31,13 +31,15 @@ def offered(settings: Settings) -> int:
     return count(json.dumps(Session(settings).tools("openai"), separators=(",", ":"))).tokens
 
 
-async def replay_all(conversations: list[Conversation], prices: str, settings: Settings, with_intent: bool) -> list[Replayed]:
+async def replay_all(
+    conversations: list[Conversation], prices: str, settings: Settings, with_intent: bool, asks_always: bool
+) -> list[Replayed]:
     table, tools = read_prices(prices), offered(settings)
     replayed = list[Replayed]()
     for number, conversation in enumerate(conversations, 1):
         if sys.stderr.isatty() and number % 20 == 0:
             print(f"\r{number} of {len(conversations)}", end="", file=sys.stderr)
-        replayed.append(await replay(conversation, table, settings, tools, with_intent))
+        replayed.append(await replay(conversation, table, settings, tools, with_intent, asks_always))
     return replayed
 
 
@@ -48,7 +50,11 @@ def show_cache(conversations: list[Conversation]) -> None:
     for conversation in conversations:
         usages = [step.usage for step in conversation.steps]
         if all(usages) and any(usage.cache_read for usage in usages if usage):
-            made = [Request(usage.input, usage.output, step.at) for step, usage in zip(conversation.steps, usages, strict=True) if usage]
+            made = [
+                Request(usage.input, usage.output, step.at)
+                for step, usage in zip(conversation.steps, usages, strict=True)
+                if usage
+            ]
             for usage, guess in zip(usages[1:], divide(made, prices)[1:], strict=True):
                 assert usage
                 billed, predicted = billed + usage.cache_read, predicted + guess.cache_read
@@ -60,39 +66,43 @@ def show_cache(conversations: list[Conversation]) -> None:
 def show_cases(replayed: list[Replayed], limit: int) -> None:
     for each in replayed:
         for need in each.needs:
-            if limit := limit - 1:
+            if (limit := limit - 1) >= 0:
                 step = each.conversation.steps[need.step]
                 print(f"\n== {each.conversation.id}: result of step {need.asked} ({need.tool}), needed in step {need.step}")
                 print(f"words: {', '.join(need.words)}\nthe model then wrote: {step.written[:600]}")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.bill", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.bill", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("command", choices=["replay", "cache", "cases"])
-    parser.add_argument("--material", type=Path, required=True)
+    parser.add_argument("--material", type=Path, help="without it, a small conversation of our own is replayed")
     parser.add_argument("--half", choices=["seen", "unseen"])
     parser.add_argument("--source", help="forge, claude-code, live-mcp or swe-agent alone")
     parser.add_argument("--prices", choices=models(), default="claude-sonnet-4.5")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of Overspill")
-    parser.add_argument("--intent", action="store_true", help="what the model wrote before a call counts as what it is looking for")
+    parser.add_argument(
+        "--intent", action="store_true", help="what the model wrote before a call counts as what it is looking for"
+    )
+    parser.add_argument("--ask-always", action="store_true", help="the model asks about each kept output once, needed or not")
     parser.add_argument("--limit", type=int, default=50, help="cases to print")
     given = parser.parse_args()
     try:
-        conversations = read_material(given.material)
+        conversations = read_material(given.material) if given.material else [read_example()]
     except SourceMissing as error:
         sys.exit(str(error))
-    conversations = [
-        each for each in conversations if given.half in (None, each.half) and given.source in (None, each.source)
-    ]
+    conversations = [each for each in conversations if given.half in (None, each.half) and given.source in (None, each.source)]
     if given.command == "cache":
         return show_cache(conversations)
     settings = Settings(**{key: json.loads(value) for key, _, value in (each.partition("=") for each in given.set)})
-    replayed = asyncio.run(replay_all(conversations, given.prices, settings, given.intent))
+    replayed = asyncio.run(replay_all(conversations, given.prices, settings, given.intent, given.ask_always))
     if given.command == "cases":
         return show_cases(replayed, given.limit)
     print(render(replayed, read_prices(given.prices)))
     extra = steps_for_kept(replayed)
-    print(f"\nextra requests for a kept output: median {statistics.median(extra)}, mean {statistics.mean(extra):.2f}, n = {len(extra)}")
+    middle, mean = statistics.median(extra), statistics.mean(extra)
+    print(f"\nextra requests for a kept output: median {middle}, mean {mean:.2f}, n = {len(extra)}")
     print(f"offered tools: {offered(settings)} tokens")
     return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 Half = Literal["seen", "unseen"]
 
@@ -27,6 +27,7 @@ class Usage:
 class Result:
     tool: str
     text: str
+    args: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 @dataclass(frozen=True)

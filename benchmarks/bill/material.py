@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from benchmarks.bill.conversation import Conversation, Result, Step, Usage
 from benchmarks.questions.sources import Git, Repository, Sources
@@ -31,6 +31,12 @@ def read_material(folder: Path) -> list[Conversation]:
     return list(found.values())
 
 
+def read_example() -> Conversation:
+    """A conversation of our own, for those who have none of the others."""
+    record = json.loads(Path(__file__).with_name("example.json").read_text())
+    return read_openai(record["id"], "example", record["messages"])
+
+
 def fingerprint(conversation: Conversation) -> str:
     parts = [part for step in conversation.steps for part in (step.written, *(result.text for result in step.results))]
     return hashlib.sha256("\0".join(parts).encode(errors="replace")).hexdigest()
@@ -50,16 +56,18 @@ def read_tokbench(git: Git) -> Iterator[Conversation]:
 def read_forge(messages: Iterable[dict[str, Any]]) -> Iterator[Step]:
     """Each assistant message, with the results that follow it."""
     written, results, said, at, usage = "", list[Result](), "", None, None
-    begun = False
+    begun, calls = False, dict[str, dict[str, Any]]()
     for message in messages:
         if message["role"] == "assistant":
+            calls |= {block["id"]: block["arguments"] for block in message["content"] if block.get("type") == "toolCall"}
             if begun:
                 yield Step(written, tuple(results), said, at, usage)
             begun, written, results, said = True, join_blocks(message["content"]), [], ""
             at = message.get("timestamp", 0) / 1000 or None
             usage = read_forge_usage(message.get("usage"))
         elif message["role"] == "toolResult":
-            results.append(Result(message["toolName"], join_blocks(message["content"])))
+            args = calls.get(message["toolCallId"], {})
+            results.append(Result(message["toolName"], join_blocks(message["content"]), args))
         else:
             said += join_blocks(message["content"])
     if begun:
@@ -94,7 +102,7 @@ def join_blocks(content: str | list[dict[str, Any]]) -> str:
 
 def read_claude_code(path: str, lines: list[dict[str, Any]]) -> Conversation:
     """A session file of Claude Code: one message of the model may take several lines, which share its id and usage."""
-    beginning, tools = "", dict[str, str]()
+    beginning, calls = "", dict[str, dict[str, Any]]()
     steps = list[dict[str, Any]]()
     for line in lines:
         message = line.get("message")
@@ -104,14 +112,16 @@ def read_claude_code(path: str, lines: list[dict[str, Any]]) -> Conversation:
                 steps.append({"id": message["id"], "written": [], "results": [], "said": [], "at": at})
             steps[-1]["written"].append(join_blocks(message["content"]))
             steps[-1]["usage"] = message.get("usage")
-            tools |= {block["id"]: block["name"] for block in message["content"] if block.get("type") == "tool_use"}
+            calls |= {block["id"]: block for block in message["content"] if block.get("type") == "tool_use"}
         elif line.get("type") == "user" and message:
             blocks = message["content"]
             if isinstance(blocks, str):
                 blocks = [{"type": "text", "text": blocks}]
             for block in blocks:
                 if block.get("type") == "tool_result" and steps:
-                    steps[-1]["results"].append(Result(tools.get(block["tool_use_id"], ""), join_blocks(block.get("content") or "")))
+                    call = calls.get(block["tool_use_id"], {})
+                    text = join_blocks(block.get("content") or "")
+                    steps[-1]["results"].append(Result(call.get("name", ""), text, call.get("input", {})))
                 elif block.get("type") == "text" and steps:
                     steps[-1]["said"].append(block["text"])
                 elif block.get("type") == "text":
@@ -139,22 +149,31 @@ def read_live_mcp(git: Git) -> Iterator[Conversation]:
 
 
 def read_openai(identity: str, source: str, messages: list[dict[str, Any]]) -> Conversation:
-    beginning, names = "", dict[str, str]()
+    beginning, called = "", dict[str, dict[str, Any]]()
     steps = list[tuple[str, list[Result], list[str]]]()
     for message in messages:
         text = message.get("content") or ""
         if message["role"] == "assistant":
             calls = [call["function"] for call in message.get("tool_calls") or ()]
-            names |= {call["id"]: call["function"]["name"] for call in message.get("tool_calls") or ()}
+            called |= {call["id"]: call["function"] for call in message.get("tool_calls") or ()}
             written = [text, *(json.dumps({"name": call["name"], "arguments": call["arguments"]}) for call in calls)]
             steps.append(("\n".join(written), [], []))
         elif message["role"] == "tool" and steps:
-            steps[-1][1].append(Result(names.get(message["tool_call_id"], ""), text))
+            call = called.get(message["tool_call_id"], {})
+            steps[-1][1].append(Result(call.get("name", ""), text, read_arguments(call.get("arguments", "{}"))))
         elif steps:
             steps[-1][2].append(text)
         else:
             beginning += text
     return Conversation(identity, source, beginning, tuple(Step(w, tuple(r), "\n".join(s)) for w, r, s in steps))
+
+
+def read_arguments(written: str) -> dict[str, Any]:
+    try:
+        args = json.loads(written)
+    except ValueError:
+        return {}
+    return cast("dict[str, Any]", args) if isinstance(args, dict) else {}
 
 
 def read_swe_agent(git: Git) -> Iterator[Conversation]:
@@ -165,6 +184,7 @@ def read_swe_agent(git: Git) -> Iterator[Conversation]:
             first = next((at for at, each in enumerate(record["history"]) if each["role"] == "assistant"), 0)
             beginning = "\n".join(each["content"] for each in record["history"][:first])
             steps = tuple(
-                Step(turn["response"] or "", (Result("shell", turn["observation"] or ""),)) for turn in record["trajectory"]
+                Step(turn["response"] or "", (Result("shell", turn["observation"] or "", {"command": turn["action"]}),))
+                for turn in record["trajectory"]
             )
             yield Conversation(path, "swe-agent", beginning, steps)

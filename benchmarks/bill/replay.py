@@ -3,7 +3,7 @@
 The second is counterfactual: the model's own words stay as recorded, each result becomes what a real session answers to it, and
 where the record shows that the model needed something which that answer leaves out, it has to ask: one more request, priced in
 full, whose question is what the model wrote when it made the call. If the answer to that still lacks what the model needed, a
-second one reads a page of the output.
+second one reads a page of the output. With `asks_always`, the model asks about every kept output, needed or not.
 """
 
 from __future__ import annotations
@@ -12,17 +12,19 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from benchmarks.bill.conversation import Conversation, Step, Usage
+from benchmarks.bill.conversation import Conversation, Result, Step, Usage
 from benchmarks.bill.prices import Prices, Request, divide
-from overspill import Session, Settings
+from overspill import Reply, Session, Settings
 from overspill.store.memory import MemoryStore
 from overspill.text.tokens import count
 
 CALL_TOKENS = 60  # a call of a retrieval tool with a question, as models write it
 PAGE_BYTES = 12_288
 QUESTION_CHARS = 400
+LONG_WORD = 12  # characters; one such word is enough, of shorter ones it takes two
 _TELLING = re.compile(r"[A-Za-z0-9_$][A-Za-z0-9_$./:@#-]{4,80}[A-Za-z0-9_$]|\d{3,}")
-_ODD = re.compile(r"[0-9_./:@#$-]|[a-z][A-Z]")
+_ODD = re.compile(r"[0-9_./:@#$]|[a-z][A-Z]")
+_PARTS = re.compile(r"[./:@#-]+")
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class _Kept:
 
 
 @dataclass
-class _Told:
+class _Added:
     """What a step adds to the prompt: what the model wrote, and what it was given."""
 
     written: int
@@ -77,22 +79,29 @@ class _Told:
     extra: list[tuple[int, int]] = field(default_factory=list)  # of each request before this step: tokens written, tokens given
 
 
-async def replay(conversation: Conversation, prices: Prices, settings: Settings, offered_tokens: int, with_intent: bool) -> Replayed:
+async def replay(
+    conversation: Conversation,
+    prices: Prices,
+    settings: Settings,
+    offered_tokens: int,
+    with_intent: bool,
+    asks_always: bool = False,
+) -> Replayed:
     beginning = measure_beginning(conversation)
-    told, changed, needs, kept_count, result_tokens = list[_Told](), list[_Told](), list[Need](), 0, 0
+    plainly, changed, needs, kept_count, result_tokens = list[_Added](), list[_Added](), list[Need](), 0, 0
     known = telling(conversation.beginning)
     waiting: list[_Kept] = []
     async with Session(settings, store=MemoryStore()) as session:
         for at, step in enumerate(conversation.steps):
-            here = _Told(count(step.written).tokens, 0)
-            waiting, met = await meet_needs(session, waiting, at, step, known)
+            here = _Added(count(step.written).tokens, 0)
+            waiting, met = await meet_needs(session, waiting, at, step, known, asks_always)
             needs += [need for need, _ in met]
             here.extra = [tokens for _, extra in met for tokens in extra]
             known |= telling(step.written) | telling(step.said)
             plain = given = count(step.said).tokens
             for result in step.results:
                 size = count(result.text).tokens
-                reply = await answer(session, result.tool, result.text, step.written if with_intent else "")
+                reply = await answer(session, result, step.written if with_intent else "")
                 plain, result_tokens = plain + size, result_tokens + size
                 shown = reply.text if reply.kept else result.text
                 given += count(shown).tokens if reply.kept else size
@@ -101,19 +110,21 @@ async def replay(conversation: Conversation, prices: Prices, settings: Settings,
                     kept_count += 1
                     missing = telling(result.text) - known
                     waiting.append(
-                        _Kept(at, result.tool, reply.kept.handle, step.written[:QUESTION_CHARS], missing, result.text[:PAGE_BYTES])
+                        _Kept(
+                            at, result.tool, reply.kept.handle, step.written[:QUESTION_CHARS], missing, result.text[:PAGE_BYTES]
+                        )
                     )
             for kept in waiting:
                 kept.missing -= known
-            told.append(_Told(here.written, plain))
-            changed.append(_Told(here.written, given, here.extra))
+            plainly.append(_Added(here.written, plain))
+            changed.append(_Added(here.written, given, here.extra))
     times = [step.at for step in conversation.steps]
     return Replayed(
         conversation,
         result_tokens,
         kept_count,
         tuple(needs),
-        Side(tuple(divide(requests(beginning, told, times), prices))),
+        Side(tuple(divide(requests(beginning, plainly, times), prices))),
         Side(tuple(divide(requests(beginning + offered_tokens, changed, times), prices))),
     )
 
@@ -124,22 +135,22 @@ def measure_beginning(conversation: Conversation) -> int:
     return first.input if first else count(conversation.beginning).tokens
 
 
-async def answer(session: Session, tool: str, text: str, intent: str):
-    async def run() -> str:
-        return text
+async def answer(session: Session, result: Result, intent: str) -> Reply:
+    async def run(**_: object) -> str:
+        return result.text
 
-    return await session.call(tool or "tool", {}, run, intent=intent[:QUESTION_CHARS])
+    return await session.call(result.tool or "tool", result.args, run, intent=intent[:QUESTION_CHARS])
 
 
 async def meet_needs(
-    session: Session, waiting: list[_Kept], at: int, step: Step, known: set[str]
+    session: Session, waiting: list[_Kept], at: int, step: Step, known: set[str], asks_always: bool
 ) -> tuple[list[_Kept], list[tuple[Need, list[tuple[int, int]]]]]:
     """Ask for what the model writes in this step and has not been given. Whatever is asked for is known from then on."""
     words = telling(step.written) - known
     still, met = list[_Kept](), list[tuple[Need, list[tuple[int, int]]]]()
     for kept in waiting:
         wanted = words & kept.missing
-        if not wanted:
+        if len(wanted) < 2 and not any(len(word) >= LONG_WORD for word in wanted) and not asks_always:
             still.append(kept)
             continue
         asked = await session.invoke("tool_output", {"handle": kept.handle, "extract": kept.question or "what matters"})
@@ -152,9 +163,9 @@ async def meet_needs(
     return still, met
 
 
-def requests(beginning: int, told: Iterable[_Told], times: list[float | None]) -> list[Request]:
+def requests(beginning: int, added: Iterable[_Added], times: list[float | None]) -> list[Request]:
     made, size = list[Request](), beginning
-    for step, at in zip(told, times, strict=True):
+    for step, at in zip(added, times, strict=True):
         for written, given in step.extra:
             made.append(Request(size, written, at))
             size += written + given
@@ -164,5 +175,8 @@ def requests(beginning: int, told: Iterable[_Told], times: list[float | None]) -
 
 
 def telling(text: str) -> set[str]:
-    """Names, numbers, paths and addresses: what a model can hardly write without having read it."""
-    return {word for word in _TELLING.findall(text) if _ODD.search(word)}
+    """Names, numbers, paths and addresses: what a model can hardly write without having read it. A path's parts count too, since
+    whoever knows `io/Parser.java` can write `Parser`, and so does `_parser`."""
+    found = {word for word in _TELLING.findall(text) if _ODD.search(word)}
+    parts = {part for word in found for part in _PARTS.split(word) if len(part) > 2}
+    return {word.strip("_").lower() for word in found | parts if len(word) > 2}

@@ -47,18 +47,12 @@ _DOCUMENT_MODE = (
     "Optional override. auto=module decides; full-chunked=LLM chunk+reduce; "
     "read-grep=dynamic sub-agent with Read/Grep; truncate=keeps top and bottom, truncates in the middle."
 )
-_EXTRACT = (
-    "what you need from the tool output (with keys/fields/sections if known), then in parentheses other "
-    "words that the text may use for it, separated by commas"
-)
-_MODE = (
-    "auto decides; focused reads the best passages; full-chunked reads everything; read-grep searches; truncate keeps both ends"
-)
+_ANY_HANDLE = "name or handle from the tool result"
+_OTHER_WORDS = "then in parentheses other words that the text may use for it"
 _PLAIN_READ = (
     "raw=all, if small; extract=what `query` asks for; slice=a part; grep=lines matching `pattern`; "
     "query=JSON pointer or JMESPath"
 )
-_QUERY = "what to extract, then in parentheses other words that the text may use for it; or the JSON expression; or the SQL"
 
 
 class DocumentToolOutput(_Args, frozen=True):
@@ -68,9 +62,17 @@ class DocumentToolOutput(_Args, frozen=True):
 
 
 class ToolOutput(_Args, frozen=True):
-    handle: Annotated[str, Meta(min_length=1, description=_HANDLE)]
-    extract: Annotated[str, Meta(min_length=1, description=_EXTRACT)]
-    mode: Annotated[ExtractMode, Meta(description=_MODE)] = "auto"
+    handle: Annotated[str, Meta(min_length=1)]
+    extract: Annotated[str, Meta(min_length=1)]
+    mode: ExtractMode = "auto"
+
+
+class ShortToolOutput(Struct, frozen=True):
+    """What the default preset offers. Every request of a conversation carries it, so it has what models need, and no more of
+    what `ToolOutput` takes."""
+
+    handle: Annotated[str, Meta(description=_ANY_HANDLE)]
+    extract: Annotated[str, Meta(description=f"what you need, {_OTHER_WORDS}")]
 
 
 class Slice(_Args, frozen=True):
@@ -84,8 +86,8 @@ class Slice(_Args, frozen=True):
 
 class GetToolOutput(_Args, frozen=True, rename={"from_": "from"}):
     id: Annotated[str, Meta(description="id or handle from the tool result")]
-    mode: Annotated[OutputMode, Meta(description=f"{_PLAIN_READ}; sql=SELECT over table `output`: count, sum, group, join")]
-    query: Annotated[str | None, Meta(description=_QUERY)] = None
+    mode: Annotated[OutputMode, Meta(description=_PLAIN_READ)]
+    query: Annotated[str | None, Meta(description="what to extract, or the JSON expression")] = None
     slice: Annotated[Slice | None, Meta(description="start and length, or anchor, or lines")] = None
     pattern: Annotated[str | None, Meta(description="RE2 regular expression")] = None
     context: Annotated[int, Meta(description="lines around each match")] = 2
@@ -94,10 +96,27 @@ class GetToolOutput(_Args, frozen=True, rename={"from_": "from"}):
 
 
 class PlainGetToolOutput(GetToolOutput, frozen=True, rename={"from_": "from"}):
-    """For presets that follow a document, and where DuckDB is not installed. Mode `sql` still works, or says what is missing."""
+    """For presets that follow a document. Mode `sql` still works, or says what is missing."""
 
     mode: Annotated[Literal["raw", "extract", "slice", "grep", "query"], Meta(description=_PLAIN_READ)]
-    query: Annotated[str | None, Meta(description="what to extract, or the JSON expression")] = None
+
+
+class ShortGetToolOutput(Struct, frozen=True, rename={"from_": "from"}):
+    """As `ShortToolOutput`."""
+
+    id: Annotated[str, Meta(description=_ANY_HANDLE)]
+    mode: Annotated[Literal["raw", "extract", "slice", "grep", "query"], Meta(description=_PLAIN_READ)]
+    query: Annotated[str | None, Meta(description="question, JSON expression or SQL")] = None
+    slice: Annotated[dict[str, Any] | None, Meta(description='{"lines": "a-b"}, {"start", "length"} or {"anchor"}')] = None
+    pattern: Annotated[str | None, Meta(description="RE2")] = None
+    context: Annotated[int, Meta(description="lines around each match")] = 2
+    from_: Annotated[int, Meta(description="byte to continue from")] = 0
+
+
+class ShortGetToolOutputWithSql(ShortGetToolOutput, frozen=True, rename={"from_": "from"}):
+    """Where DuckDB is installed."""
+
+    mode: Annotated[OutputMode, Meta(description=f"{_PLAIN_READ}; sql=SELECT over table `output`")]
 
 
 class WaitForToolOutput(_Args, frozen=True):
@@ -118,7 +137,7 @@ class GetArtifact(_Args, frozen=True, rename={"from_": "from"}):
 class Definition(Struct, frozen=True):
     name: str
     description: str
-    arguments: type[_Args]
+    arguments: type[Struct]
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -153,10 +172,11 @@ def define_offered_tools(settings: Settings, format: Format, prefix: str = "") -
 def definition(name: str, format: Format, words: Wording = OVERSPILL, prefix: str = "") -> dict[str, Any]:
     """The definition of a tool as each provider expects it. The model knows it by its name with the prefix."""
     tool = TOOLS[name]
-    if words.has_closed_sets and name == "tool_output":
-        tool = replace(tool, arguments=DocumentToolOutput)
-    if name == "get_tool_output" and (words.has_closed_sets or not is_installed()):
-        tool = replace(tool, arguments=PlainGetToolOutput)
+    if name == "tool_output":
+        tool = replace(tool, arguments=DocumentToolOutput if words.has_closed_sets else ShortToolOutput)
+    if name == "get_tool_output":
+        short = ShortGetToolOutputWithSql if is_installed() else ShortGetToolOutput
+        tool = replace(tool, arguments=PlainGetToolOutput if words.has_closed_sets else short)
     named = {"name": prefix + name, "description": tool.description}
     if format == "openai":
         return {"type": "function", "function": {**named, "parameters": tool.parameters}}

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from msgspec import Meta, Struct
 from msgspec.structs import fields
 
-_JSON_TYPES: dict[object, str] = {str: "string", int: "integer", bool: "boolean"}
+_JSON_TYPES: dict[object, str] = {str: "string", int: "integer", bool: "boolean", dict: "object"}
 _LIMITS = {"min_length": "minLength", "ge": "minimum"}
 
 
@@ -18,7 +18,8 @@ _LIMITS = {"min_length": "minLength", "ge": "minimum"}
 def describe_arguments(arguments: type[Struct]) -> dict[str, Any]:
     """Made once for each: reading the hints of a class takes longer than the rest of a call. Do not change it."""
     required = [field.encode_name for field in fields(arguments) if field.required]
-    return {"type": "object", "additionalProperties": False, "required": required, "properties": _properties(arguments)}
+    closed = {"additionalProperties": False} if arguments.__struct_config__.forbid_unknown_fields else {}
+    return {"type": "object", **closed, "required": required, "properties": _properties(arguments)}
 
 
 def _properties(arguments: type[Struct]) -> dict[str, Any]:
@@ -44,4 +45,4 @@ def _schema(hint: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(hint, type) and issubclass(hint, Struct):
         yield from (("type", "object"), ("properties", _properties(hint)))
     else:
-        yield "type", _JSON_TYPES[hint]
+        yield "type", _JSON_TYPES[origin or hint]

@@ -18,7 +18,6 @@ from overspill.retrieval.definitions import (
     GetToolOutput,
     Slice,
     ToolOutput,
-    define_offered_tools,
     definition,
     offered_tools,
     parse_arguments,
@@ -29,7 +28,7 @@ from overspill.schema.arguments import describe_arguments
 from overspill.settings import Settings
 from overspill.settings.keys import PresetName
 from overspill.text import tokens
-from overspill.wording.presets import DOCUMENT
+from overspill.wording.presets import DOCUMENT, OVERSPILL
 
 PARAMETERS = {
     "type": "object",
@@ -73,10 +72,8 @@ def test_the_documents_tool_output_in_every_format(format: Format, expected: dic
 
 
 @pytest.mark.parametrize(("preset", "has_focused"), [("overspill", True), ("tool_output", False), ("slow", False)])
-def test_only_the_default_preset_offers_focused(preset: PresetName, has_focused: bool):
+def test_only_the_default_preset_takes_focused(preset: PresetName, has_focused: bool):
     settings = Settings(preset, surface=["tool_output"], **{"async": False})
-    (tool,) = define_offered_tools(settings, "jsonschema")
-    assert ("focused" in tool["parameters"]["properties"]["mode"]["enum"]) is has_focused
     args = {"handle": "h", "extract": "x", "mode": "focused"}
     if has_focused:
         assert parse_extraction(args, settings).mode == "focused"
@@ -147,7 +144,7 @@ def test_a_definition_is_the_same_to_the_byte_in_every_process():
 
 def test_the_three_tools_of_the_default_preset_take_few_tokens():
     offered = json.dumps([definition(name, "openai") for name in offered_tools(Settings())], separators=(",", ":"))
-    assert tokens.count(offered).tokens <= 600
+    assert tokens.count(offered).tokens <= 350
 
 
 @pytest.mark.parametrize("name", TOOLS)
@@ -156,7 +153,16 @@ def test_every_argument_has_a_description(name: str):
         inner = [found for each in properties.values() for found in missing(each.get("properties", {}))]
         return [key for key, each in properties.items() if not each.get("description")] + inner
 
-    assert missing(TOOLS[name].parameters["properties"]) == []
+    for words in (OVERSPILL, DOCUMENT):
+        assert missing(definition(name, "jsonschema", words)["parameters"]["properties"]) == []
+
+
+def test_the_default_preset_offers_part_of_what_it_takes():
+    """Every request carries the definitions, so they leave out what models hardly use."""
+    for name, taken in (("tool_output", ToolOutput), ("get_tool_output", GetToolOutput)):
+        offered = definition(name, "jsonschema")["parameters"]
+        assert set(offered["properties"]) < set(describe_arguments(taken)["properties"])
+        assert "additionalProperties" not in offered
 
 
 def test_a_host_may_change_its_copy_of_a_definition():
