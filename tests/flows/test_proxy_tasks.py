@@ -35,10 +35,10 @@ def wire(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         yield wire
 
 
-def test_tasks_are_not_announced_and_other_extensions_are(wire: Wire) -> None:
+def test_tasks_of_the_older_protocol_are_not_announced_and_extensions_are(wire: Wire) -> None:
     found = wire.handshake["capabilities"]
     assert "tasks" not in found
-    assert found["extensions"] == {"x.example/other": {"a": 1}}
+    assert found["extensions"] == {"x.example/other": {"a": 1}, **({EXTENSION: {}} if wire.modern else {})}
     assert found["experimental"] == {"x": {}}
     tools = {tool["name"]: tool for tool in wire.result("tools/list")["tools"]}
     assert tools[wire.prefix + "report"]["execution"] == {"x": 1}
@@ -83,10 +83,11 @@ def test_a_call_that_asks_for_a_task_is_refused_and_says_what_to_do(wire: Wire, 
 
 
 @pytest.mark.parametrize("method", ["tasks/get", "tasks/result", "tasks/list", "tasks/cancel", "tasks/update"])
-def test_no_result_comes_by_way_of_a_task(wire: Wire, method: str) -> None:
-    answer = wire.request(method, {"taskId": "t1"})
-    assert answer["error"]["code"] == -32601
-    assert "Call the tool without a task" in answer["error"]["message"]
+def test_no_result_comes_by_the_id_of_a_server(wire: Wire, method: str) -> None:
+    error = wire.request(method, {"taskId": "t1", "inputResponses": {}})["error"]
+    is_known = wire.modern and method in ("tasks/get", "tasks/cancel", "tasks/update")
+    assert error["code"] == (-32602 if is_known else -32601)
+    assert ("Failed to retrieve task" if is_known else "Call the tool without a task") in error["message"]
 
 
 def test_no_result_comes_with_a_notification_about_a_task(wire: Wire) -> None:

@@ -99,6 +99,11 @@ class Job:
         return handles.artifact_id(self.id)
 
     @property
+    def created_ms(self) -> int:
+        """When it got its id: as it went to the background."""
+        return handles.created_ms(self.id)
+
+    @property
     def seconds(self) -> float:
         """Since it started; for a queued job, since it was requested."""
         return (time.monotonic() if self._ended is None else self._ended) - self._since

@@ -3,6 +3,7 @@ have answered."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 
 import anyio.to_thread
@@ -10,9 +11,10 @@ from msgspec import Struct
 
 from overspill import handles
 from overspill.calls.job import Job
+from overspill.errors import OverspillError
 from overspill.extraction import BUILTIN
 from overspill.gate import replies
-from overspill.gate.decide import Keep, decide
+from overspill.gate.decide import Keep, Pass, decide
 from overspill.gate.gate import Gate
 from overspill.gate.passages import Passages
 from overspill.gate.replies import OutputText
@@ -24,7 +26,8 @@ from overspill.retrieval.extractor import ExtractionRequest, Extractor, read_doc
 from overspill.retrieval.output import quote_spans
 from overspill.retrieval.outputs import StoredOutputs
 from overspill.settings import Settings
-from overspill.types import Kept, Reply
+from overspill.text.encoding import decode
+from overspill.types import Block, Kept, Reply
 
 
 class StandIns(Struct, frozen=True):
@@ -51,6 +54,31 @@ class StandIns(Struct, frozen=True):
         content = [{"type": "text", "text": answer.text}, *job.blocks]
         model, is_error = self.gate.settings.model, bool(job.error)
         return Reply(text=answer.text, content=content, fits=fits, kept=kept, is_error=is_error, model=model)
+
+    def find_job(self, spelling: str) -> Job:
+        """The job with this id, and its output. Blocks. Raises HandleError or StoreError."""
+        job = self.outputs.find_job(spelling)
+        if job is None:  # its output is all that is left of it
+            kept = self.outputs.find(spelling)
+            job = Job.restore(kept.id, kept.tool, kept.server, "ready", 0.0, "")
+            job.kept = kept
+        elif job.done and job.kept is None:
+            with suppress(OverspillError):
+                job.kept = self.outputs.find(spelling)
+        return job
+
+    async def answer(self, job: Job) -> Reply:
+        """What the call of a job that has ended would have answered: the output if it may pass, otherwise what stands for it."""
+        kept, model, is_error = job.kept, self.gate.settings.model, bool(job.error)
+        job.is_announced = True
+        if kept is not None and not isinstance(decide(kept.size, self._settings_of(kept)), Pass):
+            return await self.word(job)
+        text = ""
+        if kept is not None:
+            stored = await anyio.to_thread.run_sync(self.outputs.recent, kept.handle)
+            text = decode(await anyio.to_thread.run_sync(stored.bytes, 0, kept.size.bytes))
+        content: list[Block] = [{"type": "text", "text": text}] if text else []
+        return Reply(text=text, content=[*content, *job.blocks], is_error=is_error, model=model)
 
     def _settings_of(self, kept: Kept) -> Settings:
         return self.gate.settings.for_tool(kept.tool, kept.server)

@@ -34,6 +34,7 @@ from overspill.retrieval.handlers import RetrievalTools
 from overspill.retrieval.outputs import StoredOutputs
 from overspill.retrieval.tables import OutputTables
 from overspill.session.compaction import Compactor
+from overspill.session.jobs import SessionJobs
 from overspill.settings import Settings
 from overspill.store.away import WaitingShelf
 from overspill.store.open import is_on_server
@@ -74,6 +75,7 @@ class SessionParts:
         self.retrieval = RetrievalTools(
             gate, outputs, self.calls.jobs, ledger, recorder, extractor, stand_ins, self.tables, elsewhere, inherits
         )
+        self.jobs = SessionJobs(self.calls, stand_ins, recorder, family)
         keep_arguments = partial(self.keep, count_tokens=False)
         self.remote = RemoteTools(queue, family, keep_arguments, settings) if queue is not None and family is not None else None
         self._earlier_replies: set[str] = set()

@@ -23,6 +23,7 @@ from overspill.record.op_tree import Op, accounting, op_tree
 from overspill.retrieval.definitions import Format
 from overspill.retrieval.extractor import ExtractionRequest
 from overspill.retrieval.output import StoredOutput
+from overspill.session.jobs import SessionJobs
 from overspill.session.opening import SessionLife, SessionOpening, check_extraction, check_options, check_turn
 from overspill.session.registry import OfferedTools, ToolRegistry
 from overspill.settings import Settings
@@ -223,6 +224,11 @@ class Session:
     def running(self) -> list[JobInfo]:
         """The background jobs that have not finished."""
         return self._life.parts.list_running()
+
+    @property
+    def jobs(self) -> SessionJobs:
+        """Its background jobs, by id."""
+        return self._life.parts_here.jobs
 
     def news(self) -> str:
         """The jobs that completed since the last call of this, for hosts that cannot show a notice."""

@@ -104,6 +104,9 @@ class Catalog:
         owner = max(owners, key=lambda each: len(self._prefixes[each]))
         return self._servers[owner], name.removeprefix(self._prefixes[owner])
 
+    def find_server(self, name: str) -> Server | None:
+        return self._servers.get(name)
+
     def public_name(self, server: str, name: str) -> str:
         return self._prefixes[server] + name
 

@@ -46,6 +46,8 @@ class ClientRequest:
         """The client has its answer, so nothing more can be sent for this request."""
         self.ask_later: Ask | None = None
         """Set for a client that can be asked only between two of its calls."""
+        self.is_task = False
+        """The client has a task in place of the result, and can be asked about it until that ends."""
         self.job: Job | None = None
         # The typed session would drop fields that its models do not know. Its two channels carry anything.
         self._channel: DispatchContext[Any] = ctx.session._request_outbound  # pyright: ignore[reportPrivateUsage]
@@ -63,7 +65,9 @@ class ClientRequest:
 
     @property
     def can_ask(self) -> bool:
-        return not self.is_answered and (self.ask_later is not None or not self.is_modern)
+        if self.is_answered and not self.is_task:
+            return False
+        return self.ask_later is not None or not self.is_modern
 
     def continue_as(self, later: ClientRequest) -> None:
         """Send everything with the client's later request for the same call from now on."""
@@ -120,9 +124,17 @@ class PausedCall:
             self.asked.pop(key, None)
         raise MCPError(mcp_types.REQUEST_TIMEOUT, f"The client did not answer within {_MAX_ANSWER_SECONDS:g} s.")
 
+    def take_answers(self, responses: Raw) -> None:
+        for key, response in responses.items():
+            if self.asked.pop(key, None) is not None:
+                self.answers[key] = response
+        self.announce_change()
+
     def announce_change(self) -> None:
         changed, self.changed = self.changed, anyio.Event()
         changed.set()
+        if self.request.job is not None:
+            self.request.job.announce_change()
 
 
 class PausedCalls:
@@ -131,6 +143,8 @@ class PausedCalls:
     def __init__(self, group: anyio.abc.TaskGroup) -> None:
         self._group = group
         self._waiting: dict[str, PausedCall] = {}
+        self._tasks: dict[str, PausedCall] = {}
+        """Calls that the client has as tasks, by the task's id."""
 
     @property
     def has_waiting(self) -> bool:
@@ -149,11 +163,16 @@ class PausedCalls:
         if call is None:
             raise MCPError(mcp_types.INVALID_PARAMS, "No call is waiting for that requestState. Make the call again without it.")
         call.request.continue_as(request)
-        for key, response in as_mapping(request.params.get("inputResponses")).items():
-            if call.asked.pop(key, None) is not None:
-                call.answers[key] = response
-        call.announce_change()
+        call.take_answers(as_mapping(request.params.get("inputResponses")))
         return await self._next_reply(call)
+
+    def list_questions(self, task: str) -> Raw:
+        return dict(self._tasks[task].asked) if task in self._tasks else {}
+
+    def give_answers(self, task: str, responses: Raw) -> None:
+        """Answers to questions that were not asked, or were answered before, change nothing."""
+        if task in self._tasks:
+            self._tasks[task].take_answers(responses)
 
     async def _next_reply(self, call: PausedCall) -> Raw:
         """Wait for what the client gets next: the result, or a question."""
@@ -178,6 +197,9 @@ class PausedCalls:
         except Exception as error:  # it belongs to the client that waits
             outcome = error
         call.outcome, call.request.is_answered = outcome, True
+        if call.request.is_task and not isinstance(outcome, Exception):
+            self._tasks = {id: each for id, each in self._tasks.items() if not (each.request.job and each.request.job.done)}
+            self._tasks[outcome["taskId"]] = call
         call.announce_change()
         if call.token in self._waiting:  # for a client that comes back late, but not forever
             await anyio.sleep(_MAX_ANSWER_SECONDS)

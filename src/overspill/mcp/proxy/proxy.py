@@ -21,6 +21,7 @@ from overspill.mcp.proxy import outputs
 from overspill.mcp.proxy.catalog import ask_each
 from overspill.mcp.proxy.client_request import ClientRequest, Context
 from overspill.mcp.proxy.served_client import ServedClient
+from overspill.mcp.proxy.tasks import TASK_METHODS
 from overspill.mcp.proxy.versions import adapt_result, discover_result, initialize_result, refuse_task
 from overspill.record.logs import carry_trace
 
@@ -88,6 +89,8 @@ class RequestRouter:
         client, method, params = self._client, request.method, request.params
         if method != "initialize":
             client.greeted.set()
+        if request.is_modern and method in TASK_METHODS:
+            return self._adapt(request, await client.tasks.answer(request))
         refuse_task(method, params)
         match method:
             case "initialize":
@@ -169,7 +172,10 @@ class RequestRouter:
         uris = wanted.notifications.resource_subscriptions or []
         async with self._client.subscriptions.listen([(await self._find_server(uri), uri) for uri in uris]) as heard:
             wanted.notifications.resource_subscriptions = heard
-            result = await self._client.listen(ctx, wanted)
+            if "taskIds" in (wanted.notifications.model_extra or {}):
+                result = await self._client.tasks.listen(ctx, request, wanted, self._client.listen)
+            else:
+                result = await self._client.listen(ctx, wanted)
         return result.model_dump(by_alias=True, mode="json", exclude_none=True)
 
     async def _list(self, request: ClientRequest, key: str) -> Raw:

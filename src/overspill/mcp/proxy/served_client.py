@@ -22,6 +22,7 @@ from overspill.mcp.proxy.catalog import Catalog
 from overspill.mcp.proxy.client_request import ClientRequest, PausedCalls
 from overspill.mcp.proxy.options import ProxyOptions
 from overspill.mcp.proxy.subscriptions import CHANGES, Subscriptions
+from overspill.mcp.proxy.tasks import ServedTasks
 from overspill.mcp.proxy.tool_calls import ToolCalls
 from overspill.mcp.proxy.versions import adapt_result, ask_for_input, collect_answers, is_about_task, wants_input
 from overspill.session.session import Session
@@ -57,6 +58,7 @@ class ServedClient:
         self.catalog = Catalog(self.servers, session, always=options.tools_always and not options.dry_run)
         self.calls = ToolCalls(session, self.catalog, self.forward, dry_run=options.dry_run, log=log)
         self.paused_calls = PausedCalls(group)
+        self.tasks = ServedTasks(session, self.paused_calls, self.calls.deliver)
         self.subscriptions = Subscriptions(group)
         self.level: str | None = None
         """The log level that a client of the older protocol set."""
@@ -109,13 +111,13 @@ class ServedClient:
             self.last_used = anyio.current_time()
 
     def note_call(self, request: ClientRequest) -> None:
-        """A client that calls a second tool has shown that it stays after the first answer.
+        """A client that calls a second tool has shown that it stays after the first answer, and one that knows tasks says so.
 
         Other requests show nothing: the Python SDK lists the tools after a call to check its result, and the client that made
         the call may then leave. Answering a question of the first call shows nothing either.
         """
         if "requestState" not in request.params:
-            self.requester.comes_back |= self._has_called
+            self.requester.comes_back |= self._has_called or request.knows_tasks
             self._has_called = True
 
     @contextmanager
@@ -175,7 +177,7 @@ class ServedClient:
         flights.append(request)
         try:
             result = await ask(params)
-            if wants_input(result) and not request.is_modern:
+            if wants_input(result) and (not request.is_modern or (request.is_task and request.can_ask)):
                 result = await ask_for_input(result, params, ask=request.ask, again=ask)
             if method == "tools/call":
                 answer = partial(collect_answers, ask=partial(self._ask_client, request))

@@ -10,26 +10,31 @@ import anyio.to_thread
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import is_version_at_least
 
-from overspill.calls.job import current
+from overspill.calls.job import Job, current
 from overspill.errors import BadRequest, OverspillError
 from overspill.gate.decide import Pass, decide
 from overspill.gate.intent import LOOKING_FOR, take_off
+from overspill.gate.kept import BoundedCache
 from overspill.mcp.client.connection import Raw, as_mapping
 from overspill.mcp.client.results import find_texts, to_error_output, to_output
 from overspill.mcp.client.server import Server
 from overspill.mcp.proxy import outputs
 from overspill.mcp.proxy.catalog import Catalog
 from overspill.mcp.proxy.client_request import ClientRequest
-from overspill.mcp.proxy.versions import wants_input
+from overspill.mcp.proxy.tasks import describe_task
+from overspill.mcp.proxy.versions import adapt_result, wants_input
 from overspill.schema import fits_schema
 from overspill.session.session import Session
 from overspill.store.meter import size_of
 from overspill.text.humanize import one_line
+from overspill.text.lenient_json import dumps
 from overspill.types import Output, Reply
 from overspill.wording import replies as wording
 
 Forward: TypeAlias = Callable[[ClientRequest, Server, Raw], Awaitable[Raw]]
 _LINKS_SINCE = "2025-06-18"
+_MAX_ORIGINAL_BYTES = 1 << 17  # of a result that a task delivers unchanged
+_MAX_ORIGINALS_BYTES = 1 << 24  # of all of them
 
 
 class ToolCalls:
@@ -41,6 +46,8 @@ class ToolCalls:
         self._forward = forward
         self._dry_run = dry_run
         self._log = log
+        self._originals: BoundedCache[Raw | MCPError] = BoundedCache(_MAX_ORIGINALS_BYTES, _measure)
+        self._delivered: BoundedCache[Raw] = BoundedCache(_MAX_ORIGINALS_BYTES, _measure)
 
     async def call_own(self, name: str, args: Raw) -> Raw:
         reply = await self._session.invoke(name, args)
@@ -65,7 +72,23 @@ class ToolCalls:
             )
         except Exception as error:  # Overspill's own error or time limit: the model gets it as an answer
             return _make_failure(str(error) if isinstance(error, OverspillError) else wording.tool_failure(str(error)))
+        if request.knows_tasks and reply.job is not None:
+            request.is_task = True
+            return {"resultType": "task", **describe_task(await self._session.jobs.find(reply.job.id), self._session.settings)}
         return await self._answer(request, server, name, reply)
+
+    async def deliver(self, request: ClientRequest, job: Job) -> Raw | MCPError:
+        """The result of a task that has ended, as its call would have been answered; or the server's refusal."""
+        if job.id in self._delivered:
+            return self._delivered[job.id]
+        original, reply = self._originals.get(job.id), await self._session.jobs.deliver(job)
+        if isinstance(original, MCPError) or (original is not None and reply.kept is None):
+            return original
+        server = self._catalog.find_server(job.server)
+        shown = self._render({}, reply) if server is None else await self._stand_in(request, server, job.tool, reply)
+        result = adapt_result(shown, "tools/call", modern=True)
+        self._delivered.put(job.id, result)
+        return result
 
     async def _take_intent_off(self, server: Server, name: str, args: Raw) -> tuple[Raw, str]:
         """Only where the catalog added the argument. A tool of whose schema nothing is known may have one of that name."""
@@ -88,10 +111,17 @@ class ToolCalls:
         try:
             result = await self._forward(request, server, params)
         except MCPError as refusal:
+            self._remember(request, refusal)
             return to_error_output(refusal)
+        self._remember(request, result)
         if wants_input(result) and job is not None and job.background:
             raise RuntimeError("the tool asks for input that nobody can give it in the background")
         return await to_output(result)
+
+    def _remember(self, request: ClientRequest, original: Raw | MCPError) -> None:
+        """The result itself, if it is small: what is stored has no structured content. A task may deliver it."""
+        if request.job is not None and request.job.background and request.knows_tasks:
+            self._originals.put(request.job.id, original)
 
     async def _answer(self, request: ClientRequest, server: Server, name: str, reply: Reply) -> Raw:
         original: Raw | MCPError | None = reply.original
@@ -99,7 +129,11 @@ class ToolCalls:
             if isinstance(original, MCPError):
                 raise original
             return as_mapping(original)
-        others = {key: value for key, value in as_mapping(original).items() if key not in ("content", "structuredContent")}
+        return await self._stand_in(request, server, name, reply)
+
+    async def _stand_in(self, request: ClientRequest, server: Server, name: str, reply: Reply) -> Raw:
+        original = as_mapping(reply.original)
+        others = {key: value for key, value in original.items() if key not in ("content", "structuredContent")}
         result = self._render(others, reply)
         if reply.kept is not None and is_version_at_least(request.version, _LINKS_SINCE):
             result["content"].append({"type": "resource_link", **outputs.describe(reply.kept)})
@@ -124,6 +158,14 @@ class ToolCalls:
         if not isinstance(verdict, Pass):
             measured = f"{size.bytes} bytes, {size.lines} lines, {size.tokens} tokens"
             self._log(f"dry run: {one_line(name)} of {server.name} would be stored: {measured}")
+
+
+def _measure(original: Raw | MCPError) -> int:
+    """0 for one that is too large to remember."""
+    if isinstance(original, MCPError) or sum(map(len, find_texts(original.get("content") or []))) > _MAX_ORIGINAL_BYTES:
+        return 1 if isinstance(original, MCPError) else 0
+    size = len(dumps(original))
+    return size if size <= _MAX_ORIGINAL_BYTES else 0
 
 
 def _make_failure(text: str) -> Raw:

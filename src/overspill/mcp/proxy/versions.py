@@ -16,6 +16,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERS
 
 from overspill.errors import ServerError
 from overspill.mcp.client.connection import ClientIdentity, Handshake, Raw, ServerConnection, as_mapping
+from overspill.mcp.client.handshake import TASKS
 from overspill.text.humanize import one_line
 from overspill.wording import framing
 
@@ -40,11 +41,12 @@ def initialize_result(params: Mapping[str, Any], connections: Connections) -> Ra
 
 
 def discover_result(connections: Connections) -> Raw:
-    """The same in the stateless protocol."""
+    """The same in the stateless protocol, in which slow calls can be tasks."""
+    able = _merge_capabilities(connections)
     return {
         "resultType": "complete",
         "supportedVersions": list(MODERN_PROTOCOL_VERSIONS),
-        "capabilities": _merge_capabilities(connections),
+        "capabilities": {**able, "extensions": {**as_mapping(able.get("extensions")), TASKS: {}}},
         "ttlMs": 0,
         "cacheScope": "private",
         **_instructions(connections),
@@ -140,7 +142,7 @@ def drop_tasks(capabilities: Raw) -> Raw:
     rest = {name: value for name, value in capabilities.items() if name != "tasks"}
     for kind in ("extensions", "experimental"):  # some SDKs have had tasks among the experimental ones
         if known := as_mapping(rest.get(kind)):
-            rest[kind] = {name: value for name, value in known.items() if name not in ("tasks", "io.modelcontextprotocol/tasks")}
+            rest[kind] = {name: value for name, value in known.items() if name not in ("tasks", TASKS)}
     return rest
 
 

@@ -1,0 +1,173 @@
+"""Slow calls as tasks, for clients that declare the extension of 2026-07-28. Their servers need not know it.
+
+A task is a background job: its id is the id of the output, and its result passes the gate when the client fetches it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any, TypeAlias, cast
+
+import anyio
+import mcp_types
+from mcp.server.subscriptions import SUBSCRIPTION_ID_META_KEY, ListenHandler
+from mcp.shared.exceptions import MCPError
+
+from overspill.calls.job import Job
+from overspill.errors import OverspillError, StoreError
+from overspill.mcp.client.connection import Raw, as_mapping
+from overspill.mcp.client.handshake import TASKS
+from overspill.mcp.proxy.client_request import ClientRequest, Context, PausedCalls
+from overspill.record.events import now_ms
+from overspill.session.session import Session
+from overspill.settings import Settings
+
+TASK_METHODS = ("tasks/get", "tasks/update", "tasks/cancel")
+_POLL_MS = 1000
+_MIN_SECONDS_BETWEEN_REPORTS = 1.0
+_DAY_MS = 86_400_000
+_MAX_LISTENED = 1_000  # tasks on one stream
+_STATUS = {"waiting": "input_required", "ready": "completed", "failed": "failed", "cancelled": "cancelled"}
+
+Deliver: TypeAlias = Callable[[ClientRequest, Job], Awaitable["Raw | MCPError"]]
+
+
+def describe_task(job: Job, settings: Settings) -> Raw:
+    created = job.created_ms
+    updated = min(now_ms(), created + round(job.seconds * 1000)) if job.done else now_ms()
+    message = job.error or job.progress
+    return {
+        "taskId": job.artifact_id,
+        "status": _STATUS.get(job.state, "working"),
+        **({"statusMessage": message} if message else {}),
+        "createdAt": _format_time(created),
+        "lastUpdatedAt": _format_time(max(created, updated)),
+        "ttlMs": settings.keep_days * _DAY_MS if settings.retention == "keep" and settings.keep_days else None,
+        "pollIntervalMs": _POLL_MS,
+    }
+
+
+def require_extension(request: ClientRequest) -> None:
+    if not request.knows_tasks:
+        message = f"Missing required client capability: declare the extension {TASKS} with each request about a task."
+        needed: Raw = {"requiredCapabilities": {"extensions": {TASKS: {}}}}
+        raise MCPError(mcp_types.MISSING_REQUIRED_CLIENT_CAPABILITY, message, needed)
+
+
+class ServedTasks:
+    """The tasks of one client, and of those that came before it with the same rights."""
+
+    def __init__(self, session: Session, paused_calls: PausedCalls, deliver: Deliver) -> None:
+        self._session = session
+        self._paused_calls = paused_calls
+        self._deliver = deliver
+
+    async def answer(self, request: ClientRequest) -> Raw:
+        """Answer one of `TASK_METHODS`."""
+        require_extension(request)
+        job = await self._find(request.params.get("taskId"))
+        match request.method:
+            case "tasks/get":
+                return await self._get(request, job)
+            case "tasks/update":
+                responses = request.params.get("inputResponses")
+                if not isinstance(responses, dict):
+                    raise MCPError(mcp_types.INVALID_PARAMS, "inputResponses must be an object with an answer for each key.")
+                self._paused_calls.give_answers(job.artifact_id, as_mapping(responses))
+            case _:
+                await self._cancel(job)
+        return {}
+
+    async def listen(self, ctx: Context, request: ClientRequest, wanted: Any, listen: ListenHandler) -> Any:
+        """Serve a stream on which the client hears of tasks. Each report has what `tasks/get` would answer."""
+        require_extension(request)
+        ids: Any = as_mapping(wanted.notifications.model_extra).get("taskIds")
+        jobs: list[Job] = []
+        for id in cast("list[Any]", ids)[:_MAX_LISTENED] if isinstance(ids, list) else ():
+            try:
+                jobs.append(await self._find(id))
+            except MCPError:
+                continue  # the acknowledgement leaves it out
+        session, result = _AcknowledgingSession(ctx.session, [job.artifact_id for job in jobs]), None
+        async with anyio.create_task_group() as group:
+            for job in jobs:
+                group.start_soon(self._report, request, job, session.acknowledged)
+            result = await listen(dataclasses.replace(ctx, session=session), wanted)
+            group.cancel_scope.cancel()
+        return result
+
+    async def _find(self, id: object) -> Job:
+        if not isinstance(id, str):
+            raise MCPError(mcp_types.INVALID_PARAMS, "A request about a task needs its taskId, a string.")
+        try:
+            return await self._session.jobs.find(id)
+        except StoreError as error:
+            raise MCPError(mcp_types.INTERNAL_ERROR, str(error)) from None
+        except OverspillError as error:
+            raise MCPError(mcp_types.INVALID_PARAMS, f"Failed to retrieve task: {error}") from None
+
+    async def _get(self, request: ClientRequest, job: Job) -> Raw:
+        asked = {} if job.done else self._paused_calls.list_questions(job.artifact_id)
+        task = describe_task(job, self._session.settings)
+        if asked:
+            return {**task, "status": "input_required", "inputRequests": asked}
+        if task["status"] == "input_required":  # somebody is asked elsewhere
+            return {**task, "status": "working"}
+        if not job.done or job.state == "cancelled":
+            return task
+        outcome = await self._fetch(request, job)
+        if isinstance(outcome, MCPError):
+            error = outcome.error.model_dump(mode="json", exclude_none=True)
+            return {**task, "status": "failed", "error": error}
+        return {**task, "status": "completed", "result": outcome}
+
+    async def _fetch(self, request: ClientRequest, job: Job) -> Raw | MCPError:
+        if job.error and job.kept is None:
+            return MCPError(mcp_types.INTERNAL_ERROR, job.error)
+        try:
+            return await self._deliver(request, job)
+        except OverspillError as error:  # it has expired, or the store does not answer
+            raise MCPError(mcp_types.INTERNAL_ERROR, f"Failed to retrieve task: {error}") from None
+
+    async def _cancel(self, job: Job) -> None:
+        try:
+            await self._session.jobs.call_off(job)
+        except StoreError as error:
+            raise MCPError(mcp_types.INTERNAL_ERROR, str(error)) from None
+
+    async def _report(self, request: ClientRequest, job: Job, acknowledged: anyio.Event) -> None:
+        await acknowledged.wait()
+        while True:
+            changed = job.changed
+            task = await self._get(request, job)
+            await request.notify("notifications/tasks", {**task, "_meta": {SUBSCRIPTION_ID_META_KEY: request.id}})
+            if job.done:
+                return
+            await changed.wait()
+            if not job.done:  # many changes are one report
+                with anyio.move_on_after(_MIN_SECONDS_BETWEEN_REPORTS):
+                    while not job.done:
+                        await job.changed.wait()
+
+
+class _AcknowledgingSession:
+    """Says with the first message of a stream, which the SDK writes, of which tasks it reports."""
+
+    def __init__(self, session: Any, task_ids: Sequence[str]) -> None:
+        self._session = session
+        self._task_ids = task_ids
+        self.acknowledged = anyio.Event()
+
+    async def send_notification(self, notification: Any, related_request_id: Any = None) -> None:
+        if isinstance(notification, mcp_types.SubscriptionsAcknowledgedNotification):
+            notification.params.notifications = notification.params.notifications.model_copy(
+                update={"taskIds": list(self._task_ids)}
+            )
+        await self._session.send_notification(notification, related_request_id=related_request_id)
+        self.acknowledged.set()
+
+
+def _format_time(milliseconds: int) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

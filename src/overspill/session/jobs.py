@@ -1,0 +1,38 @@
+"""The background jobs of a session, for hosts that show them in their own way."""
+
+from __future__ import annotations
+
+import anyio.to_thread
+from msgspec import Struct
+
+from overspill.calls.job import Job
+from overspill.calls.service import CallService
+from overspill.gate.recorder import ReplyRecorder
+from overspill.retrieval.delivery import StandIns
+from overspill.retrieval.group import SessionGroup
+from overspill.types import Reply
+
+
+class SessionJobs(Struct, frozen=True):
+    calls: CallService
+    stand_ins: StandIns
+    recorder: ReplyRecorder
+    family: SessionGroup | None
+
+    async def find(self, id: str) -> Job:
+        """Also one of an earlier session of the family. Raises HandleError if there is none, StoreError if nobody knows."""
+        return await anyio.to_thread.run_sync(self.stand_ins.find_job, id)
+
+    async def deliver(self, job: Job) -> Reply:
+        """What the call of a job that has ended would have answered: the output if it may pass, otherwise its card."""
+        reply = await self.stand_ins.answer(job)
+        self.recorder.show("output", reply.text, reply.content, job.id)
+        await self.calls.settle()
+        return reply
+
+    async def call_off(self, job: Job) -> None:
+        """Cancel it, even if another worker runs it. One that has ended stays as it is."""
+        if hasattr(job, "scope"):
+            job.call_off()
+        elif not job.done and self.family is not None:
+            await anyio.to_thread.run_sync(self.family.mark_aborted, job)
