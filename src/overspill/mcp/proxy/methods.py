@@ -32,7 +32,7 @@ class Method(Struct, frozen=True):
 _TASKS, _TASKS_EXTENSION, _APPS, _SKILLS = "tasks of 2025-11-25", "tasks extension", "MCP Apps", "skills extension"
 _CHANNELS = "channels of Claude Code"
 _TO_SERVER = "It goes to a server, and nothing comes back."
-_NO_TASKS = "The proxy does not support tasks yet and refuses it."
+_NO_TASKS = "The proxy refuses it."
 _IN_A_PAGE = "An app's page and its host exchange it. It does not reach a server."
 _NO_CONTENT = "It only says that something changed."
 
@@ -71,12 +71,14 @@ METHODS: tuple[Method, ...] = (
     Method("notifications/prompts/list_changed", "server", "impossible", _NO_CONTENT),
     Method("notifications/tools/list_changed", "server", "impossible", _NO_CONTENT),
     Method("notifications/subscriptions/acknowledged", "server", "impossible", "The proxy handles it."),
-    *(Method(f"tasks/{name}", "client", "impossible", _NO_TASKS, _TASKS) for name in ("get", "result", "list", "cancel")),
+    Method("tasks/get", "client", "gated", "The result of a task is gated when the client fetches it.", _TASKS_EXTENSION),
+    Method("tasks/update", "client", "impossible", "Its answer is empty.", _TASKS_EXTENSION),
+    Method("tasks/cancel", "client", "impossible", "Its answer is empty, or says only how the task is.", _TASKS_EXTENSION),
+    *(Method(f"tasks/{name}", "client", "impossible", _NO_TASKS, _TASKS) for name in ("result", "list")),
     *(Method(f"tasks/{name}", "server", "impossible", _NO_TASKS, _TASKS) for name in ("get", "result", "list", "cancel")),
     Method("notifications/tasks/status", "client", "impossible", _TO_SERVER, _TASKS),
     Method("notifications/tasks/status", "server", "impossible", "The proxy does not pass it on.", _TASKS),
-    Method("tasks/update", "client", "impossible", _NO_TASKS, _TASKS_EXTENSION),
-    Method("notifications/tasks", "server", "impossible", "The proxy does not pass it on.", _TASKS_EXTENSION),
+    Method("notifications/tasks", "server", "impossible", "The proxy polls servers, and reports tasks itself.", _TASKS_EXTENSION),
     Method("skills/list", "client", "passed", "It names what can be read.", _SKILLS),
     Method("skills/get", "client", "passed", "It names the files of a skill, each with its size and digest.", _SKILLS),
     Method("resources/directory/read", "client", "passed", "It names what can be read.", _SKILLS),
