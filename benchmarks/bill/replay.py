@@ -24,6 +24,8 @@ QUESTION_CHARS = 400
 LONG_WORD = 12  # characters; one such word is enough, of shorter ones it takes two
 _TELLING = re.compile(r"[A-Za-z0-9_$][A-Za-z0-9_$./:@#-]{4,80}[A-Za-z0-9_$]|\d{3,}")
 _ODD = re.compile(r"[0-9_./:@#$]|[a-z][A-Z]")
+_RANDOM = re.compile(r"\bout_[a-z0-9]{6,}|\b(?:preview|data) \d{6}\b")
+_SAME = str.maketrans("abcdefghijklmnopqrstuvwxyz0123456789", "a" * 26 + "1" * 10)
 _PARTS = re.compile(r"[./:@#-]+")
 
 
@@ -104,7 +106,7 @@ async def replay(
                 reply = await answer(session, result, step.written if with_intent else "")
                 plain, result_tokens = plain + size, result_tokens + size
                 shown = reply.text if reply.kept else result.text
-                given += count(shown).tokens if reply.kept else size
+                given += measure(shown) if reply.kept else size
                 known |= telling(shown)
                 if reply.kept:
                     kept_count += 1
@@ -155,7 +157,7 @@ async def meet_needs(
             continue
         asked = await session.invoke("tool_output", {"handle": kept.handle, "extract": kept.question or "what matters"})
         known |= telling(asked.text)
-        extra = [(CALL_TOKENS, count(asked.text).tokens)]
+        extra = [(CALL_TOKENS, measure(asked.text))]
         if not wanted <= telling(asked.text):
             extra.append((CALL_TOKENS, count(kept.page).tokens))
         known |= wanted
@@ -172,6 +174,11 @@ def requests(beginning: int, added: Iterable[_Added], times: list[float | None])
         made.append(Request(size, step.written, at))
         size += step.written + step.given
     return made
+
+
+def measure(answer: str) -> int:
+    """The tokens of one of our answers, as if its random names and marks were always the same."""
+    return count(_RANDOM.sub(lambda found: found[0].translate(_SAME), answer)).tokens
 
 
 def telling(text: str) -> set[str]:

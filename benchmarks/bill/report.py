@@ -29,7 +29,7 @@ def render(replays: Sequence[Replayed], prices: Prices) -> str:
 def render_row(name: str, chosen: Sequence[Replayed], prices: Prices) -> str:
     without, with_it = (sum(side.cost(prices) for side in sides) for sides in zip(*map(sides_of, chosen), strict=True))
     changes = sorted(each.with_it.cost(prices) / each.without.cost(prices) - 1 for each in chosen)
-    deciles = statistics.quantiles(changes, n=10) if len(changes) > 1 else changes * 9
+    deciles = statistics.quantiles(changes, n=10, method="inclusive") if len(changes) > 1 else changes * 9
     steps = sum(each.with_it.steps for each in chosen) / sum(each.without.steps for each in chosen) - 1
     kept, needs = sum(each.kept for each in chosen), sum(need.steps for each in chosen for need in each.needs)
     return (
