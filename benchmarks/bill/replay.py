@@ -24,8 +24,7 @@ QUESTION_CHARS = 400
 LONG_WORD = 12  # characters; one such word is enough, of shorter ones it takes two
 _TELLING = re.compile(r"[A-Za-z0-9_$][A-Za-z0-9_$./:@#-]{4,80}[A-Za-z0-9_$]|\d{3,}")
 _ODD = re.compile(r"[0-9_./:@#$]|[a-z][A-Z]")
-_RANDOM = re.compile(r"\bout_[a-z0-9]{6,}|\b(?:preview|data) \d{6}\b")
-_SAME = str.maketrans("abcdefghijklmnopqrstuvwxyz0123456789", "a" * 26 + "1" * 10)
+_RANDOM = re.compile(r"\b(out_)[a-z0-9]{6}|\b((?:preview|data) )\d{6}\b")
 _PARTS = re.compile(r"[./:@#-]+")
 
 
@@ -178,7 +177,7 @@ def requests(beginning: int, added: Iterable[_Added], times: list[float | None])
 
 def measure(answer: str) -> int:
     """The tokens of one of our answers, as if its random names and marks were always the same."""
-    return count(_RANDOM.sub(lambda found: found[0].translate(_SAME), answer)).tokens
+    return count(_RANDOM.sub(r"\1\g<2>3f7k9q", answer)).tokens
 
 
 def telling(text: str) -> set[str]:
