@@ -140,14 +140,16 @@ class SessionParts:
             await self._elsewhere.abort(self.calls.jobs.background, cancel)
         return await self.calls.jobs.abort()
 
-    async def keep(self, data: Any, name: str, *, count_tokens: bool) -> Kept:
+    async def keep(self, data: Any, name: str, call: ToolCall | None = None, *, count_tokens: bool) -> Kept:
         require("name", name, str, "a string")
+        call = ToolCall("", name) if call is None else call
+        require("call", call, ToolCall, "a ToolCall")
         if data is None:
             raise BadRequest(f"There is nothing to store as {name!r}: it is None.")
         blocks = data.content if isinstance(data, Output) else data if is_blocks(data) else ()
         if any(block_text(block) is None for block in blocks):
             data = await anyio.to_thread.run_sync(to_json, blocks)
-        settings = self.gate.settings.for_tool(name)
+        settings = self.gate.settings.for_tool(call.name, call.server)
         new_spool, most = partial(self.gate.new_spool, settings), settings.truncation.max_artifact_size
         collected = CollectedResult(new_spool if count_tokens else lambda: Spool(self.shelf, handles.new(), most, ESTIMATE))
         try:
@@ -156,7 +158,7 @@ class SessionParts:
                 raise BadRequest(f"{name!r} cannot be stored: {collected.error}") from collected.error
             if collected.error is not None and not collected.broke_off:
                 raise collected.error
-            kept = await self.gate.keep(ToolCall("", name), collected, "requested")
+            kept = await self.gate.keep(call, collected, "requested")
         except BaseException:
             collected.discard()
             raise

@@ -244,9 +244,10 @@ class Session:
         require("event", event, get_args(Entry), "one of the events in overspill.record.events")
         self._life.parts.ledger.record(event)
 
-    async def keep(self, data: Any, name: str = "output") -> Kept:
-        """Store data of any size: what arrived, if a stream fails; as JSON, if content blocks are not all text."""
-        return await self._life.parts_here.keep(data, name, count_tokens=self._counts_kept)
+    async def keep(self, data: Any, name: str = "output", *, call: ToolCall | None = None) -> Kept:
+        """Store data of any size: what arrived, if a stream fails; as JSON, if content blocks are not all text. `call` says
+        which call it answers, if you made one yourself."""
+        return await self._life.parts_here.keep(data, name, call, count_tokens=self._counts_kept)
 
     def open(self, handle: str) -> StoredOutput:
         """Open a stored output of this session, to read it without a model. Close it, or use it in a `with` block."""

@@ -8,11 +8,13 @@ from typing import get_args
 import mcp_types
 import pytest
 from mcp_types import methods as known
+from mcp_types.version import KNOWN_PROTOCOL_VERSIONS
 from pydantic import BaseModel
 
-from overspill.mcp.proxy.methods import METHODS, Sender, decide_method
+from overspill.mcp.proxy.methods import RULES, Sender, decide_method
 
-TABLE = {(each.sender, each.name): each for each in METHODS}
+ROWS = [(rule.sender, name, rule.extension) for rule in RULES for name in rule.names.split()]
+TABLE = {(sender, name) for sender, name, _ in ROWS}
 WALKED: list[tuple[Sender, str, str]] = [
     *(("client", name, version) for name, version in [*known.CLIENT_REQUESTS, *known.CLIENT_NOTIFICATIONS]),
     *(("server", name, version) for name, version in [*known.SERVER_REQUESTS, *known.SERVER_NOTIFICATIONS]),
@@ -35,28 +37,28 @@ def list_models() -> set[str]:
 
 
 def test_every_method_of_every_version_has_a_decision() -> None:
-    assert {version for _, _, version in WALKED} == set(mcp_types.version.KNOWN_PROTOCOL_VERSIONS)
+    assert {version for _, _, version in WALKED} == set(KNOWN_PROTOCOL_VERSIONS)
     assert [each for each in WALKED if each[:2] not in TABLE] == []
 
 
 def test_every_model_of_the_sdk_has_a_decision() -> None:
     assert list_models() >= {"tools/call", "tasks/result", "notifications/tasks/status"}
-    assert list_models() - {each.name for each in METHODS} == set()
-    assert {(sender, name) for sender in get_args(Sender) for name in EITHER_SIDE} <= set(TABLE)
+    assert list_models() - {name for _, name in TABLE} == set()
+    assert {(sender, name) for sender in get_args(Sender) for name in EITHER_SIDE} <= TABLE
 
 
 @pytest.mark.parametrize("extension", EXTENSIONS)
 def test_known_extensions_have_decisions(extension: str) -> None:
-    assert {each.name for each in METHODS if each.extension == extension} >= EXTENSIONS[extension]
+    assert {name for _, name, known_in in ROWS if known_in == extension} >= EXTENSIONS[extension]
 
 
 def test_each_decision_is_made_once_and_has_a_reason() -> None:
-    assert [key for key, count in Counter((each.sender, each.name) for each in METHODS).items() if count > 1] == []
-    assert [each for each in METHODS if not each.reason.endswith(".")] == []
+    assert [key for key, count in Counter((sender, name) for sender, name, _ in ROWS).items() if count > 1] == []
+    assert [rule for rule in RULES if not rule.reason.endswith(".")] == []
 
 
 def test_a_method_of_the_protocol_itself_is_one_that_the_sdk_knows() -> None:
-    assert {each.name for each in METHODS if not each.extension} == {name for _, name, _ in WALKED}
+    assert {name for _, name, extension in ROWS if not extension} == {name for _, name, _ in WALKED}
 
 
 def test_an_unknown_method_is_measured_and_so_is_one_that_should_carry_nothing() -> None:

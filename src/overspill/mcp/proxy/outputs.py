@@ -6,6 +6,7 @@ Some clients show a model the structured content and nothing else, so all that a
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from typing import Any, cast
 from urllib.parse import parse_qs
 
@@ -14,13 +15,19 @@ import mcp_types
 from mcp.shared.exceptions import MCPError
 
 from overspill.errors import BadRequest, HandleError, OverspillError
+from overspill.gate.decide import Pass, decide
 from overspill.mcp.client.connection import Raw, as_mapping
 from overspill.session.session import Session
+from overspill.settings import Settings
+from overspill.store.meter import size_of
 from overspill.text import encoding
 from overspill.types import Kept
+from overspill.wording import resources as wording
 
 SCHEME = "overspill"
+LINKS_SINCE = "2025-06-18"
 _MAX_PART_BYTES = 65_536  # where the settings set no limit
+_MIN_PART_BYTES = 4  # of the longest character
 KEPT_KEY = "overspill"
 _ROOT_KEYS = ("$schema", "$id", "$defs", "definitions", "title", "description")
 _UNMOVED_PREFIXES = ("#/$defs/", "#/definitions/")
@@ -34,8 +41,8 @@ def is_output_uri(uri: object) -> bool:
     return isinstance(uri, str) and uri.startswith(f"{SCHEME}://")
 
 
-def uri_of(kept: Kept) -> str:
-    return f"{SCHEME}://{kept.handle}"
+def uri_of(kept: Kept, start: int = 0) -> str:
+    return f"{SCHEME}://{kept.handle}" + (f"?from={start}" if start else "")
 
 
 def describe(kept: Kept) -> Raw:
@@ -47,40 +54,52 @@ def _mime_type(kept: Kept) -> str:
     return "text/plain" if kept.media == "text" else "application/octet-stream"
 
 
-async def read(session: Session, uri: str) -> Raw:
-    """One part, from `?from=BYTE` on, and the address of the next part if there is one.
+def is_within_limits(texts: Sequence[str], settings: Settings) -> bool:
+    """Whether texts may pass together. Blocks."""
+    is_longer = 0 < settings.size_cap < sum(map(len, texts))
+    return not is_longer and isinstance(decide(size_of("".join(texts), settings.model), settings), Pass)
 
-    The worker thread opens its own reader and closes it, so that it shares nothing with other readers of the same output.
-    """
+
+def max_part_bytes(settings: Settings) -> int:
+    bound = settings.answer_max_bytes or _MAX_PART_BYTES
+    return max(_MIN_PART_BYTES, min(bound, settings.size_cap or bound))
+
+
+async def read(session: Session, uri: str) -> Raw:
+    """One part, from `?from=BYTE` on, and the address of the next part if there is one."""
     handle, _, query = uri.removeprefix(f"{SCHEME}://").partition("?")
-    start = parse_qs(query).get("from", ["0"])[0]
+    start = parse_qs(query, keep_blank_values=True).get("from", ["0"])[0]
     if not start.isdecimal():
         raise MCPError(mcp_types.INVALID_PARAMS, f"from={start} is not a byte offset.", {"uri": uri})
     try:
-        return await anyio.to_thread.run_sync(_read_part, session, handle, int(start[:18]))
+        return {"contents": await anyio.to_thread.run_sync(read_part, session, handle, int(start[:18]))}
     except OverspillError as error:
         is_mistake = isinstance(error, HandleError | BadRequest)
         code = mcp_types.INVALID_PARAMS if is_mistake else mcp_types.INTERNAL_ERROR
         raise MCPError(code, str(error), {"uri": uri}) from None
 
 
-def _read_part(session: Session, handle: str, start: int) -> Raw:
-    bound = session.settings.answer_max_bytes or _MAX_PART_BYTES
+def read_part(session: Session, handle: str, start: int = 0) -> list[Raw]:
+    """Contents of a resource: a part within the limits of the tool it came from, and a note. Blocks, with a reader of its own."""
     with session.open(handle) as stored:
-        raw = stored.bytes(start, start + bound)
-        total = stored.reader.size
-        is_text = stored.kept.media == "text"
-        if is_text and start + len(raw) < total:
-            raw = raw[: encoding.complete_length(raw) or len(raw)]
+        kept, total = stored.kept, stored.reader.size
+        settings = session.settings.for_tool(kept.tool, kept.server)
+        raw = stored.bytes(start, start + max_part_bytes(settings))
+        if kept.media == "text":
+            if start + len(raw) < total:
+                raw = raw[: encoding.complete_length(raw) or len(raw)]
+            while len(raw) > _MIN_PART_BYTES and not is_within_limits([encoding.decode(raw)], settings):
+                half = raw[: len(raw) // 2]
+                raw = half[: encoding.complete_length(half)]
         end = start + len(raw)
-        uri = f"{uri_of(stored.kept)}?from={start}" if start else uri_of(stored.kept)
-        shown = {"text": encoding.decode(raw)} if is_text else {"blob": base64.b64encode(raw).decode()}
-        contents: list[Raw] = [{"uri": uri, "mimeType": _mime_type(stored.kept), **shown}]
-        if end < total:
-            after = f"{uri_of(stored.kept)}?from={end}"
-            note = f"Bytes {start:,} to {end:,} of {total:,}. Read {after} for the next part."
-            contents.append({"uri": after, "mimeType": "text/plain", "text": note})
-        return {"contents": contents}
+        shown = {"text": encoding.decode(raw)} if kept.media == "text" else {"blob": base64.b64encode(raw).decode()}
+        contents: list[Raw] = [{"uri": uri_of(kept, start), "mimeType": _mime_type(kept), **shown}]
+        if end < total or kept.missing:
+            after = uri_of(kept, end) if end < total else ""
+            search = settings.wording.call_for_text(kept, settings.surface)
+            note = wording.part(start, end, total, after, search, kept.missing)
+            contents.append({"uri": after or uri_of(kept), "mimeType": "text/plain", "text": note})
+        return contents
 
 
 def widen_schema(tool: Raw) -> Raw:

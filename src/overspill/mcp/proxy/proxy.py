@@ -1,4 +1,4 @@
-"""Answer each request of a client here, or forward it to the right server. Unknown requests are forwarded, too."""
+"""Answer each request of a client here, or forward it to the right server. Unknown requests are forwarded too, and measured."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import validate_mcp_param_headers
 from mcp_types.methods import CLIENT_REQUESTS, INPUT_REQUIRED_METHODS, SPEC_CLIENT_METHODS
 
-from overspill.errors import ServerError
+from overspill.errors import OverspillError, ServerError
 from overspill.mcp.client.connection import ClientIdentity, Raw, as_mapping
 from overspill.mcp.client.server import Server
 from overspill.mcp.client.tasks import knows_tasks
@@ -50,12 +50,13 @@ def build_protocol_server(find_client: FindClient) -> Protocol[Any]:
         try:
             with client.answering():
                 return request.make_sendable(await RequestRouter(client).answer(request, ctx))
-        except MCPError as refusal:
+        except MCPError as error:
+            refusal = await client.answers.shorten(error, request)
             parts = [refusal.message, refusal.data]
             if (sendable := request.make_sendable(parts)) is parts:
-                raise
+                raise refusal from None
             raise MCPError(refusal.code, *sendable) from None
-        except ServerError as problem:
+        except OverspillError as problem:
             raise MCPError(mcp_types.INTERNAL_ERROR, request.make_sendable(str(problem))) from None
         finally:
             request.is_answered |= request.ask_later is None
@@ -106,7 +107,7 @@ class RequestRouter:
                 with carry_trace(request.meta):
                     return await self._call_tool(request)
             case "resources/read" if outputs.is_output_uri(params.get("uri")):
-                return self._adapt(request, await outputs.read(client.session, params["uri"]))
+                return await self._read_output(request)
             case "logging/setLevel":
                 level = str(params.get("level"))
                 for server in client.servers.values():
@@ -116,7 +117,8 @@ class RequestRouter:
                 return {}
             case "resources/subscribe" | "resources/unsubscribe":
                 server = await self._find_owner(request)
-                return await client.subscriptions.set(server, str(params.get("uri")), on=method == "resources/subscribe")
+                result = await client.subscriptions.set(server, str(params.get("uri")), on=method == "resources/subscribe")
+                return await client.answers.gate(request, server.name, result)
             case "subscriptions/listen":
                 return await self._listen(request, ctx)
             case _ if method in _LIST_KEYS:
@@ -209,7 +211,22 @@ class RequestRouter:
         reference = as_mapping(params.get("ref"))
         if isinstance(reference.get("name"), str):
             params = {**params, "ref": {**reference, "name": reference["name"].removeprefix(prefix)}}
-        return await self._allow_input(request, server, lambda: self._client.forward(request, server, params))
+        result = await self._allow_input(request, server, lambda: self._client.forward(request, server, params))
+        gated = await self._client.answers.gate(request, server.name, result)
+        if gated is not result:
+            await self._client.announce_tools()
+        return gated
+
+    async def _read_output(self, request: ClientRequest) -> Raw:
+        """A stored output. If there is none with this URI, the only server may have it, for it may be another proxy."""
+        client = self._client
+        try:
+            return self._adapt(request, await outputs.read(client.session, request.params["uri"]))
+        except MCPError:
+            with suppress(MCPError, ServerError):
+                if client.only_server is not None and await client.only_server.has_capability("resources"):
+                    return await self._forward(request)
+            raise
 
     async def _find_owner(self, request: ClientRequest) -> Server:
         client, params = self._client, request.params

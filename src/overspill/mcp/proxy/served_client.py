@@ -20,6 +20,7 @@ from overspill.mcp.client.connection import ClientIdentity, Raw, ServerConnectio
 from overspill.mcp.client.server import Server
 from overspill.mcp.proxy.catalog import Catalog
 from overspill.mcp.proxy.client_request import ClientRequest, PausedCalls
+from overspill.mcp.proxy.large_answers import LargeAnswers
 from overspill.mcp.proxy.options import ProxyOptions
 from overspill.mcp.proxy.subscriptions import CHANGES, Subscriptions
 from overspill.mcp.proxy.tasks import ServedTasks
@@ -57,6 +58,7 @@ class ServedClient:
         }
         self.catalog = Catalog(self.servers, session, always=options.tools_always and not options.dry_run)
         self.calls = ToolCalls(session, self.catalog, self.forward, dry_run=options.dry_run, log=log)
+        self.answers = LargeAnswers(session, client, log, dry_run=options.dry_run)
         self.paused_calls = PausedCalls(group)
         self.tasks = ServedTasks(session, self.paused_calls, self.calls.deliver)
         self.subscriptions = Subscriptions(group)
@@ -208,6 +210,8 @@ class ServedClient:
     async def on_request(self, server: str, method: str, params: Raw) -> Raw:
         if method == "ping":
             return {}
+        if await self.answers.admit(server, method, params) is None:
+            raise MCPError(mcp_types.INVALID_PARAMS, f"Overspill does not know {method}, and the request is over its limits.")
         # The server most likely asks because of the newest request.
         for request in reversed(self._flights[server]):
             if request.can_ask:
@@ -230,6 +234,9 @@ class ServedClient:
         if is_about_task(method):
             self.servers[server].log_once(f"The server {server} sends {method}, and Overspill does not support MCP tasks yet.")
             return
+        if (admitted := await self.answers.admit(server, method, params)) is None:
+            return
+        params = admitted
         request = next((each for each in reversed(self._flights[server]) if not each.is_answered), None)
         if request is None or event_from_wire(method, params) is not None:
             await self._notify_client(method, params)

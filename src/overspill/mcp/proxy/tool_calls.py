@@ -32,7 +32,6 @@ from overspill.types import Output, Reply
 from overspill.wording import replies as wording
 
 Forward: TypeAlias = Callable[[ClientRequest, Server, Raw], Awaitable[Raw]]
-_LINKS_SINCE = "2025-06-18"
 _MAX_ORIGINAL_BYTES = 1 << 17  # of a result that a task delivers unchanged
 _MAX_ORIGINALS_BYTES = 1 << 24  # of all of them
 
@@ -135,7 +134,7 @@ class ToolCalls:
         original = as_mapping(reply.original)
         others = {key: value for key, value in original.items() if key not in ("content", "structuredContent")}
         result = self._render(others, reply)
-        if reply.kept is not None and is_version_at_least(request.version, _LINKS_SINCE):
+        if reply.kept is not None and is_version_at_least(request.version, outputs.LINKS_SINCE):
             result["content"].append({"type": "resource_link", **outputs.describe(reply.kept)})
         if not reply.is_error:
             schema = (await self._catalog.describe(server, name)).get("outputSchema")

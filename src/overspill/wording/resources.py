@@ -1,0 +1,37 @@
+"""What a reader sees in place of a large MCP resource, or of another answer of a server that was stored."""
+
+from __future__ import annotations
+
+from overspill.text.humanize import format_size, one_line
+from overspill.types import Kept
+
+
+def part(start: int, end: int, total: int, after: str, search: str, missing: str) -> str:
+    """`after` is the address of the next part, `search` a call that searches all, `missing` what could not be stored, and why."""
+    more = f" Read {after} for the next part; the number is a byte offset, and any other works too." if after else ""
+    call = f" To search all of it, call {search}." if search and not start else ""
+    return f"Bytes {start:,} to {end:,} of {total:,}.{more}{call}" + (f" Not everything was stored: {missing}" if missing else "")
+
+
+def more_contents(shown: int, total: int, after: str) -> str:
+    return f"{shown:,} of {total:,} contents are above. All are stored as a list in JSON. Read {after} for the next ones."
+
+
+def linked(what: str, kept: Kept, uri: str) -> str:
+    """In place of a blob, or of what a prompt embeds."""
+    return f"{one_line(what)} ({format_size(kept.size.bytes)}) is stored and not shown. Read {uri} for it, part by part."
+
+
+def stored_answer(method: str, size: int, uri: str) -> str:
+    return (
+        f"{one_line(method)} of the server has {size:,} characters. That is over the limits, and Overspill cannot shorten it. "
+        f"It is stored as {uri} and can be read there. To let it pass, set truncation.overrides.{one_line(method)}.off."
+    )
+
+
+def stored_error(error: str, size: int, uri: str) -> str:
+    return f"{one_line(error, 1000)} [The error has {size:,} characters. Read {uri} for all of it.]"
+
+
+def unsaved_answer(method: str, why: str) -> str:
+    return f"{one_line(method)} of the server is over the limits and does not pass, because it could not be stored: {why}"
