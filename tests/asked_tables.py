@@ -14,16 +14,15 @@ from overspill.gate.cards.json_card import read_json_tables
 from overspill.gate.cards.sample import OutputSample, Window
 from overspill.gate.cards.table import ReadTable, read_text_tables
 from overspill.lexical.index import build
-from overspill.lexical.rows.cells import read_columns, read_rows
+from overspill.lexical.rows.cells import list_notes, read_columns, read_rows
 from overspill.reading.positions import View
 from overspill.sql import loading
 from overspill.sql.library import MAX_MEMORY_BYTES
 from overspill.sql.protocol import LoadedTables, LoadRequest
 from overspill.store.readers import BytesReader
-from overspill.tables.delimited import is_total
 from overspill.tables.json_rows import UNREADABLE
 from overspill.tables.json_text import hold_json
-from overspill.tables.table import Omission, make_unique
+from overspill.tables.table import Omission, Tally, make_unique
 from overspill.tables.types import find_reading
 from overspill.types import Size
 from overspill.view.rendering import ShownText, render
@@ -88,9 +87,7 @@ def _read_card(table: ReadTable, text: bytes) -> Answer:
     for name, cells in zip(table.names, table.columns, strict=True):
         reading = find_reading(dict.fromkeys(cell.strip() for cell in cells if isinstance(cell, str)), name)
         kinds.append(reading.meaning if reading else " ".join({type(cell).__name__ for cell in cells if cell is not None}))
-    said = _say(table.omissions)
-    said += f"{table.uneven} rows have another number of cells. " if table.uneven else ""
-    said += f"The last row sums up others: {table.total}. " if table.total else ""
+    said = _say(table.omissions) + ". ".join(table.tally.describe() if table.tally else ())
     rows = [list(row) for row in zip(*table.columns, strict=True)]
     if table.read < table.rows:
         rows = next(answer.rows for answer in ask_engine(text) if answer.names == list(table.names))
@@ -104,16 +101,19 @@ def ask_viewer(text: bytes) -> list[Answer]:
     if shown.form != "table":
         return []
     names = list(shown.names) or make_unique([""] * max(map(len, shown.rows)))
-    uneven = sum(len(row) != len(names) for row in shown.rows)
-    said = f"{uneven} rows have another number of cells. " if uneven else ""
-    said += "The last row sums up others. " if is_total(shown.rows[-1]) else ""
-    return [Answer(names, [], [list(row) for row in shown.rows], said + shown.note)]
+    said = ". ".join((*Tally(len(names), shown.rows).describe(), shown.note))
+    return [Answer(names, [], [list(row) for row in shown.rows], said)]
 
 
 def ask_engine(text: bytes) -> list[Answer]:
     index = build(text)
     return [
-        Answer(read_columns(index, table), [], [list(cells) for _, cells in read_rows(index, table)], _say(table.omissions))
+        Answer(
+            read_columns(index, table),
+            [],
+            [list(cells) for _, cells in read_rows(index, table)],
+            ". ".join(list_notes(index, table)),
+        )
         for table in index.outline.tables
     ]
 

@@ -14,7 +14,7 @@ from overspill.lexical.index import Index
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
 from overspill.lexical.reply.repeats import move_repeats
-from overspill.lexical.rows.cells import MOST_ROWS
+from overspill.lexical.rows.cells import MOST_ROWS, list_notes
 from overspill.lexical.weights import WEIGHTS
 
 _MAX_LEADS = 24
@@ -35,6 +35,8 @@ class Plan(Struct, frozen=True):
     """Records to show only by what they say about the question, until all of them are shown."""
     partly: bool = False
     """Whether there are more rows than were compared."""
+    notes: tuple[str, ...] = ()
+    """What is to be said of the tables whose rows were compared."""
 
 
 def plan(index: Index, query: Query, ranking: Ranking, signals: Sequence[Signal]) -> Plan:
@@ -49,7 +51,7 @@ def plan(index: Index, query: Query, ranking: Ranking, signals: Sequence[Signal]
                 break
     steps = tuple(step for boost in boosts for step in boost.first)
     answer = next((boost for boost in boosts if boost.is_whole or boost.leads or boost.rows), Boost())
-    matches = ranking.matches.union(answer.matches)
+    matches = set(answer.matches) or ranking.matches
     if answer.is_whole:
         return Plan(steps, ranking, answer.evidence, matches)
     brief = answer.brief
@@ -59,7 +61,9 @@ def plan(index: Index, query: Query, ranking: Ranking, signals: Sequence[Signal]
     is_compared = bool(answer.leads) or answer.is_compared
     partly = is_compared and (index.is_partial or len(index.outline) > MOST_ROWS)
     steps += tuple(_plan_scores(index, query, ranking, boosts, answer))
-    return Plan(steps, ranking, answer.evidence, matches, bool(answer.rows), brief, partly)
+    tables = dict.fromkeys(index.outline.table_of(row) for row in answer.rows) if answer.is_compared or answer.matches else ()
+    notes = tuple(note for table in tables if table for note in index.remember(list_notes, table))
+    return Plan(steps, ranking, answer.evidence, matches, bool(answer.rows), brief, partly, notes)
 
 
 def _plan_scores(index: Index, query: Query, ranking: Ranking, boosts: list[Boost], answer: Boost) -> list[Step]:

@@ -29,7 +29,7 @@ _EXAMPLE = regex(
 _NUMBER = regex(r"\d[\d.,:/-]*$")
 
 _LISTING = r"\b(?:{all}|which (?:of the )?(?!(?:is|was|has|does)\b)\w+s|which\b[^.?!]{0,200}? (?:are|were|have))\b"
-_COUNTED = (r"\b(?:first|last|{extreme}) (\d+)\b", r"\b(\d+) (?:{extreme})\b")
+_COUNTED = (r"\b(?:first|last|{extreme}) (\d+|{numbers})\b", r"\b(\d+|{numbers}) (?:{extreme})\b")
 """How many are asked for. This number is not expected in the records."""
 
 MOST_TERMS = 256
@@ -108,8 +108,9 @@ def parse(question: str) -> Query:
             _add_token(token, WEIGHTS.quoted, said, terms.add)
     for token in tokens:
         _add_token(token, 1.0, silent, terms.add)
-    for numbers in compile_phrases(*_COUNTED).findall(text):
-        terms.pop((max(numbers), True), None)
+    for number in map(max, compile_phrases(*_COUNTED).findall(text)):
+        terms.pop((number, True), None)
+        terms.pop((stem(number.lower()), False), None)
     words = [word for token in tokens for word in split_words(token) if word not in silent]
     for token in others:
         _add_token(token, WEIGHTS.other_word, silent, terms.add)

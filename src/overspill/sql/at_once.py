@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 
 from overspill.sql.statements import quote
-from overspill.sql.writing import MAX_COLUMNS, Found, JsonType, count_room
-from overspill.tables.delimited import find_total, has_lone_returns, iterate_rows
+from overspill.sql.writing import MAX_COLUMNS, Found, JsonType, count_room, write_note
+from overspill.tables.delimited import has_lone_returns, iterate_rows, read_last_row
 from overspill.tables.json_tables import JsonTable
 from overspill.tables.rows import list_omissions, read_heading
+from overspill.tables.table import Tally
 from overspill.text import pieces
-from overspill.text.humanize import quote_line
 from overspill.text.patterns import compile_pattern
 
 _BLANK_LINE = compile_pattern(rb"\n[\n\r \t]")
@@ -51,10 +51,8 @@ def read_delimited_at_once(text: mmap.mmap, source: Path, otherwise: Callable[[]
         f"read_csv({quote(str(source))}, auto_detect=false, delim={quote(mark)}, quote='\"', escape='\"', "
         f"skip={heading.count_skipped(text)}, header=false, columns={{{columns}}}, allow_quoted_nulls=false)"
     )
-    notes = [f"{omission.count:,} {omission.what}." for omission in list_omissions(text, heading.above)]
-    if total := find_total(text, heading):
-        notes.append(f"The last row sums up others: {quote_line(total)}.")
-    return Found(reader, "rowid + 1", rows=rows, note=" ".join(notes), otherwise=otherwise)
+    note = write_note(list_omissions(text, heading.above), Tally(None, [read_last_row(text, heading)]))
+    return Found(reader, "rowid + 1", rows=rows, note=note, otherwise=otherwise)
 
 
 def _count(text: mmap.mmap, sign: bytes) -> int:

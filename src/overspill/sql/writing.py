@@ -11,9 +11,9 @@ import msgspec
 from msgspec import Meta, Struct
 
 from overspill.sql.statements import quote, quote_name
-from overspill.tables.delimited import Delimited, is_total
-from overspill.tables.table import MAX_TABLES, ROW, FoundTable, JsonRows, Row, choose_name
-from overspill.text.humanize import count_noun, quote_line
+from overspill.tables.delimited import Delimited
+from overspill.tables.table import MAX_TABLES, ROW, FoundTable, JsonRows, Omission, Row, Tally, choose_name
+from overspill.text.humanize import count_noun
 
 MAX_COLUMNS = 3_000
 """DuckDB lacks the memory for many more, and takes minutes for them."""
@@ -146,11 +146,12 @@ class RowWriter:
 
     def __init__(self, file: Path, table: FoundTable) -> None:
         self._file, self._table = file, table
-        self._rows = self._bytes = self._bad = self._uneven = 0
+        self._rows = self._bytes = self._bad = 0
+        self._tally = Tally(len(table.format.names) if isinstance(table.format, Delimited) else None)
         self._columns, self._types = dict[str, str](), dict[str, JsonType]()
         self._taken = {ROW: 1}
         self._longest = _USUAL_ROW_BYTES
-        self._last: Row | None = None
+        self._is_pointed = False
         self._stream = file.open("wb")
         self._encode = msgspec.json.Encoder().encode
         self._is_typed = isinstance(table.format, JsonRows)
@@ -161,12 +162,13 @@ class RowWriter:
             self._bad += 1
             return
         cells = row.cells | {_EXTRA_KEY: row.extra} if row.extra is not None else row.cells
-        self._uneven += len(cells) != len(self._table.format.names)
         if not cells.keys() <= self._columns.keys():
             self._add_columns(cells)
         if self._is_typed:
             for name, cell in cells.items():
                 self._types[name].add(cell)
+        else:
+            self._tally.add(list(cells.values()))
         written = {ROW: row.where, **{self._columns[name]: cell for name, cell in cells.items()}}
         try:
             line = self._encode(written) + b"\n"
@@ -175,7 +177,7 @@ class RowWriter:
             line = spelt.decode("utf-8", "replace").encode() + b"\n"
         self._longest = max(self._longest, len(line))
         self._bytes += self._stream.write(line)
-        self._rows, self._last = self._rows + 1, row
+        self._rows, self._is_pointed = self._rows + 1, isinstance(row.where, str)
 
     def finish(self) -> Found:
         """There is room for cells beyond the header even if columns are left out."""
@@ -183,20 +185,15 @@ class RowWriter:
         extra = self._columns.pop(_EXTRA_KEY, "")
         room = count_room(self._rows, self._bytes) - bool(extra)
         inside = sum(inner.count for inner in self._types.values())
-        types = {ROW: "VARCHAR" if self._last and isinstance(self._last.where, str) else "BIGINT"}
+        types = {ROW: "VARCHAR" if self._is_pointed else "BIGINT"}
         for name, column in list(self._columns.items())[:room]:
             types[column] = self._types[name].spell(is_flat=inside > room) if self._is_typed else "VARCHAR"
         left_out = len(self._columns) - len(types) + 1
         types |= {extra: "VARCHAR"} if extra else {}
         columns = ", ".join(f"{quote(name)}: {quote(kind)}" for name, kind in types.items())
         how = f"format='newline_delimited', maximum_object_size={self._longest}, columns={{{columns}}}"
-        notes = [f"{omission.count:,} {omission.what}." for omission in self._table.omissions]
-        cells = list(self._last.cells.values()) if self._last and self._last.cells and not self._is_typed else []
-        if is_total(cells):
-            notes.append(f"The last row sums up others: {quote_line(' '.join(filter(None, cells)))}.")
-        if self._uneven and isinstance(self._table.format, Delimited):
-            beyond = f"; more are in {quote_name(extra)}" if extra else ""
-            notes.append(f"{count_noun(self._uneven, 'row')} with more or fewer cells than the header{beyond}.")
+        notes = [write_note(self._table.omissions, self._tally)]
+        notes += [f"Cells beyond the header are in {quote_name(extra)}."] if extra else []
         if left_out > 0:
             why = "SQL would take too long or too much memory for more."
             notes.append(f"{count_noun(left_out, 'column')} after the first {room:,} left out: {why}")
@@ -210,7 +207,7 @@ class RowWriter:
             (ROW,),
             rows=self._rows,
             bad_rows=self._bad,
-            note=" ".join(notes),
+            note=" ".join(filter(None, notes)),
         )
 
     def _add_columns(self, names: Iterable[str]) -> None:
@@ -218,6 +215,11 @@ class RowWriter:
             if name not in self._columns:
                 self._columns[name] = choose_name(_EXTRA if name == _EXTRA_KEY else name, self._taken)
                 self._types[name] = JsonType()
+
+
+def write_note(omissions: Iterable[Omission], tally: Tally) -> str:
+    said = (*(f"{omission.count:,} {omission.what}" for omission in omissions), *tally.describe())
+    return " ".join(f"{each[:1].upper()}{each[1:]}." for each in said)
 
 
 def count_room(rows: int, size: int) -> int:

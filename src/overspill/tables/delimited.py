@@ -33,7 +33,6 @@ NUMBER = regex(r"\A\s*+[-+]?[\d.,]*\d\s*+(?:%|[KMGTP]i?B?)?$")
 _PERIOD = regex(r"\A\s*+(?:(?:1[89]|2[01])\d\d(?:-\d\d){0,2}|\d\d?/\d\d?/(?:\d\d){1,2})\s*+$")
 """A year or a date: a value, or the name of a column of values of that time."""
 _NO_VALUE = regex(r"(?i)\W*+(?:n/?a|nan|nil|none|null|unknown)?\W*+$")
-_TOTAL = regex(r"(?i)\W*+(?:grand |sub-?)?(?:totals?|sums?|summe|gesamt|insgesamt)\b")
 _NAME = regex(r"[A-Za-z_][\w%()/.-]{0,30}$")
 _MIN_SURE_NAMES = 4
 _LINE_END = regex(rb"\r\n?|\n")
@@ -269,19 +268,8 @@ def _are_mostly(pattern: re.Pattern[str], cells: list[str]) -> bool:
     return filled > 0 and len(cells) - len(others) >= _MIN_ALIKE * filled
 
 
-def find_total(text: Text, heading: Heading) -> str:
-    """The last row, if it sums up others."""
+def read_last_row(text: Text, heading: Heading) -> list[str]:
     start = max(heading.first, len(text) - _SAMPLE_BYTES)
     start = start if start == heading.first else text.find(b"\n", start) + 1
     rows = [(0, 0), *iterate_rows(text, heading.format.mark, start, len(text))] if start else [(0, 0)]
-    row = decode(bytes(text[slice(*rows[-1])])).strip("\r\n")
-    cells = heading.format.split(row)
-    return row if len(cells) == len(heading.format.names) and is_total(cells) else ""
-
-
-def is_total(cells: Sequence[object]) -> bool:
-    """Whether a row sums up others: it says so in its first filled cell, alone or with empty or repeated cells beside it."""
-    texts = [str(cell).strip() if cell is not None else "" for cell in cells]
-    first = next(filter(None, texts), "")
-    found = _TOTAL.match(first)
-    return found is not None and (found.end() == len(first.rstrip(":")) or "" in texts or len(set(texts)) < len(texts))
+    return heading.format.split(decode(bytes(text[slice(*rows[-1])])))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from typing import Literal, TypeAlias, cast
@@ -37,6 +37,8 @@ BEFORE_VALUE = regex(rb"(?s)[\s,{]*+\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"\s*+:\s*+")
 
 Members = msgspec.json.Decoder(dict[str, Raw])
 Elements = msgspec.json.Decoder(list[Raw])
+_Names = msgspec.json.Decoder(tuple[str, ...])
+_Cells = msgspec.json.Decoder(list[list[Raw]])
 Json: TypeAlias = Raw | bytes | memoryview
 JsonRow: TypeAlias = tuple[str, Json, str]
 Shape: TypeAlias = Literal["list", "members", "lists", "documents", "value", "apart"]
@@ -68,9 +70,9 @@ class JsonTable(Struct, frozen=True):
             return
         members = Members.decode(self.raw)
         if self.shape == "apart":
-            (_, names), (cells, rows) = (_find_member(members, among) for among in (_NAMES, _CELLS))
-            for number, row in enumerate(Elements.decode(rows)):
-                fields = zip(Elements.decode(names), Elements.decode(row), strict=False)
+            names, cells = find_apart(members)
+            for number, row in enumerate(Elements.decode(members[cells])):
+                fields = zip(Elements.decode(members[names]), Elements.decode(row), strict=False)
                 spelt = b"{%b}" % b",".join(b"%b:%b" % (bytes(name), bytes(value)) for name, value in fields)
                 yield f"{self.pointer}/{cells}/{number}", spelt, ""
             return
@@ -108,7 +110,8 @@ def _find(raw: memoryview, pointer: str, title: str, depth: int) -> Iterator[Jso
         if shape := find_shape(members.values()):
             yield JsonTable(raw, pointer, title, shape)
             return
-        if _are_apart(members):
+        names, cells = find_apart(members)
+        if names and cells and read_names(members[names], members[cells]):
             yield JsonTable(raw, pointer, title, "apart")
             return
         for name, member in members.items():
@@ -122,18 +125,20 @@ def _find(raw: memoryview, pointer: str, title: str, depth: int) -> Iterator[Jso
                 yield from _find(held.documents[0], pointer, title, depth + 1)
 
 
-def _find_member(members: dict[str, Raw], among: tuple[str, ...]) -> tuple[str, Raw]:
-    return next(((name, members[name]) for name in among if name in members), ("", Raw(b"")))
+def find_apart(members: Container[str]) -> tuple[str, str]:
+    """The key of a member that has the names of columns, and of one that may have their cells; empty if there is none."""
+    names, cells = (next((name for name in among if name in members), "") for among in (_NAMES, _CELLS))
+    return names, cells
 
 
-def _are_apart(members: dict[str, Raw]) -> bool:
-    """Whether one member has the names of columns, and another as many cells in each of its lists."""
+def read_names(names: Json, rows: Json) -> tuple[str, ...]:
+    """Of columns. Empty unless each is there once, and each of the rows has as many cells."""
     try:
-        names = msgspec.json.decode(_find_member(members, _NAMES)[1], type=list[str])
-        rows = msgspec.json.decode(_find_member(members, _CELLS)[1], type=list[list[Raw]])
+        found, cells = _Names.decode(names), _Cells.decode(rows)
     except UNREADABLE:
-        return False
-    return len(set(names)) == len(names) > 1 and len(rows) > 0 and all(len(row) == len(names) for row in rows)
+        return ()
+    is_even = len(set(found)) == len(found) > 1 and len(cells) > 0 and all(len(row) == len(found) for row in cells)
+    return found if is_even else ()
 
 
 def _find_in_few(raw: memoryview, pointer: str, depth: int) -> list[JsonTable]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from contextlib import suppress
 from html.parser import HTMLParser
 from typing import Any
 from xml.parsers import expat
@@ -10,12 +11,13 @@ from xml.parsers import expat
 from msgspec import Struct
 
 from overspill.tables.table import MAX_TABLES, FoundTable, Row, RowFormat, Text, Unreadable, make_unique, name_column
+from overspill.text.regex import regex
 
 _CHUNK_BYTES = 1 << 16
 _MAX_SPAN = 1_000
 _MAX_CELLS = 5_000_000
-MAX_HEADER_ROWS = 3
-_MAX_HEADER_COLUMNS = 500
+_MAX_SPANNED_COLUMNS = 500
+_SPANNING = regex(rb"(?i)\s(?:row|col)span\b")
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _HIDDEN = frozenset(("script", "style", "template"))
 _MAX_DEPTH = 200
@@ -227,14 +229,15 @@ def read_page(text: Text) -> Iterator[tuple[FoundTable, Row]]:
                 yield table, Row(number, (0, 0), {name: cell or None for name, cell in zip(names, cells, strict=False)})
 
 
-def read_header(rows: Iterable[tuple[bytes, list[str]]]) -> list[list[str]]:
-    """The rows of a table's header, as long as the first ones have cells of headers alone. Each is given by its source, and by
-    what others see of its cells."""
-    try:
-        grid = _parse(b"<table>%b</table>" % b"</tr>".join(source for source, _ in rows))[0]
-    except Unreadable:
-        return []
-    return [row[:_MAX_HEADER_COLUMNS] for row in grid.rows[: grid.header_rows]]
+def read_spanning(rows: bytes) -> list[list[list[str]]]:
+    """The rows of a table's header, and its other rows; nothing unless some of its cells span several columns or rows. A cell may
+    contain a table, which ends before it."""
+    with suppress(Unreadable):
+        if _SPANNING.search(rows):
+            grid = _parse(b"<table>%b</table>" % rows)[-1]
+            cells = [row[:_MAX_SPANNED_COLUMNS] for row in grid.rows]
+            return [cells[: grid.header_rows], cells[grid.header_rows :]]
+    return [[], []]
 
 
 def _parse(text: Text) -> list[_Grid]:

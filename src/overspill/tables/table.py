@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from mmap import mmap
 from typing import Any, NamedTuple, TypeAlias
 
 from msgspec import Struct, field
 
+from overspill.text.humanize import count_noun, quote_line
 from overspill.text.regex import regex
 
 Text: TypeAlias = bytes | bytearray | mmap
@@ -19,6 +20,7 @@ ROW = "_row"
 """The column that says where a row is in the output."""
 _NOT_IN_NAMES = regex(r"[^a-z0-9]+")
 _MAX_NAME_CHARS = 40
+_TOTAL = regex(r"(?i)\W*+(?:grand |sub-?)?(?:totals?|sums?|summe|gesamt|insgesamt)\b")
 MAX_TABLES = 50
 """Tables of one output that are loaded, the first ones. The last of them says that there are more, so look for one more."""
 
@@ -73,6 +75,39 @@ class Omission(Struct, frozen=True):
 
     count: int
     what: str
+
+
+class Tally:
+    """What is to be said of rows besides their cells, counted as they are read: in one way for cards, SQL and the engine."""
+
+    def __init__(self, columns: int | None, rows: Iterable[Sequence[str | None]] = ()) -> None:
+        """`columns`: None if rows may have any number of cells."""
+        self.unread = self.uneven = 0
+        self._columns = columns
+        self._last: Sequence[str | None] = ()
+        for cells in rows:
+            self.add(cells)
+
+    def add(self, cells: Sequence[str | None]) -> None:
+        self.unread += not cells
+        self.uneven += bool(cells) and len(cells) != (self._columns or len(cells))
+        self._last = cells
+
+    def describe(self, quote: Callable[[str], str] = quote_line) -> Iterator[str]:
+        if self.unread:
+            yield f"{count_noun(self.unread, 'row')} could not be read"
+        if self.uneven:
+            yield f"{count_noun(self.uneven, 'row')} with more or fewer cells than the header"
+        if is_total(self._last):
+            yield f"the last row sums up others: {quote(' '.join(filter(None, self._last)))}"
+
+
+def is_total(cells: Sequence[str | None]) -> bool:
+    """Whether a row sums up others: it says so in its first filled cell, alone or with empty or repeated cells beside it."""
+    texts = [(cell or "").strip() for cell in cells]
+    first = next(filter(None, texts), "")
+    found = _TOTAL.match(first)
+    return found is not None and (found.end() == len(first.rstrip(":")) or "" in texts or len(set(texts)) < len(texts))
 
 
 class FoundTable(Struct):

@@ -327,3 +327,27 @@ def test_the_first_row_is_the_header_though_most_of_its_names_are_empty() -> Non
     index = build(("Ship,,,\n" + SHIPS.partition("\n")[2]).encode())
     (table,) = index.outline.tables
     assert (table.first, table.last, len(index.outline)) == (0, 7, 7)
+
+
+SALES = "Shop,Sold,Rent\n" + "".join(f"Shop {name},{number},{90 - number}\n" for number, name in enumerate(NAMES, 3))
+
+
+def test_a_row_that_sums_up_others_is_not_the_largest_of_them() -> None:
+    shown = select(build(f"{SALES}Total,52,\n".encode()), "Which shop has sold the most?", max_tokens=60).text
+    assert "Shop Hal,10,80" in shown
+    assert "the last row sums up others: Total 52" in shown.splitlines()[-1]
+
+
+def test_rows_that_cannot_be_compared_are_counted() -> None:
+    shown = select(build(f"{SALES}{SALES[15:]}Shop Ida,99\nShop Jo\n".encode()), "Which shops have sold more than 8?").text
+    assert shown.splitlines()[-1].endswith("2 rows with more or fewer cells than the header)")
+
+
+def test_a_number_of_rows_may_be_in_words() -> None:
+    rows = rows_for(SHIPS, "the three smallest crews of Norway")
+    assert [row.split(",")[2] for row in rows[:3]] == ["Norway"] * 3
+
+
+def test_the_last_line_counts_the_rows_within_a_bound() -> None:
+    rows = json.dumps([{"ship": f"S{number}", "age": number, "crew": 30 - number} for number in range(30)])
+    assert "(matched 3 records, all shown" in select(build(rows.encode()), "Which ships have an age over 26?").text

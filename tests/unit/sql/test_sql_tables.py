@@ -155,7 +155,7 @@ def test_several_tables_of_a_page_are_named_by_their_captions() -> None:
 def test_ragged_rows_are_kept_and_reported() -> None:
     rows, notes = ask("SELECT * FROM output", "id,name\n1,a\n2,b,c\n3\n", "csv")
     assert rows == [[1, 1, "a", None], [2, 2, "b", "c"], [3, 3, None, None]]
-    assert notes == ('output: 2 rows with more or fewer cells than the header; more are in "_extra".',)
+    assert notes == ('output: 2 rows with more or fewer cells than the header. Cells beyond the header are in "_extra".',)
 
 
 @pytest.mark.slow
@@ -186,7 +186,7 @@ def test_a_header_that_is_too_long_is_refused_clearly(name: str) -> None:
 def test_cells_beyond_the_header_have_a_column_of_their_own() -> None:
     rows, notes = ask("SELECT * FROM output", "_extra,name\n1,a\n2,b,c,d\n", "csv")
     assert rows == [[1, 1, "a", None], [2, 2, "b", "c,d"]]
-    assert notes == ('output: 1 row with more or fewer cells than the header; more are in "_extra_2".',)
+    assert notes == ('output: 1 row with more or fewer cells than the header. Cells beyond the header are in "_extra_2".',)
 
 
 @pytest.mark.slow
@@ -195,7 +195,8 @@ def test_cells_beyond_the_header_have_a_column_in_a_wide_table_too() -> None:
     (table,) = load_all("".join(",".join(row) + "\n" for row in (names, cells, cells)), "csv").tables
     assert [column.name for column in table.columns] == ["_row", *names[:2_999], "_extra"]
     assert table.note.startswith(
-        '2 rows with more or fewer cells than the header; more are in "_extra". 2 columns after the first 2,999 left out: '
+        '2 rows with more or fewer cells than the header. Cells beyond the header are in "_extra". '
+        "2 columns after the first 2,999 left out: "
     )
 
 

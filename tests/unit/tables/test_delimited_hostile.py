@@ -126,10 +126,11 @@ def test_a_row_is_found_again_however_lines_end() -> None:
 def test_a_row_of_a_total_is_named() -> None:
     text = "City,People,Area\n" + "".join(f"c{n},{n * 100},{n}\n" for n in range(40)) + "Total,,780\n"
     (table,) = read_card_tables(text.encode())
-    assert (table.rows, table.total) == (41, "Total,,780")
+    assert table.tally
+    assert (table.rows, list(table.tally.describe())) == (41, ["the last row sums up others: Total 780"])
     with SqlLibrary() as library:
         (loaded,) = library.load(Source("key", BytesReader(text.encode()))).tables
-    assert (loaded.rows, loaded.note) == (41, "The last row sums up others: Total,,780.")
+    assert (loaded.rows, loaded.note) == (41, "The last row sums up others: Total 780.")
 
 
 NAMES: dict[str, tuple[str, int, list[str]]] = {

@@ -35,37 +35,20 @@ _KINDS = {
     "boolean": re.compile("BOOLEAN|boolean|bool"),
     "date": re.compile("DATE|TIMESTAMP.*|date|time"),
 }
-_WRONG = (
-    ("coverage_report", "engine", "the outline does not say that the last row sums up others"),
-    ("csv_total_row", "engine", "the outline does not say that the last row sums up others"),
-    ("csv_two_headers", "engine", "the outline does not say that rows have another number of cells"),
-    ("html_spans", "engine", "cells after those that span rows or columns are in the wrong columns"),
-    ("json_pandas_split", "engine", "names and rows in different members of a JSON object are no table"),
-    ("mount_shares", "engine", "the outline does not say that a row could not be read"),
-    ("mysql_verbose", "card engine", "a short table among other lines is taken for a log"),
-    ("npm_ls_json", "engine", "an object of very small objects is no table"),
-    ("ruff_statistics", "engine", "the outline does not say that rows have another number of cells"),
-)
-"""What is read wrongly today, by whom, and why. Whoever mends one takes it out."""
-
-
-def _list_outputs(reader: str) -> list[Any]:
-    marks = {name: pytest.mark.xfail(strict=True, reason=reason) for name, readers, reason in _WRONG if reader in readers.split()}
-    return [pytest.param(name, marks=marks.get(name, ())) for name in _SHOWN]
 
 
 @needs("duckdb", "sql")
-@pytest.mark.parametrize("name", _list_outputs("sql"))
+@pytest.mark.parametrize("name", _SHOWN)
 def test_sql_reads_what_programs_print(name: str):
     _check(name, ask_sql)
 
 
-@pytest.mark.parametrize("name", _list_outputs("card"))
+@pytest.mark.parametrize("name", _SHOWN)
 def test_cards_read_what_programs_print(name: str):
     _check(name, ask_card)
 
 
-@pytest.mark.parametrize("name", _list_outputs("engine"))
+@pytest.mark.parametrize("name", _SHOWN)
 def test_the_engine_reads_what_programs_print(name: str):
     _check(name, ask_engine)
 
@@ -75,10 +58,6 @@ def test_the_viewer_shows_the_tables_that_programs_print_as_rows():
     assert len(shown) >= 14
     for name in shown:
         _check(name, ask_viewer)
-
-
-def test_all_that_is_read_wrongly_is_an_output():
-    assert {name for name, *_ in _WRONG} <= set(_SHOWN)
 
 
 def _check(name: str, ask: Callable[[bytes], list[Answer]]) -> None:

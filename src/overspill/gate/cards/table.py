@@ -16,11 +16,11 @@ from overspill.gate.cards.sample import OutputSample, draw
 from overspill.lexical.kinds.kind import Layout
 from overspill.lexical.reading import find_filler, strip_colours
 from overspill.tables.bars import Barred
-from overspill.tables.delimited import Delimited, is_total
+from overspill.tables.delimited import Delimited
 from overspill.tables.json_rows import write_cell
 from overspill.tables.markup import read_page
 from overspill.tables.rows import find_line_tables
-from overspill.tables.table import FoundTable, Omission
+from overspill.tables.table import FoundTable, Omission, Tally
 from overspill.tables.types import Reading, is_value, measure_values
 from overspill.text.encoding import decode
 from overspill.text.humanize import count_noun
@@ -68,16 +68,13 @@ class ReadTable(Struct, frozen=True):
     examples: Sequence[str]
     read: int
     """Rows whose cells were read. If not all were, no statement is about all."""
-    uneven: int = 0
-    """How many of them have another number of cells than the header."""
+    tally: Tally | None = None
     is_json: bool = False
     can_query: bool = False
     """Whether a query can select its rows."""
     omissions: Sequence[Omission] = ()
     above: Sequence[str] = ()
     """What is above the header of an output that is one table, such as a title."""
-    total: str = ""
-    """The last row, if it sums up others."""
 
 
 def read_text_tables(sample: OutputSample, layout: Layout) -> tuple[list[ReadTable], OutputSample]:
@@ -95,7 +92,7 @@ def read_text_tables(sample: OutputSample, layout: Layout) -> tuple[list[ReadTab
         sample = OutputSample(sample.windows[:1], sample.size)
     text = b"\n".join(windows) + b"\n"
     tables = list(islice(find_line_tables(text, layout), MAX_TABLES + 1))
-    inside = sum(table.ends[-1] - table.starts[0] for table in tables if len(table))
+    inside = sum(table.ends[-1] - (table.header or (table.starts[0],))[0] for table in tables if len(table))
     if inside <= MIN_TABLE_SHARE * len(text) or len(tables) > MAX_TABLES:
         return [], sample
     return [_read_table(table, text, len(table), partial(table.read, text)) for table in tables], sample
@@ -129,15 +126,15 @@ def _read_even_lines(windows: Sequence[bytes], layout: Layout) -> list[ReadTable
     if is_repeated or first >= _FIRST_LINES or len(drawn) - first - below != len(table):
         return []
     read = _read_table(table, text, len(rows), lambda number: decode(rows[number]).rstrip("\r"))
-    return [] if read.uneven and not is_delimited else [read]
+    return [] if read.tally and (read.tally.uneven or read.tally.unread) and not is_delimited else [read]
 
 
 def _read_table(table: FoundTable, text: bytes, count: int, read: Callable[[int], str]) -> ReadTable:
     """`read` gives one of its rows by number."""
     names, split = table.format.names, table.format.split
     rows = [split(read(number)) for number in draw_rows(count, len(names))]
+    last = [split(read(count - 1))] if len(rows) < count else []
     columns = [[row[number] if number < len(row) else None for row in rows] for number in range(min(len(names), MAX_COLUMNS))]
-    is_delimited, last = isinstance(table.format, Delimited), read(count - 1)
     return ReadTable(
         "",
         count,
@@ -145,10 +142,11 @@ def _read_table(table: FoundTable, text: bytes, count: int, read: Callable[[int]
         columns,
         [" ".join(read(number).split("\n")) for number in range(min(count, MAX_EXAMPLES))],
         len(rows),
-        sum(len(row) != len(names) for row in rows),
+        Tally(len(names), (*rows, *last)),
         omissions=table.omissions,
-        above=[decode(text[start:end]).strip("\r\n") for start, end in table.above] if is_delimited else [],
-        total=last if is_total(split(last)) else "",
+        above=[decode(text[start:end]).strip("\r\n") for start, end in table.above]
+        if isinstance(table.format, Delimited)
+        else [],
     )
 
 
@@ -169,15 +167,14 @@ def _read_page(page: bytes) -> list[ReadTable]:
             [[row.get(name) for row in rows] for name in table.format.names[:MAX_COLUMNS]],
             [" | ".join(cell or "" for cell in row.values()) for row in rows[:MAX_EXAMPLES]],
             len(rows),
-            sum(len(row) != len(table.format.names) for row in rows),
-            total=" ".join(filter(None, rows[-1].values())) if is_total([*rows[-1].values()]) else "",
+            Tally(len(table.format.names), (list(row.values()) for row in rows)),
         )
         for table, rows in tables.values()
     ]
 
 
 def draw_rows(count: int, columns: int, most_cells: int = _MAX_CELLS) -> Sequence[int]:
-    return range(count) if count * columns <= most_cells else draw(0, count, max(_MIN_READ_ROWS, _MAX_CELLS // max(1, columns)))
+    return range(count) if count * columns <= most_cells else draw(0, count, max(_MIN_READ_ROWS, _MAX_CELLS // columns))
 
 
 def make_table_card(tables: Sequence[ReadTable], read: OutputSample) -> Card | None:
@@ -198,10 +195,8 @@ def _describe_table(table: ReadTable, *, is_whole: bool) -> Iterator[Section]:
         title += f", as seen in {table.read:,} of " + (f"the {table.rows:,} rows" if is_whole else "the rows")
     if table.read < table.rows:
         title += ", drawn at random"
-    if table.uneven:
-        title += f"; {table.uneven:,} of these rows have another number of cells"
-    if table.total:
-        title += f"; the last row sums up others: {name(table.total)}"
+    among = "" if is_all else "among these "
+    title += "".join(f"; {among}{said}" for said in (table.tally.describe(name) if table.tally else ()))
     title += "".join(f"; without {omission.count:,} {omission.what}" for omission in table.omissions)
     columns = [
         f"- {_describe_column(column, cells, is_all=is_all, is_json=table.is_json)}"

@@ -9,7 +9,8 @@ from overspill.lexical.kinds.kind import CutEmbedded, Kind, Sample, Traits
 from overspill.lexical.kinds.lines import find_first, split_long
 from overspill.lexical.kinds.tree import MAX_WHOLE_BYTES, Tree, find_element_start, json_tree, xml_tree
 from overspill.lexical.outline import Outline, Table
-from overspill.tables.json_tables import MIN_ROWS, Shape, find_shape
+from overspill.tables.json_rows import split_member
+from overspill.tables.json_tables import MIN_ROWS, Shape, find_apart, find_shape, read_names
 from overspill.tables.json_text import ENDING_BYTES, HEAD_BYTES, find_start, is_literal, mask_literal
 from overspill.tables.table import JsonRows, Text
 from overspill.text import pieces
@@ -100,6 +101,8 @@ def _is_whole(text: Text, tree: Tree, node: int) -> bool:
         return False
     if node in tree.arrays:
         return len(children) < 2 and _find_shape(text, tree, tree.parents[node]) != "lists"
+    if tree.parents[node] < 0 and any(len(tree.children.get(each, ())) >= MIN_ROWS for each in children):
+        return False  # a document, whose tables may be short
     return is_row or not _find_shape(text, tree, node)
 
 
@@ -109,10 +112,29 @@ def _note_table(text: Text, tree: Tree, node: int, first: int, outline: Outline)
     shape = _find_shape(text, tree, node) if node >= 0 and node not in tree.arrays else "members"
     if shape == "lists":
         rows = [row for member in rows for row in tree.children.get(member, ())]
-    if shape and len(rows) >= MIN_ROWS and len(outline) - first == len(rows) and rows[0] not in tree.arrays:
+    if not shape or len(rows) < MIN_ROWS or len(outline) - first != len(rows):
+        return
+    names = _find_names(text, tree, node) if rows[0] in tree.arrays else ()
+    if names or rows[0] not in tree.arrays:
         while outline.tables and outline.tables[-1].first >= first:
             outline.tables.pop()  # one of the lists
-        outline.tables.append(Table(first, first + len(rows), -1, JsonRows(are_lists=shape == "lists")))
+        outline.tables.append(Table(first, first + len(rows), -1, JsonRows(names, are_lists=shape == "lists")))
+
+
+def _find_names(text: Text, tree: Tree, node: int) -> tuple[str, ...]:
+    """Of the columns of an array of lists of cells, which another member of the object around it has."""
+    members = tree.children.get(tree.parents[node], ()) if node in tree.arrays else ()
+    keys = {split_member(_read_span(text, tree.starts[each], tree.insides[each]))[0]: each for each in members}
+    names, cells = find_apart(keys)
+    if not names or keys.get(cells) != node:
+        return ()
+    spans = ((tree.insides[each] - 1, tree.ends[each]) for each in (keys[names], tree.children[node][0]))
+    spelt, row = (_read_span(text, *span) for span in spans)
+    return read_names(spelt, b"[%b]" % row)
+
+
+def _read_span(text: Text, start: int, end: int) -> bytes:
+    return bytes(text[start:end]).translate(None, FILLERS)
 
 
 def _find_shape(text: Text, tree: Tree, node: int) -> Shape | None:
@@ -130,7 +152,7 @@ def _read_row(text: Text, tree: Tree, member: int) -> bytes:
     """Of an array, the first row. Empty if it is too long to be one."""
     first = next(iter(tree.children.get(member, ())), member) if member in tree.arrays else member
     start, end = (tree.starts[first] if first != member else tree.insides[member] - 1), tree.ends[first]
-    row = bytes(text[start:end]).translate(None, FILLERS) if end - start <= _MAX_ROW_BYTES else b""
+    row = _read_span(text, start, end) if end - start <= _MAX_ROW_BYTES else b""
     return b"[%b]" % row if row and first != member else row
 
 

@@ -87,7 +87,8 @@ def _show_tables(sample: Sample) -> bool:
         return False
     text = sample.beginning[: sample.beginning.rfind(b"\n", 0, _MAX_TABLE_BYTES) + 1] or sample.beginning
     rows = sum(len(table) for table in find_tables(text, 0, len(text)) if _is_table(text, table, sample))
-    return rows > 0 and rows >= _MIN_ALIGNED_SHARE * (text.count(b"\n") - len(beginning))
+    lines = sum(map(bool, map(bytes.strip, text.split(b"\n"))))
+    return rows > 0 and rows >= _MIN_ALIGNED_SHARE * (lines - len(beginning))
 
 
 def _is_table(text: bytes, table: FoundTable, sample: Sample) -> bool:

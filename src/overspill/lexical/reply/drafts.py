@@ -106,4 +106,5 @@ class Drafts:
         }
         matches = len(there & self._way.matches)
         compared = min(MOST_ROWS, len(outline)) if self._way.partly else 0
-        return Shown(matches, len(there) - matches, any(piece.trimmed for piece in pieces), self._has_noise, compared)
+        is_trimmed = any(piece.trimmed for piece in pieces)
+        return Shown(matches, len(there) - matches, is_trimmed, self._has_noise, compared, self._way.notes)

@@ -93,6 +93,8 @@ class Shown(Struct, frozen=True):
     """Whether lines that only repeat each other were left out."""
     compared: int = 0
     """How many rows were compared, if there are more."""
+    notes: tuple[str, ...] = ()
+    """What is to be said of these rows."""
 
 
 def write_closing_line(index: Index, ranking: Ranking, matched: int, shown: Shown) -> str:
@@ -110,6 +112,7 @@ def write_closing_line(index: Index, ranking: Ranking, matched: int, shown: Show
         "; common words not counted": ranking.uncounted,
         _QUESTION_CUT: ranking.cut,
         f"; only {'' if index.is_partial else 'the first '}{shown.compared:,} rows compared": shown.compared,
+        "".join(f"; {_on_one_line(note, _MAX_CONTENTS_CHARS)}" for note in shown.notes): True,
     }
     return f"({line}{''.join(note for note, is_true in notes.items() if is_true)})"
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
+from typing import cast
 
 from msgspec import Struct
 
@@ -13,8 +14,8 @@ from overspill.lexical.index import Index
 from overspill.lexical.outline import Table
 from overspill.lexical.reply.render import render
 from overspill.lexical.words import read_lexicon, split_subwords, stem
-from overspill.tables.json_rows import read_cells, split_member
-from overspill.tables.table import JsonRows, name_column
+from overspill.tables.json_rows import VALUE, read_cells, split_member
+from overspill.tables.table import JsonRows, Tally, is_total, name_column
 from overspill.text.regex import regex
 
 MOST_ROWS = 200_000
@@ -28,6 +29,8 @@ _MAX_REMEMBERED_BYTES = 12 << 20
 _CELL_BYTES = 64
 """What a cell takes besides its text."""
 _MIN_LISTED_ROWS = 3
+_MAX_SPANNING_BYTES = 1 << 20
+"""Of a table of a page, read again for cells that span others."""
 _WORD = regex(r"[^\W_]+")
 _MAX_REMEMBERED_CHARS = 100
 """The stems of a longer name are not remembered."""
@@ -47,38 +50,53 @@ def _read_columns(index: Index, table: Table) -> list[str]:
         return list(islice(dict.fromkeys(names), MAX_COLUMNS))
     if table.rows.names:
         return list(table.rows.names)
-    if rows := index.remember(_read_header_rows, table):
-        return [name_column(rows, column) for column in range(max(map(len, rows)))]
+    if header := index.remember(_read_spanning, table)[0]:
+        return [name_column(header, column) for column in range(max(map(len, header)))]
     return table.rows.split(render(index, outline.label_starts[table.header], outline.label_ends[table.header]))
 
 
 def find_header(index: Index, table: Table) -> tuple[int, int]:
     """Where the header of a table is, with all of its rows."""
     start, end = index.outline.label_starts[table.header], index.outline.label_ends[table.header]
-    rows = len(index.remember(_read_header_rows, table))
+    rows = len(index.remember(_read_spanning, table)[0])
     return start, index.outline.ends[table.first + rows - 2] if rows > 1 else end
 
 
-def _read_header_rows(index: Index, table: Table) -> list[list[str]]:
-    """Empty unless a cell of the header spans several columns or rows."""
-    outline = index.outline
-    start, end = outline.label_starts[table.header], outline.label_ends[table.header]
-    if not index.traits.is_markup or b"span" not in bytes(index.source[start:end]).lower():
-        return []
-    from overspill.tables.markup import MAX_HEADER_ROWS, read_header  # noqa: PLC0415  # the parser takes long to import
+def _read_spanning(index: Index, table: Table) -> list[list[list[str]]]:
+    """The rows of the header of a table of a page, and its other rows, if cells span several columns or rows."""
+    start, end = index.outline.label_starts[table.header], index.outline.ends[table.last - 1]
+    if not index.traits.is_markup or table.header < 0 or end - start > _MAX_SPANNING_BYTES:
+        return [[], []]
+    from overspill.tables.markup import read_spanning  # noqa: PLC0415  # the parser takes long to import
 
-    spans = [(start, end)]
-    spans += [(outline.starts[record], outline.ends[record]) for record in range(table.first, table.last)[: MAX_HEADER_ROWS - 1]]
-    return read_header((bytes(index.source[start:end]), table.rows.split(render(index, start, end))) for start, end in spans)
+    header, rows = read_spanning(bytes(index.source[start:end]))
+    # A long row may be several records.
+    return [header, rows if len(header) + len(rows) == 1 + table.last - table.first else []]
+
+
+def ends_with_total(index: Index, table: Table) -> bool:
+    """Whether the last row sums up others."""
+    return not isinstance(table.rows, JsonRows) and is_total(next(read_rows(index, table, [table.last - 1]))[1])
+
+
+def list_notes(index: Index, table: Table) -> list[str]:
+    """What is to be said of its rows: what the output does not show, what could not be read, and a last row that sums up."""
+    if isinstance(table.rows, JsonRows):
+        return []
+    tally = Tally(len(read_columns(index, table)), (cells for _, cells in read_rows(index, table)))
+    return [*(f"without {omission.count:,} {omission.what}" for omission in table.omissions), *tally.describe()]
 
 
 def read_rows(index: Index, table: Table, records: Sequence[int] = ()) -> Iterator[tuple[int, list[str]]]:
     """The cells of these records, or of all. They are remembered, so they must not be changed."""
     names = read_columns(index, table)
     remembered = index.remember(_RememberedRows)
-    for record in records or range(table.first, table.last):
+    header, rows = index.remember(_read_spanning, table) if index.traits.is_markup else ((), ())
+    for record in records or range(table.first + max(0, len(header) - 1), table.last):
         if isinstance(table.rows, JsonRows):
             yield record, remembered.read(index, record, names, is_chosen=bool(records))
+        elif table.last - record <= len(rows):
+            yield record, rows[record - table.last]
         else:
             yield record, table.rows.split(render(index, index.outline.starts[record], index.outline.ends[record]))
 
@@ -141,12 +159,16 @@ def read_fields(index: Index, record: int) -> dict[str, str]:
     raw = bytes(index.text[outline.starts[record] : outline.ends[record]])
     raw = raw.replace(index.fill, b"") if index.fill else raw
     table = outline.table_of(record)
-    above = outline.under[record] if table and isinstance(table.rows, JsonRows) and table.rows.are_lists else -1
+    rows = table.rows if table and isinstance(table.rows, JsonRows) else JsonRows()
+    above = outline.under[record] if rows.are_lists else -1
     if above >= 0:
         key = split_member(bytes(index.text[outline.label_starts[above] : outline.label_ends[above]]))[0]
     else:
         key, raw = split_member(raw)
-    return {name: str(cell) for name, cell in read_cells(raw, key, merges_lists=True).items()}
+    cells = read_cells(raw, key, merges_lists=True)
+    if rows.names and isinstance(listed := cells.get(VALUE), list):
+        cells = dict(zip(rows.names, cast("list[object]", listed), strict=False))
+    return {name: str(cell) for name, cell in cells.items()}
 
 
 class RowList(Struct, frozen=True):

@@ -18,7 +18,7 @@ from overspill.lexical.outline import Table
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
 from overspill.lexical.reply.render import render
-from overspill.lexical.rows.cells import MOST_ROWS, find_column, read_columns, read_rows
+from overspill.lexical.rows.cells import MOST_ROWS, ends_with_total, find_column, read_columns, read_rows
 from overspill.lexical.rows.measures import Scale, are_measures, find_scale, measure
 from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import read_lexicon, read_list
@@ -64,8 +64,9 @@ class _OrderQuestion(Struct, frozen=True):
 
     @property
     def many(self) -> int:
-        at = max(self.most, self.place)
-        return next((int(word) for word in self.words[max(0, at - 1) : at + 2] if _COUNT.fullmatch(word)), 1)
+        at, spelt = max(self.most, self.place), {word: number for number, word in enumerate(read_list("numbers"), 1)}
+        near = self.words[max(0, at - 1) : at + 2]
+        return next((spelt.get(word) or int(word) for word in near if word in spelt or _COUNT.fullmatch(word)), 1)
 
 
 def asks_for_order(query: Query) -> bool:
@@ -93,7 +94,8 @@ def find_ordered_rows(index: Index, query: Query, ranking: Ranking, among: Seque
         for table in {table: None for record in among if (table := index.outline.table_of(record))}:
             by_table[table] = [record for record in among if table.first <= record < table.last]
     else:
-        by_table = {table: range(table.first, table.last) for table in _find_likeliest_tables(index, ranking)}
+        likeliest = _find_likeliest_tables(index, ranking)
+        by_table = {table: range(table.first, table.last - ends_with_total(index, table)) for table in likeliest}
     for table, records in by_table.items() if asked.most >= 0 else ():
         if rows := _order_by_value(index, table, asked, ranking, records):
             return Boost(rows=rows, evidence=WEIGHTS.evidence_of_value, is_compared=True)

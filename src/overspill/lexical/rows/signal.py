@@ -36,7 +36,7 @@ def boost_rows(index: Index, query: Query, ranking: Ranking) -> Boost | None:
         query = replace(query, text=blank_comparisons(query.text))
     ordered = find_ordered_rows(index, query, ranking, led.leads)
     if ordered.rows:
-        return replace(ordered, leads=led.leads)
+        return replace(ordered, leads=led.leads, matches=led.matches)
     return led if led.leads else None
 
 
@@ -47,8 +47,8 @@ def _find_rows(index: Index, query: Query, ranking: Ranking) -> Boost:
     if around:
         return Boost(leads=around, rows=meeting, brief=frozenset(meeting))
     rows = find_filtered_rows(index, query, ranking)
-    # Rows of lines are found by their cells alone, and may be too many to show: all of them count.
-    matches = frozenset[int]() if index.traits.has_members else frozenset(rows)
+    # Where cells are compared, these rows are what is asked for, whatever words they have.
+    matches = frozenset(rows) if compares_cells(query.text) else frozenset[int]()
     return Boost(leads=rows, rows=rows, brief=frozenset(rows), matches=matches)
 
 

@@ -83,7 +83,7 @@ def test_delimited_rows_have_columns_with_ranges_and_frequent_values():
 
 def test_rows_with_another_number_of_cells_are_counted():
     rows = "".join(f"{number},x,y\n" for number in range(350)) + "and now something else\n" * 40
-    assert "; 40 of these rows have another number of cells" in card("id,a,b\n" + rows)
+    assert "; 40 rows with more or fewer cells than the header" in card("id,a,b\n" + rows)
 
 
 def test_aligned_columns_and_markdown_tables_are_tables():
