@@ -10,7 +10,7 @@ from overspill.text.humanize import count_noun, format_estimate, format_size, on
 from overspill.types import Kept
 from overspill.wording import framing, retrieval, slow_tools
 from overspill.wording.names import spell_first, tool_name
-from overspill.wording.replies import handle_message, reference, stored_message, unsaved_output
+from overspill.wording.replies import count_lines, handle_message, reference, stored_message, unsaved_output
 from overspill.wording.shell import COMMAND, spell_get
 from overspill.wording.slow_tools import JobStatus
 
@@ -60,7 +60,7 @@ class Wording:
         size, id = kept.size, self.id(kept)
         first = "" if source == kept.source else f"{one_line(kept.source)} gave "
         tokens = format_estimate(size.tokens) if size.estimated else size.tokens
-        facts = f"Same output as {first}before, stored as {id} ({size.bytes} bytes, {size.lines} lines, {tokens} tokens)."
+        facts = f"Same output as {first}before, stored as {id} ({size.bytes} bytes, {count_lines(size)}, {tokens} tokens)."
         exact = spell_first(offered, {"get_tool_output": f'id="{id}", mode="slice"', "get_artifact": f'id="{id}"'})
         call = spell_get(id) if COMMAND in offered else exact or self.call_for_text(kept, offered)
         return f"{facts}\nTo see it again, call {call}." if call else facts

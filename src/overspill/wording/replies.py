@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from overspill.text.humanize import count_noun, format_estimate, format_size, one_line
-from overspill.types import Kept
+from overspill.types import Kept, Size
 from overspill.wording import framing
 from overspill.wording.names import spell_first, tool_name
 from overspill.wording.shell import COMMAND, spell_get
@@ -34,11 +34,15 @@ def handle_message(kept: Kept) -> str:
     )
 
 
+def count_lines(size: Size) -> str:
+    return "1 line" if size.lines == 1 else f"{size.lines} lines"
+
+
 def stored_message(kept: Kept, offered: Collection[str]) -> str:
     """The same in the default preset: short, with the cheapest way to read it first. It says if the tokens are an estimate."""
     size, name = kept.size, kept.name
     tokens = format_estimate(size.tokens) if size.estimated else size.tokens
-    facts = f"Tool output is too large ({size.bytes} bytes, {size.lines} lines, {tokens} tokens), stored as {name}."
+    facts = f"Tool output is too large ({size.bytes} bytes, {count_lines(size)}, {tokens} tokens), stored as {name}."
     if COMMAND in offered:
         return f"{facts}\nRead it with {spell_get(name, '--grep', 'words')} or {spell_get(name, '--ask', 'what you need')}."
     grep, lines = f'id="{name}", mode="grep", pattern="words"', f'id="{name}", lines="1-100"'

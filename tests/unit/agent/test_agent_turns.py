@@ -196,7 +196,7 @@ async def test_the_report_of_an_agent_below_passes_the_gate(stage: Stage) -> Non
     agent = stage.write("a.ai", "agents: below.ai")
     model = scripted(call("agent__below", prompt="x"), report())
     record = await stage.run(agent, model, scripted(report("long " * 4000), name="test/below"))
-    assert seen(model)[1].answers[0].startswith(f"{TOO_LARGE} (20000 bytes, 1 lines")
+    assert seen(model)[1].answers[0].startswith(f"{TOO_LARGE} (20000 bytes, 1 line")
     assert record.totals.kept == 1
 
 

@@ -118,7 +118,7 @@ async def test_a_very_long_error_is_kept_and_stays_an_error():
         assert reply.is_error
         assert reply.kept is not None
         assert session.open(reply.kept.handle).text() == f"Tool failed: ValueError: {'x' * 1_000_000}"
-        assert reply.text.startswith(f"{TOO_LARGE} (1000025 bytes, 1 lines, ")
+        assert reply.text.startswith(f"{TOO_LARGE} (1000025 bytes, 1 line, ")
 
 
 @pytest.mark.parametrize("background", [True, False])

@@ -177,7 +177,7 @@ async def test_a_handle_that_fits_exactly_is_not_reported_as_too_large():
 async def test_the_handle_is_shown_even_if_it_does_not_fit():
     budget = ContextBudget(window=10)
     reply = await reply_to("word " * 20_000, budget=budget)
-    assert reply.text.startswith(f"{TOO_LARGE} (100000 bytes, 1 lines, ")
+    assert reply.text.startswith(f"{TOO_LARGE} (100000 bytes, 1 line, ")
     assert (reply.fits, budget.room, budget.reserved) == (False, 0, reply.tokens)
 
 

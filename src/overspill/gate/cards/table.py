@@ -203,7 +203,7 @@ def _describe_table(table: ReadTable, *, is_whole: bool) -> Iterator[Section]:
         for column, cells in zip(table.names, table.columns, strict=False)
     ]
     yield Section(title, columns, len(table.names), _FIRST_COLUMNS)
-    yield Section("rows from the first on", [indent(row) for row in table.examples], table.rows if is_whole else 0, 2)
+    yield Section("first rows", [indent(row) for row in table.examples], table.rows if is_whole else 0, 2)
 
 
 def _suggest(table: ReadTable) -> list[NextStep]:

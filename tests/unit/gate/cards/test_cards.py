@@ -45,7 +45,7 @@ def test_an_array_of_objects_is_a_table_with_paths_for_what_is_nested():
     shown = card(json.dumps(ROWS)).splitlines()
     assert shown[0].startswith("JSON, 1 line, ")
     assert shown[1:6] == TABLE
-    assert shown[6].startswith("rows from the first on (")
+    assert shown[6].startswith("first rows (")
     assert shown[7:9] == [' 0 | failed | 2026-01-01 | ["a"]', ' 1 | ok | 2026-01-02 | ["a"]']
     assert steps(json.dumps(ROWS)) == [("query", "[?state=='failed']")]
 
@@ -59,7 +59,7 @@ def test_tables_inside_a_document_have_their_pointers():
     text = json.dumps({"page": 1, "data": {"jobs": ROWS, "users": [{"name": "Ada"}, {"name": "Bo"}, {"name": "Cy"}]}})
     shown = card(text)
     assert '"/data/jobs": 280 rows, 4 columns:\n- id number 0 to 279\n- state text, ok 252, failed 28\n' in shown
-    assert '"/data/users": 3 rows, 1 column:\n- name text, all different\nrows from the first on:\n Ada\n Bo\n Cy' in shown
+    assert '"/data/users": 3 rows, 1 column:\n- name text, all different\nfirst rows:\n Ada\n Bo\n Cy' in shown
     assert steps(text) == [("query", "data.jobs[?state=='failed']")]
 
 
