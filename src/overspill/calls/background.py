@@ -94,6 +94,10 @@ def recall_job(ledger: Ledger, id: str) -> Job | None:
     return restore_job(change)
 
 
+def was_interrupted(change: JobChanged) -> bool:
+    return change.state not in ENDED or (change.state == "failed" and change.error == "cancelled")
+
+
 def restore_job(change: JobChanged, *, is_live: bool = False) -> Job:
     """Restore a job that is not in memory from the last thing the journal says about it.
 
@@ -105,6 +109,5 @@ def restore_job(change: JobChanged, *, is_live: bool = False) -> Job:
     if is_unfinished and (is_live or (is_recent and (change.is_elsewhere or change.is_repeatable))):
         state = change.state if is_live and not change.is_elsewhere else "queued"
         return Job.watch(change.id, change.tool, change.server, state, change.t)
-    was_interrupted = is_unfinished or (change.state == "failed" and change.error == "cancelled")
-    state, error = ("failed", INTERRUPTED) if was_interrupted else (change.state, change.error)
+    state, error = ("failed", INTERRUPTED) if was_interrupted(change) else (change.state, change.error)
     return Job.restore(change.id, change.tool, change.server, state, change.seconds, error)

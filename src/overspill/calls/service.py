@@ -141,6 +141,13 @@ class CallService:
         self.jobs.start(job, ToolBody(call, args, tool, settings, self._gate, self._threads))
         return job
 
+    def resume(self, change: JobChanged, tool: Tool) -> None:
+        """Run what is left of a job of an earlier session, under its id."""
+        call = ToolCall("", change.tool, {}, change.server)
+        job = self._make_job(call, tool, self._gate.settings.for_tool(call.name, call.server))
+        job.id, job.task = change.id, change.task
+        self.start_job(job, call, {}, tool)
+
     async def turn(self, calls: Sequence[ToolCall], answer: Callable[[ToolCall], Any], deliver: Deliver) -> list[Reply]:
         """Answer every call, with its output if that is ready by the end of the turn. If no call has news for the model, wait for
         the first job that finishes."""

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from overspill import handles
-from overspill.calls.background import find_last_change, restore_job
+from overspill.calls.background import find_last_change, restore_job, was_interrupted
 from overspill.calls.job import Job
 from overspill.errors import HandleError, StoreError
 from overspill.record import events
@@ -24,6 +24,7 @@ JOBS = "/:jobs"
 """After the name of a family, that of the parts its sessions have for jobs of a task engine. There may be many: one for each."""
 _OLD_JOB_MS = 86_400_000  # jobs that were queued longer ago are no news
 _MAX_SESSIONS_TO_LIST_NAMES = 32
+_MAX_SESSIONS_WITH_TASKS = 64  # the newest; servers do not keep tasks for long
 
 
 def name_part(family: str, job: str) -> str:
@@ -121,6 +122,16 @@ class SessionGroup:
                 if change := find_last_change(events.decode_events(shelf.journal(), about=file), file):
                     return None if change.state == "ready" else restore_job(change, is_live=is_live)
         return None
+
+    def list_left_tasks(self) -> list[JobChanged]:
+        """The jobs of ended sessions that their servers run as tasks, unless another session follows them."""
+        last: dict[str, tuple[JobChanged, bool]] = {}
+        newest_first = sorted(self._iterate_labels(with_parts=False), key=lambda label: label.session, reverse=True)
+        for label in filter(self._has, newest_first[:_MAX_SESSIONS_WITH_TASKS]):
+            with suppress(HandleError, StoreError), closing(self._store.read_shelf(label.session)) as shelf:
+                found = events.decode_events(shelf.journal(), about='"task":"')
+                last = {each.id: (each, label.live) for each in found if isinstance(each, JobChanged)} | last
+        return [change for change, is_live in last.values() if not is_live and was_interrupted(change)]
 
     def list_unread_jobs(self) -> list[Job]:
         """The jobs of other live workers and of task engines that still run, or have ended and were not read yet.

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import anyio.to_thread
 from msgspec import Struct
 
+from overspill.calls.invoke import Tool
 from overspill.calls.job import Job
 from overspill.calls.service import CallService
 from overspill.gate.recorder import ReplyRecorder
@@ -36,3 +39,10 @@ class SessionJobs(Struct, frozen=True):
             job.call_off()
         elif not job.done and self.family is not None:
             await anyio.to_thread.run_sync(self.family.mark_aborted, job)
+
+    async def resume_tasks(self, find_tool: Callable[[str, str], Tool | None]) -> None:
+        """Follow the tasks that earlier sessions left at their servers. `find_tool` gets a server and the id of a task."""
+        for change in await anyio.to_thread.run_sync(self.family.list_left_tasks) if self.family else ():
+            if (tool := find_tool(change.server, change.task)) is not None:
+                self.calls.resume(change, tool)
+        await self.calls.settle()

@@ -212,6 +212,9 @@ class Server:
         require_result(result, self.name)
         return result
 
+    async def resume_task(self, id: str, answer: Answer | None) -> Output:
+        return await to_output(await self.follow_task({"resultType": "task", "taskId": id}, answer))
+
     async def _run_once(self) -> None:
         self.starts += 1
         with anyio.CancelScope() as starting:

@@ -188,6 +188,14 @@ class ServedClient:
             flights.remove(request)
         return adapt_result(result, method, modern=request.is_modern, handshake=connection.handshake)
 
+    async def resume_tasks(self) -> None:
+        """Follow the tasks that an earlier proxy with the same servers left."""
+        answer = partial(collect_answers, ask=partial(self._ask_client, None))
+        with self.answering():
+            await self.session.jobs.resume_tasks(
+                lambda name, task: partial(self.servers[name].resume_task, task, answer) if name in self.servers else None
+            )
+
     async def set_level(self, level: str, connection: ServerConnection) -> None:
         """Set the log level of an older server. A newer one gets it with each request."""
         if not connection.handshake.is_modern and "logging" in connection.handshake.capabilities:

@@ -107,7 +107,7 @@ class ServedClients:
         for key in idle[: max(0, len(mine) - _MAX_KINDS + 1)]:
             self._open_clients.pop(key).left.set()
         session = self._sessions.get(owner.principal)
-        if session is None:
+        if is_new := session is None:
             session = Session(
                 self._settings,
                 family=self.options.family(owner.principal),
@@ -121,6 +121,8 @@ class ServedClients:
             await session.begin()
             self._sessions[owner.principal] = session
         client: ServedClient = await self._group.start(self._serve, owner, session, identity, outlived_by_jobs)
+        if is_new:
+            await client.resume_tasks()
         self._open_clients[owner, kind] = client
         return client
 
