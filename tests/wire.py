@@ -49,6 +49,7 @@ class Wire:
     def __init__(self, to_server: BinaryIO, from_server: BinaryIO, *, modern: bool = False) -> None:
         self.modern = modern
         self.capabilities: Mapping[str, Any] = CAPABILITIES
+        self.info: Mapping[str, Any] = INFO
         self.received: list[dict[str, Any]] = []
         self.asked: dict[str, Any] = {}
         self.log_level: str | None = None
@@ -80,7 +81,7 @@ class Wire:
     def hello(self) -> dict[str, Any]:
         if self.modern:
             return self.result("server/discover")
-        greeting = {"protocolVersion": self.version, "capabilities": self.capabilities, "clientInfo": INFO}
+        greeting = {"protocolVersion": self.version, "capabilities": self.capabilities, "clientInfo": self.info}
         found = self.result("initialize", greeting)
         self.notify("notifications/initialized")
         return found
@@ -106,7 +107,7 @@ class Wire:
             level = {} if self.log_level is None else {META + "logLevel": self.log_level}
             known = {
                 META + "protocolVersion": "2026-07-28",
-                META + "clientInfo": INFO,
+                META + "clientInfo": self.info,
                 META + "clientCapabilities": self.capabilities,
             }
             params = {**(params or {}), "_meta": {**known, **level, **((params or {}).get("_meta") or {})}}

@@ -215,7 +215,7 @@ class Reply(Struct, frozen=True, kw_only=True):
     original: Any = None
     """What the tool gave as `Output.original`; None while the tool is still running."""
     passed: bool = False
-    """Whether the result is within the limits, so that you may pass on `value` instead of `text`."""
+    """Whether the result is within the limits, or for a program, so that you may pass on `value` instead of `text`."""
     value: Any = None
     """The tool's own object if it passed, or if it cannot be written as text: a dataclass, an image, a framework's result.
     For a stream that passed, its text. None for whatever was stored, shortened or raised."""

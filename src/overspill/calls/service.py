@@ -83,6 +83,7 @@ class CallService:
         errors: Errors = "answer",
         background: Background | None = None,
         check: Check | None = None,
+        for_program: bool = False,
     ) -> Reply:
         self.jobs.check_may_call()
         started = time.perf_counter()
@@ -117,7 +118,7 @@ class CallService:
             if errors == "raise" and collected.error is not None:
                 self._refuse(call, collected.error, replies.brief_error(collected.failure), is_raised=True)
                 raise collected.error
-            reply = await self._gate.deliver(call, collected, settings)
+            reply = await self._gate.deliver(call, collected, settings, for_program=for_program)
             if reply.kept is not None:
                 await self.settle()
             return self._record(call, written, reply, started, collected.error)
@@ -217,7 +218,7 @@ class CallService:
                 chars_out=len(reply.text),
                 id=kept.id if kept else "",
                 reason=kept.reason if kept else None,
-                truncated=kept is not None or cut is not None,
+                truncated=(kept is not None and not reply.passed) or cut is not None,
                 call=call.id,
                 # What the host shows of an error is its own.
                 reply=self._recorder.add(reply.content) if self._recorder.is_on and not is_raised else None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -52,12 +53,13 @@ class Gate:
         self._ledger = ledger
         self._budget = budget
 
-    async def deliver(self, call: ToolCall, collected: CollectedResult, settings: Settings) -> Reply:
+    async def deliver(self, call: ToolCall, collected: CollectedResult, settings: Settings, *, for_program: bool) -> Reply:
         """Decide, reserve room, store and word the reply: in the caller, at the time the reply is given. `settings`, here and
         below, are the tool's."""
         texts = collected.in_hand
+        passes = for_program and collected.media == "text"
         # Over the limit in bytes it is kept, whatever else is known of it, so that it need not be measured first.
-        is_kept = self._budget is None and collected.media == "text" and not keeps_nothing(settings)
+        is_kept = self._budget is None and collected.media == "text" and not keeps_nothing(settings) and not passes
         if texts is not None and passes_for_sure(texts, settings) and self._finds_room(collected, settings):
             reply = self._reply_in_hand(collected)
         elif is_kept and 0 < settings.size_cap < collected.least_bytes:
@@ -65,13 +67,15 @@ class Gate:
         else:
             size = await run_off_loop(lambda: collected.spool.size, collected.least_bytes)
             match self._verdict(collected, size, settings):
-                case Pass():
-                    reply = await self._pass_on(collected, size, settings)
-                case Shorten(limit):
+                case Keep(reason) if passes:
+                    reply = await self._keep_and_pass(call, collected, size, reason)
+                case Shorten(limit) if not passes:
                     reply = await self._truncate(collected, size, limit, settings)
                 case Keep(reason):
                     reply = await self._keep_and_word(call, collected, reason, settings)
-        return reply if collected.content is None else await self._keep_large_blobs(call, reply, settings)
+                case _:
+                    reply = await self._pass_on(collected, size, settings)
+        return reply if collected.content is None or passes else await self._keep_large_blobs(call, reply, settings)
 
     async def keep(self, call: ToolCall, collected: CollectedResult, reason: Reason) -> Kept:
         """Store a finished output. Raise StoreError when nothing of it could be stored."""
@@ -156,15 +160,27 @@ class Gate:
             need = size.tokens + collected.count_notes(self._count_tokens)
             if not (fits := self._budget.reserve(need)):
                 self._budget.charge(need)
+        await self._take_in_hand(collected, size)
+        if not collected.spool.in_memory:
+            await anyio.to_thread.run_sync(collected.spool.discard)
+        return replace(self._reply_in_hand(collected), fits=fits)
+
+    async def _keep_and_pass(self, call: ToolCall, collected: CollectedResult, size: Size, reason: Reason) -> Reply:
+        """What cannot be stored passes too: the program has it."""
+        kept: Kept | None = None
+        with suppress(StoreError):
+            kept = await self.keep(call, collected, reason)
+        await self._take_in_hand(collected, size)
+        return replace(self._reply_in_hand(collected), kept=kept)
+
+    async def _take_in_hand(self, collected: CollectedResult, size: Size) -> None:
+        """Read what is only in the spool: a stream, or large JSON."""
         if collected.in_hand is None:
             try:
                 collected.plain = encoding.decode(await run_off_loop(lambda: collected.spool.read(0, size.bytes), size.bytes))
                 collected.value = collected.plain if collected.value is None else collected.value
             except StoreError as error:
                 collected.is_error, collected.plain = True, wording.unsaved_output(collected.spool.total, str(error))
-        if not collected.spool.in_memory:
-            await anyio.to_thread.run_sync(collected.spool.discard)
-        return replace(self._reply_in_hand(collected), fits=fits)
 
     def _reply_in_hand(self, collected: CollectedResult) -> Reply:
         plain = collected.plain

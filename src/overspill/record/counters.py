@@ -66,8 +66,8 @@ class Counters(Struct):
             case events.ToolCalled():
                 self.calls += 1
                 self.failed_calls += event.status == "failed"
-                if event.truncated:
-                    self.truncated += 1
+                self.truncated += event.truncated
+                if event.truncated or event.id:  # the latter alone: kept, and passed to a program
                     self.shown_chars += event.chars_out
             case events.OutputStored(kept=kept):
                 size = kept.size

@@ -70,7 +70,7 @@ class OpenTelemetry:
         attributes = _describe_tool(event.tool, event.kind == "mcp", event.call)
         if event.server:
             attributes["overspill.server"] = event.server
-        if event.truncated:
+        if event.truncated or event.id:
             attributes["overspill.shown.tokens"] = event.chars_out // CHARS_PER_TOKEN
             self._shown.add(event.chars_out // CHARS_PER_TOKEN, {"gen_ai.tool.name": event.tool})
         kept = self._find_kept(event.id)

@@ -137,6 +137,7 @@ class Session:
         background: Background | None = None,
         check: Check | None = None,
         intent: str = "",
+        for_program: bool = False,
         messages: Messages = (),
     ) -> Reply:
         """Run a tool as `tool(**args)` and return what the model should see. Without `tool`, run the one registered as `name`.
@@ -144,7 +145,8 @@ class Session:
         `background`: whether a slow call may move to the background; "now" starts it there. `check` returns what is wrong with
         arguments into which stored outputs were filled, or None; if it returns a problem, the tool is not called. `intent` says
         in words what you are looking for: if the output is stored, the reply shows passages that match it. Without it, the end of
-        `messages`, the conversation or a function that returns it, says what to look for.
+        `messages`, the conversation or a function that returns it, says what to look for. `for_program`: pass the result whole,
+        and keep it all the same if it is large.
         """
         call = ToolCall(id, name, {} if args is None else args, server, kind, intent)
         if not callable(tool):
@@ -153,7 +155,7 @@ class Session:
             tool = self._registry.find(name, tool)
         check_options(errors, background, check)
         parts = self._life.parts_here
-        calling = parts.calls.call(call, tool, errors=errors, background=background, check=check)
+        calling = parts.calls.call(call, tool, errors=errors, background=background, check=check, for_program=for_program)
         is_said = bool(messages) or names.prefix.get() != self._offered.prefix
         return await (self._offered.run(calling, parts.gate, messages) if is_said else calling)
 

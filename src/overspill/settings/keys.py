@@ -18,6 +18,7 @@ AnswerForm: TypeAlias = Literal["handle", "artifact", "ready"]
 Recording: TypeAlias = Literal["figures", "replies"]
 IntentMode: TypeAlias = Literal["implicit", "ask", "off"]
 RetrievalTool: TypeAlias = Literal["tool_output", "get_tool_output", "wait_for_tool_output", "get_artifact", "overspill get"]
+Programs: TypeAlias = Literal["auto", "whole", "card"]
 ProviderKind: TypeAlias = Literal["openai", "anthropic", "google", "ollama", "openai-compatible"]
 Fallback: TypeAlias = Literal["builtin", "truncate"]
 Author: TypeAlias = Literal["anyone", "agent", "owner"]
@@ -111,7 +112,14 @@ class Override(Struct, frozen=True, kw_only=True):
     tool_timeout: Annotated[Seconds | None, Key("Same as `toolTimeout`.", "agent")] = None
     background: Annotated[bool | None, Key("Same as `async`.", "anyone", spelling="async")] = None
     intent: Annotated[IntentMode | None, Key("Same as `intent`.", "anyone")] = None
+    programs: Annotated[Programs | None, Key("Same as `programs`.", "owner")] = None
     refs: Annotated[bool | None, Key("Same as `refs.enabled`.", "owner")] = None
+
+
+class ClientRule(Struct, frozen=True, kw_only=True):
+    """What is different for one MCP client. A rule for a server or a tool is stronger."""
+
+    programs: Annotated[Programs | None, Key("Same as `programs`.", "owner")] = None
 
 
 class Provider(Struct, frozen=True, kw_only=True):

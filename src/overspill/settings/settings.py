@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 from msgspec import structs
 
 from overspill.errors import BadRequest
+from overspill.settings.agent_keys import AgentKeys
 from overspill.settings.keys import (
     AnswerForm,
+    ClientRule,
     Count,
     Fallback,
     IntentMode,
@@ -20,8 +22,8 @@ from overspill.settings.keys import (
     Name,
     Override,
     PresetName,
+    Programs,
     Provider,
-    Ratio,
     Recording,
     RefsSettings,
     Repeats,
@@ -29,7 +31,6 @@ from overspill.settings.keys import (
     RetrievalTool,
     Seconds,
     SizeCap,
-    Temperature,
     ToolOutputSettings,
     TruncationSettings,
 )
@@ -49,7 +50,7 @@ AUTO: Final = "auto"
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class Settings:
+class Settings(AgentKeys):
     """Keyword arguments are keys in either spelling. Sections are mappings: `Settings(toolOutput={"maxChunks": 2})`."""
 
     preset: Annotated[PresetName, Key("The values to start from. Every other key overrides them.", "anyone")] = "overspill"
@@ -114,6 +115,15 @@ class Settings:
             "anyone",
         ),
     ] = "stub"
+    programs: Annotated[
+        Programs,
+        Key(
+            "What the proxy answers where programs of the client's model may get the results of tools. whole: the result as the "
+            "server sent it, whatever its size, stored all the same; card: what a model gets; auto: whole for calls that the "
+            "table in [code mode](code-mode.md) knows to come from a program.",
+            "owner",
+        ),
+    ] = AUTO
     answer_max_bytes: Annotated[Limit | None, Key("The most bytes of one retrieval answer; null: no limit.", "agent")] = 12_288
     answer_max_chars: Annotated[Limit | None, Key("The same in characters; null: no limit in characters.", "agent")] = None
     sql_timeout_secs: Annotated[Seconds, Key("The most seconds that one SQL query takes.", "agent")] = 10.0
@@ -157,44 +167,10 @@ class Settings:
     max_run_bytes: Annotated[
         Limit, Key("The most bytes that one run stores. It never stores more than half of the free space.", "agent")
     ] = 10_737_418_240
-    models: Annotated[
-        tuple[Name, ...], Key("Models to ask, tried in this order.", "agent", for_agents=True, names_models=True)
-    ] = ()
-    max_turns: Annotated[
-        Limit, Key("The most turns. In the last one, only the final report is possible.", "agent", for_agents=True)
-    ] = 10
-    max_tool_calls_per_turn: Annotated[Limit, Key("The most tool calls that run in one turn.", "agent", for_agents=True)] = 10
-    context_window: Annotated[
-        Limit | None, Key("Tokens of the whole conversation; null: the models' limit.", "agent", for_agents=True)
-    ] = None
-    context_buffer: Annotated[
-        Count, Key("Tokens of the window that stay free in addition to the output's.", "agent", for_agents=True)
-    ] = 256
-    max_output_tokens: Annotated[
-        Limit | None, Key("Tokens of one answer; null: the models' limit.", "agent", for_agents=True)
-    ] = None
-    temperature: Annotated[
-        Temperature | None, Key("Sampling temperature; null: the provider's default.", "agent", for_agents=True)
-    ] = None
-    top_p: Annotated[Ratio | None, Key("Nucleus sampling; null: the provider's default.", "agent", for_agents=True)] = None
-    llm_timeout: Annotated[
-        Seconds | None, Key("Seconds for one request; null: the provider's time-out.", "agent", for_agents=True)
-    ] = None
-    max_retries: Annotated[
-        Retries, Key("How often a request is retried after a temporary failure.", "agent", for_agents=True)
-    ] = 2
-    mcp_servers: Annotated[Mapping[str, Any] | None, Key("MCP servers by name.", "owner", for_agents=True, private=True)] = None
-    functions: Annotated[
-        Mapping[str, Name] | None,
-        Key(
-            "Python functions by name: `module:function`, or `file.py:function` relative to the config file.",
-            "owner",
-            for_agents=True,
-        ),
-    ] = None
     tool_output: Annotated[ToolOutputSettings, Key("Storing and extraction.", "anyone")]
     truncation: Annotated[TruncationSettings, Key("How outputs are shortened.", "anyone")]
     servers: Annotated[Mapping[str, Override], Key("Rules by server name.", "anyone")]
+    clients: Annotated[Mapping[str, ClientRule], Key("Rules by the name of an MCP client, in any case.", "owner", any_case=True)]
     refs: Annotated[RefsSettings, Key("Handles in the arguments of calls.", "owner")]
     providers: Annotated[Mapping[str, Provider], Key("Model servers by name. Use their models as `name/model`.", "owner")]
     model_limits: Annotated[Mapping[str, ModelLimits], Key("Limits of models by `provider/model`.", "agent")]
@@ -249,6 +225,12 @@ class Settings:
             return None if not self.async_ or self.size_cap > DEFAULT_SIZE_CAP else DEFAULT_TOKEN_THRESHOLD
         return self.async_token_threshold if self.async_ else None
 
+    def for_client(self, name: object) -> "Settings":
+        """The settings for the MCP client that introduces itself by this name."""
+        rule = self.clients.get(name.lower()) if isinstance(name, str) else None
+        changes = {key: value for key, value in structs.asdict(rule).items() if value is not None} if rule else {}
+        return self._with(changes) if changes else self
+
     def for_tool(self, name: str, server: str = "") -> "Settings":
         """The settings for one tool: the built-in strategy, then its server's override, then its own.
 
@@ -281,6 +263,9 @@ class Settings:
             changes["refs"] = structs.replace(self.refs, enabled=changes["refs"])
         shortening = {name: changes.pop(name) for name in tuple(changes) if name in self.truncation.__struct_fields__}
         changes["truncation"] = structs.replace(self.truncation, **shortening)
+        return self._with(changes)
+
+    def _with(self, changes: dict[str, Any]) -> "Settings":
         return self._holding({name: getattr(self, name) for name in self.__dataclass_fields__} | changes)
 
     def __repr__(self) -> str:

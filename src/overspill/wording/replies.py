@@ -111,6 +111,23 @@ def ready_message(kept: Kept) -> str:
     )
 
 
+def too_large_for_program(kept: Kept | None, limit: int, offered: Collection[str]) -> str:
+    """An error for a program that cannot take its result: what a model reads there would pass for data."""
+    why = f"The result is too large for this program: it can take {format_size(limit)}."
+    if kept is None:
+        return f"{why} It was not stored. Call the tool again and ask for less."
+    rows = spell_first(
+        offered,
+        {
+            "get_tool_output": f'id="{kept.name}", mode="query", query="<key>[0:100]"',
+            "tool_output": f'handle="{kept.name}", extract="what to extract"',
+            "get_artifact": f'id="{kept.name}", lines="1-100"',
+        },
+    )
+    call = f" Read a part with {rows}, or call" if rows else " Call"
+    return f"{why} All of it is stored as {kept.name}.{call} the tool again and ask for less."
+
+
 def tool_failure(error: str) -> str:
     return f"Tool failed: {error}"
 

@@ -370,3 +370,16 @@ def test_leftovers_and_a_full_store_are_noted(place: Place):
     assert f"       {expected}\n" in result.out
     assert "note   store: 1 session left behind by processes that ended without cleaning up.\n" in result.out
     assert f"wrong  store: {place.store} has room for only 5 KB, so large outputs will be cut.\n" in result.out
+
+
+def test_a_client_whose_programs_may_get_results_is_named_until_you_choose(place: Place):
+    (place.root / ".claude.json").write_text('{"mcpServers": {}}')
+
+    def examine(*options: str) -> list[str]:
+        findings = json.loads(place.overspill("doctor", "claude-code", "--json", *options).out)["findings"]
+        return [finding["text"] for finding in findings if finding["about"] == "programs"]
+
+    (said,) = examine()
+    assert "set clients.claude-code.programs to whole" in said
+    assert examine("--set", "clients.claude-code.programs=card") == []
+    assert examine("--set", "programs=whole") == []

@@ -55,7 +55,7 @@ async def test_a_small_text_passes_without_being_encoded_measured_or_stored(resu
     await got.take(result)
     async with opened(budget=budget) as session:
         gate = session._life.parts.gate
-        reply = await gate.deliver(ToolCall("", "search"), got, gate.settings.for_tool("search"))
+        reply = await gate.deliver(ToolCall("", "search"), got, gate.settings.for_tool("search"), for_program=False)
     assert reply.text == "x" * 2048
 
 

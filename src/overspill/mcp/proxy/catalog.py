@@ -44,8 +44,11 @@ async def ask_each(servers: Iterable[Server], ask: Callable[[Server], Awaitable[
 class Catalog:
     """Prefixes tool names with the server's name if there are several servers."""
 
-    def __init__(self, servers: Mapping[str, Server], session: Session, *, always: bool) -> None:
+    def __init__(
+        self, servers: Mapping[str, Server], session: Session, is_always_whole: Callable[[str, str], bool], *, always: bool
+    ) -> None:
         self._servers = servers
+        self._is_always_whole = is_always_whole
         self._prefixes = assign_prefixes(servers) if len(servers) > 1 else dict.fromkeys(servers, "")
         self._session = session
         self.is_steady = always
@@ -146,7 +149,8 @@ class Catalog:
                 server.log_once(f"The tool {one_line(name)} of the server {server.name} is left out: another one has this name.")
                 continue
             asked = {"inputSchema": add_argument(tool["inputSchema"])} if self.asks(server, tool) else {}
-            shown.append(widen_schema(drop_task_support({**tool, **asked, "name": name})))
+            whole = self._is_always_whole(tool["name"], server.name)
+            shown.append((dict if whole else widen_schema)(drop_task_support({**tool, **asked, "name": name})))
         return shown
 
     def asks(self, server: Server, tool: Raw) -> bool:

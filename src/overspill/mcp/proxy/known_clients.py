@@ -49,55 +49,71 @@ class KnownClient(Struct, frozen=True, kw_only=True):
         since, before = _parse_version(self.since), _parse_version(self.before)
         return (since is None or found >= since) and (before is None or found < before)
 
+    def is_program(self, meta: Mapping[str, Any]) -> bool | None:
+        """Whether a call with this `_meta` comes from a program; None if nothing says it."""
+        if self.programs != "sometimes" or self.program_calls is None:
+            return {"always": True, "never": False}.get(self.programs)
+        key, start = self.program_calls
+        said = meta.get(key)
+        return said.startswith(start) if isinstance(said, str) else None
 
-_PYTHON_SDK = "PyPI mcp 2.3.0, mcp/client/session.py: DEFAULT_CLIENT_INFO"
+    @property
+    def question(self) -> str:
+        """What the user has to choose where nothing says who gets a result."""
+        return (
+            f"{self.title} may pass results to programs that its model writes, and nothing in a call says so. Large results are "
+            f"answered with a card. If programs get them, set clients.{self.name}.programs to whole, otherwise to card. "
+            "See docs/code-mode.md."
+        )
+
+
+_CODEX = "npm @openai/codex 0.169.0; github.com/openai/codex, codex-rs/core/src/tools/code_mode and codex-mcp/src/rmcp_client.rs"
 _GOOSE = "github.com/block/goose, crates/goose/src/agents/mcp_client.rs and platform_extensions/code_execution.rs"
-_CODEX = (
-    "npm @openai/codex 0.169.0; github.com/openai/codex, codex-rs/codex-mcp/src/rmcp_client.rs, codex-rs/core/src/tools/code_mode"
-)
+_CLAUDE = "npm @anthropic-ai/claude-code 2.1.327"
+_OPENCODE = "npm opencode-ai 1.18.18: OPENCODE_EXPERIMENTAL_CODE_MODE"
+_PYTHON = "PyPI mcp 2.3.0, mcp/client/session.py: DEFAULT_CLIENT_INFO; used by PyPI fastmcp 4.1.2 and pydantic-ai-harness 0.62.0"
+_AI_SDK = "npm @ai-sdk/mcp 1.0.101, dist/index.js: clientName; used with npm @cloudflare/codemode 0.5.6"
+_MCPORTER = "npm mcporter 0.9.0, dist/runtime.js"
+_PCTX = "github.com/portofcontext/pctx, crates/pctx_config/src/server.rs"
+_INSPECTOR = "npm @modelcontextprotocol/inspector 2.12.0"
+_GEMINI = "npm @google/gemini-cli 0.61.0, bundle/chunk-5FZXKDXH.js"
+_ZED = "github.com/zed-industries/zed, crates/context_server/src/context_server.rs"
+_CLINE = "github.com/cline/cline, apps/vscode/src/services/mcp/McpHub.ts"
 
 KNOWN_CLIENTS: tuple[KnownClient, ...] = (
-    KnownClient(name="codex-mcp-client", title="Codex", before="0.115", programs="never", defers_tools=True, source=_CODEX),
+    KnownClient(name="codex-mcp-client", title="Codex CLI", before="0.115", programs="never", source=_CODEX),
     KnownClient(
         name="codex-mcp-client",
-        title="Codex",
+        title="Codex CLI",
         since="0.115",
+        before="0.148",
+        programs="sometimes",
+        max_result_bytes=60_000_000,
+        defers_tools=True,
+        source=_CODEX,
+    ),
+    KnownClient(
+        name="codex-mcp-client",
+        title="Codex CLI",
+        since="0.148",
         programs="sometimes",
         program_calls=("callId", "exec-"),
         max_result_bytes=60_000_000,
         defers_tools=True,
         source=_CODEX,
     ),
-    KnownClient(
-        name="claude-code",
-        title="Claude Code",
-        programs="sometimes",
-        defers_tools=True,
-        source="npm @anthropic-ai/claude-code 2.1.327",
-    ),
+    KnownClient(name="pctx-client", title="pctx", programs="always", resources_for="program", source=_PCTX),
+    KnownClient(name="claude-code", title="Claude Code", programs="sometimes", defers_tools=True, source=_CLAUDE),
     KnownClient(name="goose-cli", title="Goose", programs="sometimes", source=_GOOSE),
     KnownClient(name="goose-desktop", title="Goose", programs="sometimes", source=_GOOSE),
-    KnownClient(
-        name="opencode", title="opencode", programs="sometimes", source="npm opencode-ai 1.18: OPENCODE_EXPERIMENTAL_CODE_MODE"
-    ),
-    KnownClient(name="mcp", title="the Python SDK's default", programs="sometimes", source=_PYTHON_SDK),
-    KnownClient(
-        name="mcp-inspector",
-        title="MCP Inspector",
-        programs="never",
-        resources_for="person",
-        source="npm @modelcontextprotocol/inspector",
-    ),
-    KnownClient(name="gemini-cli-mcp-client", title="Gemini CLI", programs="never", source="npm @google/gemini-cli 0.61.0"),
-    KnownClient(
-        name="Zed",
-        title="Zed",
-        programs="never",
-        source="github.com/zed-industries/zed, crates/context_server/src/context_server.rs",
-    ),
-    KnownClient(
-        name="Cline", title="Cline", programs="never", source="github.com/cline/cline, apps/vscode/src/services/mcp/McpHub.ts"
-    ),
+    KnownClient(name="opencode", title="opencode", programs="sometimes", source=_OPENCODE),
+    KnownClient(name="mcp", title="A client of the Python SDK", programs="sometimes", source=_PYTHON),
+    KnownClient(name="ai-sdk-mcp-client", title="A client of the AI SDK", programs="sometimes", source=_AI_SDK),
+    KnownClient(name="mcporter", title="mcporter", programs="sometimes", resources_for="person", source=_MCPORTER),
+    KnownClient(name="mcp-inspector", title="MCP Inspector", programs="never", resources_for="person", source=_INSPECTOR),
+    KnownClient(name="gemini-cli-mcp-client", title="Gemini CLI", programs="never", source=_GEMINI),
+    KnownClient(name="Zed", title="Zed", programs="never", source=_ZED),
+    KnownClient(name="Cline", title="Cline", programs="never", source=_CLINE),
 )
 
 

@@ -22,6 +22,7 @@ from overspill.mcp.proxy.catalog import Catalog
 from overspill.mcp.proxy.client_request import ClientRequest, PausedCalls
 from overspill.mcp.proxy.large_answers import LargeAnswers
 from overspill.mcp.proxy.options import ProxyOptions
+from overspill.mcp.proxy.programs import ProgramCalls
 from overspill.mcp.proxy.subscriptions import CHANGES, Subscriptions
 from overspill.mcp.proxy.tasks import ServedTasks
 from overspill.mcp.proxy.tool_calls import ToolCalls
@@ -56,8 +57,10 @@ class ServedClient:
             name: Server(config, options.environ, client, self, log=log, on_up=self._on_server_up)
             for name, config in options.servers.items()
         }
-        self.catalog = Catalog(self.servers, session, always=options.tools_always and not options.dry_run)
-        self.calls = ToolCalls(session, self.catalog, self.forward, dry_run=options.dry_run, log=log)
+        programs = ProgramCalls(session.settings, client.info, log)
+        always = options.tools_always and not options.dry_run
+        self.catalog = Catalog(self.servers, session, programs.is_always_whole, always=always)
+        self.calls = ToolCalls(session, self.catalog, self.forward, programs, dry_run=options.dry_run, log=log)
         self.answers = LargeAnswers(session, client, log, dry_run=options.dry_run)
         self.paused_calls = PausedCalls(group)
         self.tasks = ServedTasks(session, self.paused_calls, self.calls.deliver)

@@ -21,6 +21,7 @@ from overspill.mcp.client.server import Server
 from overspill.mcp.proxy import outputs
 from overspill.mcp.proxy.catalog import Catalog
 from overspill.mcp.proxy.client_request import ClientRequest
+from overspill.mcp.proxy.programs import ProgramCalls
 from overspill.mcp.proxy.tasks import describe_task
 from overspill.mcp.proxy.versions import adapt_result, wants_input
 from overspill.schema import fits_schema
@@ -38,11 +39,19 @@ _MAX_ORIGINALS_BYTES = 1 << 24  # of all of them
 
 class ToolCalls:
     def __init__(
-        self, session: Session, catalog: Catalog, forward: Forward, *, dry_run: bool, log: Callable[[str], None]
+        self,
+        session: Session,
+        catalog: Catalog,
+        forward: Forward,
+        programs: ProgramCalls,
+        *,
+        dry_run: bool,
+        log: Callable[[str], None],
     ) -> None:
         self._session = session
         self._catalog = catalog
         self._forward = forward
+        self._programs = programs
         self._dry_run = dry_run
         self._log = log
         self._originals: BoundedCache[Raw | MCPError] = BoundedCache(_MAX_ORIGINALS_BYTES, _measure)
@@ -65,16 +74,30 @@ class ToolCalls:
             return result
         call = partial(self._call, request, server, name)
         check = fits_schema(self._catalog.describe_if_known(server, name).get("inputSchema", True), server.name)
+        chosen = self._programs.choose(name, server.name, request.meta)
         try:
             reply = await self._session.call(
-                name, args, call, server=server.name, kind="mcp", errors="raise", check=check, intent=intent
+                name,
+                args,
+                call,
+                server=server.name,
+                kind="mcp",
+                errors="raise",
+                background=None if chosen == "card" else False,  # a program waits for the result, as it would without us
+                check=check,
+                intent=intent,
+                for_program=chosen != "card",
             )
         except Exception as error:  # Overspill's own error or time limit: the model gets it as an answer
             return _make_failure(str(error) if isinstance(error, OverspillError) else wording.tool_failure(str(error)))
         if request.knows_tasks and reply.job is not None:
             request.is_task = True
             return {"resultType": "task", **describe_task(await self._session.jobs.find(reply.job.id), self._session.settings)}
-        return await self._answer(request, server, name, reply)
+        if chosen == "card":
+            return await self._answer(request, server, name, reply)
+        if isinstance(reply.original, MCPError):
+            raise reply.original
+        return self._programs.pass_whole(as_mapping(reply.original), reply, chosen)
 
     async def deliver(self, request: ClientRequest, job: Job) -> Raw | MCPError:
         """The result of a task that has ended, as its call would have been answered; or the server's refusal."""
@@ -131,6 +154,7 @@ class ToolCalls:
         return await self._stand_in(request, server, name, reply)
 
     async def _stand_in(self, request: ClientRequest, server: Server, name: str, reply: Reply) -> Raw:
+        self._programs.warn_of_card(name, server.name, request.meta)
         original = as_mapping(reply.original)
         others = {key: value for key, value in original.items() if key not in ("content", "structuredContent")}
         result = self._render(others, reply)

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from msgspec import Struct
 
 from overspill.cli import output
-from overspill.cli.client_files import find_hook_files
+from overspill.cli.client_files import find_hook_files, find_target
 from overspill.cli.settings import endpoints
 from overspill.errors import SettingsError, StoreError
 from overspill.extraction import BUILTIN
 from overspill.hooks.shapes import OBSERVED, Client, Observation
+from overspill.mcp.proxy.known_clients import KNOWN_CLIENTS
 from overspill.models.endpoints import complete_endpoint
 from overspill.models.opening import open_model
 from overspill.retrieval.archive import Archive
@@ -203,6 +204,14 @@ def check_hooks(file: str) -> list[Finding]:
     which = f"{seen.title} {version}" if version else f"{seen.title}, whose version cannot be told,"
     text = f"{which} was not tried with Overspill's hook. What {seen.versions[-1]} does:"
     return [*findings, Finding("hooks", "note", " ".join([text, *seen.limits]))]
+
+
+def check_programs(file: str, settings: Settings) -> list[Finding]:
+    """Clients whose programs may get results, where nothing says which calls are theirs and you have not chosen what they get."""
+    client = find_target(file).client
+    rows = [row for row in KNOWN_CLIENTS if client is not None and row.title == client.title and not row.before]
+    unclear = [row for row in rows if row.programs == "sometimes" and row.program_calls is None]
+    return [Finding("programs", "note", row.question) for row in unclear if settings.for_client(row.name).programs == "auto"]
 
 
 def _order(version: str) -> list[int]:
