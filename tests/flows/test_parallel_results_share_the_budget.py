@@ -61,7 +61,7 @@ async def test_after_settling_there_is_room_again(tmp_path: Path):
 
 
 async def test_a_handle_that_fits_never_ends_the_conversation(tmp_path: Path):
-    for window in range(150, 1_500, 50):
+    for window in range(150, 1_500, 150):
         budget = ContextBudget(window=window)
         async with Session(Settings(storeDir=str(tmp_path)), budget=budget) as session:
             reply = await session.call("search", {}, lambda: "word " * 20_000)

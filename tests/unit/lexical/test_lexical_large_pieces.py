@@ -1,6 +1,7 @@
 """A large output is read in pieces, so that other threads can run, and with the same result."""
 
 import pytest
+from slow import slow
 
 from overspill.lexical.kinds.lines import skip_blank_lines
 from overspill.lexical.kinds.tree import json_tree
@@ -47,7 +48,7 @@ def test_long_lines_are_found_whole() -> None:
 
 
 @pytest.mark.parametrize("blank", [b"\n", b" \xff\r\n", b"\xff", b""])
-@pytest.mark.parametrize("times", [1, 3, pieces.PIECE_BYTES // 2 + 7, 2 * pieces.PIECE_BYTES])
+@pytest.mark.parametrize("times", [1, 3, pieces.PIECE_BYTES // 2 + 7, *slow(2 * pieces.PIECE_BYTES)])
 def test_blank_lines_are_skipped_however_many_there_are(blank: bytes, times: int) -> None:
     data = b"one\n" + blank * times + b" two\n" + blank * times + b"\f\n" + blank * times
     lines = [data[start:end].strip(b" \xff\r\n") for start, end in skip_blank_lines(data, 0, len(data))]

@@ -91,4 +91,4 @@ def test_a_question_with_many_fields_takes_linear_time():
         content = json.dumps([{f"field{k}": f"field {k} {n}" for k in range(20)} for n in range(size)]).encode()
         return lambda: select(build(content), question)
 
-    assert is_linear(ask, 200, quick=0.2, hopeless=20)
+    assert is_linear(ask, 50, quick=0.1, hopeless=5)

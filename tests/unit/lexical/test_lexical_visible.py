@@ -1,6 +1,7 @@
 """Large pages: scripts, styles and comments are not searched, however many and however short they are."""
 
 import pytest
+from slow import slow
 
 from overspill.lexical.cutting import PART_BYTES
 from overspill.lexical.index import MAX_WHOLE_BYTES, Index, build
@@ -14,7 +15,7 @@ def large_page(*rows: bytes) -> Index:
     return build(b"<!doctype html><html><body>" + ROW * (MAX_WHOLE_BYTES // len(ROW) + 1) + b"".join(rows) + ROW * 99)
 
 
-@pytest.mark.parametrize("padding", [b"", b"x" * 5_000])
+@pytest.mark.parametrize("padding", [b"", *slow(b"x" * 5_000)])
 @pytest.mark.parametrize(
     "hidden", [b"<script>%b</script>", b"<!-- %b -->", b"<STYLE media=all>%b</STYLE >", b"<svg><p>%b</p></svg>"]
 )

@@ -100,7 +100,7 @@ async def test_large_questions_are_refused_sooner_but_never_the_only_one(server:
 
 
 async def test_a_question_that_the_server_takes_back_makes_room(server: Asking) -> None:
-    for _ in range(3):
+    for _ in range(2):
         server.ask(*map(question, range(MAX_REQUESTS)))
         assert await server.read_answers() == []
         assert server.client.open == MAX_REQUESTS
@@ -137,6 +137,6 @@ async def test_a_refusal_of_the_client_is_an_answer(server: Asking) -> None:
         raise MCPError(-1, "no")
 
     server.client.on_request = refuse  # type: ignore[method-assign]
-    for _ in range(3):
+    for _ in range(2):
         server.ask(*map(question, range(MAX_REQUESTS)))
         assert [each.error.code for each in await server.read_answers()] == [-1] * MAX_REQUESTS

@@ -13,7 +13,7 @@ from slow import slow
 from overspill import ContextBudget, Settings, SyncSession
 from overspill.store.memory import MemoryStore
 
-SIMILAR = 60
+SIMILAR = 30
 MATCHING = 3
 
 

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from slow import slow
 
 from overspill.text import tokens
 
@@ -82,13 +83,13 @@ VOCABULARIES = [
 ]
 
 
-@pytest.mark.parametrize("model", VOCABULARIES)
+@pytest.mark.parametrize("model", [*VOCABULARIES[:4], *slow(*VOCABULARIES[4:])])
 def test_the_spelling_of_a_special_token_is_counted_as_the_text_that_it_is(model: str):
     """Otherwise a page full of them would look much smaller than it is."""
     assert tokens.count("<|endoftext|>" * 100, model).tokens > 300
 
 
-@pytest.mark.parametrize("model", VOCABULARIES)
+@pytest.mark.parametrize("model", [*VOCABULARIES[:4], *slow(*VOCABULARIES[4:])])
 def test_a_text_counts_the_same_beside_a_special_token_and_alone(model: str):
     text = "naïve façade — 東京タワー\n\tif x < 5: return [y | z]\n" * 30
     alone, beside = (tokens.count(each, model).tokens for each in (text, f"{text}\n<|endoftext|>\n"))
