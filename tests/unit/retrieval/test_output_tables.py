@@ -162,7 +162,7 @@ def find_processes(kind: str) -> list[int]:
     for each in Path("/proc").glob("[0-9]*"):
         try:
             parent = int((each / "stat").read_text().rpartition(")")[2].split()[1])
-            if parent == os.getpid() and f"{kind}_worker.py" in (each / "cmdline").read_text():
+            if parent == os.getpid() and f"worker.py\0{kind}\0" in (each / "cmdline").read_text():
                 found.append(int(each.name))
         except (OSError, ValueError):
             continue
