@@ -113,7 +113,7 @@ QUESTIONS = (
     "problem with read_39",
     "which tenants has row-17",
 )
-BUDGETS = (*range(8, 120, 9), 140, 175, 220, 300, 410, 560, 800, 1_100, 1_500, 2_000)
+BUDGETS = (*range(8, 120, 14), 140, 220, 410, 800, 1_500)
 
 
 def shown_bytes(selection: Selection) -> set[int]:
