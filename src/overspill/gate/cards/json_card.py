@@ -33,7 +33,7 @@ _MAX_PARSED_BYTES = 4 << 20
 """JSON up to this size is read whole: parsing it takes no longer than the engine takes for a sample."""
 _STRING_OR_BRACKET = regex(rb"(?s)\"(?:[^\"\\]++|\\.)*+\"?|'(?:[^'\\]++|\\.)*+'?|[\[\]{}]")
 _SHOWN_AROUND_LINES = 8
-_MAX_JSON_CELLS = 2_000
+_MAX_JSON_CELLS = 6_000
 """Up to which all are read, which is faster than of other tables."""
 _MAX_CHARS_PER_TOKEN = 16
 """A longer text has too many tokens for certain, near enough, and is not counted."""
