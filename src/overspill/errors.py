@@ -18,6 +18,7 @@ OverspillError
 ├── QueueError             (503) the queue of jobs does not answer
 ├── ServerError            (502) an MCP server did not start, exited, or does not answer
 │   ├── Ended              the server exited before it answered
+│   ├── LoginNeeded        the server wants a person to log in first
 │   └── Unheard            the request never reached the server, so it is safe to send it again
 └── SessionClosed          the session is closed or takes no new calls
 """
@@ -174,6 +175,10 @@ class ServerError(OverspillError):
 
 
 class Ended(ServerError):
+    pass
+
+
+class LoginNeeded(ServerError):
     pass
 
 

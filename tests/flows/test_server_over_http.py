@@ -106,7 +106,7 @@ async def test_a_redirect_to_the_same_place_is_followed(by_hand: Web, logs: pyte
 @pytest.mark.parametrize(
     ("path", "why"),
     [
-        ("/401", "HTTP status 401 (Unauthorized); check its headers"),
+        ("/401", "HTTP status 401 (Unauthorized); check its headers, or log in with `overspill login`"),
         ("/403", "HTTP status 403 (Forbidden); check its headers"),
         ("/404", "HTTP status 404 (Not Found); check its url"),
         ("/405", "HTTP status 405 (Method Not Allowed); check its url"),

@@ -26,6 +26,7 @@ from overspill.mcp.client.config import server_configs
 from overspill.reading.references import Check
 from overspill.retrieval.definitions import TOOLS
 from overspill.schema import fits_schema
+from overspill.settings.keys import LoginSettings
 from overspill.settings.modules import load_module
 from overspill.text.humanize import suggest_nearest
 from overspill.text.names import qualify_name
@@ -119,13 +120,14 @@ async def open_tools(
             )
     files: Files = {}
     loaded = {name: load_function(name, known[name], files) for name in {*wanted, *functions} & set(known)}
-    async with _open_servers({name: servers[name] for name in wanted if name in servers}, environ, observe) as offered:
+    named = {name: servers[name] for name in wanted if name in servers}
+    async with _open_servers(named, agent.settings.login, environ, observe) as offered:
         yield Toolbox(loaded, offered)
 
 
 @asynccontextmanager
 async def _open_servers(
-    configured: Mapping[str, Any], environ: Mapping[str, str], observe: Observe
+    configured: Mapping[str, Any], login: LoginSettings, environ: Mapping[str, str], observe: Observe
 ) -> AsyncGenerator[Mapping[str, Mapping[str, OfferedTool]]]:
     """Start the servers in parallel and list their tools, by server and tool name. Raises ServerError if one does not start."""
     if not configured:
@@ -135,7 +137,7 @@ async def _open_servers(
         client = import_module("overspill.mcp.client.server")
     except ImportError as missing:
         raise MissingPackage("An agent with MCP servers", "mcp") from missing
-    configs = server_configs(configured, "in your settings", environ)
+    configs = server_configs(configured, "in your settings", environ, login)
     for name in configured:
         if name not in configs:
             raise SettingsError(f"The server {name} is disabled in your settings. Enable it, or remove it from the agent file.")

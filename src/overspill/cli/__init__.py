@@ -37,6 +37,8 @@ COMMANDS = {
     "view": ("overspill.cli.commands.view:view", "Look at sessions and stored outputs in a browser."),
     "wrap": ("overspill.cli.commands.wrap:wrap", "Run a client's MCP servers through Overspill."),
     "unwrap": ("overspill.cli.commands.wrap:unwrap", "Undo `wrap`."),
+    "login": ("overspill.cli.commands.login:login", "Log in to an MCP server."),
+    "logout": ("overspill.cli.commands.login:logout", "Forget a login, and tell the server."),
     "doctor": ("overspill.cli.commands.doctor.command:doctor", "Check your settings, models, stores and servers."),
     "config": ("overspill.cli.commands.help:config", "Show the settings in effect and where each comes from."),
     "help": ("overspill.cli.commands.help:help_", "Show how to use a command."),

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
+from msgspec.structs import replace
 
 from overspill.cli import terminal
 from overspill.cli.logs import find_observers, show_log
@@ -55,7 +56,7 @@ def serve_proxy(given: Mapping[str, Any]) -> None:
     environ = {
         name: value for name, value in os.environ.items() if not name.startswith(_OWN_PREFIX) and name not in given["tokens"]
     }
-    servers = _find_servers(given)
+    servers = {name: replace(server, login=settings.login) for name, server in _find_servers(given).items()}
     problems = [problem for server in servers.values() if (problem := server.find_problem(environ))]
     if len(problems) == len(servers):
         raise SettingsError(" ".join(problems))

@@ -138,6 +138,26 @@ class ModelLimits(Struct, frozen=True, kw_only=True):
     max_output_tokens: Annotated[Limit | None, Key("The most tokens it writes in one request.", "agent")] = None
 
 
+class LoginClient(Struct, frozen=True, kw_only=True):
+    """A client that is registered at an authorization server. A file never contains its secret, only where to find it."""
+
+    client_id: Annotated[Name, Key("Its id there.", "owner")] = ""
+    issuer: Annotated[Name, Key("The only authorization server that gets its secret.", "owner")] = ""
+    client_secret_env: Annotated[Name | None, Key("The environment variable that holds its secret.", "owner")] = None
+    private_key_env: Annotated[Name | None, Key("Or the one that holds its private key, in PEM.", "owner")] = None
+    signing_algorithm: Annotated[Name, Key("What its key signs with.", "owner")] = "RS256"
+    scope: Annotated[Name | None, Key("The scopes to ask for, with spaces between them.", "owner")] = None
+
+
+class LoginSettings(Struct, frozen=True):
+    client_metadata_url: Annotated[
+        Name | None, Key("Where a client metadata document is hosted, to use instead of registering.", "owner")
+    ] = None
+    clients: Annotated[
+        Mapping[str, LoginClient], Key("Clients that log in without a person, by the URL of the MCP server.", "owner")
+    ] = MappingProxyType({})
+
+
 class TruncationSettings(Struct, frozen=True):
     inline_limit: Annotated[
         Limit | None, Key("Outputs of more characters are stored; null: no limit in characters.", "anyone")

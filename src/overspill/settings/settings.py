@@ -18,6 +18,7 @@ from overspill.settings.keys import (
     IntentMode,
     Key,
     Limit,
+    LoginSettings,
     ModelLimits,
     Name,
     Override,
@@ -171,6 +172,7 @@ class Settings(AgentKeys):
     truncation: Annotated[TruncationSettings, Key("How outputs are shortened.", "anyone")]
     servers: Annotated[Mapping[str, Override], Key("Rules by server name.", "anyone")]
     clients: Annotated[Mapping[str, ClientRule], Key("Rules by the name of an MCP client, in any case.", "owner", any_case=True)]
+    login: Annotated[LoginSettings, Key("Servers behind a login.", "owner")]
     refs: Annotated[RefsSettings, Key("Handles in the arguments of calls.", "owner")]
     providers: Annotated[Mapping[str, Provider], Key("Model servers by name. Use their models as `name/model`.", "owner")]
     model_limits: Annotated[Mapping[str, ModelLimits], Key("Limits of models by `provider/model`.", "agent")]

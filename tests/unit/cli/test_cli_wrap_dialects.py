@@ -113,7 +113,7 @@ REFUSED = {
     "cline": "older: it is of type 'sse'",
     "codex": "figma: Codex fills in its bearer_token_env_var",
     "gemini-cli": "events: it is of type 'sse'",
-    "opencode": "signed-in: your client signs in to it",
+    "opencode": "signed-in: it says how your client signs in",
     "zed": "from-an-extension: an extension of Zed starts it",
     "goose": "developer: it is part of Goose",
 }

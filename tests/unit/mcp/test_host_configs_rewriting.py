@@ -9,10 +9,11 @@ import pytest
 from client_files import ALL, CLAUDE_CODE, CLAUDE_CODE_PROJECT, CURSOR, VS_CODE
 
 from overspill.errors import SettingsError
-from overspill.mcp.host_configs import rewriting
+from overspill.mcp.host_configs import entries, rewriting
 from overspill.mcp.host_configs.rewriting import RewriteOutcome
 
 LAUNCH = ["/opt/overspill"]
+OWN_SIGN_IN = "it says how your client signs in, which the proxy cannot do; remove that to wrap it and log in with Overspill"
 
 
 def file_of(entry: object) -> str:
@@ -134,7 +135,7 @@ def test_a_url_that_may_hold_a_secret_is_in_no_argument(url: str):
         ({"url": "http://a/mcp", "type": None}, "it is of type None, and the proxy speaks stdio and streamable HTTP"),
         ({"url": "http://a/mcp", "transport": "sse"}, "it speaks SSE, and the proxy speaks stdio and streamable HTTP"),
         ({"url": "http://localhost:8000/sse/"}, "it speaks SSE, and the proxy speaks stdio and streamable HTTP"),
-        ({"url": "http://a/mcp", "oauth": {"clientId": "x"}}, "your client signs in to it, and the proxy cannot"),
+        ({"url": "http://a/mcp", "oauth": {"clientId": "x"}}, OWN_SIGN_IN),
         ({"url": "http://a/mcp", "headers": "x"}, "its headers are not strings with valid names"),
         ({"url": "http://a/mcp", "headers": {"a b": "c"}}, "its headers are not strings with valid names"),
         ({"url": "http://a/mcp", "headers": {"a": 1}}, "its headers are not strings with valid names"),
@@ -152,28 +153,30 @@ def test_duplicate_keys_are_refused():
     assert made.text == text
 
 
-@pytest.mark.parametrize(
-    ("entry", "why"),
-    [
-        (
-            {"type": "http", "url": "https://mcp.notion.com/mcp"},
-            "it has no headers, so your client may sign in to it, and the proxy cannot",
-        ),
-        (
-            {"command": "x", "sandboxEnabled": True},
-            "it runs in a sandbox, where Overspill may not be able to store anything",
-        ),
-    ],
-)
-def test_an_entry_that_may_stop_working_is_wrapped_only_by_name(entry: object, why: str):
+def test_an_entry_that_may_stop_working_is_wrapped_only_by_name():
+    entry = {"command": "x", "sandboxEnabled": True}
+    why = "it runs in a sandbox, where Overspill may not be able to store anything"
     assert reason(entry) == f"{why}; name it with --server to wrap it anyway"
     assert reason(entry, "s") == ""
     assert unwrap(wrap(file_of(entry), "s"), file_of(entry)) == file_of(entry)
 
 
-@pytest.mark.parametrize("host", ["localhost:3000", "127.0.0.1", "[::1]:80"])
-def test_a_server_on_this_machine_need_not_be_named(host: str):
-    assert reason({"url": f"http://{host}/mcp"}) == ""
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ({"type": "http", "url": "https://mcp.notion.com/mcp"}, True),
+        ({"url": "http://localhost:3000/mcp"}, False),
+        ({"url": "http://127.0.0.1/mcp"}, False),
+        ({"url": "http://[::1]:80/mcp"}, False),
+        ({"url": "https://mcp.example.com/mcp", "headers": {"Authorization": "Bearer x"}}, False),
+        ({"url": "https://mcp.example.com/mcp?key=x"}, False),
+        ({"url": "http://[/mcp"}, False),
+        ({"command": "npx"}, False),
+    ],
+)
+def test_a_remote_server_is_wrapped_and_may_need_a_login(entry: dict[str, Any], expected: bool):
+    assert reason(entry) == ""
+    assert entries.may_need_login(entry) == expected
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -191,7 +194,7 @@ def test_claude_code_has_servers_for_all_projects_and_for_one():
     made = rewriting.wrap(CLAUDE_CODE, ".claude.json", LAUNCH)
     assert told(made.outcomes) == [
         ("filesystem", "", "wrapped"),
-        ("notion", "", "none"),
+        ("notion", "", "wrapped"),
         ("github", "", "wrapped"),
         ("postgres", "/home/ada/shop", "wrapped"),
     ]

@@ -17,6 +17,7 @@ from overspill.cli.terminal import warn
 from overspill.errors import BadRequest, OverspillError
 from overspill.mcp.host_configs import entries, rewriting
 from overspill.mcp.host_configs.rewriting import RewriteOutcome
+from overspill.text import jsonc
 from overspill.text.humanize import escape_line
 
 _UNREMARKABLE = {rewriting.NOT_WRAPPED, entries.OWN_SERVER}
@@ -178,6 +179,8 @@ def _describe(plan: FilePlan, copies: Mapping[Path, Path | None]) -> list[str]:
     if changed := plan.changed_servers:
         now = "now run" if changed[0].change == "wrapped" else "no longer run"
         lines += [f"These servers {now} through Overspill:", *(f"  {_name_server(outcome)}" for outcome in changed)]
+        if names := [outcome.server for outcome in changed if entries.may_need_login(jsonc.scan(outcome.before, "").value)]:
+            lines.append(f"Each of these may need one login: {', '.join(names)}. To log in: {output.program()} login NAME")
     lines += skipped
     for path, copy in copies.items():
         lines += _describe_file(plan, path, copy)

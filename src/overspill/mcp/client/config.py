@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from overspill.errors import ServerError, SettingsError
 from overspill.mcp.host_configs.files import MAX_BYTES, TOO_LARGE
 from overspill.settings.files import parse_yaml, read_text
+from overspill.settings.keys import LoginSettings
 from overspill.text import jsonc
 from overspill.text.humanize import escape_line, suggest
 from overspill.text.lenient_json import loads
@@ -43,6 +44,7 @@ class ServerConfig(Struct, frozen=True):
     headers: Mapping[str, str] = {}
     tools: tuple[str, ...] | None = None
     """The only tools to use; None for all."""
+    login: LoginSettings = LoginSettings()
     early: list[Process] = []
     """Its process, if that was started before anything could speak to it. The first start of the server takes it out."""
 
@@ -86,7 +88,12 @@ def read_servers(path: Path, environ: Mapping[str, str]) -> dict[str, ServerConf
     raise SettingsError(f"{path} has no mcpServers. Use the file in which your MCP client lists its servers.")
 
 
-def server_configs(entries: Mapping[str, Any], where: str, environ: Mapping[str, str] | None = None) -> dict[str, ServerConfig]:
+def server_configs(
+    entries: Mapping[str, Any],
+    where: str,
+    environ: Mapping[str, str] | None = None,
+    login: LoginSettings = LoginSettings(),  # noqa: B008  # frozen
+) -> dict[str, ServerConfig]:
     """Skips disabled entries. Takes `${NAME}` and `${NAME:-default}` from `environ`."""
     configs: dict[str, ServerConfig] = {}
     for name, entry in entries.items():
@@ -94,7 +101,7 @@ def server_configs(entries: Mapping[str, Any], where: str, environ: Mapping[str,
             raise SettingsError(f"Server {name!r} {where} must be a mapping with a command or a url.")
         values = cast("dict[str, Any]", entry)
         if values.get("disabled") is not True and values.get("enabled") is not False:
-            configs[str(name)] = _Entry(str(name), where, values, environ).config()
+            configs[str(name)] = replace(_Entry(str(name), where, values, environ).config(), login=login)
     return configs
 
 

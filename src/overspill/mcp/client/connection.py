@@ -23,10 +23,11 @@ from mcp.shared.inbound import (
 )
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 
-from overspill.errors import Ended, ServerError, Unheard
+from overspill.errors import Ended, LoginNeeded, ServerError, Unheard
 from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.handshake import ClientIdentity, Handshake, Raw, add_identity, as_mapping, shake_hands
 from overspill.mcp.client.http import RedactingTransport, open_transport
+from overspill.mcp.client.login.keeper import Log
 from overspill.mcp.client.process import ServerProcess, start_process
 from overspill.mcp.client.streams import AnswerStream, IncomingStream, Notifications
 
@@ -150,7 +151,7 @@ class ServerConnection:
             return await self._dispatcher.send_raw_request(method, params, opts)
         except MCPError as error:
             failure = await self._find_failure(error)
-            if failure is not None and (self.ended.is_set() or isinstance(failure, Unheard)):
+            if failure is not None and (self.ended.is_set() or isinstance(failure, Unheard | LoginNeeded)):
                 raise failure from None
             raise
 
@@ -215,10 +216,10 @@ async def _ignore(*_: object) -> None:
 
 @asynccontextmanager
 async def open_connection(
-    config: ServerConfig, environ: Mapping[str, str], client: ClientIdentity, peer: Peer
+    config: ServerConfig, environ: Mapping[str, str], client: ClientIdentity, peer: Peer, log: Log = lambda _: None
 ) -> AsyncGenerator[ServerConnection]:
     """Start or dial the server, without a handshake. Raises ServerError if that fails. A server process gets `environ`."""
-    opened = start_process(config, {**environ, **config.env}) if config.command else open_transport(config)
+    opened = start_process(config, {**environ, **config.env}) if config.command else open_transport(config, environ, log)
     async with opened as (transport, streams), anyio.create_task_group() as group:
         connection = ServerConnection(config, client, peer, streams, transport)
         if isinstance(transport, RedactingTransport):

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from typing import Any, Literal, TypeAlias
 from urllib.parse import quote
-from urllib.request import getproxies, proxy_bypass
 from uuid import uuid4
 
 import anyio
 import httpx2
 import mcp_types
+from mcp.client.auth.utils import extract_field_from_www_auth
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
-from overspill.errors import ServerError, Unheard
+from overspill.errors import LoginNeeded, ServerError, Unheard
 from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.framing import MAX_MESSAGE_BYTES, decode
 from overspill.mcp.client.handshake import as_mapping
 from overspill.mcp.client.listings import clip_levels
+from overspill.mcp.client.login.guarded import find_proxy
+from overspill.mcp.client.login.keeper import Log, TokenKeeper
 from overspill.mcp.client.streams import drop_records
 from overspill.mcp.client.surrogates import RewritingStream, Surrogates
 from overspill.text.humanize import quote_line
@@ -35,12 +37,17 @@ _NO_SESSION = regex(
     r"|\bsession.{0,200}\b(missing|unknown|expired|invalid|not found|not valid|not exist|required|terminated)\b"
 )
 _OVERRIDABLE_HEADERS = {"accept-encoding", "connection", "user-agent"}  # defaults; the configuration wins
-_ADVICE = {401: "; check its headers", 403: "; check its headers", 404: "; check its url", 405: "; check its url"}
+_ADVICE = {
+    401: "; check its headers, or log in with `overspill login`",
+    403: "; check its headers",
+    404: "; check its url",
+    405: "; check its url",
+}
 _POOL_LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=100)
 
 _EXPECTS_REPLY, _LISTS = "overspill.asks", "overspill.lists"
 
-_Kind: TypeAlias = Literal["unreached", "gone", "broken", "refused"]
+_Kind: TypeAlias = Literal["unreached", "gone", "broken", "refused", "login"]
 
 
 class RedactingTransport(httpx2.AsyncBaseTransport):
@@ -49,7 +56,7 @@ class RedactingTransport(httpx2.AsyncBaseTransport):
     Turns failures into answers, because a single exception would end every call on the connection.
     """
 
-    def __init__(self, config: ServerConfig) -> None:
+    def __init__(self, config: ServerConfig, environ: Mapping[str, str], log: Log) -> None:
         self.name = config.name
         self.problem = f"The connection to the server {config.name} was lost."
         self.on_lost: Callable[[], None] = lambda: None
@@ -59,14 +66,13 @@ class RedactingTransport(httpx2.AsyncBaseTransport):
         self.restore = self._surrogates.restore
         self._session: str | None = None
         self._seal = uuid4().hex
+        self._token = ""
         try:
             url = self._url = httpx2.URL(config.url)
             credentials = b64encode(f"{url.username}:{url.password}".encode()).decode()
             login = {"authorization": f"Basic {credentials}"} if url.userinfo else {}
             self._headers = httpx2.Headers({**login, **{name: value.strip() for name, value in config.headers.items()}})
-            proxies = {} if proxy_bypass(url.host) else getproxies()
-            proxy = proxies.get(url.scheme) or proxies.get("all")
-            self._transport = httpx2.AsyncHTTPTransport(limits=_POOL_LIMITS, proxy=proxy)
+            self._transport = httpx2.AsyncHTTPTransport(limits=_POOL_LIMITS, proxy=find_proxy(url))
         except (httpx2.InvalidURL, UnicodeEncodeError, ValueError):
             raise ServerError(f"The server {config.name} has a url or a header that cannot be used. Check both.") from None
         except ImportError:
@@ -74,6 +80,8 @@ class RedactingTransport(httpx2.AsyncBaseTransport):
                 f"The server {config.name} cannot be reached: your environment sets a SOCKS proxy, which needs the package "
                 "socksio. Install it with `pip install socksio`, or add the server's host to NO_PROXY."
             ) from None
+
+        self._keeper = None if "authorization" in self._headers else TokenKeeper(config, environ, log)
 
     def find_failure(self, error: MCPError) -> ServerError | None:
         """The failure behind an answer that this transport or the SDK made up; None for an answer of the server."""
@@ -87,11 +95,15 @@ class RedactingTransport(httpx2.AsyncBaseTransport):
             return None
         if data["kind"] == "refused":
             return ServerError(f"The server {self.name} answered with {quote_line(error.message)}.")
+        if data["kind"] == "login":
+            return LoginNeeded(error.message)
         return ServerError(error.message) if data["kind"] == "broken" else Unheard(error.message, gone=data["kind"] == "gone")
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         try:
-            return await self._redact(request, await self._send(request))
+            return await self._redact(request, await self._send_with_token(request))
+        except ServerError as problem:
+            return self._refuse(str(problem), "login" if isinstance(problem, LoginNeeded) else "broken")
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError, httpx2.UnsupportedProtocol) as problem:
             why = str(problem) or f"no connection within {_CONNECT_SECONDS:g} s"
             return self._fail(request, "unreached", f"The server {self.name} cannot be reached: {why.rstrip('.')}.")
@@ -103,12 +115,30 @@ class RedactingTransport(httpx2.AsyncBaseTransport):
 
     async def end_session(self) -> None:
         if self._session is not None:
-            headers = {**self._headers, _SESSION_HEADER: self._session}
+            headers = {**self._headers, **_authorize(self._token), _SESSION_HEADER: self._session}
             with anyio.move_on_after(2.0, shield=True), suppress(httpx2.HTTPError, httpx2.InvalidURL):
                 await (await self._transport.handle_async_request(httpx2.Request("DELETE", self._url, headers=headers))).aclose()
 
-    async def _send(self, request: httpx2.Request) -> httpx2.Response:
+    async def _send_with_token(self, request: httpx2.Request) -> httpx2.Response:
+        """A token that the server does not take is renewed once. Nothing is locked while the server works."""
+        if self._keeper is None:
+            return await self._send(request)
+        self._token = token = await self._keeper.get_token()
+        response = await self._send(request, token)
+        if response.status_code == 401 and token and (renewed := await self._keeper.renew(token)):
+            await response.aclose()
+            self._token, response = renewed, await self._send(request, renewed)
+        wants_more = response.status_code == 403 and extract_field_from_www_auth(response, "error") == "insufficient_scope"
+        wants_token = response.status_code == 401 and (token or "bearer" in response.headers.get("www-authenticate", "").lower())
+        if wants_token or wants_more:
+            await response.aclose()
+            await self._keeper.note_wanted(extract_field_from_www_auth(response, "scope") or "")
+            raise self._keeper.explain(wants_more=wants_more)
+        return response
+
+    async def _send(self, request: httpx2.Request, token: str = "") -> httpx2.Response:
         headers = httpx2.Headers([each for each in request.headers.multi_items() if each[0] != "host"])
+        headers.update(_authorize(token))
         headers.update(
             {name: value for name, value in self._headers.items() if name not in headers or name in _OVERRIDABLE_HEADERS}
         )
@@ -190,9 +220,11 @@ class _JsonClient(httpx2.AsyncClient):
 
 
 @asynccontextmanager
-async def open_transport(config: ServerConfig) -> AsyncGenerator[tuple[RedactingTransport, Any]]:
+async def open_transport(
+    config: ServerConfig, environ: Mapping[str, str], log: Log
+) -> AsyncGenerator[tuple[RedactingTransport, Any]]:
     """Without a read timeout: calls have their own limits, and a stream may be silent for any time."""
-    transport = RedactingTransport(config)
+    transport = RedactingTransport(config, environ, log)
     name = f"http://server/{quote(config.name, safe='')}"
     async with AsyncExitStack() as stack:
         timeout = httpx2.Timeout(_CONNECT_SECONDS, read=None)
@@ -205,6 +237,10 @@ async def open_transport(config: ServerConfig) -> AsyncGenerator[tuple[Redacting
             yield transport, (read, write)
         finally:
             await transport.end_session()
+
+
+def _authorize(token: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {token}"} if token else {}
 
 
 async def _read_body(response: httpx2.Response) -> bytes | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 import anyio
 import mcp_types
@@ -14,10 +14,12 @@ from msgspec.structs import replace
 
 from overspill.calls.job import current
 from overspill.calls.tasks import open_group
-from overspill.errors import Ended, ServerError, Unheard
+from overspill.errors import Ended, LoginNeeded, ServerError, Unheard
 from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.connection import ClientIdentity, Peer, Progress, Raw, ServerConnection, list_pages, open_connection
 from overspill.mcp.client.listings import select_usable
+from overspill.mcp.client.login.keeper import Log
+from overspill.mcp.client.login.storage import LoginStore
 from overspill.mcp.client.results import format_progress, require_result, to_output
 from overspill.mcp.client.tasks import Answer, TaskFollower, is_task
 from overspill.text.humanize import one_line, quote_line
@@ -26,11 +28,10 @@ from overspill.types import Output
 _START_SECONDS = 60.0  # until a server that does not answer counts as hanging
 _MIN_PAUSE, _MAX_PAUSE = 0.25, 30.0
 _MAX_RETRY_WAIT = 5.0  # a call waits for a restart that is at most this far away
+_LOGIN_WAIT = 1.0  # a call right after a login
 _FAILED_WAIT, _STARTING_WAIT, _LIST_SECONDS = 3.0, 30.0, 10.0  # no answer of the proxy may take more than 45 seconds
 _MAX_LOGGED_ONCE = 100  # lines about one server
 _STEADY_SECONDS = 60.0  # of uptime, after which the next pause is short again
-
-Log: TypeAlias = Callable[[str], None]
 
 
 class ToolDefinition(Struct, frozen=True):
@@ -67,8 +68,10 @@ class Server:
         self.config = config
         self.name = config.name
         self.problem = ""
+        self.needs_login = False
         self.starts = 0
         self._environ = environ
+        self._logins = LoginStore(environ)
         self._client = client or ClientIdentity()
         self._peer: Peer = peer or SilentPeer()
         self.log = log
@@ -85,11 +88,12 @@ class Server:
         pause, logged = _MIN_PAUSE, ""
         try:
             while True:
-                began, died = anyio.current_time(), False
+                began, died, stamp = anyio.current_time(), False, self._logins.stamp(self.config.url)
                 try:
                     await self._run_once()
                 except* Exception as group:  # no failure of one server may end the others
                     self.problem = describe_error(group, self.name)
+                    self.needs_login = group.subgroup(LoginNeeded) is not None
                     died = self._connection is None and group.subgroup(Ended) is not None
                 if died and self._client.is_modern and self.config.command:
                     # The first SDKs exit on an unknown method, so the newer handshake may have ended it.
@@ -104,7 +108,8 @@ class Server:
                     pause = _MIN_PAUSE
                 self._next_start = anyio.current_time() + pause
                 self._announce_change()
-                await anyio.sleep(pause)
+                with anyio.move_on_after(pause):
+                    await (self._logins.wait_for_change(self.config.url, stamp) if self.needs_login else anyio.sleep_forever())
                 pause = min(pause * 2, _MAX_PAUSE)
         finally:
             self._connection, self._closed = None, True
@@ -116,13 +121,15 @@ class Server:
         Raises ServerError if there is no connection by then, or none to expect soon.
         """
         failed = self._failed
-        with anyio.move_on_after(within):
+        with anyio.move_on_after(min(within, _LOGIN_WAIT) if self.needs_login else within):
             while not self._live and self._failed == failed and not self._closed and self._retry_wait <= _MAX_RETRY_WAIT:
                 await self._changed.wait()
         if connection := self._live:
             return connection
         if self._closed:
             raise ServerError(f"The server {self.name} is closed.")
+        if self.needs_login:
+            raise LoginNeeded(self.problem)
         why = self.problem or f"The server {self.name} has not answered yet."
         soon = "a moment" if self._retry_wait <= _MAX_RETRY_WAIT else f"{self._retry_wait:.0f} s"
         verb = "start" if self.config.command else "reach"
@@ -219,13 +226,13 @@ class Server:
         self.starts += 1
         with anyio.CancelScope() as starting:
             starting.deadline = anyio.current_time() + _START_SECONDS
-            async with open_connection(self.config, self._environ, self._client, self._peer) as connection:
+            async with open_connection(self.config, self._environ, self._client, self._peer, self.log) as connection:
                 await connection.shake_hands()
                 connection.param_headers = self._param_headers  # outlives a connection
                 if self._on_up is not None:
                     await self._on_up(connection)
                 starting.deadline = float("inf")
-                self._connection, self.problem = connection, ""
+                self._connection, self.problem, self.needs_login = connection, "", False
                 self._announce_change()
                 await connection.ended.wait()
                 await connection.wait_until_idle()

@@ -31,7 +31,7 @@ _TOO_MANY = mcp_types.ErrorData(
 
 Incoming: TypeAlias = SessionMessage | Exception
 
-_sdk_logger = logging.getLogger("mcp.client.streamable_http")
+_sdk_loggers = [logging.getLogger(name) for name in ("mcp.client.streamable_http", "mcp.client.auth.oauth2")]
 _is_ours: ContextVar[bool] = ContextVar("overspill_connection", default=False)
 _delivering: ContextVar[Notifications | None] = ContextVar("delivering", default=None)
 
@@ -42,12 +42,13 @@ def _belongs_to_others(record: logging.LogRecord) -> bool:
 
 @contextmanager
 def drop_records() -> Generator[None]:
-    """Keep the SDK from logging what our connections carry: it logs whole messages and session ids.
+    """Keep the SDK from logging what our connections carry: it logs whole messages, session ids and tokens.
 
     Holds for what runs inside and for tasks started inside: the SDK handles each message in the context of its sender. A program
     that uses the SDK itself, beside Overspill, keeps its log.
     """
-    _sdk_logger.addFilter(_belongs_to_others)  # the same function is added once only
+    for logger in _sdk_loggers:
+        logger.addFilter(_belongs_to_others)  # the same function is added once only
     before = _is_ours.set(True)
     try:
         yield

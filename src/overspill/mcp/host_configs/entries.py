@@ -26,11 +26,8 @@ OWN_SERVER = "it is Overspill itself"
 _COMMAND_KEYS = {"args", "command", "env"}
 _MAX_PLAIN_SEGMENT = 19
 _SANDBOXED = "it runs in a sandbox, where Overspill may not be able to store anything"
-_NO_HEADERS = "it has no headers, so your client may sign in to it, and the proxy cannot"
 HIDDEN = '"…"'
 _SECRET_WORDS = regex(r"(?i)token|secret|passw|credential|api.?key|auth|bearer|header")
-_UNLESS_NAMED = (_SANDBOXED, _NO_HEADERS)
-"""It might work, so `--server NAME` wraps it."""
 
 
 class ProxyArguments(Struct, frozen=True):
@@ -104,7 +101,7 @@ def find_refusal(name: str, entry: Node, *, is_named: bool = True) -> str:
         return OWN_SERVER
     value: dict[str, Any] = entry.value
     reason = _refuse_url(value) if "url" in value else _refuse_stdio(value)
-    if reason in _UNLESS_NAMED:
+    if reason == _SANDBOXED:  # it might work
         return "" if is_named else f"{reason}; name it with --server to wrap it anyway"
     return reason
 
@@ -161,13 +158,19 @@ def _refuse_url(value: Mapping[str, Any]) -> str:
     if speaks_sse(value):
         return "it speaks SSE, and the proxy speaks stdio and streamable HTTP"
     if {"auth", "headersHelper", "oauth"} & value.keys():
-        return "your client signs in to it, and the proxy cannot"
-    if not isinstance(headers, dict) or not all(
+        return "it says how your client signs in, which the proxy cannot do; remove that to wrap it and log in with Overspill"
+    are_valid = isinstance(headers, dict) and all(
         HEADER_NAME.fullmatch(name) and isinstance(text, str) for name, text in cast("dict[str, object]", headers).items()
-    ):
-        return "its headers are not strings with valid names"
-    is_open = not headers and not may_hold_secret(url) and urlsplit(url).hostname not in {"localhost", "127.0.0.1", "::1"}
-    return _NO_HEADERS if is_open else ""
+    )
+    return "" if are_valid else "its headers are not strings with valid names"
+
+
+def may_need_login(value: Mapping[str, Any]) -> bool:
+    """Whether nothing in an entry lets the proxy in, so that the server may want a login."""
+    url = value.get("url")
+    if not isinstance(url, str) or value.get("headers") or may_hold_secret(url):
+        return False
+    return urlsplit(url).hostname not in {"localhost", "127.0.0.1", "::1"}
 
 
 def _refuse_type(value: Mapping[str, Any]) -> str:

@@ -65,7 +65,7 @@ async def check(
 async def _check_server(
     server: ConfiguredServer, name: str, environ: Mapping[str, str], variables: Variables | None, within: float, model: str | None
 ) -> DoctorReport:
-    config = _read_config(server, name, environ, variables)
+    config = read_config(server, name, environ, variables)
     if isinstance(config, Finding):
         return DoctorReport(config)
     result = await probe(config, environ, within, model)
@@ -85,7 +85,7 @@ async def _check_server(
     return DoctorReport(Finding(server.name, "note" if result.unusable else "ok", text), result)
 
 
-def _read_config(
+def read_config(
     server: ConfiguredServer, name: str, environ: Mapping[str, str], variables: Variables | None
 ) -> ServerConfig | Finding:
     if (prompted := _PROMPTED.search(server.entry.raw)) and prompted[2]:

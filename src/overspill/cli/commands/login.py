@@ -1,0 +1,159 @@
+"""`overspill login` and `overspill logout`: servers that want a person to log in."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import webbrowser
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import anyio
+import click
+
+from overspill.cli import output, tables
+from overspill.cli.client_files import find_installed
+from overspill.cli.settings import load_settings
+from overspill.cli.signals import Interrupted, cancel_on_signal
+from overspill.cli.terminal import inform, lacks_mcp, warn
+from overspill.errors import BadRequest, OverspillError
+from overspill.mcp.client.config import ServerConfig, parse_host
+from overspill.mcp.client.login.storage import Login, LoginStore, normalize
+from overspill.mcp.host_configs import rewriting
+from overspill.mcp.host_configs.clients import USUAL
+from overspill.mcp.host_configs.entries import may_hold_secret
+from overspill.mcp.host_configs.rewriting import ConfiguredServer
+from overspill.settings import Settings
+from overspill.text.humanize import escape_line, suggest_nearest
+
+_MAX_PASTED_BYTES = 16 * 1024
+
+
+@click.command()
+@click.argument("server", required=False)
+@click.option("--no-browser", is_flag=True, help="Print the address, and take the answer that you paste.")
+@click.option("--scope", default="", metavar="SCOPES", help="Ask for these scopes, too.")
+@click.option("--list", "lists", is_flag=True, help="List the logins.")
+@click.option("--json", "as_json", is_flag=True, help="With --list, print JSON.")
+def login(server: str | None, no_browser: bool, scope: str, lists: bool, as_json: bool) -> None:
+    """Log in to an MCP server, in your browser.
+
+    SERVER is the name of a server in your settings or in a client's configuration, or its URL.
+
+    \b
+    overspill login linear
+    overspill login https://mcp.example.com/mcp --no-browser
+    overspill login --list
+
+    Running proxies use the login from their next call on. On another machine, open the printed address in any browser, and
+    paste the address of the page that it ends on, even if that page does not load.
+    """
+    if lists == bool(server):
+        raise click.UsageError("Name a server, or use --list." if not lists else "Use --list without a server.")
+    if server is None:
+        _list(as_json=as_json)
+        return
+    try:
+        from overspill.mcp.client.login.flow import log_in
+    except ImportError as missing:
+        raise lacks_mcp("login") from missing
+    config = _find_server(server)
+
+    async def show(url: str) -> None:
+        opened = not no_browser and webbrowser.open(url)
+        inform(f"{'Your browser opens' if opened else 'Open'} this address to log in:")
+        click.echo(url, err=True)
+        if no_browser:
+            inform("Paste the address of the page that it ends on:")
+
+    paste = _read_line if no_browser else None
+    done = _run(lambda: log_in(config, LoginStore(os.environ), show, paste, scope))
+    click.echo(escape_line(f"Logged in to {config.name}. Scopes: {done.scope or 'not stated'}."))
+    if not done.in_keyring:
+        inform("The tokens are in a file that only you can read, because there is no system keyring to use.")
+
+
+@click.command()
+@click.argument("server")
+def logout(server: str) -> None:
+    """Forget the login at an MCP server, and ask the server to revoke it.
+
+    SERVER is the same as for overspill login.
+    """
+    try:
+        from overspill.mcp.client.login.keeper import revoke
+    except ImportError as missing:
+        raise lacks_mcp("logout") from missing
+    config, store = _find_server(server), LoginStore(os.environ)
+    is_revoked = _run(lambda: revoke(config, store))
+    rest = "" if is_revoked else " The server could not be asked to revoke the tokens, so they work until they expire."
+    click.echo(escape_line(f"Logged out of {config.name}.{rest}"))
+
+
+def _run(work: Callable[[], Awaitable[Any]]) -> Any:
+    async def run() -> Any:
+        with cancel_on_signal():
+            return await work()
+
+    try:
+        return anyio.run(run)
+    except Interrupted as ended:
+        sys.exit(ended.code)
+
+
+async def _read_line() -> str:
+    """Empty at the end of standard input. Not in a thread, which nothing could end."""
+    fd, line, byte = output.standard_input().fileno(), b"", b" "
+    while byte not in (b"", b"\n") and len(line) < _MAX_PASTED_BYTES:
+        await anyio.wait_readable(fd)
+        byte = os.read(fd, 1)
+        line += byte
+    return line.decode(errors="replace")
+
+
+def _list(*, as_json: bool) -> None:
+    logins = LoginStore(os.environ).list()
+    if as_json:
+        output.print_json([_describe(each) for each in logins])
+    else:
+        tables.print_table("Logins", ["Server", "Scopes", "Expires"], [list(_describe(each).values()) for each in logins])
+
+
+def _describe(login: Login) -> dict[str, str]:
+    shown = f"{parse_host(login.server)}/…" if may_hold_secret(login.server) else login.server
+    expires = "" if login.expires_at is None else output.format_time(int(login.expires_at * 1000))
+    return {"server": shown, "scopes": login.scope, "expires": expires}
+
+
+def _find_server(given: str) -> ServerConfig:
+    """By its URL, or by its name in the user's own files. Those of the working directory may be somebody else's."""
+    from overspill.cli.commands.doctor.servers import Variables, read_config
+
+    settings = load_settings(None, None, ()).settings
+    if host := parse_host(given):
+        return ServerConfig(host, url=given, login=settings.login)
+    found, names = dict[str, ServerConfig](), set[str]()
+    for where, server in _list_configured(settings):
+        config = read_config(server, where, os.environ, Variables(os.environ))
+        if isinstance(config, ServerConfig) and config.url:
+            names.add(server.name)
+            found |= {normalize(config.url): config} if server.name == given else {}
+    if len(found) == 1:
+        return next(iter(found.values()))
+    if found:
+        raise BadRequest(f"Several servers are called {given}. Use the URL of one of them.")
+    hint = suggest_nearest(given, names) or (f" Servers with a URL: {', '.join(sorted(names))}." if names else "")
+    raise BadRequest(
+        f"Neither your settings nor your clients have a server {given!r} with a URL.{hint} You can also use its URL."
+    )
+
+
+def _list_configured(settings: Settings) -> Iterator[tuple[str, ConfiguredServer]]:
+    own = json.dumps({"mcpServers": settings.mcp_servers or {}})
+    files = [("your settings", own, USUAL), *((at.given, at.text(at.servers), at.dialect) for at in find_installed())]
+    for name, text, dialect in files:
+        try:
+            yield from ((name, server) for server in rewriting.list_servers(text, name, dialect))
+        except OverspillError as problem:
+            warn(f"{problem} Skipping it.")

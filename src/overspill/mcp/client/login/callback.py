@@ -1,0 +1,104 @@
+"""Where the browser returns to after a login: a page on this machine that takes one answer, with the right state, once."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, TypeAlias
+from urllib.parse import parse_qs, urlsplit
+
+import anyio
+import uvicorn
+from mcp.shared.auth import AuthorizationCodeResult
+
+from overspill.errors import ServerError, SettingsError
+from overspill.mcp.client.login.guarded import is_error_code
+from overspill.web.server import LET_IN, Descriptors, WebServer, open_listener
+
+Paste: TypeAlias = Callable[[], Awaitable[str]]
+"""Gets what a person copied from the browser's address bar; empty if nobody will."""
+_HOST, _PATH = "127.0.0.1", "/callback"
+_ANSWER_SECONDS = 300.0
+_DONE = "Overspill has the answer. You can close this window."
+_WRONG = "This is not the answer that Overspill is waiting for."
+_HEADERS = [(b"content-type", b"text/plain; charset=utf-8"), (b"cache-control", b"no-store"), (b"connection", b"close")]
+
+
+class Callback:
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.address = f"http://{_HOST}:{port}{_PATH}"
+        self._state = ""
+        self._answer: dict[str, str] = {}
+        self._answered = anyio.Event()
+
+    def expect(self, authorization_url: str) -> None:
+        """Until this, no answer is right."""
+        self._state = parse_qs(urlsplit(authorization_url).query)["state"][0]
+
+    def take(self, query: str) -> bool:
+        """Whether this is the answer: the first with the right state."""
+        try:
+            fields = {name: values[0] for name, values in parse_qs(query, max_num_fields=50).items()}
+        except ValueError:
+            return False
+        is_right = bool(self._state) and secrets.compare_digest(fields.get("state", "").encode(), self._state.encode())
+        if not is_right or self._answer or not {"code", "error"} & fields.keys():
+            return False
+        self._answer = fields
+        self._answered.set()
+        return True
+
+    async def wait(self, paste: Paste | None = None) -> AuthorizationCodeResult:
+        """Raises ServerError if the answer is no, or there is none in time."""
+
+        async def take_pasted(paste: Paste) -> None:
+            while (line := await paste()) and not self.take(urlsplit(line.strip()).query):
+                pass
+
+        with anyio.move_on_after(_ANSWER_SECONDS):
+            async with anyio.create_task_group() as group:
+                if paste is not None:
+                    group.start_soon(take_pasted, paste)
+                await self._answered.wait()
+                group.cancel_scope.cancel()
+        answer = self._answer
+        if not answer:
+            raise ServerError(f"Nobody logged in within {_ANSWER_SECONDS / 60:g} minutes. Nothing was stored. Run it again.")
+        if "code" not in answer:
+            why = f" ({answer['error']})" if is_error_code(answer["error"]) else ""
+            raise ServerError(f"The login was declined{why}. Nothing was stored.")
+        return AuthorizationCodeResult(code=answer["code"], state=answer["state"], iss=answer.get("iss"))
+
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Callable[[Any], Awaitable[None]]) -> None:
+        hosts = [value for name, value in scope["headers"] if name == b"host"]
+        is_ours = scope["method"] == "GET" and scope["path"] == _PATH and hosts == [f"{_HOST}:{self.port}".encode()]
+        is_taken = is_ours and self.take(scope["query_string"].decode("latin-1"))
+        if is_taken:
+            scope[LET_IN] = True
+        await send({"type": "http.response.start", "status": 200 if is_taken else 400, "headers": _HEADERS})
+        await send({"type": "http.response.body", "body": (_DONE if is_taken else _WRONG).encode()})
+
+
+@asynccontextmanager
+async def open_callback(port: int) -> AsyncGenerator[Callback]:
+    """At this port or, if it is taken or 0, at another."""
+    try:
+        listener = open_listener(_HOST, port)
+    except SettingsError:
+        listener = open_listener(_HOST, 0)
+    callback, stop, failure = Callback(listener.getsockname()[1]), anyio.Event(), None
+    app: Any = callback
+    config = uvicorn.Config(
+        app, ws="none", lifespan="off", proxy_headers=False, log_level="critical", access_log=False, timeout_graceful_shutdown=2
+    )
+    async with anyio.create_task_group() as group:
+        group.start_soon(WebServer(config, listener, Descriptors(lambda _: None)).serve_until, stop)
+        try:
+            yield callback
+        except Exception as error:  # from the caller's block; the group would wrap it
+            failure = error
+        stop.set()
+    if failure is not None:
+        raise failure

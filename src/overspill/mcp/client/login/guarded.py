@@ -1,0 +1,154 @@
+"""HTTP to addresses that somebody else named: https or loopback, never nearer to us than the server that named them.
+
+The addresses of a name are looked up here, checked, and are the ones connected to, so a name cannot change its mind in between.
+Behind an HTTP proxy, the proxy looks names up, and only addresses without a name can be checked.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from contextlib import aclosing
+from functools import cache
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from typing import Any, get_args
+from urllib.request import getproxies, proxy_bypass
+
+import anyio
+import httpx2
+import msgspec
+
+from overspill.errors import ServerError
+from overspill.mcp.client.login.storage import Reach
+
+_MAX_BYTES = 1024 * 1024  # of one answer
+_TOTAL_SECONDS, _CONNECT_SECONDS = 30.0, 10.0  # for one exchange, and to connect to one address
+_NAT64 = IPv6Network("64:ff9b::/96")
+_REACHES: tuple[Reach, ...] = get_args(Reach)
+
+
+class GuardedTransport(httpx2.AsyncBaseTransport):
+    """`server` is the address that the user configured, which is reached like any other. Answers are read whole."""
+
+    def __init__(self, server: str, reach: Reach | None = None) -> None:
+        self._server = httpx2.URL(server)
+        self.reach: Reach | None = reach
+        self.error = ""
+        """The code of the last error, as OAuth defines them."""
+        self.last = ""
+        """How the last exchange went, without what anybody sent."""
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Raises ServerError for an address that may not be reached, and httpx2.HTTPError for one that is not."""
+        url, proxy = request.url, find_proxy(request.url)
+        self.error, self.last = "", f"{url.host} cannot be reached"
+        is_own = get_origin(url) == get_origin(self._server)
+        try:
+            with anyio.fail_after(_TOTAL_SECONDS):
+                if proxy and not is_own:
+                    self._require_allowed(url, [_measure(url.host)])
+                targets = [request] if is_own or proxy else await self._pin(request)
+                # A connection serves one host: two that share an address must not share what TLS has checked.
+                limits = httpx2.Limits(max_keepalive_connections=0)
+                async with httpx2.AsyncHTTPTransport(_ssl_context(), limits=limits, proxy=proxy) as transport:
+                    response = await _try_each(transport, targets)
+                    if is_own:
+                        self._note_reach(None if proxy else response.extensions.get("network_stream"))
+                    return await self._read(response, request)
+        except TimeoutError:
+            raise httpx2.ReadTimeout("too slow", request=request) from None
+
+    async def find_addresses(self, url: httpx2.URL) -> list[str]:
+        """Raises ServerError if one of them may not be reached."""
+        try:
+            found = await anyio.getaddrinfo(url.host, url.port or 443, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError):
+            raise ServerError(f"The login was stopped: the host {url.host} is unknown.") from None
+        addresses = list(dict.fromkeys(str(each[4][0]).partition("%")[0] for each in found))
+        self._require_allowed(url, [_measure(address) for address in addresses])
+        return addresses
+
+    async def _pin(self, request: httpx2.Request) -> list[httpx2.Request]:
+        """The same request to each address of its host."""
+        method, url, addresses = request.method, request.url, await self.find_addresses(request.url)
+        more = {"sni_hostname": url.host, "timeout": {"connect": _CONNECT_SECONDS}}
+        urls = [url.copy_with(host=address) for address in addresses]
+        return [httpx2.Request(method, each, headers=request.headers, stream=request.stream, extensions=more) for each in urls]
+
+    def _require_allowed(self, url: httpx2.URL, reaches: list[Reach]) -> None:
+        if url.scheme != "https" and not (url.scheme == "http" and set(reaches) == {"loopback"}):
+            raise ServerError(f"The login was stopped: {url.host} would be reached without encryption. Only https is allowed.")
+        if min(map(_REACHES.index, reaches)) < _REACHES.index(self.reach or "public"):
+            raise ServerError(
+                f"The login was stopped: the server leads to {url.host}, which is in a private network or on this machine, "
+                "and the server is not."
+            )
+
+    def _note_reach(self, stream: Any) -> None:
+        """A name that changes its address counts as the farthest that it had."""
+        peer = stream.get_extra_info("server_addr") if stream else None
+        found = _measure(str(peer[0]).partition("%")[0] if peer else self._server.host)
+        self.reach = _REACHES[max(map(_REACHES.index, (found, self.reach or found)))]
+
+    async def _read(self, response: httpx2.Response, request: httpx2.Request) -> httpx2.Response:
+        content, host, status = bytearray(), request.url.host, response.status_code
+        is_endless = "event-stream" in response.headers.get("content-type", "")
+        async with aclosing(response.aiter_bytes()) as chunks:
+            while not is_endless and (chunk := await anext(chunks, b"")):
+                content += chunk
+                if len(content) > _MAX_BYTES:
+                    raise ServerError(f"The login was stopped: {host} answered with more than 1 MiB.")
+        self.error = _find_error(bytes(content)) if status >= 400 else ""
+        self.last = f"{host} answered with HTTP status {status}{f' ({self.error})' if self.error else ''}"
+        headers = [each for each in response.headers.multi_items() if each[0] not in ("content-encoding", "content-length")]
+        return httpx2.Response(status, headers=headers, content=bytes(content), request=request)
+
+
+@cache
+def _ssl_context() -> ssl.SSLContext:
+    return httpx2.create_ssl_context()  # takes long
+
+
+async def _try_each(transport: httpx2.AsyncHTTPTransport, targets: list[httpx2.Request]) -> httpx2.Response:
+    for target in targets[:-1]:
+        try:
+            return await transport.handle_async_request(target)
+        except (httpx2.ConnectError, httpx2.ConnectTimeout):
+            continue
+    return await transport.handle_async_request(targets[-1])
+
+
+def find_proxy(url: httpx2.URL) -> str | None:
+    proxies = {} if proxy_bypass(url.host) else getproxies()
+    return proxies.get(url.scheme) or proxies.get("all")
+
+
+def get_origin(url: httpx2.URL) -> tuple[str, str, int | None]:
+    return url.scheme, url.host, url.port
+
+
+def _measure(host: str) -> Reach:
+    """How far away it is. A name is only measured where something else looks it up, and counts as public."""
+    try:
+        address: IPv4Address | IPv6Address = ip_address(host.strip("[]"))
+    except ValueError:
+        return "loopback" if host == "localhost" or host.endswith(".localhost") else "public"
+    if isinstance(address, IPv6Address):
+        inner = IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else None
+        address = address.ipv4_mapped or address.sixtofour or inner or address
+    if address.is_loopback or address.is_unspecified:
+        return "loopback"
+    return "public" if address.is_global and not address.is_multicast else "private"
+
+
+def _find_error(content: bytes) -> str:
+    try:
+        found = msgspec.json.decode(content, type=dict[str, object]).get("error")
+    except (msgspec.DecodeError, RecursionError):
+        return ""
+    return found if isinstance(found, str) and is_error_code(found) else ""
+
+
+def is_error_code(text: str) -> bool:
+    """Whether it may be shown: anything else could be a secret."""
+    return text.isascii() and text.isidentifier() and len(text) <= 40

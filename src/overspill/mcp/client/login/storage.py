@@ -1,0 +1,196 @@
+"""Where logins are kept: one owner-only file for each server, with its tokens in the system's keyring where there is one."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import tempfile
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, TypeVar
+from urllib.parse import urlsplit, urlunsplit
+
+import anyio
+import anyio.to_thread
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from overspill.errors import LoginNeeded, ServerError
+
+Reach: TypeAlias = Literal["loopback", "private", "public"]
+Stamp: TypeAlias = tuple[int, ...]
+_Value = TypeVar("_Value")
+_LOCK_SECONDS = 60.0  # another process may be renewing the same token
+_KEYRING_SECONDS = 20.0  # it may ask you to unlock it
+_MIN_LIFETIME, _MAX_LIFETIME = 30.0, 10 * 365 * 86_400.0  # seconds; outside, a server is not believed
+_MAX_AHEAD = 300.0  # seconds before its end that a token is renewed, at the most
+
+
+class Tokens(Struct, frozen=True):
+    access: str = ""
+    refresh: str = ""
+    client_secret: str = ""
+
+    def __repr__(self) -> str:
+        return "Tokens()"
+
+
+class Login(Struct, frozen=True, kw_only=True):
+    """A login at one server, whose URL may be a secret. Times are in seconds since 1970."""
+
+    server: str
+    issuer: str = ""
+    token_endpoint: str = ""
+    revocation_endpoint: str = ""
+    resource: str = ""
+    scope: str = ""
+    wanted_scope: str = ""
+    """What the server has asked for since."""
+    expires_at: float | None = None
+    renew_at: float | None = None
+    client_id: str = ""
+    client_scope: str = ""
+    """What the registration allows; empty if that is not known."""
+    auth_method: str = ""
+    redirect_port: int = 0
+    """Where the browser returns to. It is part of the registration."""
+    reach: Reach = "public"
+    """How far away the server was, so that its word leads to nothing nearer."""
+    in_keyring: bool = False
+    tokens: Tokens = Tokens()
+
+
+class TokenResponse(Struct, frozen=True):
+    access_token: str
+    refresh_token: str | None = None
+    expires_in: float | str | None = None
+    scope: str | None = None
+
+    def apply(self, login: Login, now: float) -> Login:
+        """The login with these tokens. What a server leaves out stays."""
+        expires_at = renew_at = None
+        with suppress(ValueError, TypeError):  # not a number, or not stated
+            lifetime = min(max(_MIN_LIFETIME, float(self.expires_in)), _MAX_LIFETIME)  # pyright: ignore[reportArgumentType]
+            expires_at, renew_at = now + lifetime, now + lifetime - min(lifetime / 5, _MAX_AHEAD)
+        tokens = replace(login.tokens, access=self.access_token, refresh=self.refresh_token or login.tokens.refresh)
+        scope = login.scope if self.scope is None else self.scope
+        return replace(login, tokens=tokens, scope=scope, expires_at=expires_at, renew_at=renew_at)
+
+
+class LoginStore:
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        base, home = Path(environ.get("XDG_DATA_HOME", "")), environ.get("HOME") or os.path.expanduser("~")
+        self._folder = (base if base.is_absolute() else Path("/", home, ".local", "share")) / "overspill" / "logins"
+
+    def stamp(self, url: str) -> Stamp:
+        """Changes whenever the login does. Empty if there is none."""
+        try:
+            found = os.stat(self._file(url))
+        except OSError:
+            return ()
+        return found.st_mtime_ns, found.st_ino, found.st_size
+
+    async def wait_for_change(self, url: str, before: Stamp) -> None:
+        while self.stamp(url) == before:  # noqa: ASYNC110  # another process writes it
+            await anyio.sleep(0.2)
+
+    def list(self) -> list[Login]:
+        """All that can be read, without the tokens that are in the keyring."""
+        found: list[Login] = []
+        for file in sorted(self._folder.glob("*.json")):
+            with suppress(OSError, msgspec.DecodeError):
+                found.append(msgspec.json.decode(file.read_bytes(), type=Login))
+        return found
+
+    async def read(self, url: str) -> Login | None:
+        """Raises LoginNeeded if there is a login that cannot be read."""
+        try:
+            login = msgspec.json.decode(self._file(url).read_bytes(), type=Login)
+        except FileNotFoundError:
+            return None
+        except (OSError, msgspec.DecodeError):
+            raise LoginNeeded("The stored login cannot be read.") from None
+        if not login.in_keyring:
+            return login
+        secret = await _in_keyring(lambda keyring: keyring.get_password("overspill", normalize(url)))
+        if not secret:
+            raise LoginNeeded("The login is in the system's keyring, which cannot be opened here.")
+        return replace(login, tokens=msgspec.json.decode(secret, type=Tokens))
+
+    async def write(self, login: Login) -> Login:
+        """Returns it with where its tokens are. Raises OSError."""
+        secret, kept = msgspec.json.encode(login.tokens).decode(), replace(login, in_keyring=False)
+        if await _in_keyring(lambda keyring: _set(keyring, normalize(login.server), secret)):
+            kept = replace(login, in_keyring=True, tokens=Tokens())
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        fd, name = tempfile.mkstemp(prefix=".", dir=self._folder)  # only the owner can read it
+        try:
+            with os.fdopen(fd, "wb") as file:
+                file.write(msgspec.json.encode(kept))
+                file.flush()
+                os.fsync(fd)
+            os.replace(name, self._file(login.server))
+        except OSError:
+            os.unlink(name)
+            raise
+        return replace(login, in_keyring=kept.in_keyring)
+
+    async def remove(self, login: Login) -> None:
+        if login.in_keyring:
+            await _in_keyring(lambda keyring: keyring.delete_password("overspill", normalize(login.server)))
+        self._file(login.server).unlink(missing_ok=True)
+
+    @asynccontextmanager
+    async def lock(self, url: str) -> AsyncGenerator[None]:
+        """Hold a login alone, among all processes of this user. Raises OSError, or ServerError after a minute."""
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        fd = os.open(self._file(url).with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            with anyio.move_on_after(_LOCK_SECONDS) as waiting:
+                while not _try_lock(fd):  # noqa: ASYNC110  # another process holds it
+                    await anyio.sleep(0.02)
+            if waiting.cancelled_caught:
+                raise ServerError("Another process has been renewing the login for a minute. Try again.")
+            yield
+        finally:
+            os.close(fd)
+
+    def _file(self, url: str) -> Path:
+        return self._folder / f"{hashlib.sha256(normalize(url).encode()).hexdigest()[:32]}.json"
+
+
+def normalize(url: str) -> str:
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(scheme=parts.scheme.lower(), netloc=parts.netloc.lower(), fragment=""))
+
+
+def _try_lock(fd: int) -> bool:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _set(keyring: Any, url: str, secret: str) -> bool:
+    keyring.set_password("overspill", url, secret)
+    return bool(keyring.get_password("overspill", url) == secret)
+
+
+async def _in_keyring(work: Callable[[Any], _Value]) -> _Value | None:
+    """None if there is no keyring that keeps a secret, or it does not answer."""
+
+    def run() -> _Value | None:
+        try:
+            core: Any = import_module("keyring.core")  # an extra
+            return work(core) if core.recommended(core.get_keyring()) else None
+        except Exception:  # backends raise what they like, and nothing of it may name a secret
+            return None
+
+    with anyio.move_on_after(_KEYRING_SECONDS):
+        return await anyio.to_thread.run_sync(run, abandon_on_cancel=True)
+    return None
