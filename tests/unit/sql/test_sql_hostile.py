@@ -189,7 +189,7 @@ def test_the_process_that_loads_refuses_a_hostile_statement_too(statement: str, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", range(len(BOMBS)))
+@pytest.mark.parametrize("number", [0, 3, 9])  # too long, too large, too deep
 def test_a_first_question_that_does_not_end_leaves_the_tables_loaded(number: int) -> None:
     with SqlLibrary() as fresh:
         source = {"output": Source("key", BytesReader(TABLE))}
@@ -201,6 +201,7 @@ def test_a_first_question_that_does_not_end_leaves_the_tables_loaded(number: int
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked_workers")
 @pytest.mark.parametrize("number", range(len(READERS)))
 def test_no_statement_reads_a_file_or_the_network(
     number: int, library: SqlLibrary, source: dict[str, Source], secret: Path
@@ -210,6 +211,7 @@ def test_no_statement_reads_a_file_or_the_network(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked_workers")
 @pytest.mark.parametrize("first", range(0, len(WRITERS), 6))
 def test_no_statement_writes(first: int, library: SqlLibrary, source: dict[str, Source], tmp_path: Path) -> None:
     for statement in WRITERS[first : first + 6]:
@@ -219,6 +221,7 @@ def test_no_statement_writes(first: int, library: SqlLibrary, source: dict[str, 
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked_workers")
 @pytest.mark.parametrize("statement", MISSING)
 def test_nothing_of_the_process_has_a_name(statement: str, library: SqlLibrary, source: dict[str, Source]) -> None:
     refuse(library, source, statement)
