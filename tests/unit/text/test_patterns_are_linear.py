@@ -37,8 +37,8 @@ from overspill.text.regex import Regex
 
 pytestmark = pytest.mark.no_cover
 
-SIZE = 2_000
-SLOW = 0.002
+SIZE = 1_000
+SLOW = 0.001
 """Seconds for SIZE characters from which a pattern is suspect; a linear one takes a tenth of that, a quadratic one ten times."""
 HOPELESS = 1.0
 
