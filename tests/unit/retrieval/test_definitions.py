@@ -137,7 +137,7 @@ def test_a_definition_is_the_same_to_the_byte_in_every_process():
     )
     made = {
         subprocess.run([sys.executable, "-c", program], env={"PYTHONHASHSEED": seed}, capture_output=True, check=True).stdout
-        for seed in ("0", "1", "2")
+        for seed in ("0", "1")
     }
     assert made == {json.dumps([definition(name, "openai") for name in TOOLS]).encode() + b"\n"}
 

@@ -188,13 +188,6 @@ async def test_raw_gives_cut_what_would_have_been_cut_at_once():
         assert (reply.text, reply.is_error) == (at_once.text, False)
 
 
-async def test_extract_needs_a_query():
-    async with opened() as session:
-        kept = await session.keep("text", "note")
-        reply = await session.invoke("get_tool_output", {"id": kept.artifact_id, "mode": "extract"})
-        assert (reply.text, reply.is_error) == ("Query required for extract mode.", True)
-
-
 async def test_extract_finds_what_the_query_asks_for():
     async with opened() as session:
         kept = await session.keep("alpha\nbeta needle\ngamma\n" * 3, "note")
