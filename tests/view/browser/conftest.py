@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browsers import chromium
 from packages import Unavailable, npm_home
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 from viewers import Window
 
 AXE = {"axe-core": "4.14.0"}
@@ -18,17 +18,8 @@ AXE = {"axe-core": "4.14.0"}
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Playwright keeps an event loop running in this thread, so it has to be gone before the tests of another file."""
-    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if program is None:
-        why = "no chromium is on the PATH. On Debian and Ubuntu: apt install chromium"
-        pytest.fail(why) if os.environ.get("CI") else pytest.skip(why)
-    with sync_playwright() as playwright:
-        # Chromium's own sandbox does not work for root, which is who runs tests in a container.
-        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-        started = playwright.chromium.launch(executable_path=program, args=arguments)
+    with chromium() as started:
         yield started
-        started.close()
 
 
 @pytest.fixture(scope="session")

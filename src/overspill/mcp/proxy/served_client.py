@@ -15,12 +15,13 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY, event_from_wire
 
 from overspill.calls.job import Requester, requester
-from overspill.errors import ServerError, Unheard
+from overspill.errors import LoginNeeded, ServerError, Unheard
 from overspill.mcp.client.connection import ClientIdentity, Raw, ServerConnection, as_mapping
 from overspill.mcp.client.server import Server
 from overspill.mcp.proxy.catalog import Catalog
 from overspill.mcp.proxy.client_request import ClientRequest, PausedCalls
 from overspill.mcp.proxy.large_answers import LargeAnswers
+from overspill.mcp.proxy.login_links import LoginLinks
 from overspill.mcp.proxy.options import ProxyOptions
 from overspill.mcp.proxy.programs import ProgramCalls
 from overspill.mcp.proxy.subscriptions import CHANGES, Subscriptions
@@ -69,6 +70,7 @@ class ServedClient:
         """The log level that a client of the older protocol set."""
         self.greeted = anyio.Event()
         """Set once the client has finished its handshake. It gets no messages before that."""
+        self._login_links = LoginLinks(options.environ, group, self.greeted)
         self._bus = InMemorySubscriptionBus()
         self.listen = ListenHandler(self._bus)
         self._flights: dict[str, list[ClientRequest]] = {name: [] for name in self.servers}
@@ -152,6 +154,8 @@ class ServedClient:
             try:
                 found[server.name] = await server.wait_until_connected(within)
             except ServerError as problem:
+                if isinstance(problem, LoginNeeded):
+                    self._login_links.offer(server, self.channel)
                 self._missed.add(server.name)
                 found[server.name] = problem
 
@@ -165,6 +169,10 @@ class ServedClient:
             return await self._forward(request, server, params)
         except Unheard:  # it never arrived, so repeating it is safe
             return await self._forward(request, server, params)
+        except LoginNeeded as problem:
+            server.log_once(str(problem))
+            self._login_links.offer(server, self.channel)
+            raise
 
     async def _forward(self, request: ClientRequest, server: Server, params: Raw) -> Raw:
         method, flights = request.method, self._flights[server.name]

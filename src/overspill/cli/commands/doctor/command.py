@@ -94,7 +94,8 @@ def _check_servers(file: str | None, settings: Settings, chosen: Sequence[str], 
 
     async def run() -> list[DoctorReport]:
         with cancel_on_signal():
-            return await check(servers, os.environ, name=name, expands=expands, within=timeout, model=settings.model)
+            limits: dict[str, Any] = {"within": timeout, "model": settings.model, "login": settings.login}
+            return await check(servers, os.environ, name=name, expands=expands, **limits)
 
     # A finding quotes what its server wrote to standard error, where that matters.
     try:

@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import Any, cast
 
 import anyio
+from msgspec.structs import replace
 
 from overspill.cli.commands.doctor.checks import DoctorReport, Finding
 from overspill.errors import SettingsError
 from overspill.mcp.client.config import ServerConfig, server_configs
+from overspill.mcp.client.login.check import check_login
 from overspill.mcp.client.probe import probe
 from overspill.mcp.host_configs.entries import edit_entry, recognize, speaks_sse, unwrap_entry
 from overspill.mcp.host_configs.rewriting import ConfiguredServer
+from overspill.settings.keys import LoginSettings
 from overspill.text import humanize, jsonc
 from overspill.text.regex import regex
 
@@ -45,6 +48,7 @@ async def check(
     expands: bool,
     within: float,
     model: str | None,
+    login: LoginSettings,
 ) -> list[DoctorReport]:
     """Check servers concurrently; the reports keep their order. Errors call the file `name`. Servers of projects other than
     this folder are left out. `expands` is whether the client fills in `${…}`."""
@@ -53,7 +57,12 @@ async def check(
 
     async def check_one(index: int, server: ConfiguredServer) -> None:
         async with slots:
-            reports[index] = await _check_server(server, name, environ, Variables(known) if expands else None, within, model)
+            variables = Variables(known) if expands else None
+            config = read_config(server, name, environ, variables)
+            if isinstance(config, Finding):
+                reports[index] = DoctorReport(config)
+            else:
+                reports[index] = await _check_server(server, replace(config, login=login), environ, variables, within, model)
 
     async with anyio.create_task_group() as group:
         for index, server in enumerate(servers):
@@ -63,16 +72,21 @@ async def check(
 
 
 async def _check_server(
-    server: ConfiguredServer, name: str, environ: Mapping[str, str], variables: Variables | None, within: float, model: str | None
+    server: ConfiguredServer,
+    config: ServerConfig,
+    environ: Mapping[str, str],
+    variables: Variables | None,
+    within: float,
+    model: str | None,
 ) -> DoctorReport:
-    config = read_config(server, name, environ, variables)
-    if isinstance(config, Finding):
-        return DoctorReport(config)
+    login, trouble = await check_login(config.url, environ)
     result = await probe(config, environ, within, model)
     if result.problem:
         missing = [f"${{{name}}} is not set in this shell." for name in dict.fromkeys(variables.missing)] if variables else []
         advice = " ".join([*missing, _CHECK_URL if config.url else _CHECK_COMMAND])
-        return DoctorReport(Finding(server.name, "wrong", result.problem, advice), result)
+        return DoctorReport(
+            Finding(server.name, "wrong", " ".join(filter(None, (result.problem, login, trouble))), advice), result
+        )
     software = humanize.one_line(result.software) or "A server that gives no name"
     size, cost = sum(tool.bytes for tool in result.tools), sum(tool.tokens for tool in result.tools)
     text = (
@@ -82,7 +96,8 @@ async def _check_server(
     )
     if result.unusable:
         text = f"{text} It lists tools that cannot be used, and Overspill leaves them out: {result.unusable}."
-    return DoctorReport(Finding(server.name, "note" if result.unusable else "ok", text), result)
+    level = "wrong" if trouble else "note" if result.unusable else "ok"
+    return DoctorReport(Finding(server.name, level, " ".join(filter(None, (text, login, trouble)))), result)
 
 
 def read_config(
