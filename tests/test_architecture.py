@@ -102,9 +102,15 @@ ROOMS: dict[str, Room] = {
     ),
     "retrieval": Room(
         "the tools that read kept outputs back",
-        "calls decoding errors extraction gate handles lexical models reading record schema settings sql store text truncate "
-        "types wording",
+        "calls decoding errors extraction gate handles lexical models reading record schema settings sql store text "
+        "truncate types wording",
         late="the engine takes long to import, and most sessions ask nothing",
+    ),
+    "programs": Room(
+        "programs of models over stored outputs and tools",
+        "calls errors extraction gate reading retrieval schema settings sql store tables text types wording",
+        "pydantic_monty",
+        "the interpreter is imported when a program runs, and most sessions run none; so is what recognises a text",
     ),
     "task_queue": Room(
         "slow tools on the workers of an existing task engine: the session's side",
@@ -114,8 +120,8 @@ ROOMS: dict[str, Room] = {
     ),
     "session": Room(
         "the doors: Session, SyncSession, extract",
-        "budget calls errors extraction gate handles models reading record retrieval settings sql store task_queue text types "
-        "wording",
+        "budget calls errors extraction gate handles models programs reading record retrieval settings sql store task_queue text "
+        "types wording",
     ),
     "overspill": Room(
         "the public door, `__init__.py`",
@@ -138,7 +144,7 @@ ROOMS: dict[str, Room] = {
     "hooks": Room("built-in tools of coding agents, by their hooks", "retrieval session settings"),
     "integrations": Room(
         "one line in other people's frameworks, one file each over a shared core",
-        "budget calls errors gate hooks mcp session settings types",
+        "budget calls errors gate hooks mcp session settings text types",
         "agent_framework agents agno claude_agent_sdk crewai fastmcp google langchain langchain_core langgraph mcp mcp_types "
         "pydantic pydantic_ai strands",
     ),

@@ -41,6 +41,7 @@ _PACKAGES = {
     "otel": "opentelemetry-api",
     "pdf": "pypdf",
     "postgres": "psycopg",
+    "programs": "pydantic-monty",
     "s3": "obstore",
     "sql": "duckdb",
     "view": "starlette",
@@ -69,7 +70,9 @@ class SettingsError(OverspillError):
     code = 400
 
 
-Extra: TypeAlias = Literal["agent", "clients", "docket", "mcp", "models", "otel", "pdf", "postgres", "s3", "sql", "view"]
+Extra: TypeAlias = Literal[
+    "agent", "clients", "docket", "mcp", "models", "otel", "pdf", "postgres", "programs", "s3", "sql", "view"
+]
 
 
 class MissingPackage(SettingsError):

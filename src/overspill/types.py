@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias, cast, get_args
 
-from msgspec import Struct, json
+from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from overspill import handles
 from overspill.errors import BadRequest, require
-from overspill.text import lenient_json, tokens
+from overspill.text import tokens
+from overspill.text.arguments import read_arguments
 
 Reason: TypeAlias = Literal[
     "size_cap",  # more bytes than toolResponseMaxBytes
@@ -75,31 +76,6 @@ class ToolCall(Struct, frozen=True):
             raise BadRequest(f"kind is {self.kind!r}; allowed: {', '.join(map(repr, _KINDS))}.")
 
 
-def read_arguments(written: object) -> Any:
-    """The arguments that a model wrote as JSON. What is no object stays a string, and the model is told so. Some models write
-    nothing if there are none."""
-    if not isinstance(written, str):
-        return written
-    try:
-        read: Any = lenient_json.loads(written) if written.strip() else {}
-    except (ValueError, RecursionError):
-        return written
-    return cast("dict[str, Any]", read) if isinstance(read, dict) else written
-
-
-def encode_arguments(args: object) -> bytes | None:
-    """A call's arguments as JSON: empty if there are none, None if JSON cannot represent them."""
-    try:
-        return json.encode(args) if args else b""
-    except (TypeError, ValueError, RecursionError):
-        return None
-
-
-def chars_in(args: object) -> int:
-    """How many characters a call's arguments have as JSON."""
-    return len((encode_arguments(args) or b"").decode())
-
-
 class Output(Struct, frozen=True):
     """Return this from a tool when a plain value is not enough: content blocks, and whether they report an error."""
 
@@ -122,11 +98,26 @@ class LineageSource(Struct, frozen=True):
     sha256: str
 
 
-class Lineage(Struct, frozen=True):
-    """What a stored output was made from, if a query made it."""
+class LineageCall(Struct, frozen=True, omit_defaults=True):
+    """A tool that a program called, and what it returned."""
+
+    tool: str
+    server: str
+    sha256: str
+    """Of the text of its result."""
+    handle: str = ""
+    """Of its result, if that was stored."""
+
+
+class Lineage(Struct, frozen=True, omit_defaults=True):
+    """What a stored output was made from, if a query or a program made it."""
 
     query: str
     sources: tuple[LineageSource, ...]
+    calls: tuple[LineageCall, ...] = ()
+    language: Literal["sql", "python"] = "sql"
+    server: str = ""
+    """Whose it is, if a program read or called what is of a server."""
 
 
 class Kept(Struct, frozen=True, gc=False):

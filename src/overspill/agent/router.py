@@ -25,9 +25,10 @@ from overspill.models.protocol import Message
 from overspill.record.events import ToolCalled, now_ms
 from overspill.retrieval.definitions import definition
 from overspill.session.session import Session
+from overspill.text.arguments import chars_in
 from overspill.text.humanize import one_line
 from overspill.text.lenient_json import dumps
-from overspill.types import Reply, ToolCall, chars_in
+from overspill.types import Reply, ToolCall
 
 
 class _BatchedCall(Struct, frozen=True):

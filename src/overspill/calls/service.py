@@ -28,7 +28,8 @@ from overspill.record.events import JobChanged, ReferenceUsed, ToolCalled, name_
 from overspill.record.ledger import Ledger
 from overspill.record.logs import log_cut
 from overspill.settings import Settings
-from overspill.types import JobInfo, Reply, ToolCall, encode_arguments
+from overspill.text.arguments import encode_arguments
+from overspill.types import JobInfo, Reply, ToolCall
 from overspill.wording import replies, slow_tools
 
 _MAX_FILLING = 4  # calls of one server whose references are filled at the same time: its schema may take long to check
@@ -96,7 +97,7 @@ class CallService:
         except (BadRequest, RefError) as error:
             if errors == "raise":
                 raise
-            return self._refuse(call, error)
+            return self.refuse(call, error)
         run = ToolBody(call, args, tool, settings, self._gate, self._threads)
         job = self._make_job(call, tool, settings)
         try:
@@ -116,7 +117,7 @@ class CallService:
         collected, job.result = job.result or run.collect_unfinished(job), None
         try:
             if errors == "raise" and collected.error is not None:
-                self._refuse(call, collected.error, replies.brief_error(collected.failure), is_raised=True)
+                self.refuse(call, collected.error, replies.brief_error(collected.failure), is_raised=True)
                 raise collected.error
             reply = await self._gate.deliver(call, collected, settings, for_program=for_program)
             if reply.kept is not None:
@@ -159,7 +160,7 @@ class CallService:
             try:
                 replies[index] = await answer(call)
             except (BadRequest, SessionClosed) as error:
-                replies[index] = self._refuse(call, error)
+                replies[index] = self.refuse(call, error)
             except Exception as error:  # the host's own. Raised below, because the group would wrap it in another
                 failures.append(error)
                 group.cancel_scope.cancel()
@@ -227,7 +228,7 @@ class CallService:
         )
         return reply
 
-    def _refuse(self, call: ToolCall, error: BaseException, why: str = "", *, is_raised: bool = False) -> Reply:
+    def refuse(self, call: ToolCall, error: BaseException, why: str = "", *, is_raised: bool = False) -> Reply:
         """Answer a call that was not made, or whose failure is raised to the host."""
         why = why or str(error)
         content = [{"type": "text", "text": why}]

@@ -12,8 +12,8 @@ import anyio.to_thread
 from overspill.errors import RemoteFailure, Unwritable
 from overspill.gate.serialise import to_json, write_json, write_small
 from overspill.store.spool import MEMORY, Spool
-from overspill.text import encoding
-from overspill.types import Block, Lineage, Media, Output, ToolCall, encode_arguments
+from overspill.text import arguments, encoding
+from overspill.types import Block, Lineage, Media, Output, ToolCall
 from overspill.wording import replies as wording
 
 _SNIFFED_BYTES = 64 * 1024  # looked at to tell text from binary data
@@ -210,7 +210,7 @@ class CollectedResult:
 
 def write_arguments(call: ToolCall) -> str:
     try:
-        return (encode_arguments(call.args) or b"").decode() or to_json(call.args)
+        return (arguments.encode_arguments(call.args) or b"").decode() or to_json(call.args)
     except (TypeError, ValueError, RecursionError):
         return "{}"
 

@@ -57,7 +57,7 @@ def describe_kept(
         session=session,
         id=id,
         tool=call.name,
-        server=call.server,
+        server=(collected.lineage and collected.lineage.server) or call.server,
         reason=reason,
         size=sealed.size,
         sha256=sealed.sha256,

@@ -14,7 +14,8 @@ from overspill.gate.collect import block_text, field
 from overspill.integrations.options import GivenBudget, GivenSession, MissingFramework, Options
 from overspill.integrations.sessions import AgentRun, Sessions
 from overspill.settings import Settings
-from overspill.types import Output, Reply, read_arguments
+from overspill.text.arguments import read_arguments
+from overspill.types import Output, Reply
 
 try:
     from agents import Agent, AgentHooks, FunctionTool

@@ -13,7 +13,8 @@ from overspill.gate.collect import text_block
 from overspill.integrations.old_results import Called, Entry, Lines, OldResult, Said, compact
 from overspill.integrations.options import AdapterOptions, MissingFramework, Options
 from overspill.integrations.sessions import AgentRun, Sessions
-from overspill.types import Output, Reply, read_arguments
+from overspill.text.arguments import read_arguments
+from overspill.types import Output, Reply
 
 try:
     from pydantic_ai import FunctionToolset, RunContext, Tool, ToolDefinition, ToolReturn

@@ -147,11 +147,7 @@ class _Filling:
         return _plain(value), len(text.encode("utf-8", "surrogatepass"))
 
     def _permit(self, kept: Kept) -> None:
-        permitted = kept.server == self._server or any(
-            _matches(source, kept.server, kept.tool) and _matches(target, self._server, self._tool)
-            for source, target in self._allow
-        )
-        if not permitted:
+        if not may_pass((kept.server, kept.tool), (self._server, self._tool), self._allow):
             source, target = _qualified_name(kept.server, kept.tool), _qualified_name(self._server, self._tool)
             raise RefError(f"outputs of {source} may not be given to {target}; the setting refs.allow can permit it.")
         if kept.media == "binary":
@@ -188,7 +184,13 @@ def _plain(value: Value) -> Value:
     return value
 
 
-def _matches(pattern: str, server: str, tool: str) -> bool:
+def may_pass(source: tuple[str, str], target: tuple[str, str], allow: Sequence[tuple[str, str]]) -> bool:
+    """Whether content of one tool may be given to another, each with its server: within one server, or as `allow` permits."""
+    return source[0] == target[0] or any(matches(from_, *source) and matches(to, *target) for from_, to in allow)
+
+
+def matches(pattern: str, server: str, tool: str) -> bool:
+    """Whether a pattern, a server's name or `server/tool`, matches a tool of this server."""
     names = {f"{server}/{name}" for name in (tool, own_name(tool, server))} if "/" in pattern else {server}
     return any(_fits(pattern, name) for name in names)
 

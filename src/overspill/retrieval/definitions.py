@@ -1,10 +1,12 @@
-"""The four retrieval tools: their definitions for a model, and the arguments they take."""
+"""The four retrieval tools and `run_program`: their definitions for a model, and the arguments they take."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
 from copy import deepcopy
+from functools import cache
+from importlib.util import find_spec
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast, get_args
 
 import msgspec
@@ -17,6 +19,7 @@ from overspill.settings import Settings
 from overspill.sql.library import is_installed
 from overspill.text import lenient_json
 from overspill.text.humanize import quote_line
+from overspill.wording import programs
 from overspill.wording.names import tool_name
 from overspill.wording.presets import OVERSPILL, Wording
 
@@ -134,6 +137,10 @@ class GetArtifact(_Args, frozen=True, rename={"from_": "from"}):
     from_: Annotated[int, Meta(description="character to continue from")] = 0
 
 
+class RunProgram(_Args, frozen=True):
+    code: Annotated[str, Meta(min_length=1, description=programs.CODE)]
+
+
 class Definition(Struct, frozen=True):
     name: str
     description: str
@@ -152,6 +159,7 @@ TOOLS: dict[str, Definition] = {
         Definition("get_tool_output", "Read a stored or background tool output", GetToolOutput),
         Definition("wait_for_tool_output", "Wait until a tool running in the background completes", WaitForToolOutput),
         Definition("get_artifact", "Retrieve a stored artifact", GetArtifact),
+        Definition("run_program", programs.DESCRIPTION, RunProgram),
     )
 }
 
@@ -162,7 +170,13 @@ _JOB_TOOLS = ("get_tool_output", "wait_for_tool_output")  # the message about a 
 def offered_tools(settings: Settings) -> list[str]:
     """The names of the tools to offer. They depend on nothing that happens, so a provider's prompt cache stays valid."""
     surface = {*settings.surface, *(_JOB_TOOLS if settings.may_use_background else ())}
-    return [name for name in TOOLS if name in surface]
+    return [name for name in TOOLS if name in surface and (name != "run_program" or has_programs())]
+
+
+@cache
+def has_programs() -> bool:
+    """Whether the interpreter that programs run in is installed."""
+    return find_spec("pydantic_monty") is not None
 
 
 def define_offered_tools(settings: Settings, format: Format, prefix: str = "") -> list[dict[str, Any]]:

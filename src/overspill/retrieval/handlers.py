@@ -36,8 +36,9 @@ from overspill.retrieval.outputs import StoredOutputs
 from overspill.retrieval.pages import Page, add_note, failure_page, finished_page, make_page
 from overspill.retrieval.tables import OutputTables
 from overspill.text import tokens
+from overspill.text.arguments import chars_in
 from overspill.text.humanize import escape_invisible
-from overspill.types import Block, Extraction, JobInfo, Reply, chars_in
+from overspill.types import Block, Extraction, JobInfo, Reply
 from overspill.wording import names, replies, retrieval, slow_tools
 from overspill.wording.slow_tools import JobStatus
 

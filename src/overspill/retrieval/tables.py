@@ -69,13 +69,13 @@ class OutputTables(Struct, eq=False):
 
     async def ask(self, statement: str) -> SqlAnswer:
         """A statement that calls outputs by their names."""
-        return (await anyio.to_thread.run_sync(lambda: self._query(statement, self._find_named(statement))))[1]
+        return (await anyio.to_thread.run_sync(lambda: self._query(statement, self.find_named(statement))))[1]
 
     async def reply(self, stored: StoredOutput, statement: str | None, bound: Bound) -> SqlReply:
         """A statement about one output, which may name others. Rows that do not fit are stored."""
         if not statement:
             raise BadRequest(wording.SQL_REQUIRED)
-        outputs = {**await anyio.to_thread.run_sync(self._find_named, statement), _ASKED: stored}
+        outputs = {**await anyio.to_thread.run_sync(self.find_named, statement), _ASKED: stored}
         settings = self.gate.settings
         try:
             with anyio.fail_after(settings.async_timeout_secs + settings.sql_timeout_secs):
@@ -103,7 +103,8 @@ class OutputTables(Struct, eq=False):
         gaps = [gap for name, output in outputs.items() for gap in describe_gaps(output.kept, texts[name])]
         return found, read_answer(found, gaps)
 
-    def _find_named(self, statement: str) -> dict[str, StoredOutput]:
+    def find_named(self, statement: str) -> dict[str, StoredOutput]:
+        """The outputs that a statement names. Blocks."""
         found: dict[str, StoredOutput] = {}
         for name in sorted({name.lower() for name in _NAMES.findall(statement)}):
             try:

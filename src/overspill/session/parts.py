@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import anyio.to_thread
@@ -21,6 +21,8 @@ from overspill.gate.collect import CollectedResult, block_text, is_blocks, to_js
 from overspill.gate.gate import Gate
 from overspill.gate.kept import KnownOutputs
 from overspill.gate.recorder import ReplyRecorder
+from overspill.programs.service import NAME as PROGRAM
+from overspill.programs.service import Programs
 from overspill.record import events
 from overspill.record.events import JobChanged, OutputStored
 from overspill.record.ledger import Ledger
@@ -76,6 +78,7 @@ class SessionParts:
             gate, outputs, self.calls.jobs, ledger, recorder, extractor, stand_ins, self.tables, elsewhere, inherits
         )
         self.jobs = SessionJobs(self.calls, stand_ins, recorder, family)
+        self.programs = Programs(gate, outputs, self.tables, extractor, self.calls)
         keep_arguments = partial(self.keep, count_tokens=False)
         self.remote = RemoteTools(queue, family, keep_arguments, settings) if queue is not None and family is not None else None
         self._earlier_replies: set[str] = set()
@@ -166,6 +169,8 @@ class SessionParts:
         return kept
 
     async def invoke(self, name: str, args: object, call: str) -> Reply:
+        if name == PROGRAM and isinstance(args, Mapping):
+            return await self.programs.invoke(cast("Mapping[str, Any]", args), call)
         reply = await self.retrieval.invoke(name, args, call)
         await self.calls.settle()
         return reply
@@ -199,6 +204,7 @@ class SessionParts:
         return left
 
     def _close(self) -> None:
+        self.programs.close()
         self.tables.close()
         self.outputs.close()
         self.recorder.close()

@@ -11,6 +11,7 @@ from typing import Any, ParamSpec
 from overspill.calls.invoke import Tool
 from overspill.errors import BadRequest, require
 from overspill.gate.intent import Messages, remember_said
+from overspill.programs.tools import ListTools, ProgramTool
 from overspill.retrieval.definitions import TOOLS, Format, define_offered_tools
 from overspill.session.opening import check_format
 from overspill.settings import Settings
@@ -29,6 +30,7 @@ class ToolRegistry:
         self._surface = surface
         self.remote: RemoteTools | None = None
         """The tools of workers, if the session has a queue."""
+        self.list_others: ListTools | None = None
 
     def register(
         self, function: Callable[P, Any], call: Callable[[str, dict[str, Any]], Awaitable[str]]
@@ -53,6 +55,11 @@ class ToolRegistry:
             return await call(name, named)
 
         return call_through_gate
+
+    async def list_for_programs(self) -> list[ProgramTool]:
+        """The registered functions, and the other tools of the host."""
+        own = [ProgramTool(name=name, run=tool) for name, tool in self._tools.items()]
+        return [*own, *(await self.list_others() if self.list_others else ())]
 
     def find(self, name: str, tool: Tool | None = None) -> Tool:
         """The tool that was given, or else the one that is registered under the name."""

@@ -15,6 +15,7 @@ from overspill.extraction import Mode, Progress
 from overspill.gate.intent import Messages, remember_said
 from overspill.models.endpoints import Endpoint
 from overspill.models.protocol import Model
+from overspill.programs.tools import ListTools
 from overspill.reading.references import Check
 from overspill.record.counters import Counters
 from overspill.record.events import Entry
@@ -29,7 +30,8 @@ from overspill.session.registry import OfferedTools, ToolRegistry
 from overspill.settings import Settings
 from overspill.sql.answers import SqlAnswer
 from overspill.store.protocols import Store
-from overspill.types import Extraction, JobInfo, Kept, Kind, Reply, ToolCall, read_arguments
+from overspill.text.arguments import read_arguments
+from overspill.types import Extraction, JobInfo, Kept, Kind, Reply, ToolCall
 from overspill.wording import names, slow_tools
 
 Execute: TypeAlias = Callable[[ToolCall], Any]
@@ -87,7 +89,8 @@ class Session:
         self._registry = ToolRegistry(self._offered.names)
 
     async def begin(self) -> None:
-        self._registry.remote = (await self._life.begin()).remote
+        parts = await self._life.begin()
+        self._registry.remote, parts.programs.list_tools = parts.remote, self._registry.list_for_programs
 
     async def close(self) -> list[JobInfo]:
         """Cancel running jobs, close the files and apply retention. Returns the jobs whose threads could not be interrupted."""
@@ -258,6 +261,17 @@ class Session:
     async def sql(self, statement: str) -> SqlAnswer:
         """Query the tables in stored outputs. A statement calls them by their names: `SELECT count(*) FROM out_3f7k9q`."""
         return await self._life.parts_here.tables.ask(statement)
+
+    async def run_program(self, code: str, *, id: str = "", background: Background | None = None) -> Reply:
+        """Run a Python program over stored outputs; what it prints and returns passes the gate. It may call those of your tools
+        that the settings `programTools` and `trustReadOnly` allow."""
+        require("code", code, str, "a string")
+        with self._offered.naming():
+            return await self._life.parts_here.programs.run(code, id=id, background=background)
+
+    def offer_to_programs(self, list_tools: ListTools) -> None:
+        """Programs may call these tools too, as far as the settings allow. They are listed when a program begins."""
+        self._registry.list_others = list_tools
 
     async def extract(
         self,

@@ -178,6 +178,7 @@ class SyncSession:
     running = _blocking(Session.running)
     kept = _blocking(Session.kept)
     sql = _blocking(Session.sql)
+    run_program = _blocking(Session.run_program)
     extract = _blocking(Session.extract)
     compact = _blocking(Session.compact)
     op_tree = _blocking(Session.op_tree)

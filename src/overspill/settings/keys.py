@@ -17,7 +17,9 @@ Repeats: TypeAlias = Literal["stub", "full"]
 AnswerForm: TypeAlias = Literal["handle", "artifact", "ready"]
 Recording: TypeAlias = Literal["figures", "replies"]
 IntentMode: TypeAlias = Literal["implicit", "ask", "off"]
-RetrievalTool: TypeAlias = Literal["tool_output", "get_tool_output", "wait_for_tool_output", "get_artifact", "overspill get"]
+RetrievalTool: TypeAlias = Literal[
+    "tool_output", "get_tool_output", "wait_for_tool_output", "get_artifact", "run_program", "overspill get"
+]
 Programs: TypeAlias = Literal["auto", "whole", "card"]
 ProviderKind: TypeAlias = Literal["openai", "anthropic", "google", "ollama", "openai-compatible"]
 Fallback: TypeAlias = Literal["builtin", "truncate"]

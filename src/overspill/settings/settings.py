@@ -128,17 +128,20 @@ class Settings(AgentKeys):
     answer_max_bytes: Annotated[Limit | None, Key("The most bytes of one retrieval answer; null: no limit.", "agent")] = 12_288
     answer_max_chars: Annotated[Limit | None, Key("The same in characters; null: no limit in characters.", "agent")] = None
     sql_timeout_secs: Annotated[Seconds, Key("The most seconds that one SQL query takes.", "agent")] = 10.0
+    program_timeout_secs: Annotated[Seconds, Key("The most seconds that one program of the model takes.", "agent")] = 60.0
+    program_tools: Annotated[tuple[Name, ...], Key("Tools that such programs may call: `crm/get_*`, `crm`.", "owner")] = ()
+    trust_read_only: Annotated[tuple[Name, ...], Key("Servers whose read-only tools they may call.", "owner")] = ()
     max_inline_blob: Annotated[
         Limit, Key("Blocks that are not text (images, audio) are stored if they have more bytes.", "anyone")
     ] = 1_000_000
     surface: Annotated[
         tuple[RetrievalTool, ...],
         Key(
-            "Retrieval tools offered to the model, with `get_tool_output` and `wait_for_tool_output` wherever `async` is on. "
-            "All four work when called. `overspill get` is the command, for a model that has a shell.",
+            "Tools offered to the model, with `get_tool_output` and `wait_for_tool_output` wherever `async` is on. All work when "
+            "called; `run_program` needs the extra `programs`. `overspill get` is the command, for a model that has a shell.",
             "agent",
         ),
-    ] = ("tool_output", "get_tool_output", "wait_for_tool_output")
+    ] = ("tool_output", "get_tool_output", "wait_for_tool_output", "run_program")
     extraction_model: Annotated[
         Name | None, Key("The model that extracts if `toolOutput.models` names none.", "agent", names_models=True)
     ] = None

@@ -1,0 +1,1 @@
+"""Programs of models over stored outputs and tools."""

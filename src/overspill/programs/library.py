@@ -1,0 +1,168 @@
+"""What a program reads and saves: the outputs of its session, through the readers that retrieval uses, each noted down."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import partial
+from mmap import mmap
+from typing import Any
+
+import anyio.to_thread
+
+from overspill import reading
+from overspill.errors import BadRequest
+from overspill.extraction import BUILTIN
+from overspill.gate.collect import CollectedResult
+from overspill.gate.gate import Gate
+from overspill.programs.borders import Borders
+from overspill.programs.content import MAX_LOADED_BYTES, Content, Parts, find_layout, read_content, split_content
+from overspill.retrieval.extractor import ExtractionRequest, Extractor
+from overspill.retrieval.output import StoredOutput
+from overspill.retrieval.outputs import StoredOutputs
+from overspill.retrieval.tables import OutputTables
+from overspill.retrieval.views import describe_gaps
+from overspill.text.encoding import decode
+from overspill.text.humanize import one_line
+from overspill.types import Kept, Lineage, LineageSource, ToolCall
+from overspill.wording import programs as wording
+
+MAX_SAVED = 50
+MAX_SAVED_BYTES = 64 << 20
+_FOUND_TOKENS = 2_000
+
+
+class ProgramLibrary:
+    """For one program. `aliases` are other names of outputs, such as those of files."""
+
+    def __init__(
+        self,
+        gate: Gate,
+        outputs: StoredOutputs,
+        tables: OutputTables,
+        extractor: Extractor,
+        borders: Borders,
+        aliases: Mapping[str, str],
+    ) -> None:
+        self._gate, self._outputs, self._tables, self._extractor = gate, outputs, tables, extractor
+        self._borders, self._aliases = borders, aliases
+        self._parts: dict[str, Parts] = {}
+        self.sources: dict[str, LineageSource] = {}
+        self.saved: list[Kept] = []
+        self.notes: dict[str, None] = {}
+
+    async def read(self, name: str) -> tuple[str, str]:
+        content = await anyio.to_thread.run_sync(self._read, name)
+        return content.form, content.text
+
+    async def list_parts(self, name: str) -> list[str]:
+        return await anyio.to_thread.run_sync(self._list_parts, name)
+
+    async def slice(self, name: str, start: int, end: int | None) -> str:
+        return await anyio.to_thread.run_sync(self._slice, name, start, end)
+
+    async def query(self, statement: str) -> str:
+        """Rows as JSON. An alias is written as SQL writes odd names: `FROM "orders.csv"`."""
+        for alias, name in self._aliases.items():
+            statement = statement.replace(f'"{alias}"', name)
+        named = await anyio.to_thread.run_sync(self._tables.find_named, statement)
+        for name, stored in named.items():
+            self._note(name, stored)
+        answer = await self._tables.ask(statement)
+        if len(answer.rows) < answer.total:
+            raise BadRequest(wording.too_many_rows(answer.total, len(answer.rows)))
+        self.notes |= dict.fromkeys(answer.notes)
+        rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
+        return json.dumps(rows, ensure_ascii=False)
+
+    async def find(self, question: str, name: str) -> str:
+        """Passages as JSON, with the positions that `text` takes."""
+        stored = await anyio.to_thread.run_sync(self._open, name)
+        request = ExtractionRequest(tool="extract", query=question, max_tokens=_FOUND_TOKENS, targets=(BUILTIN,))
+        found = await self._extractor.extract(stored, "{}", request)
+        passages = [
+            {"text": each.text, "start": each.start_char, "end": each.end_char, "line": each.start_line}
+            for each in found.excerpts
+            if not found.is_nearest
+        ]
+        return json.dumps(passages, ensure_ascii=False)
+
+    async def save(self, label: str, text: str, code: str) -> str:
+        if len(self.saved) >= MAX_SAVED or len(text) > MAX_SAVED_BYTES:
+            raise BadRequest(f"A program may save {MAX_SAVED} outputs, each of at most {MAX_SAVED_BYTES >> 20} MB.")
+        kept = await self.keep(text, {"name": one_line(label)}, self.describe(code))
+        self.saved.append(kept)
+        return kept.name
+
+    async def keep(self, text: str, args: Mapping[str, Any], lineage: Lineage) -> Kept:
+        call = ToolCall("", "run_program", args)
+        collected = CollectedResult(partial(self._gate.new_spool, self._gate.settings.for_tool(call.name)))
+        collected.lineage = lineage
+        try:
+            await collected.take(text)
+            return await self._gate.keep(call, collected, "requested")
+        except BaseException:
+            collected.discard()
+            raise
+
+    def describe(self, code: str) -> Lineage:
+        return Lineage(code, tuple(self.sources.values()), tuple(self._borders.calls), "python", self._borders.server)
+
+    def _read(self, name: str) -> Content:
+        base, mark, number = name.rpartition("#")
+        if not mark or not number.isdecimal():
+            stored = self._open(name)
+            text = stored.decoded()
+            if text.reader.size > MAX_LOADED_BYTES:
+                raise BadRequest(wording.too_large(name, text.reader.size, MAX_LOADED_BYTES))
+            data = text.reader.read(0, text.reader.size)
+            return self._parse(base or name, data, find_layout(data))
+        parts = self._split(base)
+        if not 1 <= int(number) <= len(parts.spans):
+            raise BadRequest(f"{base} has the parts {base}#1 to {base}#{len(parts.spans)}.")
+        data = parts.read(int(number) - 1)
+        if len(data) > 2 * MAX_LOADED_BYTES:
+            raise BadRequest(f"{name} is a single value of {len(data):,} bytes, too large for load. Use text(name, start, end).")
+        return self._parse(base, data, parts.layout)
+
+    def _parse(self, name: str, data: bytes, layout: str) -> Content:
+        content = read_content(data, layout)
+        if content.note:
+            self.notes[f"{name}: {content.note}"] = None
+        return content
+
+    def _list_parts(self, name: str) -> list[str]:
+        stored = self._open(name)
+        if stored.decoded().reader.size <= MAX_LOADED_BYTES:
+            return [name]
+        return [f"{name}#{number}" for number in range(1, len(self._split(name).spans) + 1)]
+
+    def _split(self, name: str) -> Parts:
+        """Looked through once, however many parts are loaded."""
+        if name not in self._parts:
+            data = self._open(name).decoded().reader.buffer()
+            text = data.obj if isinstance(data.obj, bytes | mmap) and len(data.obj) == data.nbytes else bytes(data)
+            self._parts = {name: split_content(text, find_layout(text))}
+        return self._parts[name]
+
+    def _slice(self, name: str, start: int, end: int | None) -> str:
+        view = self._open(name).decoded()
+        if view.reader.size <= MAX_LOADED_BYTES:
+            return decode(view.reader.read(0, view.reader.size))[start:end]
+        length = None if end is None else end - start
+        found = reading.chars(view.reader, view.positions, start, length, reading.Bound(MAX_LOADED_BYTES))
+        if found.omitted:
+            raise BadRequest(f"text gives at most {MAX_LOADED_BYTES >> 20} MB at a time. Give it an end nearer to the start.")
+        return found.text
+
+    def _open(self, name: str) -> StoredOutput:
+        stored = self._outputs.recent(self._aliases.get(name, name))
+        self._note(name, stored)
+        return stored
+
+    def _note(self, name: str, stored: StoredOutput) -> None:
+        kept = stored.kept
+        self._borders.enter_output(kept)
+        if kept.id not in self.sources:
+            self.sources[kept.id] = LineageSource(name, kept.handle, kept.sha256)
+            self.notes |= {f"{name}: {gap}": None for gap in describe_gaps(kept, stored.decoded())}

@@ -1,0 +1,160 @@
+"""The tools that a program may call: those that the user listed, each through the same way as any call of a model."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import keyword
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, TypeAlias, cast
+
+import anyio.to_thread
+import msgspec
+from msgspec import Struct
+
+from overspill.calls.invoke import Tool
+from overspill.calls.service import CallService
+from overspill.errors import BadRequest
+from overspill.gate.collect import field
+from overspill.programs.borders import Borders
+from overspill.programs.content import MAX_LOADED_BYTES
+from overspill.reading.references import Check, matches
+from overspill.retrieval.outputs import StoredOutputs
+from overspill.schema.signatures import write_signature
+from overspill.settings import Settings
+from overspill.text.names import own_name
+from overspill.types import Kind, LineageCall, Reply, ToolCall
+from overspill.wording import programs as wording
+
+MAX_CALLS = 100
+_MAX_LISTED = 50
+_NOT_IN_NAMES = re.compile(r"\W", re.ASCII)
+
+
+class ProgramTool(Struct, frozen=True, kw_only=True):
+    """A tool that a host has. Programs may call it if the user's settings say so.
+
+    `parameters` and `returns` are JSON Schemas. `is_read_only` is what the tool's server says of it.
+    """
+
+    name: str
+    run: Tool
+    server: str = ""
+    parameters: Mapping[str, Any] | None = None
+    returns: Mapping[str, Any] | None = None
+    description: str = ""
+    kind: Kind = "function"
+    is_read_only: bool = False
+    check: Check | None = None
+
+
+ListTools: TypeAlias = Callable[[], Awaitable[Iterable[ProgramTool]]]
+
+
+def select_allowed(tools: Iterable[ProgramTool], settings: Settings) -> dict[str, ProgramTool]:
+    """By the name that a program uses: `server.tool`, or `tool` for a function of the host program."""
+    allowed: dict[str, ProgramTool] = {}
+    for tool in tools:
+        own = own_name(tool.name, tool.server) if tool.server else tool.name
+        is_listed = any(_is_listed(pattern, tool.server, own) for pattern in settings.program_tools)
+        if is_listed or (tool.is_read_only and tool.server in settings.trust_read_only):
+            path = [*([_make_identifier(tool.server)] if tool.server else []), _make_identifier(own)]
+            allowed.setdefault(".".join(path), tool)
+    return allowed
+
+
+def _is_listed(pattern: str, server: str, own: str) -> bool:
+    return matches(pattern, server, own) if server else matches(f"/{pattern.removeprefix('/')}", server, own)
+
+
+def _make_identifier(name: str) -> str:
+    spelt = _NOT_IN_NAMES.sub("_", name)
+    is_taken = keyword.iskeyword(spelt) or spelt in wording.FUNCTIONS or spelt == "json"
+    return f"{'_' * (not spelt or spelt[0].isdigit())}{spelt}{'_' * is_taken}"
+
+
+def define_tools(names: Iterable[str]) -> str:
+    """Python that makes these names functions of a program. The names are identifiers, so that nothing else can get in."""
+    lines: dict[str, None] = {}
+    for name in names:
+        server, dot, _ = name.partition(".")
+        if dot:
+            lines[f"{server} = _Server()"] = None
+    lines |= {f"{name} = lambda *p, **a: _use({name!r}, p, a)": None for name in names}
+    return "\n".join([*lines, ""])
+
+
+class ProgramTools:
+    """For one program."""
+
+    def __init__(self, allowed: Mapping[str, ProgramTool], calls: CallService, outputs: StoredOutputs, borders: Borders) -> None:
+        self.allowed = allowed
+        self._calls, self._outputs, self._borders = calls, outputs, borders
+        self._count = 0
+
+    def write_stubs(self, names: Sequence[str]) -> str:
+        """Without names, all of them."""
+        if not self.allowed:
+            return wording.NO_TOOLS
+        wanted = names or list(self.allowed)
+        stubs = [self._write_stub(name) for name in wanted[:_MAX_LISTED]]
+        more = [f"# and {len(wanted) - _MAX_LISTED} more: {', '.join(wanted[_MAX_LISTED:500])}"] if wanted[_MAX_LISTED:] else []
+        return "\n".join([*stubs, *more])
+
+    def _write_stub(self, name: str) -> str:
+        tool = self.allowed.get(name)
+        if tool is None:
+            return f"# {wording.not_allowed(name[:100], self.allowed)}"
+        if tool.parameters is not None:
+            return write_signature(name, tool.parameters, tool.returns, tool.description)
+        written = "(**arguments)"
+        with suppress(TypeError, ValueError):
+            written = str(inspect.signature(tool.run))
+        return f"async def {name}{written}: ...  # {(inspect.getdoc(tool.run) or '').partition(chr(10))[0]}".rstrip(" #")
+
+    async def call(self, name: str, written: str) -> tuple[str, str]:
+        """The result, whole, as JSON or as text."""
+        tool = self.allowed.get(name)
+        if tool is None:
+            raise BadRequest(wording.not_allowed(name[:100], self.allowed))
+        self._count += 1
+        if self._count > MAX_CALLS:
+            raise BadRequest(f"A program may call tools {MAX_CALLS} times. Save what is ready, and continue in another program.")
+        self._borders.enter_tool(tool.server, tool.name)
+        args = cast("dict[str, Any]", json.loads(written))
+        call = ToolCall("", tool.name, args, tool.server, tool.kind)
+        reply = await self._calls.call(call, tool.run, background=False, check=tool.check, for_program=True)
+        text = await anyio.to_thread.run_sync(self._read_whole, name, reply)
+        handle = reply.kept.handle if reply.kept else ""
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        self._borders.calls.append(LineageCall(tool.name, tool.server, digest, handle))
+        if reply.is_error:
+            raise BadRequest(f"{name} failed: {text[:2000]}")
+        return await anyio.to_thread.run_sync(_read_result, text, reply)
+
+    def _read_whole(self, name: str, reply: Reply) -> str:
+        if reply.kept is None:
+            return reply.text
+        if reply.kept.missing or reply.kept.size.bytes > MAX_LOADED_BYTES:
+            why = reply.kept.missing or "it is too large to be given to a program whole"
+            raise BadRequest(
+                f"The result of {name} is stored as {reply.kept.name}: {why}. Read it with parts({reply.kept.name!r})."
+            )
+        with self._outputs.open(reply.kept.artifact_id) as stored:
+            return stored.text()
+
+
+def _read_result(text: str, reply: Reply) -> tuple[str, str]:
+    """What the tool says is its structured result, or else its text, as JSON if it is that."""
+    structured = field(reply.original, "structuredContent") if reply.original is not None else None
+    if isinstance(structured, dict):
+        members = cast("dict[str, Any]", structured)
+        return "json", json.dumps(members["result"] if members.keys() == {"result"} else members)
+    try:
+        msgspec.json.decode(text, type=msgspec.Raw)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return "text", text
+    return "json", text

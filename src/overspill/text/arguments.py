@@ -1,0 +1,34 @@
+"""The arguments of calls, as models write them: JSON."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from msgspec import json
+
+from overspill.text import lenient_json
+
+
+def read_arguments(written: object) -> Any:
+    """The arguments that a model wrote as JSON. What is no object stays a string, and the model is told so. Some models write
+    nothing if there are none."""
+    if not isinstance(written, str):
+        return written
+    try:
+        read: Any = lenient_json.loads(written) if written.strip() else {}
+    except (ValueError, RecursionError):
+        return written
+    return cast("dict[str, Any]", read) if isinstance(read, dict) else written
+
+
+def encode_arguments(args: object) -> bytes | None:
+    """A call's arguments as JSON: empty if there are none, None if JSON cannot represent them."""
+    try:
+        return json.encode(args) if args else b""
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+def chars_in(args: object) -> int:
+    """How many characters a call's arguments have as JSON."""
+    return len((encode_arguments(args) or b"").decode())

@@ -1,0 +1,131 @@
+"""What a model reads about its programs: what they can use, and what to write instead of what failed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+from overspill.text.humanize import count_noun, format_size, suggest_nearest
+from overspill.wording.framing import OPENING, answer, block
+
+FUNCTIONS = ("load", "parts", "text", "sql", "find", "save", "tool_stubs")
+MODULES = (
+    "json, re, csv, math, collections, itertools, functools, datetime, decimal, bisect, hashlib, base64, random, time, asyncio"
+)
+DESCRIPTION = (
+    "Run a Python program over stored tool outputs: count, sum, filter, join, compare. Only what it prints, and the value of its "
+    "last expression, comes back.\n"
+    "load(name): parsed JSON; rows of a table as dicts; lines of anything else\n"
+    "parts(name): names of parts to load one by one, if an output is too large\n"
+    "text(name, start, end): characters\n"
+    'sql("SELECT … FROM out_3f7k9q"): rows as dicts\n'
+    "find(question, name): passages with positions\n"
+    "save(label, value): stores an output, returns its name\n"
+    "tool_stubs(): signatures of the tools it may call, as in await server.tool(id=1)\n"
+    "No files, network, yield, del or packages; it has json, re, csv, math, collections, itertools, functools, datetime, decimal."
+)
+CODE = "Python; `name` is the name of a stored output, such as out_3f7k9q"
+
+_INSTEAD: tuple[tuple[str, str], ...] = (
+    ("'?coroutine'?", "A tool has to be awaited: `result = await server.tool(id=1)`; several with `await asyncio.gather(…)`."),
+    ("can't be awaited", "Only tools are awaited. Call load, text, sql, find and save without `await`."),
+    (
+        "cannot suspend in this synchronous context",
+        "load, text, sql, find, save and tools cannot be called inside sorted(key=…), map, filter or a class. Call them in a "
+        "`for` loop first, and use what they returned.",
+    ),
+    ("yield expressions", "Write a function that fills a list and returns it, or a list comprehension."),
+    ("'del' statement", "Use `items.pop(key)`, or build a new list or dict without it."),
+    ("No module named 'statistics'", "Mean: `sum(x) / len(x)`. Median: `sorted(x)[len(x) // 2]`."),
+    ("No module named 'heapq'", "Use `sorted(items, key=…)[:n]`."),
+    ("No module named '(?:io|pandas|numpy|polars|pathlib)", "load(name) gives rows as dicts; sql(…) groups and joins them."),
+    ("No module named '(?:requests|urllib|http|socket|httpx)", "There is no network. tool_stubs() lists the tools it may call."),
+    ("No module named", f"There are: {MODULES}."),
+    ("Wildcard imports", "Import the names that you use."),
+    (
+        "memory limit",
+        "Print less, and load less at a time: `for part in parts(name): rows = load(part)`, or let sql(…) filter first.",
+    ),
+    ("time limit exceeded|request timeout", "Do less in one program: let sql(…) filter first, or save() what is ready."),
+    ("recursion depth", "Use a loop with a list in place of recursion."),
+    ("recursion limit exceeded", "The JSON is nested too deeply for load. Use text(name) and re."),
+    ("suspension", "It called load, sql, find or tools too often. Load a whole output once, and loop over that."),
+    ("not supported in this environment|PermissionError", "There are no files, variables or clocks. load(name) reads an output."),
+    ("no longer exists", "Print what you need of the object, such as its fields."),
+    ("4300 digits", "Use floats, or fewer digits."),
+)
+_RULES = tuple((re.compile(pattern), advice) for pattern, advice in _INSTEAD)
+_UNKNOWN_NAME = re.compile(r"NameError: name '([^']{1,100})' is not defined")
+
+
+HOST_FUNCTIONS = {
+    "_read": 'load takes the name of an output: load("out_3f7k9q").',
+    "_parts": 'parts takes the name of an output: parts("out_3f7k9q").',
+    "_text": 'text takes the name of an output and two positions in characters: text("out_3f7k9q", 0, 1000).',
+    "_sql": 'sql takes one statement: sql("SELECT count(*) FROM out_3f7k9q").',
+    "_find": 'find takes a question and the name of an output: find("failed requests", "out_3f7k9q").',
+    "_save": 'save takes a label and a value: save("late orders", rows).',
+    "_stubs": 'tool_stubs takes names: tool_stubs(["server.tool"]).',
+    "_call": "A tool takes its arguments by name.",
+}
+"""What to write if the arguments do not fit, by the name under which a program calls us."""
+
+
+def suggest(cause: str, tools: Collection[str]) -> str:
+    """What to write instead; empty if that is not known."""
+    if unknown := _UNKNOWN_NAME.search(cause):
+        known = [*FUNCTIONS, *tools]
+        return f"{suggest_nearest(unknown[1], known)} There are: {', '.join(known[:40])}.".strip()
+    return next((advice for pattern, advice in _RULES if pattern.search(cause)), "")
+
+
+def describe_failure(cause: str, line: int, source: str, advice: str) -> str:
+    at = f" at line {line}" if line else ""
+    shown = f"\n  {source.strip()[:200]}" if source.strip() else ""
+    return f"The program failed{at}: {cause}{shown}" + (f"\n{advice}" if advice else "")
+
+
+def result(printed: str, value: str, failure: str, saved: Sequence[str], notes: Sequence[str]) -> str:
+    """What it printed and returned, unchanged. Beside words of ours it is in a block, which it cannot end."""
+    said = "\n".join(part for part in (printed.removesuffix("\n"), value) if part)
+    if not failure:
+        return answer(said, [f"[{note}]" for note in notes]) if said else f"It printed nothing.{_list_saved(saved)}"
+    shown = f"\nIt had printed:\n{block(OPENING, said)}" if said else ""
+    return f"{failure}{_list_saved(saved)}{shown}"
+
+
+def _list_saved(saved: Sequence[str]) -> str:
+    return f"\nIt saved {', '.join(saved)}." if saved else ""
+
+
+def ended(seconds: float) -> str:
+    return (
+        f"The program was ended after {seconds:g} seconds. What it saved and what its tools returned is stored. Do less in one "
+        "program, or let sql(…) filter first."
+    )
+
+
+def too_large(name: str, size: int, most: int) -> str:
+    return (
+        f"{name} has {format_size(size)}; load takes at most {format_size(most)}. Read it in parts: "
+        f"`for part in parts({name!r}): rows = load(part)`. Or use sql(…) or find(…)."
+    )
+
+
+def too_many_rows(total: int, given: int) -> str:
+    return f"The statement gives {count_noun(total, 'row')}, of which only {given:,} can be read. Select fewer, or use LIMIT."
+
+
+def not_allowed(tool: str, allowed: Collection[str]) -> str:
+    some = f" It may call: {', '.join(list(allowed)[:20])}." if allowed else ""
+    return f"A program may not call {tool}.{some} Call it directly, or ask the user to list it in the setting programTools."
+
+
+NO_TOOLS = "A program may call no tools here. Call them directly, or ask the user to list them in the setting programTools."
+
+
+def other_server(what: str, source: str) -> str:
+    return (
+        f"{what} may not be used in a program that has used {source}: a program reads outputs and calls tools of one server. "
+        "Use two programs, or ask the user to permit it in the setting refs.allow."
+    )
