@@ -137,7 +137,7 @@ ROOMS: dict[str, Room] = {
     "web": Room("what serving HTTP takes: an address, and connections that keep nobody else out", "errors", "uvicorn"),
     "mcp": Room(
         "MCP: the client, the proxy, the config files of other clients",
-        "calls errors gate models record retrieval schema session settings store text types web wording",
+        "calls errors gate models programs record retrieval schema session settings store text types web wording",
         "mcp mcp_types pydantic ruamel starlette tomlkit uvicorn",
         "the SDK takes a second to import, and the proxy's servers start meanwhile",
     ),
@@ -150,8 +150,8 @@ ROOMS: dict[str, Room] = {
     ),
     "agent": Room(
         "agents from files: a prompt, models and tools, run turn by turn",
-        "budget errors extraction gate handles mcp models reading record retrieval schema session settings store text types "
-        "wording",
+        "budget errors extraction gate handles mcp models programs reading record retrieval schema session settings store text "
+        "types wording",
         "mcp pydantic",
         "MCP is there only for agents that use it",
     ),

@@ -10,6 +10,7 @@ from typing import Any
 
 import anyio
 import pytest
+from extras import OFFERED
 from large import LARGE
 from official import Node
 from running import TOKEN, Overspill, plain_environ, running
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 CLIENTS = Path(__file__).parent / "clients"
 STRUCTURED = Path(__file__).parent.parent / "servers" / "structured.py"
-ADDED = ["tool_output", "get_tool_output", "wait_for_tool_output"]
+ADDED = OFFERED
 
 
 async def told(command: Sequence[str], environ: Mapping[str, str]) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 
 import anyio
 import pytest
+from extras import OFFERED
 from frames import TOO_LARGE
 from mcp import ClientSession, StdioServerParameters, stdio_client
 from small_servers import entry, over_http
@@ -31,7 +32,7 @@ def environment(home: Path) -> dict[str, str]:
     return {"HOME": str(home), "PATH": os.environ["PATH"], "TMPDIR": str(home)}
 
 
-TOOLS_AND_ANSWER = (["add", "log", "tool_output", "get_tool_output", "wait_for_tool_output"], TOO_LARGE)
+TOOLS_AND_ANSWER = (["add", "log", *OFFERED], TOO_LARGE)
 
 
 async def used(home: Path, server: dict[str, Any]) -> tuple[list[str], str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from extras import OFFERED
 from frames import TOO_LARGE
 from upstream import script
 from wire import Served, Wire, config, every
@@ -23,7 +24,6 @@ from overspill.text import tokens
 HANDLE = re.compile(r"session-[0-9a-f-]{36}/[0-9a-f-]{36}")
 LINES = 1000
 OUTPUT = "".join(f"line {number}: the quick brown fox\n" for number in range(1, LINES + 1))
-OFFERED = ["tool_output", "get_tool_output", "wait_for_tool_output"]
 
 
 @pytest.fixture(scope="module")
@@ -266,7 +266,7 @@ def test_a_servers_tool_keeps_its_name_and_the_retrieval_tool_is_renamed(tmp_pat
         assert result["content"][-2]["text"] == note or result["content"][-1]["text"] == note
         assert wire.names()[-6:] == [
             *("tool_output", "overspill_tool_output", "overspill_get_artifact"),
-            *("overspill_overspill_tool_output", "get_tool_output", "wait_for_tool_output"),
+            *("overspill_overspill_tool_output", *OFFERED[1:]),
         ]
         ask = {"handle": handle_in(result), "extract": "line 654"}
         assert wire.text("tool_output", ask) == wire.text("overspill_tool_output", ask) == "theirs"

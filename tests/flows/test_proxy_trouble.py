@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from extras import OFFERED
 from wire import Served, Wire, config, every
 
 pytestmark = pytest.mark.slow
 
-OFFERED = ["tool_output", "get_tool_output", "wait_for_tool_output"]
 CHANGES = ["notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed"]
 
 

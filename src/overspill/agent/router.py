@@ -22,6 +22,7 @@ from overspill.gate.collect import block_text, field
 from overspill.gate.intent import add_argument, asks, take_off
 from overspill.models.conversation import describe_bad_call
 from overspill.models.protocol import Message
+from overspill.programs.tools import ProgramTool
 from overspill.record.events import ToolCalled, now_ms
 from overspill.retrieval.definitions import definition
 from overspill.session.session import Session
@@ -62,11 +63,28 @@ class ToolRouter:
         self._reports = reports
         self._guard = guard
         self._observe = observe
+        session.offer_to_programs(self.list_for_programs)
         self._definitions: list[dict[str, Any]] = []
         self._is_final = False
         self._is_report_alone = True
         self._quota: dict[str, int] = {}
         """How many tool calls each call of this turn may make; a batch makes several."""
+
+    async def list_for_programs(self) -> list[ProgramTool]:
+        """What programs of the model may call, as far as the settings allow."""
+        return [
+            ProgramTool(
+                name=offer.name,
+                run=offer.run,
+                server=offer.server,
+                parameters=offer.parameters,
+                description=offer.description,
+                kind=offer.kind,
+                is_read_only=offer.is_read_only,
+                check=offer.check,
+            )
+            for offer in self._offers.values()
+        ]
 
     def open_turn(self, turn: int, report: dict[str, Any], *, final: bool, alone: bool) -> tuple[dict[str, Any], ...]:
         """The tools offered in this turn: the same in every turn, so that prompt caches stay valid, unless the report is `alone`.

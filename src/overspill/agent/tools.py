@@ -53,6 +53,8 @@ class OfferedTool(Struct, frozen=True):
     kind: Kind = "function"
     check: Check | None = None
     """Checks arguments into which stored outputs were filled."""
+    is_read_only: bool = False
+    """Whether its server says that it only reads."""
 
 
 def failure(text: str) -> Output:
@@ -161,7 +163,16 @@ def _offer(name: str, server: Any, tool: Any) -> OfferedTool:
 
     parameters: dict[str, Any] = {"type": "object", "properties": {}, **tool.input_schema}
     offered_as, description = qualify_name(tool.name, name), tool.description or tool.name
-    return OfferedTool(offered_as, description, parameters, run, server=name, kind="mcp", check=fits_schema(parameters, name))
+    return OfferedTool(
+        offered_as,
+        description,
+        parameters,
+        run,
+        server=name,
+        kind="mcp",
+        check=fits_schema(parameters, name),
+        is_read_only=tool.is_read_only,
+    )
 
 
 def load_function(name: str, reference: FunctionReference, files: Files | None = None) -> OfferedTool:

@@ -28,6 +28,7 @@ COMMANDS = {
     "hook": ("overspill.cli.commands.hook:hook", "Answer a hook of a coding agent."),
     "serve": ("overspill.cli.commands.hook:serve", "Serve what hooks have stored, over MCP."),
     "sql": ("overspill.cli.commands.sql:sql", "Query files as tables, with SQL."),
+    "python": ("overspill.cli.commands.python:python", "Run a Python program over files or stored outputs, in a sandbox."),
     "run": ("overspill.cli.commands.run:run", "Run an agent from a file and print its final report."),
     "snapshot": ("overspill.cli.commands.snapshot:snapshot", "Show what `run --snapshot` recorded."),
     "artifacts": ("overspill.cli.commands.artifacts:artifacts", "List, show, export and remove stored outputs."),

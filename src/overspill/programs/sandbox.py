@@ -56,6 +56,8 @@ exec {binary} "$@" 2>/dev/null
 """
 """Its processes write to our standard error, and could write files and take memory if the interpreter had a fault."""
 
+_finding = Lock()
+"""Two threads that ask for the folders of Python for the first time can disturb each other."""
 T = TypeVar("T")
 Answer: TypeAlias = Callable[[str, tuple[Any, ...]], Awaitable[Any]]
 """Answers a call of one of our functions by name. What it raises is raised in the program."""
@@ -139,7 +141,9 @@ class Sandbox:
 
     def _write_launcher(self) -> str:
         """The interpreter itself where programs in temporary folders cannot be executed."""
-        binary, self._folder = find_monty_binary(), ScratchFolder("overspill-programs-")
+        with _finding:
+            binary = find_monty_binary()
+        self._folder = ScratchFolder("overspill-programs-")
         launcher = self._folder.path / "monty"
         kilobytes = (MAX_MEMORY_BYTES + _OVERHEAD_BYTES) >> 10
         launcher.write_text(_LAUNCHER.format(binary=shlex.quote(binary), kilobytes=kilobytes))

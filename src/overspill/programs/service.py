@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from importlib import import_module
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 NAME = "run_program"
 MAX_CODE_CHARS = 50_000
+_NO_ALIASES: Mapping[str, str] = MappingProxyType({})
 
 
 async def _list_none() -> Iterable[ProgramTool]:
@@ -52,14 +54,14 @@ class Programs:
             return self._calls.refuse(ToolCall(id, NAME, args), error)
 
     async def run(
-        self, code: str, *, id: str = "", background: Background | None = None, aliases: Mapping[str, str] | None = None
+        self, code: str, *, id: str = "", background: Background | None = None, aliases: Mapping[str, str] = _NO_ALIASES
     ) -> Reply:
         if not has_programs():
             raise MissingPackage("A program", "programs")
         if len(code) > MAX_CODE_CHARS:
             raise BadRequest(f"The program has {len(code):,} characters. The most is {MAX_CODE_CHARS:,}.")
         borders = Borders([(way.from_, way.to) for way in self._gate.settings.refs.allow])
-        library = ProgramLibrary(self._gate, self._outputs, self._tables, self._extractor, borders, aliases or {})
+        library = ProgramLibrary(self._gate, self._outputs, self._tables, self._extractor, borders, aliases)
         program = _Program(self, code, library, borders)
         call = ToolCall(id, NAME, {"code": code})
         reply = await self._calls.call(call, program.run, background=background)

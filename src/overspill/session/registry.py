@@ -12,7 +12,7 @@ from overspill.calls.invoke import Tool
 from overspill.errors import BadRequest, require
 from overspill.gate.intent import Messages, remember_said
 from overspill.programs.tools import ListTools, ProgramTool
-from overspill.retrieval.definitions import TOOLS, Format, define_offered_tools
+from overspill.retrieval.definitions import TOOLS, Format, define_offered_tools, offered_tools
 from overspill.session.opening import check_format
 from overspill.settings import Settings
 from overspill.task_queue.remote import RemoteTools
@@ -82,7 +82,7 @@ class OfferedTools:
 
     @property
     def names(self) -> list[str]:
-        return [self.prefix + name for name in self._settings.surface]
+        return [self.prefix + name for name in offered_tools(self._settings)]
 
     def owns(self, name: object) -> bool:
         return isinstance(name, str) and name.startswith(self.prefix) and name[len(self.prefix) :] in TOOLS

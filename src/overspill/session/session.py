@@ -262,12 +262,12 @@ class Session:
         """Query the tables in stored outputs. A statement calls them by their names: `SELECT count(*) FROM out_3f7k9q`."""
         return await self._life.parts_here.tables.ask(statement)
 
-    async def run_program(self, code: str, *, id: str = "", background: Background | None = None) -> Reply:
+    async def run_program(self, code: str, *, background: Background | None = None, names: Mapping[str, str] = {}) -> Reply:
         """Run a Python program over stored outputs; what it prints and returns passes the gate. It may call those of your tools
-        that the settings `programTools` and `trustReadOnly` allow."""
+        that the settings `programTools` and `trustReadOnly` allow. `names` are further names of outputs."""
         require("code", code, str, "a string")
         with self._offered.naming():
-            return await self._life.parts_here.programs.run(code, id=id, background=background)
+            return await self._life.parts_here.programs.run(code, background=background, aliases=names)
 
     def offer_to_programs(self, list_tools: ListTools) -> None:
         """Programs may call these tools too, as far as the settings allow. They are listed when a program begins."""

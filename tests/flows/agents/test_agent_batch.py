@@ -6,6 +6,7 @@ import json
 
 import pytest
 from agents import Stage, call, report, scripted, seen
+from extras import OFFERED
 from frames import TOO_LARGE
 
 pytestmark = pytest.mark.anyio
@@ -32,7 +33,7 @@ async def test_a_batch_runs_its_calls_and_tool_output_too(stage: Stage) -> None:
     first, second, third = seen(model)
     assert names_in_batch(second) == names_in_batch(first)
     assert names_in_batch(first) == [
-        *first.tools[:6], "tool_output", "get_tool_output", "wait_for_tool_output", "agent__task_status",
+        *first.tools[:6], *OFFERED, "agent__task_status",
     ]  # fmt: skip
     results = json.loads(second.answers[0])["results"]
     assert [(result["id"], result["tool"], result["ok"]) for result in results] == [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from agents import Stage, call, report, scripted, seen
+from extras import OFFERED
 from frames import TOO_LARGE
 
 pytestmark = pytest.mark.anyio
@@ -20,7 +21,7 @@ async def test_a_large_output_becomes_a_handle_that_is_asked_and_then_reported(s
     first, second, third = seen(model)
     assert first.tools == [
         "depot__log", "depot__rows", "depot__words", "depot__slow", "depot__fail", "depot__picture",
-        "tool_output", "get_tool_output", "wait_for_tool_output",
+        *OFFERED,
         "agent__task_status", "agent__batch", "agent__final_report",
     ]  # fmt: skip
     assert second.answers[0].startswith(f"{TOO_LARGE} (42004 bytes, 2000 lines, about 10000 tokens)")

@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
+from extras import OFFERED
 from frames import TOO_LARGE, parted
 
 from overspill.budget import ContextBudget
@@ -326,9 +327,7 @@ async def test_a_turn_without_an_executor_runs_registered_tools():
 
         replies = await session.turn([ToolCall("1", "double", {"n": 4}), ToolCall("2", "triple")])
         assert (replies[0].text, replies[1].is_error) == ("8", True)
-        assert replies[1].text == (
-            "Unknown tool 'triple'. Known tools: double, tool_output, get_tool_output, wait_for_tool_output."
-        )
+        assert replies[1].text == f"Unknown tool 'triple'. Known tools: double, {', '.join(OFFERED)}."
 
 
 async def test_the_first_call_of_a_session_may_be_one_that_is_refused():

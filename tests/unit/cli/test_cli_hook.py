@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from commands import SOURCE, bare_environment
+from extras import OFFERED
 from forked import Forked
 from frames import TOO_LARGE
 
@@ -190,7 +191,7 @@ def test_a_project_reads_only_its_own_outputs(agent: Agent, tmp_path: Path):
 @pytest.mark.slow
 def test_serve_offers_the_retrieval_tools_and_nothing_else(agent: Agent):
     listed = agent.serve("claude-code", {"id": 1, "method": "tools/list"})[1]["tools"]
-    assert [tool["name"] for tool in listed] == ["tool_output", "get_tool_output", "wait_for_tool_output"]
+    assert [tool["name"] for tool in listed] == OFFERED
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -121,6 +121,16 @@ AS_SENT = {
     '"bytes": {"type": "string", "description": "\\"a-b\\" from 0, both included"}, '
     '"query": {"type": "string", "description": "JSON pointer or JMESPath"}, '
     '"from": {"type": "integer", "description": "character to continue from"}}}}',
+    "run_program": '{"name": "run_program", "description": "Run a Python program over stored tool outputs: count, sum, f'
+    "ilter, join, compare. Only what it prints, and the value of its last expression, comes back.\\nload(n"
+    "ame): parsed JSON; rows of a table as dicts; lines of anything else\\nparts(name): names of parts to "
+    'load one by one, if an output is too large\\ntext(name, start, end): characters\\nsql(\\"SELECT \\u2026 '
+    'FROM out_3f7k9q\\"): rows as dicts\\nfind(question, name): passages with positions\\nsave(label, value)'
+    ": stores an output, returns its name\\ntool_stubs(): signatures of the tools it may call, as in await"
+    " server.tool(id=1)\\nNo files, network, yield, del or packages; it has json, re, csv, math, collectio"
+    'ns, itertools, functools, datetime, decimal.", "parameters": {"type": "object", "additionalPropertie'
+    's": false, "required": ["code"], "properties": {"code": {"type": "string", "minLength": 1, "descript'
+    'ion": "Python; `name` is the name of a stored output, such as out_3f7k9q"}}}}',
 }
 
 
@@ -143,8 +153,14 @@ def test_a_definition_is_the_same_to_the_byte_in_every_process():
 
 
 def test_the_three_tools_of_the_default_preset_take_few_tokens():
-    offered = json.dumps([definition(name, "openai") for name in offered_tools(Settings())], separators=(",", ":"))
+    names = [name for name in offered_tools(Settings()) if name != "run_program"]
+    offered = json.dumps([definition(name, "openai") for name in names], separators=(",", ":"))
     assert tokens.count(offered).tokens <= 350
+
+
+@pytest.mark.parametrize("format", get_args(Format))
+def test_run_program_takes_few_tokens_of_its_own(format: Format):
+    assert tokens.count(json.dumps(definition("run_program", format))).tokens <= 350
 
 
 @pytest.mark.parametrize("name", TOOLS)
@@ -170,8 +186,8 @@ def test_a_host_may_change_its_copy_of_a_definition():
     assert definition("tool_output", "mcp", DOCUMENT)["inputSchema"] == PARAMETERS
 
 
-def test_the_four_tools():
-    assert list(TOOLS) == ["tool_output", "get_tool_output", "wait_for_tool_output", "get_artifact"]
+def test_the_tools():
+    assert list(TOOLS) == ["tool_output", "get_tool_output", "wait_for_tool_output", "get_artifact", "run_program"]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import Any
 
 import anyio
 import pytest
+from extras import OFFERED
 from frames import parted
 
 from overspill.budget import ContextBudget
@@ -73,7 +74,8 @@ MALFORMED = (
         (
             "delete_everything",
             {},
-            "Unknown tool 'delete_everything'. Known tools: tool_output, get_tool_output, wait_for_tool_output, get_artifact.",
+            "Unknown tool 'delete_everything'. Known tools: tool_output, get_tool_output, wait_for_tool_output, get_artifact, "
+            "run_program.",
         ),
     ],
 )
@@ -391,7 +393,7 @@ async def test_a_background_output_over_the_threshold_is_marked():
 @pytest.mark.parametrize(
     ("settings", "names"),
     [
-        (Settings(), ["tool_output", "get_tool_output", "wait_for_tool_output"]),
+        (Settings(), OFFERED),
         (Settings(preset="tool_output"), ["tool_output"]),
         (Settings(preset="artifacts"), ["get_artifact"]),
         (Settings(preset="slow"), ["get_tool_output", "wait_for_tool_output"]),

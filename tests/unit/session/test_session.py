@@ -17,6 +17,7 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 import pytest
+from extras import OFFERED
 from frames import TOO_LARGE
 
 import overspill
@@ -82,7 +83,7 @@ async def test_a_named_session_is_opened_again_with_all_it_had(tmp_path: Path, s
                 assert (stored.text(), stored.kept) == (BIG, reply.kept)
             page = await session.invoke("get_artifact", {"id": spelling, "lines": "1-1"})
             assert page.text == "line of text\n"
-        assert len(session.tools()) == 3
+        assert [tool["name"] for tool in session.tools()] == OFFERED
         again = await session.call("dump", {}, lambda: BIG)
         assert again.kept is not None
         assert again.kept.session == first
@@ -329,7 +330,7 @@ async def test_an_unknown_tool_is_the_hosts_mistake_in_call():
     async with Session(store=MemoryStore()) as session:
         with pytest.raises(BadRequest) as caught:
             await session.call("nope", {})
-        assert str(caught.value) == ("Unknown tool 'nope'. Known tools: tool_output, get_tool_output, wait_for_tool_output.")
+        assert str(caught.value) == f"Unknown tool 'nope'. Known tools: {', '.join(OFFERED)}."
         with pytest.raises(BadRequest, match="Unknown tool 'nope'"):
             await session.start("nope")
 

@@ -10,6 +10,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import pytest
+from extras import OFFERED
 from frames import TOO_LARGE
 
 from overspill import Session, Settings, SyncSession, ToolCall
@@ -32,7 +33,7 @@ def test_every_method_blocks_and_answers():
         kept = session.keep({"a": 1}, "report")
         assert session.open(kept.handle).text() == '{"a":1}'
         assert session.owns("get_artifact")
-        assert [tool["name"] for tool in session.tools()] == ["tool_output", "get_tool_output", "wait_for_tool_output"]
+        assert [tool["name"] for tool in session.tools()] == OFFERED
         assert session.tools("openai")[0]["type"] == "function"
         assert session.notice() == ""
         assert session.extract(kept.handle, "a").source_size_bytes == 7

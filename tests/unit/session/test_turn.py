@@ -7,6 +7,7 @@ from typing import Any
 
 import anyio
 import pytest
+from extras import OFFERED
 
 from overspill import Reply, Session, Settings, ToolCall
 from overspill.models.protocol import Request, Response
@@ -192,7 +193,7 @@ async def test_an_unknown_tool_is_an_answer():
     async with session() as s:
         (reply,) = await s.turn(calls("nobody"))
     assert (reply.text, reply.is_error) == (
-        "Unknown tool 'nobody'. Known tools: tool_output, get_tool_output, wait_for_tool_output.",
+        f"Unknown tool 'nobody'. Known tools: {', '.join(OFFERED)}.",
         True,
     )
 

@@ -22,6 +22,7 @@ from overspill.retrieval.output import StoredOutput
 from overspill.store.readers import read_blocks
 from overspill.text import encoding
 from overspill.text.humanize import count_noun, escape_invisible, format_size
+from overspill.types import Lineage
 
 
 @click.group(cls=CommandGroup)
@@ -231,8 +232,8 @@ def _describe(item: ArchivedOutput) -> dict[str, Any]:
 def verify(id: str | None, as_json: bool, as_lines: bool, **options: Any) -> None:
     """Check stored outputs against the SHA-256 checksums recorded when they were stored.
 
-    With ID, only that output is checked. Of an output that a query made, the query is shown, with the outputs that it read and
-    their checksums then. The exit code is 1 if an output has changed.
+    With ID, only that output is checked. If a query or a program made an output, that is shown too, with the outputs that it
+    read, the tools that it called, and their checksums then. The exit code is 1 if an output has changed.
     """
     archive = stores.archive(**options)
     checks = list(archive.verify([archive.find(id)] if id else archive.items()))
@@ -251,7 +252,17 @@ def verify(id: str | None, as_json: bool, as_lines: bool, **options: Any) -> Non
             )
         for check in checks:
             if (made := check.kept.lineage) is not None:
-                sources = "".join(f"\n  from {each.name}: {each.handle}, SHA-256 {each.sha256}" for each in made.sources)
-                click.echo(escape_invisible(f"{check.kept.artifact_id} was made by: {' '.join(made.query.split())}{sources}"))
+                click.echo(escape_invisible(_describe_lineage(check.kept.artifact_id, made)))
         click.echo(f"{len(checks):,} checked, {len(changed):,} changed.")
     sys.exit(1 if changed else 0)
+
+
+def _describe_lineage(id: str, made: Lineage) -> str:
+    is_program = made.language == "python"
+    written = "".join(f"\n    {line}" for line in made.query.splitlines()) if is_program else " " + " ".join(made.query.split())
+    sources = [f"from {each.name}: {each.handle}, SHA-256 {each.sha256}" for each in made.sources]
+    calls = [
+        f"called {f'{each.server}/' if each.server else ''}{each.tool}: {each.handle or 'not stored'}, SHA-256 {each.sha256}"
+        for each in made.calls
+    ]
+    return "\n  ".join([f"{id} was made by:{written}", *sources, *calls])

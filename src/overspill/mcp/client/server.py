@@ -38,6 +38,13 @@ class ToolDefinition(Struct, frozen=True):
     name: str
     description: str
     input_schema: Mapping[str, Any]
+    is_read_only: bool = False
+
+    @classmethod
+    def of(cls, tool: Raw) -> ToolDefinition:
+        annotations = tool.get("annotations")
+        is_read_only = isinstance(annotations, dict) and cast(Raw, annotations).get("readOnlyHint") is True
+        return cls(tool["name"], tool.get("description") or "", tool["inputSchema"], is_read_only)
 
 
 class SilentPeer:
@@ -193,7 +200,7 @@ class Server:
         tools = [tool for tool in listed if self.config.allows(tool["name"])]
         for tool in tools:
             connection.learn_headers(tool)
-        return [ToolDefinition(tool["name"], tool.get("description") or "", tool["inputSchema"]) for tool in tools]
+        return [ToolDefinition.of(tool) for tool in tools]
 
     async def call_tool(self, name: str, args: Mapping[str, Any]) -> Output:
         """Call a tool; the current job shows its progress. Raises MCPError if the server refuses, ServerError if it is gone."""

@@ -121,6 +121,11 @@ class Catalog:
     def describe_if_known(self, server: Server, name: str) -> Raw:
         return self._known.get(server.name, {}).get(name, {})
 
+    async def list_known(self) -> list[tuple[Server, Raw]]:
+        """The tools of all servers, without waiting long for one that is busy or down."""
+        await self._fetch_missing(self._servers.values(), _WAIT_FOR_NAMES)
+        return [(self._servers[server], tool) for server, tools in self._known.items() for tool in tools.values()]
+
     async def _fetch_missing(self, servers: Iterable[Server], within: float) -> None:
         """List tools that are still unknown, without waiting long for a server that is busy or down."""
         with anyio.move_on_after(within):

@@ -150,7 +150,7 @@ class RequestRouter:
             raise MCPError(mcp_types.INVALID_PARAMS, "A tool call needs a name, and arguments that are an object.")
         own = await client.catalog.find_own(name)
         if own is not None:
-            return self._adapt(request, await client.calls.call_own(own, as_mapping(arguments)))
+            return self._adapt(request, await client.calls.call_own(request, own, as_mapping(arguments)))
         found = client.catalog.find(name)
         if found is None or not found[0].config.allows(found[1]):
             raise MCPError(mcp_types.INVALID_PARAMS, f"Unknown tool: {name}")

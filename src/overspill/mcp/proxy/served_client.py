@@ -26,7 +26,7 @@ from overspill.mcp.proxy.options import ProxyOptions
 from overspill.mcp.proxy.programs import ProgramCalls
 from overspill.mcp.proxy.subscriptions import CHANGES, Subscriptions
 from overspill.mcp.proxy.tasks import ServedTasks
-from overspill.mcp.proxy.tool_calls import ToolCalls
+from overspill.mcp.proxy.tool_calls import ToolCalls, list_for_programs
 from overspill.mcp.proxy.versions import adapt_result, ask_for_input, collect_answers, is_about_task, wants_input
 from overspill.session.session import Session
 from overspill.text import tokens
@@ -63,6 +63,7 @@ class ServedClient:
         self.catalog = Catalog(self.servers, session, programs.is_always_whole, always=always)
         self.calls = ToolCalls(session, self.catalog, self.forward, programs, dry_run=options.dry_run, log=log)
         self.answers = LargeAnswers(session, client, log, dry_run=options.dry_run)
+        session.offer_to_programs(list_for_programs)
         self.paused_calls = PausedCalls(group)
         self.tasks = ServedTasks(session, self.paused_calls, self.calls.deliver)
         self.subscriptions = Subscriptions(group)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from copy import copy
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -24,6 +26,7 @@ from overspill.mcp.proxy.client_request import ClientRequest
 from overspill.mcp.proxy.programs import ProgramCalls
 from overspill.mcp.proxy.tasks import describe_task
 from overspill.mcp.proxy.versions import adapt_result, wants_input
+from overspill.programs.tools import ProgramTool
 from overspill.schema import fits_schema
 from overspill.session.session import Session
 from overspill.store.meter import size_of
@@ -57,9 +60,34 @@ class ToolCalls:
         self._originals: BoundedCache[Raw | MCPError] = BoundedCache(_MAX_ORIGINALS_BYTES, _measure)
         self._delivered: BoundedCache[Raw] = BoundedCache(_MAX_ORIGINALS_BYTES, _measure)
 
-    async def call_own(self, name: str, args: Raw) -> Raw:
-        reply = await self._session.invoke(name, args)
+    async def call_own(self, request: ClientRequest, name: str, args: Raw) -> Raw:
+        """Tools that a program calls are called as part of the request that it came with."""
+        before = _asking.set((self, request))
+        try:
+            reply = await self._session.invoke(name, args)
+        finally:
+            _asking.reset(before)
         return self._render({}, reply)
+
+    async def describe_for_programs(self, request: ClientRequest) -> list[ProgramTool]:
+        settings = self._session.settings
+        may_call = settings.program_tools or settings.trust_read_only
+        return [self._describe(request, *each) for each in await self._catalog.list_known()] if may_call else []
+
+    def _describe(self, request: ClientRequest, server: Server, tool: Raw) -> ProgramTool:
+        name, schema, inner = tool["name"], tool.get("inputSchema"), copy(request)
+        inner.params = {"arguments": {}}
+        return ProgramTool(
+            name=name,
+            run=partial(self._call, inner, server, name),
+            server=server.name,
+            parameters=as_mapping(schema),
+            returns=as_mapping(tool.get("outputSchema")) or None,
+            description=str(tool.get("description") or ""),
+            kind="mcp",
+            is_read_only=as_mapping(tool.get("annotations")).get("readOnlyHint") is True,
+            check=fits_schema(schema, server.name),
+        )
 
     async def call_server(self, request: ClientRequest, server: Server, name: str) -> Raw:
         given = as_mapping(request.params.get("arguments"))
@@ -189,6 +217,16 @@ def _measure(original: Raw | MCPError) -> int:
         return 1 if isinstance(original, MCPError) else 0
     size = len(dumps(original))
     return size if size <= _MAX_ORIGINAL_BYTES else 0
+
+
+async def list_for_programs() -> list[ProgramTool]:
+    """The tools of the servers of the client whose program this is."""
+    calls, request = _asking.get()
+    return [] if calls is None or request is None else await calls.describe_for_programs(request)
+
+
+_asking: ContextVar[tuple[ToolCalls | None, ClientRequest | None]] = ContextVar("overspill_program", default=(None, None))
+"""Travels with the tasks of a program."""
 
 
 def _make_failure(text: str) -> Raw:
