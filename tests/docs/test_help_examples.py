@@ -60,7 +60,10 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
         file.write_text(json.dumps({"mcpServers": servers}))
     versions = {"1.2.9": {"integrity": "sha512-old"}, "1.3.0": {"integrity": "sha512-new"}}
     Path("registry.json").write_text(json.dumps({"versions": versions}, indent=1))
-    Path("orders.json").write_text(json.dumps([{"status": "open", "user_id": 1}, {"status": "paid", "user_id": 2}]))
+    Path("orders.json").write_text(
+        json.dumps([{"status": "open", "user_id": 1, "total": 5}, {"status": "paid", "user_id": 2, "total": 7}])
+    )
+    Path("late.py").write_text("print('no order is late')\n")
     Path("orders.csv").write_text("id,user_id\n1,2\n2,1\n3,1\n")
     Path("users.ndjson").write_text('{"id": 1, "name": "Ann"}\n{"id": 2, "name": "Ben"}\n')
     for folder, text in (

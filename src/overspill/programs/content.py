@@ -25,7 +25,8 @@ MAX_LOADED_BYTES = 16 << 20
 PART_BYTES = 8 << 20
 _MAX_SHORT_BYTES = 4_096
 """Of a text that is too short to be recognised as a table."""
-_BEFORE_ELEMENT = re.compile(rb"[\s,\[]*+")
+_OPENING = re.compile(rb"\s*+\[")
+_BETWEEN = re.compile(rb"[\s,]*+")
 _BEFORE_MEMBER = re.compile(rb"[\s,{]*+")
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,17})?")
@@ -105,19 +106,13 @@ def split_content(text: Text, layout: str) -> Parts:
 
 
 def _find_elements(raw: memoryview) -> Iterator[Span]:
-    position = 0
+    opening = _OPENING.match(raw)
+    position = opening.end() if opening else 0
     for element in Elements.decode(raw):
-        found = _BEFORE_ELEMENT.match(raw, position if position else 0)
-        start = found.end() if found and position else _skip_opening(raw)
+        before = _BETWEEN.match(raw, position)
+        start = before.end() if before else position
         position = start + len(memoryview(element))
         yield start, position
-
-
-def _skip_opening(raw: memoryview) -> int:
-    """Past the bracket that opens the list, and not past one that opens its first element."""
-    head = bytes(raw[:4096])
-    start = head.index(b"[") + 1
-    return start + len(head[start:]) - len(head[start:].lstrip())
 
 
 def _find_members(raw: memoryview) -> Iterator[Span]:

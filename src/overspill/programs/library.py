@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from functools import partial
 from mmap import mmap
@@ -30,6 +31,7 @@ from overspill.wording import programs as wording
 MAX_SAVED = 50
 MAX_SAVED_BYTES = 64 << 20
 _FOUND_TOKENS = 2_000
+_NOT_IN_LABELS = re.compile(r"[/\\?#]")
 
 
 class ProgramLibrary:
@@ -90,7 +92,8 @@ class ProgramLibrary:
     async def save(self, label: str, text: str, code: str) -> str:
         if len(self.saved) >= MAX_SAVED or len(text) > MAX_SAVED_BYTES:
             raise BadRequest(f"A program may save {MAX_SAVED} outputs, each of at most {MAX_SAVED_BYTES >> 20} MB.")
-        kept = await self.keep(text, {"name": one_line(label)}, self.describe(code))
+        args = {"filename": _NOT_IN_LABELS.sub("_", one_line(label))}  # what is shown as the source of an output
+        kept = await self.keep(text, args, self.describe(code))
         self.saved.append(kept)
         return kept.name
 
