@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from overspill.calls.job import current
 from overspill.calls.service import Background, CallService
-from overspill.errors import BadRequest, MissingPackage
+from overspill.errors import BadRequest, MissingPackage, require
 from overspill.gate.gate import Gate
 from overspill.programs.borders import Borders
 from overspill.programs.library import ProgramLibrary
@@ -58,6 +58,7 @@ class Programs:
     ) -> Reply:
         if not has_programs():
             raise MissingPackage("A program", "programs")
+        require("code", code, str, "a string")
         if len(code) > MAX_CODE_CHARS:
             raise BadRequest(f"The program has {len(code):,} characters. The most is {MAX_CODE_CHARS:,}.")
         borders = Borders([(way.from_, way.to) for way in self._gate.settings.refs.allow])

@@ -14,6 +14,7 @@ from overspill.gate.intent import Messages, remember_said
 from overspill.programs.tools import ListTools, ProgramTool
 from overspill.retrieval.definitions import TOOLS, Format, define_offered_tools, offered_tools
 from overspill.session.opening import check_format
+from overspill.session.parts import SessionParts
 from overspill.settings import Settings
 from overspill.task_queue.remote import RemoteTools
 from overspill.types import Reply
@@ -55,6 +56,10 @@ class ToolRegistry:
             return await call(name, named)
 
         return call_through_gate
+
+    def attach(self, parts: SessionParts) -> None:
+        """To a session that has begun."""
+        self.remote, parts.programs.list_tools = parts.remote, self.list_for_programs
 
     async def list_for_programs(self) -> list[ProgramTool]:
         """The registered functions, and the other tools of the host."""

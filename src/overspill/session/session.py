@@ -43,11 +43,11 @@ class Session:
     """Use it as `async with Session() as session`, or call `begin` and `close` yourself.
 
     `name` keeps the session, and opens it again later; if it is `shared`, several workers have it open at the same time. Sessions
-    of one `family` are kept too, and can read what earlier ones stored. `models` are your own models, by target name; others
-    are reached at their provider or at `endpoints`. `notice`: whether you show the model a notice each turn. If not, it is told
-    to wait instead. `preload`: whether to load the vocabulary that counts tokens when the session begins. If not, the first large
-    output does; `keep` estimates. `tool_prefix` precedes the names of retrieval tools. `observers` see each event.
-    `jobs` is the URL of a queue: tools that you do not have here run on the workers that serve it.
+    of one `family` are kept too, and can read what earlier ones stored. `models` are your own, by target name; others are
+    reached at their provider or at `endpoints`. `notice`: whether you show the model a notice each turn. If not, it is told to
+    wait. `preload`: whether to load the vocabulary that counts tokens when the session begins, and not with the first large
+    output. `tool_prefix` precedes the names of retrieval tools. `observers` see each event. `jobs` is the URL of a queue: tools
+    that you do not have here run on the workers that serve it.
     """
 
     def __init__(
@@ -83,14 +83,12 @@ class Session:
         )
         self.settings, self.budget = opening.settings, budget
         self.name, self.family, self.is_shared = opening.name, opening.family, opening.is_shared
-        self._life = SessionLife(opening)
-        self._counts_kept = preload
+        self._life, self._counts_kept = SessionLife(opening), preload
         self._offered = OfferedTools(self.settings, tool_prefix)
         self._registry = ToolRegistry(self._offered.names)
 
     async def begin(self) -> None:
-        parts = await self._life.begin()
-        self._registry.remote, parts.programs.list_tools = parts.remote, self._registry.list_for_programs
+        self._registry.attach(await self._life.begin())
 
     async def close(self) -> list[JobInfo]:
         """Cancel running jobs, close the files and apply retention. Returns the jobs whose threads could not be interrupted."""
@@ -152,10 +150,9 @@ class Session:
         and keep it all the same if it is large.
         """
         call = ToolCall(id, name, {} if args is None else args, server, kind, intent)
-        if not callable(tool):
-            if tool is None and self.owns(name):
-                return await self.invoke(name, args, id=id)
-            tool = self._registry.find(name, tool)
+        if tool is None and self.owns(name):
+            return await self.invoke(name, args, id=id)
+        tool = self._registry.find(name, tool)
         check_options(errors, background, check)
         parts = self._life.parts_here
         calling = parts.calls.call(call, tool, errors=errors, background=background, check=check, for_program=for_program)
@@ -263,14 +260,12 @@ class Session:
         return await self._life.parts_here.tables.ask(statement)
 
     async def run_program(self, code: str, *, background: Background | None = None, names: Mapping[str, str] = {}) -> Reply:
-        """Run a Python program over stored outputs; what it prints and returns passes the gate. It may call those of your tools
-        that the settings `programTools` and `trustReadOnly` allow. `names` are further names of outputs."""
-        require("code", code, str, "a string")
+        """Run a Python program over stored outputs. What it prints passes the gate. `names` are further names of outputs."""
         with self._offered.naming():
             return await self._life.parts_here.programs.run(code, background=background, aliases=names)
 
     def offer_to_programs(self, list_tools: ListTools) -> None:
-        """Programs may call these tools too, as far as the settings allow. They are listed when a program begins."""
+        """Programs may call these tools too, as far as the settings `programTools` and `trustReadOnly` allow."""
         self._registry.list_others = list_tools
 
     async def extract(

@@ -21,6 +21,10 @@ def tool(name: str, server: str = "", run: Callable[..., Any] = lambda: "", **fa
     return ProgramTool(name=name, server=server, run=run, **facts)
 
 
+def block(words: str) -> dict[str, str]:
+    return {"type": "text", "text": words}
+
+
 def offering(session: Session, *tools: ProgramTool) -> None:
     async def list_tools() -> Iterable[ProgramTool]:
         return tools
@@ -109,7 +113,9 @@ async def test_a_missing_await_gets_an_error_that_says_so():
 async def test_large_results_are_whole_in_a_program_and_stored_like_any_other():
     rows = [{"id": n, "text": "x" * 50} for n in range(1000)]
     async with Session(Settings(programTools=["*/*", "*"])) as session:
-        offering(session, tool("rows", "crm", lambda: rows), tool("fail", "crm", lambda: Output("no such row", is_error=True)))
+        offering(
+            session, tool("rows", "crm", lambda: rows), tool("fail", "crm", lambda: Output([block("no such row")], is_error=True))
+        )
         assert await run(session, "found = await crm.rows()\nlen(found), found[-1]['id']") == "(1000, 999)"
         (kept,) = [each for each in session.kept() if each.tool == "rows"]
         assert (kept.server, kept.reason) == ("crm", "size_cap")
@@ -125,9 +131,9 @@ def lineage_calls(session: Session) -> list[tuple[str, str, str]]:
 
 
 async def test_structured_content_comes_before_text():
-    result = {"content": [], "structuredContent": {"result": [1, 2]}}
+    result: dict[str, Any] = {"content": [], "structuredContent": {"result": [1, 2]}}
     async with Session(Settings(programTools=["crm"])) as session:
-        output = Output("1 and 2", original=result)
+        output = Output([block("1 and 2")], original=result)
         offering(session, tool("get", "crm", lambda: output))
         assert await run(session, "await crm.get()") == "[1, 2]"
 
@@ -154,8 +160,12 @@ async def test_a_slow_tool_ends_with_its_program():
 class TestOneServer:
     async def test_what_was_read_of_one_server_does_not_reach_another(self):
         sent: list[str] = []
+
+        def send(text: str) -> None:
+            sent.append(text)
+
         async with Session(Settings(programTools=["*/*"])) as session:
-            offering(session, tool("get", "crm", lambda: '"private"'), tool("send", "mail", lambda text: sent.append(text)))
+            offering(session, tool("get", "crm", lambda: '"private"'), tool("send", "mail", send))
             text = await run(session, "await mail.send(text=await crm.get())")
             assert "refs.allow" in text
             kept = await session.call("dump", {}, lambda: "p" * 20_000, server="crm")
@@ -187,7 +197,11 @@ class TestOneServer:
     async def test_a_permission_has_a_direction(self):
         settings = Settings(programTools=["*/*"], refs={"allow": [{"from": "crm/*", "to": "mail/send"}]})
         async with Session(settings) as session:
-            offering(session, tool("get", "crm", lambda **_: "1"), tool("send", "mail", lambda **_: "2"))
+
+            def count(**args: object) -> str:
+                return str(len(args) + 1)
+
+            offering(session, tool("get", "crm", count), tool("send", "mail", count))
             assert await run(session, "await mail.send(x=await crm.get())") == "2"
             assert "refs.allow" in await run(session, "await crm.get(x=await mail.send())")
 
