@@ -75,7 +75,7 @@ def test_retrieval_tools_can_appear_when_needed_with_one_notification(tmp_path: 
         ]
         answer = next(number for number, each in enumerate(wire.received) if "resource_link" in json.dumps(each))
         assert changes == [answer - 1]
-        assert wire.names()[-3:] == OFFERED
+        assert wire.names()[-len(OFFERED) :] == OFFERED
 
 
 @pytest.mark.promise("cache-safe")
@@ -83,7 +83,7 @@ def test_retrieval_tools_are_listed_from_the_beginning(tmp_path: Path) -> None:
     with Served([config(every())], tmp_path) as wire:
         wire.hello()
         before = wire.names()
-        assert before[-3:] == OFFERED
+        assert before[-len(OFFERED) :] == OFFERED
         kept_lines(wire)
         assert wire.names() == before
         assert [each for each in wire.received if each.get("method") == "notifications/tools/list_changed"] == []
@@ -264,7 +264,7 @@ def test_a_servers_tool_keeps_its_name_and_the_retrieval_tool_is_renamed(tmp_pat
         result = wire.call("lines", {"count": LINES})
         note = "Some tools of Overspill have other names here: tool_output is overspill_overspill_tool_output."
         assert result["content"][-2]["text"] == note or result["content"][-1]["text"] == note
-        assert wire.names()[-6:] == [
+        assert wire.names()[-3 - len(OFFERED) :] == [
             *("tool_output", "overspill_tool_output", "overspill_get_artifact"),
             *("overspill_overspill_tool_output", *OFFERED[1:]),
         ]
