@@ -60,13 +60,13 @@ class Gate:
         passes = for_program and collected.media == "text"
         # Over the limit in bytes it is kept, whatever else is known of it, so that it need not be measured first.
         is_kept = self._budget is None and collected.media == "text" and not keeps_nothing(settings) and not passes
-        if texts is not None and passes_for_sure(texts, settings) and self._finds_room(collected, settings):
+        if texts is not None and passes_for_sure(texts, settings) and (passes or self._finds_room(collected, settings)):
             reply = self._reply_in_hand(collected)
         elif is_kept and 0 < settings.size_cap < collected.least_bytes:
             reply = await self._keep_and_word(call, collected, "size_cap", settings)
         else:
             size = await run_off_loop(lambda: collected.spool.size, collected.least_bytes)
-            match self._verdict(collected, size, settings):
+            match decide(size, settings) if passes else self._verdict(collected, size, settings):
                 case Keep(reason) if passes:
                     reply = await self._keep_and_pass(call, collected, size, reason)
                 case Shorten(limit) if not passes:

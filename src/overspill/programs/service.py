@@ -75,7 +75,7 @@ class Programs:
         return select_allowed(tools, self._gate.settings)
 
     def join_tools(self, allowed: Mapping[str, ProgramTool], borders: Borders) -> ProgramTools:
-        return ProgramTools(allowed, self._calls, self._outputs, borders)
+        return ProgramTools(allowed, self._calls, borders)
 
     @property
     def seconds(self) -> float:

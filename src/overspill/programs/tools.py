@@ -22,7 +22,6 @@ from overspill.gate.collect import field
 from overspill.programs.borders import Borders
 from overspill.programs.content import MAX_LOADED_BYTES
 from overspill.reading.references import Check, matches
-from overspill.retrieval.outputs import StoredOutputs
 from overspill.schema.signatures import write_signature
 from overspill.settings import Settings
 from overspill.text.names import own_name
@@ -90,9 +89,9 @@ def define_tools(names: Iterable[str]) -> str:
 class ProgramTools:
     """For one program."""
 
-    def __init__(self, allowed: Mapping[str, ProgramTool], calls: CallService, outputs: StoredOutputs, borders: Borders) -> None:
+    def __init__(self, allowed: Mapping[str, ProgramTool], calls: CallService, borders: Borders) -> None:
         self.allowed = allowed
-        self._calls, self._outputs, self._borders = calls, outputs, borders
+        self._calls, self._borders = calls, borders
         self._count = 0
 
     def write_stubs(self, names: Sequence[str]) -> str:
@@ -127,7 +126,7 @@ class ProgramTools:
         args = cast("dict[str, Any]", json.loads(written))
         call = ToolCall("", tool.name, args, tool.server, tool.kind)
         reply = await self._calls.call(call, tool.run, background=False, check=tool.check, for_program=True)
-        text = await anyio.to_thread.run_sync(self._read_whole, name, reply)
+        text = _read_whole(name, reply)
         handle = reply.kept.handle if reply.kept else ""
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
         self._borders.calls.append(LineageCall(tool.name, tool.server, digest, handle))
@@ -135,16 +134,13 @@ class ProgramTools:
             raise BadRequest(f"{name} failed: {text[:2000]}")
         return await anyio.to_thread.run_sync(_read_result, text, reply)
 
-    def _read_whole(self, name: str, reply: Reply) -> str:
-        if reply.kept is None:
-            return reply.text
-        if reply.kept.missing or reply.kept.size.bytes > MAX_LOADED_BYTES:
-            why = reply.kept.missing or "it is too large to be given to a program whole"
-            raise BadRequest(
-                f"The result of {name} is stored as {reply.kept.name}: {why}. Read it with parts({reply.kept.name!r})."
-            )
-        with self._outputs.open(reply.kept.artifact_id) as stored:
-            return stored.text()
+
+def _read_whole(name: str, reply: Reply) -> str:
+    kept = reply.kept
+    if kept is not None and (kept.missing or kept.media == "binary" or kept.size.bytes > MAX_LOADED_BYTES):
+        why = kept.missing or ("it is not text" if kept.media == "binary" else "it is too large to be given to a program whole")
+        raise BadRequest(f"The result of {name} is stored as {kept.name}: {why}. Try parts({kept.name!r}).")
+    return reply.text
 
 
 def _read_result(text: str, reply: Reply) -> tuple[str, str]:

@@ -31,7 +31,7 @@ class ToolRegistry:
         self._surface = surface
         self.remote: RemoteTools | None = None
         """The tools of workers, if the session has a queue."""
-        self.list_others: ListTools | None = None
+        self._list_others: ListTools | None = None
 
     def register(
         self, function: Callable[P, Any], call: Callable[[str, dict[str, Any]], Awaitable[str]]
@@ -61,10 +61,14 @@ class ToolRegistry:
         """To a session that has begun."""
         self.remote, parts.programs.list_tools = parts.remote, self.list_for_programs
 
+    def offer_to_programs(self, list_tools: ListTools) -> None:
+        """Programs may call these tools too, as far as the settings `programTools` and `trustReadOnly` allow."""
+        self._list_others = list_tools
+
     async def list_for_programs(self) -> list[ProgramTool]:
         """The registered functions, and the other tools of the host."""
         own = [ProgramTool(name=name, run=tool) for name, tool in self._tools.items()]
-        return [*own, *(await self.list_others() if self.list_others else ())]
+        return [*own, *(await self._list_others() if self._list_others else ())]
 
     def find(self, name: str, tool: Tool | None = None) -> Tool:
         """The tool that was given, or else the one that is registered under the name."""

@@ -15,7 +15,6 @@ from overspill.extraction import Mode, Progress
 from overspill.gate.intent import Messages, remember_said
 from overspill.models.endpoints import Endpoint
 from overspill.models.protocol import Model
-from overspill.programs.tools import ListTools
 from overspill.reading.references import Check
 from overspill.record.counters import Counters
 from overspill.record.events import Entry
@@ -86,6 +85,7 @@ class Session:
         self._life, self._counts_kept = SessionLife(opening), preload
         self._offered = OfferedTools(self.settings, tool_prefix)
         self._registry = ToolRegistry(self._offered.names)
+        self.offer_to_programs = self._registry.offer_to_programs
 
     async def begin(self) -> None:
         self._registry.attach(await self._life.begin())
@@ -263,10 +263,6 @@ class Session:
         """Run a Python program over stored outputs. What it prints passes the gate. `names` are further names of outputs."""
         with self._offered.naming():
             return await self._life.parts_here.programs.run(code, background=background, aliases=names)
-
-    def offer_to_programs(self, list_tools: ListTools) -> None:
-        """Programs may call these tools too, as far as the settings `programTools` and `trustReadOnly` allow."""
-        self._registry.list_others = list_tools
 
     async def extract(
         self,

@@ -179,7 +179,6 @@ class SyncSession:
     kept = _blocking(Session.kept)
     sql = _blocking(Session.sql)
     run_program = _blocking(Session.run_program)
-    offer_to_programs = _blocking(Session.offer_to_programs)
     extract = _blocking(Session.extract)
     compact = _blocking(Session.compact)
     op_tree = _blocking(Session.op_tree)
