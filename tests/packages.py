@@ -25,12 +25,21 @@ NPM = {
 }
 INSPECTOR = {"node": NPM["node"], "@modelcontextprotocol/inspector": "2.12.0"}
 CODING_AGENTS = {"node": NPM["node"], "@anthropic-ai/claude-code": "2.1.325", "@google/gemini-cli": "0.61.0"}
+CODE_MODE = {
+    "node": NPM["node"],
+    "@openai/codex": "0.169.0",
+    "@cloudflare/codemode": "0.5.6",
+    "@ai-sdk/mcp": "1.0.101",
+    "ai": "6.0.326",
+    "zod": "4.6.7",
+}
 AZURITE = {"azurite": "3.33.0"}  # the last that does not bring 200 MB of packages that report to its maker
 MCPB = {"@anthropic-ai/mcpb": "2.1.2"}
 PYTHON = {
     "mcp-2.3": ("mcp==2.3.0", "mcp-server-git==2026.10.19", "mcp-server-fetch==2026.10.24", "mcp-server-time==2026.10.19"),
     "mcp-1.30": ("mcp==1.30.0", "mcp-server-git==2025.12.18", "mcp-server-fetch==2025.4.7", "mcp-server-time==2025.9.25"),
     "pydantic-ai": ("pydantic-ai-slim[mcp]==2.66.0",),
+    "code-mode": ("fastmcp[code-mode]==4.1.2", "pydantic-ai-harness[codemode]==0.62.0", "pydantic-ai-slim[mcp]==2.62.0"),
     "langchain": ("langchain-mcp-adapters==0.3.2", "langchain-core==1.7.2", "mcp==1.30.0"),
     "collector": ("rotel==0.0.1a15", "opentelemetry-distro==0.66b1", "opentelemetry-exporter-otlp-proto-http==1.45.1"),
     "duckdb-lowest": ("duckdb==1.3.0",),  # the lowest that `pyproject.toml` allows
