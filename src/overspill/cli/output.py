@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 import shutil
 import sys
@@ -17,7 +16,7 @@ import click
 from overspill.cli.terminal import has_color, inform, on_terminal
 from overspill.text.humanize import to_datetime
 from overspill.text.lenient_json import dumps
-from overspill.text.regex import regex
+from overspill.text.regex import Match, regex
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _JSON_TOKEN = regex(rb'("(?:[^"\\]++|\\.?)*+"?)(:?)|\bnull\b')
@@ -78,7 +77,7 @@ def _escape_invisible(written: bytes) -> bytes:
     return "".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text).encode()
 
 
-def _mark_token(found: re.Match[bytes]) -> bytes:
+def _mark_token(found: Match[bytes]) -> bytes:
     return b"\x1b[%sm%s\x1b[0m%s" % (b"34;1" if found[2] else b"32", *found.groups()) if found[1] else b"\x1b[2mnull\x1b[0m"
 
 

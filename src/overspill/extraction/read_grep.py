@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from itertools import permutations
 from time import perf_counter
@@ -29,7 +28,7 @@ from overspill.schema.arguments import describe_arguments
 from overspill.text import tokens
 from overspill.text.encoding import decode
 from overspill.text.humanize import quote_line
-from overspill.text.regex import regex
+from overspill.text.regex import escape, regex
 from overspill.types import Extraction, ToolCall
 
 _WORD = regex(r"\w+(?:[.:/@_-]+\w+)*")
@@ -192,7 +191,7 @@ class FileTools:
             return none
         words = _WORD.findall(asked.pattern)  # in any order: models grep for whole phrases
         if 1 < len(words) <= _MAX_PERMUTED_WORDS:
-            pattern = "|".join(".*".join(map(re.escape, order)) for order in permutations(words))
+            pattern = "|".join(".*".join(map(escape, order)) for order in permutations(words))
             if hits := self._find_lines(asked, pattern, bound, ignore_case=True):
                 return f"No line matches the pattern as a whole. Lines with all of its words:\n{hits}"
         return self._find_nearest(asked.pattern, bound, none)

@@ -6,13 +6,12 @@ instructions repeated; and the words for "nothing found" after a real answer.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
 from overspill.extraction.chunks import Span
-from overspill.text.regex import regex
+from overspill.text.regex import Match, Pattern, regex
 
 NOTHING = "NO RELEVANT DATA FOUND"
 
@@ -134,5 +133,5 @@ def _expand(text: str) -> Iterator[int]:
             yield from range(first, last + 1)
 
 
-def _find_last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+def _find_last(pattern: Pattern[str], text: str) -> Match[str] | None:
     return max(pattern.finditer(text), key=lambda found: found.start(), default=None)

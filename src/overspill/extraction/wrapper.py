@@ -5,10 +5,9 @@ The nonce is newer than the document, so no document can hold a wrapper that cou
 
 from __future__ import annotations
 
-import re
 import secrets
 
-from overspill.text.regex import regex
+from overspill.text.regex import Pattern, escape, regex
 
 _THINKING = regex(r"(?is)\s*+<(think|thinking|reasoning|thought)>.*?</\1>")
 _UNFINISHED_THINKING = regex(r"(?i)\s*+<(?:think|thinking|reasoning|thought)>")
@@ -72,8 +71,8 @@ def strip(text: str, nonce: str) -> str:
     return compile_tag(nonce).sub("\n", text).strip()
 
 
-def compile_tag(nonce: str) -> re.Pattern[str]:
-    return regex(rf"(?i)(?:<|&lt;)\s{{0,8}}(/?)\s{{0,8}}ai-agent-{re.escape(nonce)}-FINAL\b[^<>&]{{0,200}}(?:>|&gt;)")
+def compile_tag(nonce: str) -> Pattern[str]:
+    return regex(rf"(?i)(?:<|&lt;)\s{{0,8}}(/?)\s{{0,8}}ai-agent-{escape(nonce)}-FINAL\b[^<>&]{{0,200}}(?:>|&gt;)")
 
 
 def _clean_content(text: str) -> str:

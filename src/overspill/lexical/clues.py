@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import math
-import re
 import string
 from functools import cache
 
@@ -14,7 +13,7 @@ from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import read_lexicon, split_subwords, split_words, stem
 from overspill.tables.table import Span, Text
 from overspill.text.encoding import decode
-from overspill.text.regex import regex
+from overspill.text.regex import Pattern, regex
 
 _KEYWORD = regex(
     rb"(?:\b(?:def|class|func|fn|function|struct|trait|interface|enum|impl|type|object|sub|proc|module|record)\s{1,4}"
@@ -118,13 +117,13 @@ def favour_verdicts(index: Index, query: Query, scores: dict[int, float]) -> dic
 
 
 @cache
-def compile_questions() -> re.Pattern[str]:
+def compile_questions() -> Pattern[str]:
     """That can be answered with yes or no."""
     return regex(rf"(?i){_BEFORE_QUESTION}(?:{'|'.join(sorted(read_lexicon('asking')))})\b[^.!?]{{0,500}}+\?")
 
 
 @cache
-def compile_beginnings() -> re.Pattern[bytes]:
+def compile_beginnings() -> Pattern[bytes]:
     """Of passages that say yes or no."""
     words = "|".join(sorted(read_lexicon("verdict"))).encode()
     return regex(_BEFORE_ANSWER + rb"(?i:" + words + rb")\b")

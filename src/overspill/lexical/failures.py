@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
@@ -58,8 +57,8 @@ _WEAK_WORDS = (
     rb"|\xe2\x9c\x96|\xe2\x9c\x97|\xe2\x9c\x98|\xc3\x97 "
 )
 _WORDS = rb"(?i:" + _NONE + rb"|" + _STRONG_WORDS + rb"|" + _WEAK_WORDS + rb")|[a-z](?:Error|Exception|Failure|Failed)\b"
-_is_none = regex(_NONE, re.IGNORECASE)
-_is_weak = regex(_WEAK_WORDS, re.IGNORECASE)
+_is_none = regex(b"(?i)" + _NONE)
+_is_weak = regex(b"(?i)" + _WEAK_WORDS)
 _GAVE_UP = (
     rb"(?i:\bexit(?:ed|s)?(?: with)?(?: (?:code|status))?[:=]? *\(?[1-9][0-9]*\b|\bnon-?zero\b|\*\*\* .{0,120}\bError [1-9][0-9]*"
     rb"|\bbuild fail(?:ed|ure)\b|\bcommand failed\b|\breturned [1-9][0-9]* *$"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from msgspec import Struct
 
 from overspill.settings.keys import ModelLimits
-from overspill.text.regex import regex
+from overspill.text.regex import Pattern, regex
 
 
 class ModelFacts(Struct, frozen=True):
@@ -20,7 +19,7 @@ class ModelFacts(Struct, frozen=True):
 
 UNKNOWN_FACTS = ModelFacts(32_768, 4_096)
 
-_FAMILIES: tuple[tuple[re.Pattern[str], ModelFacts], ...] = (
+_FAMILIES: tuple[tuple[Pattern[str], ModelFacts], ...] = (
     # The first pattern found in `provider/model` decides.
     # Ollama silently cuts a prompt that is longer than its own window, which is small unless you raise it.
     (regex(r"^ollama/"), ModelFacts(4_096, 1_024)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from mmap import mmap
 from typing import TypeAlias
@@ -17,7 +16,7 @@ from overspill.tables.json_text import ENDING_BYTES, HEAD_BYTES, find_end, find_
 from overspill.tables.rows import read_tables
 from overspill.tables.table import Span, Unreadable
 from overspill.text.lines import iterate_lines
-from overspill.text.regex import regex
+from overspill.text.regex import Match, regex
 
 Text: TypeAlias = bytes | mmap
 _BEFORE_ELEMENT = regex(rb"[\s,]*+")
@@ -93,7 +92,7 @@ def _step_into(text: Text, start: int, end: int, token: str) -> Span:
     return start, position
 
 
-def _skip(match: Callable[[Text, int], re.Match[bytes] | None], text: Text, position: int) -> int:
+def _skip(match: Callable[[Text, int], Match[bytes] | None], text: Text, position: int) -> int:
     found = match(text, position)
     return found.end() if found else position
 

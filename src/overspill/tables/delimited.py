@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -15,7 +14,7 @@ from overspill.tables.table import RowFormat, Span, Text, make_unique, name_colu
 from overspill.text import pieces
 from overspill.text.encoding import decode
 from overspill.text.lines import FILLERS, iterate_lines
-from overspill.text.regex import regex
+from overspill.text.regex import Pattern, escape, regex
 
 _MARKS = ",\t;|"
 _SAMPLE_BYTES = 48_000
@@ -51,16 +50,16 @@ class Delimited(RowFormat, frozen=True):
 
 
 @cache
-def compile_cell(mark: str) -> re.Pattern[str]:
-    return regex(rf'(?:"([^"]*+(?:""[^"]*+)*+)")?([^{re.escape(mark)}]*+)(?:{re.escape(mark)}|\Z)')
+def compile_cell(mark: str) -> Pattern[str]:
+    return regex(rf'(?:"([^"]*+(?:""[^"]*+)*+)")?([^{escape(mark)}]*+)(?:{escape(mark)}|\Z)')
 
 
 @cache
-def compile_row(mark: str) -> re.Pattern[bytes]:
+def compile_row(mark: str) -> Pattern[bytes]:
     """Quotation marks enclose a cell only if they begin it, and if it ends: in `12" disk` they mean inches."""
-    rest = rb"[^%b\r\n]*+" % re.escape(mark.encode())
+    rest = rb"[^%b\r\n]*+" % escape(mark.encode())
     cell = rb'(?:"[^"]*+(?:""[^"]*+)*+"%b|%b)' % (rest, rest)
-    return regex(rb"%b(?:%b%b)*+(?:\r\n?|\n|\Z)" % (cell, re.escape(mark.encode()), cell))
+    return regex(rb"%b(?:%b%b)*+(?:\r\n?|\n|\Z)" % (cell, escape(mark.encode()), cell))
 
 
 def split_row(row: str, mark: str) -> list[str]:
@@ -261,7 +260,7 @@ def _are_names(row: list[str], body: Sequence[list[str]]) -> bool:
     return all(is_name(column, cell) for column, cell in enumerate(row))
 
 
-def _are_mostly(pattern: re.Pattern[str], cells: list[str]) -> bool:
+def _are_mostly(pattern: Pattern[str], cells: list[str]) -> bool:
     """Of those that have a value."""
     others = [cell for cell in cells if not pattern.match(cell)]
     filled = len(cells) - sum(map(bool, map(_NO_VALUE.match, others)))

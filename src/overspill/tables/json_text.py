@@ -6,7 +6,6 @@ Values of Python, `[{'id': 1, 'of': None}]`, are made into JSON. Nothing is eval
 from __future__ import annotations
 
 import json
-import re
 from decimal import Decimal
 from math import isfinite
 
@@ -14,7 +13,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from overspill.tables.table import Text
-from overspill.text.regex import regex
+from overspill.text.regex import Match, regex
 
 HEAD_BYTES = 48_000
 _VALUE = (
@@ -127,7 +126,7 @@ def mask_literal(text: bytes) -> bytes:
     return _TOKEN.sub(_mask, text)
 
 
-def _convert(token: re.Match[bytes]) -> bytes:
+def _convert(token: Match[bytes]) -> bytes:
     kind, found = token.lastgroup, token[0]
     if kind == "single" or kind == "double":
         return b'"%b"' % _ESCAPE.sub(_convert_escape, token[kind])
@@ -143,7 +142,7 @@ def _convert(token: re.Match[bytes]) -> bytes:
     return b'"%b"' % found if kind in ("key", "constant") else _SPELLINGS[found]
 
 
-def _convert_escape(escape: re.Match[bytes]) -> bytes:
+def _convert_escape(escape: Match[bytes]) -> bytes:
     escaped = escape[1]
     if escaped is None:
         return rb"\""
@@ -155,7 +154,7 @@ def _convert_escape(escape: re.Match[bytes]) -> bytes:
     return {b"'": b"'", b"a": rb"\u0007", b"v": rb"\u000b", b"0": rb"\u0000", b"\n": b""}.get(escaped, rb"\\" + escaped)
 
 
-def _mask(token: re.Match[bytes]) -> bytes:
+def _mask(token: Match[bytes]) -> bytes:
     kind, found = token.lastgroup, token[0]
     if kind == "single" or kind == "double":
         return b'"%b"' % _blank(token[kind]).ljust(len(found) - 2) if found[-1:] in b"'\"" else found

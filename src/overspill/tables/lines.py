@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -14,7 +13,7 @@ from overspill.tables.aligned import Aligned, find_aligned, is_data, is_underlin
 from overspill.tables.bars import MAY_BEGIN_BARRED, Barred, read_barred
 from overspill.tables.table import FoundTable, Omission, RowFormat, Text, make_unique
 from overspill.text.lines import is_blank, iterate_lines, read_line
-from overspill.text.regex import regex
+from overspill.text.regex import Pattern, regex
 
 _SAMPLED_ROWS = 300
 _MAX_ABOVE = 8
@@ -42,7 +41,7 @@ _REQUEST = (
     r'"(?:([A-Z][A-Z-]{0,30}) ((?:[^\s"\\]++|\\.| (?!HTTP/))++)(?: (HTTP/[\d.]{1,5}))?|((?:[^"\\]++|\\.)*+))" (\d{3}|-) (\d+|-)'
 )
 _REQUEST_NAMES = ("remote", "user", "time", "method", "path", "protocol", "status", "bytes")
-_SHAPES: dict[str, tuple[tuple[str, ...], re.Pattern[str]]] = {
+_SHAPES: dict[str, tuple[tuple[str, ...], Pattern[str]]] = {
     "listing": (
         (*_MODE_NAMES, "month", "day", "time", "name"),
         regex(_MODE + r"([A-Z][a-z]{2}) +(\d{1,2}) +(\d\d:\d\d|\d{4}) (.+)"),

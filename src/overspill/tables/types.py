@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
@@ -12,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from overspill.text.regex import regex
+from overspill.text.regex import Pattern, regex
 
 Meaning: TypeAlias = Literal["number", "boolean", "date", "time", "bytes", "seconds", "cores", "percent", "text"]
 NO_VALUE = frozenset(("", "-", "--", "<none>", "<unknown>", "<nil>", "n/a", "na", "none", "null", "nan", "unknown", "?"))
@@ -95,7 +94,7 @@ class Reading(Struct, frozen=True):
 
 
 @cache
-def compile_reading(pattern: str) -> re.Pattern[str]:
+def compile_reading(pattern: str) -> Pattern[str]:
     return regex(rf"(?a)\A(?:{pattern})\Z")
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from re import Match, Pattern, escape
 from typing import Any, AnyStr, cast
+
+__all__ = ["Match", "Pattern", "Regex", "escape", "regex"]
 
 
 class Regex:
@@ -21,6 +24,6 @@ class _Uncompiled(Regex):
         return getattr(self, name)
 
 
-def regex(spelling: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
+def regex(spelling: AnyStr, flags: int = 0) -> Pattern[AnyStr]:
     """A pattern that is compiled when it is first used: a command uses few of several hundred."""
-    return cast("re.Pattern[AnyStr]", _Uncompiled(spelling, flags))
+    return cast("Pattern[AnyStr]", _Uncompiled(spelling, flags))

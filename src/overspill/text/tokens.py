@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from typing import Any
 
 from msgspec import Struct
 
 from overspill.text.encoding import clean, encode
-from overspill.text.regex import regex
+from overspill.text.regex import Pattern, regex
 
 try:  # Wheels exist for common platforms only. Elsewhere, four characters count as a token.
     from splintr import Tokenizer
@@ -26,7 +25,7 @@ _SAMPLES = 32
 _OPENING = "<|"  # how most special tokens begin
 _BYTES_PER_ID = 4
 
-_VOCABULARIES: tuple[tuple[re.Pattern[str], str], ...] = (
+_VOCABULARIES: tuple[tuple[Pattern[str], str], ...] = (
     # The first pattern that matches the model's name, without its provider, wins.
     (regex(r"gpt-oss"), "gpt-oss"),
     (regex(r"gpt-4o|gpt-4\.|gpt-5|chatgpt|o[134](-|$)"), _DEFAULT_VOCABULARY),

@@ -3,7 +3,6 @@ as a page, marks for diffs and logs. The lines of a window are written here: a t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Literal, TypeAlias, cast
@@ -23,7 +22,7 @@ from overspill.store.protocols import Reader
 from overspill.tables.delimited import iterate_rows, take_heading
 from overspill.text.encoding import decode
 from overspill.text.humanize import escape_invisible, shorten
-from overspill.text.regex import regex
+from overspill.text.regex import Pattern, regex
 from overspill.view.windows import Line, TextWindow
 
 _STRINGS_NUMBERS_WORDS = r"|(?P<s>\"(?:[^\"\\]|\\.)*\"?|'(?:[^'\\]|\\.)*'?|`[^`]*`?)|(?P<n>\d[\w.]*)|(?P<w>[^\W\d]\w*)"
@@ -198,13 +197,13 @@ def _shorten(cell: str) -> str:
     return shorten(cell.replace("\0", ""), MAX_CELL_CHARS)
 
 
-def find_comments(lines: Sequence[str]) -> re.Pattern[str]:
+def find_comments(lines: Sequence[str]) -> Pattern[str]:
     """The pattern for these lines of one program, by how its comments begin."""
     count = sum(line.rstrip().endswith(_ENDS) for line in lines)
     return _WITH_SLASHES if count * _MIN_SHARE > len(lines) else _WITH_HASHES
 
 
-def color_code(pattern: re.Pattern[str], text: str) -> str:
+def color_code(pattern: Pattern[str], text: str) -> str:
     """The text as HTML, all of it escaped."""
     pieces, at = list[str](), 0
     for found in pattern.finditer(text):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import islice, zip_longest
@@ -16,7 +15,7 @@ from overspill.lexical.kinds.kind import Kind, Layout
 from overspill.lexical.reply.render import render
 from overspill.text.encoding import decode
 from overspill.text.humanize import ELLIPSIS, count_noun, shorten
-from overspill.text.regex import regex
+from overspill.text.regex import Pattern, regex
 
 _MIN_LISTED, _MAX_LISTED = 8, 40
 _MAX_TITLE_CHARS, _MAX_PARAGRAPH_CHARS = 120, 800
@@ -26,7 +25,7 @@ _OPENING_BYTES = 3_000
 _FENCE = rb"\n {0,3}(?:```|~~~)"
 _CAPITALS = rb"[ \t]*+[A-Z][A-Z0-9 ,&'/()-]{3,80}+:?[ \t\r]*+\n"
 _DIVISIONS = rb"Part|Book|Volume|Title|Chapter|Article|Section|Clause|Schedule|Appendix|Annex|Exhibit"
-_PARTS: dict[Layout, tuple[str, re.Pattern[bytes]]] = {
+_PARTS: dict[Layout, tuple[str, Pattern[bytes]]] = {
     "paragraphs": (
         "heading",
         regex(rb"%b[^\n]*+(?:(?!%b)\n[^\n]*+){0,400}+%b|\n {0,3}(?:> ){0,3}(#{1,6})[ \t]++[^\s#]" % (_FENCE, _FENCE, _FENCE)),
@@ -50,7 +49,7 @@ _UNMARKED_HEADING = regex(
     % (_CAPITALS, _CAPITALS, _DIVISIONS)
 )
 """Below a blank line: underlined, in capitals unless the next line is too, or numbered."""
-_COUNTED: dict[Layout, tuple[str, re.Pattern[bytes]]] = {
+_COUNTED: dict[Layout, tuple[str, Pattern[bytes]]] = {
     "results": ("matched file", regex(rb"\n((?:[A-Za-z]:)?+[^:\n]*+):\d++:")),
     "elements": ("element name", regex(rb"<([A-Za-z][\w:.-]{0,60})")),
 }
@@ -91,7 +90,7 @@ def make_outline_card(sample: OutputSample, kind: Kind) -> Card:
     return Card([listed, begins] if items else [begins], sample)
 
 
-def _find(pattern: re.Pattern[bytes], data: bytes) -> list[Part]:
+def _find(pattern: Pattern[bytes], data: bytes) -> list[Part]:
     return [(found[1], found.start(1) - 2) for found in pattern.finditer(b"\n\n" + data) if found[1] is not None]
 
 

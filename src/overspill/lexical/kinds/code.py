@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -21,10 +20,10 @@ _BLANK = frozenset(b"\r\n\f\v" + FILLERS)
 _YAML = regex(r"\s*+(?:- )?[\w./\"'-]++:(?:\s|$)|\s*+- \S|\s*+#|---$")
 _MIN_YAML_SHARE = 0.7
 _PATH = r"[\w@+~./-]{0,180}[./][\w-]{1,20}"
-_NAMED_FILE = rf"(?:==> [^\n]{{1,200}} <==|[=#*-]{{3,80}} (?:File:? )?{_PATH} [=#*-]{{3,80}}|(?:#|//) File:? {_PATH})\s*$"
-BANNER = regex(_NAMED_FILE.encode(), re.IGNORECASE)
+_NAMED_FILE = rf"(?i)(?:==> [^\n]{{1,200}} <==|[=#*-]{{3,80}} (?:File:? )?{_PATH} [=#*-]{{3,80}}|(?:#|//) File:? {_PATH})\s*$"
+BANNER = regex(_NAMED_FILE.encode())
 """What commands and people put above each of several files: `==> src/a.c <==`, `--- src/a.c ---`, `# File: src/a.c`."""
-_BANNER = regex(_NAMED_FILE, re.IGNORECASE)
+_BANNER = regex(_NAMED_FILE)
 
 _MODIFIERS = (
     r"(?:(?:async|export|default|public|private|protected|internal|static|final|abstract|sealed|pub(?:\(\w+\))?|unsafe|override"

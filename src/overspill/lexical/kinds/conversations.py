@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from itertools import islice
 
@@ -15,7 +14,7 @@ from overspill.lexical.reading import overwrite
 from overspill.tables.table import Text
 from overspill.text.encoding import decode
 from overspill.text.lines import is_blank, iterate_lines
-from overspill.text.regex import regex
+from overspill.text.regex import Match, regex
 
 _MAX_PARAGRAPH_BYTES = 500
 """A longer paragraph is cut between sentences, so that a small budget holds several of them."""
@@ -111,7 +110,7 @@ _INLINE = (
 )
 _TAG = rb"<(?:/?(?:" + _BLOCKS + rb"|" + _INLINE + rb")(?=[\s/>])|code\s|/code>\s{0,4}</pre)[^<>]{0,2000}+>"
 """Other names in angle brackets are addresses and types, and `<code>` within a line marks what is to be typed as it is."""
-_TAGS = regex(_TAG + rb"(?:\s*+" + _TAG + rb")*+", re.IGNORECASE)
+_TAGS = regex(rb"(?i)" + _TAG + rb"(?:\s*+" + _TAG + rb")*+")
 _BLOCK = regex(rb"(?i)</?" + _BLOCKS + rb"[\s/>]")
 _PARAGRAPH = regex(rb"(?i)<br ?/?>\s*+<br|</p>\s*+<(?:p|div|ul|ol|pre|blockquote)|</(?:div|ul|ol|pre|blockquote)>\s*+<p")
 """What is between paragraphs. Between the items of a list is only a line end."""
@@ -123,7 +122,7 @@ _MIN_TAGGED_SHARE = 0.2
 def _strip_tags(data: Text, size: int, fill: bytes) -> bytearray:
     """With blank lines between paragraphs. Line ends of the text stay, because messages and examples are made of lines."""
 
-    def blank(found: re.Match[bytes]) -> bytes:
+    def blank(found: Match[bytes]) -> bytes:
         tags = found[0]
         if not _BLOCK.search(tags):
             return fill * len(tags)

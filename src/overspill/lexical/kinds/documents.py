@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from itertools import pairwise
 
 from overspill.lexical.kinds.code import has_definitions
@@ -15,7 +14,7 @@ from overspill.lexical.reading import TABLE_EDGE, find_hidden, strip_tags
 from overspill.tables.bars import MAY_BEGIN_BARRED, Barred, is_rule, read_barred
 from overspill.tables.table import FoundTable, Text
 from overspill.text.lines import is_blank, iterate_lines
-from overspill.text.regex import regex
+from overspill.text.regex import Pattern, regex
 
 _MAX_PASSAGE_BYTES = 1_000
 """A longer paragraph is cut between sentences."""
@@ -141,7 +140,7 @@ def _find_underline(text: Text, start: int, end: int, limit: int) -> bytes:
     return bytes(found[1]) if found and found.end() - found.start() >= (end - start) // 2 else b""
 
 
-def _find_depth(line: bytes | bytearray, marked: re.Pattern[bytes]) -> int:
+def _find_depth(line: bytes | bytearray, marked: Pattern[bytes]) -> int:
     """Of a heading; 0 if the line is none."""
     if b"#" in line and (found := marked.match(line)):
         return len(found[1])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import cached_property
@@ -16,7 +15,7 @@ from overspill.lexical.outline import Outline
 from overspill.tables.table import Text
 from overspill.text.encoding import decode
 from overspill.text.lines import FILLERS
-from overspill.text.regex import regex
+from overspill.text.regex import Match, regex
 
 _HEAD_BYTES = 48_000
 _ENDING_BYTES = 600
@@ -110,7 +109,7 @@ class Sample:
         )
         return min(openings.total(), _MAX_ALIKE * len(openings)) / max(1, len(self.lines))
 
-    def share(self, match: Callable[[str], re.Match[str] | None], lines: list[str] | None = None) -> float:
+    def share(self, match: Callable[[str], Match[str] | None], lines: list[str] | None = None) -> float:
         """The share of lines that match: of all, unless told of which."""
         among = self.lines if lines is None else lines
         return sum(map(bool, map(match, among))) / max(1, len(among))

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 
 from overspill.lexical.outline import Outline
 from overspill.tables.table import Text
 from overspill.text import pieces
 from overspill.text.lines import FILLERS, end_long_line
-from overspill.text.regex import regex
+from overspill.text.regex import Pattern, escape, regex
 
 _SOFT_BREAK = regex(rb"(?<=[.;!?:,)\]}>])\s+|\s{2,}|(?<=,)(?=\")|(?<=\|) ")
 
 _MAX_CHARACTER_BYTES = 4
-_VISIBLE = regex(rb"[^ \t\r\n\v" + re.escape(FILLERS) + rb"]")
+_VISIBLE = regex(rb"[^ \t\r\n\v" + escape(FILLERS) + rb"]")
 """Or a form feed."""
 
 
@@ -37,7 +36,7 @@ def find_line_start(window: bytes) -> int:
     return window.find(b"\n") + 1 or -1
 
 
-def find_first(*patterns: re.Pattern[bytes]) -> Callable[[bytes], int]:
+def find_first(*patterns: Pattern[bytes]) -> Callable[[bytes], int]:
     """Finds where the first of these patterns that matches at all ends."""
 
     def find(window: bytes) -> int:

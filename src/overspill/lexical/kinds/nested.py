@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from overspill.lexical import reading
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Sample, Traits
 from overspill.lexical.kinds.lines import find_first, split_long
@@ -16,7 +14,7 @@ from overspill.tables.table import JsonRows, Text
 from overspill.text import pieces
 from overspill.text.lines import FILLERS
 from overspill.text.patterns import compile_pattern
-from overspill.text.regex import regex
+from overspill.text.regex import escape, regex
 
 _MAX_MEMBER_BYTES = 1_000
 """Of a member that is not a container."""
@@ -24,7 +22,7 @@ _PIECE_BYTES = 1 << 20
 """A longer run is searched so that other threads can run."""
 _MAX_RUN_BYTES = 700
 """Plain members are grouped up to this size."""
-_FILL = re.escape(FILLERS)
+_FILL = escape(FILLERS)
 _MEMBER = regex(rb",[\s" + _FILL + rb"]*(?=\")|>\s*(?=<)")
 _LONG_MEMBER = compile_pattern(rb",[\s\v" + _FILL + rb"]*\"|>[\s\v]*<")
 """The same, for long texts: it lets other threads run, but each match takes longer."""

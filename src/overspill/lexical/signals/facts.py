@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from overspill.lexical.boost import Boost, Step, order_by_score
 from overspill.lexical.clues import find_subject
 from overspill.lexical.index import Index
@@ -12,7 +10,7 @@ from overspill.lexical.rank import Ranking
 from overspill.lexical.reply.render import render
 from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import compile_phrases
-from overspill.text.regex import regex
+from overspill.text.regex import Pattern, regex
 
 _FACT = regex(r"[^|:：]{2,40}[|:：]\s*\S[^|]{0,100}\|?\s*")
 _SHEET_FACT = regex(r"(?=[^|:：]*[^\W\d_])[^|:：]*+(?:[|：]|:(?=\s))\s*+[^|][^|]*+\|?\s*")
@@ -59,7 +57,7 @@ def boost_facts(index: Index, query: Query, ranking: Ranking) -> Boost | None:
     return Boost(raised=raised, first=(Step(order_by_score(sheets), lambda tokens: share * tokens),))
 
 
-def _find_asked_value(question: str) -> re.Pattern[str] | None:
+def _find_asked_value(question: str) -> Pattern[str] | None:
     if compile_phrases("{asks_time}").search(question):
         return _TIME
     return _NUMBER if compile_phrases("{asks_number}").search(question) else None

@@ -6,7 +6,6 @@ Needs nothing of the MCP SDK, so that the processes of servers start while it is
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,7 +25,7 @@ from overspill.text import jsonc
 from overspill.text.humanize import escape_line, suggest
 from overspill.text.lenient_json import loads
 from overspill.text.names import HEADER_NAME
-from overspill.text.regex import regex
+from overspill.text.regex import Match, regex
 
 _HTTP_TYPES = {"http", "streamable-http", "streamableHttp", "streamable_http"}
 _VARIABLE = regex(r"\$\{(?:(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*+))?|input:([^}]*+))(\}|\Z)")
@@ -180,7 +179,7 @@ class _Entry:
     def _expand(self, text: str) -> str:
         return text if self._environ is None else _VARIABLE.sub(self._replace_variable, text)
 
-    def _replace_variable(self, found: re.Match[str]) -> str:
+    def _replace_variable(self, found: Match[str]) -> str:
         assert self._environ is not None
         name, default, input_id, closed = found.groups()
         if not closed:  # the match reaches the end of the text, so no part of it is scanned twice

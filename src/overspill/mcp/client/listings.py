@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any, cast
 
@@ -26,7 +25,7 @@ _MODELS: dict[str, type[BaseModel]] = {
     "resourceTemplates": mcp_types.ResourceTemplate,
 }
 _NOUNS = {"resourceTemplates": "resource templates"}
-_TOKEN = regex(rb'"(?:[^"\\\n]++|\\.)*+"?|[{\[]|[}\]]|\n', re.DOTALL)
+_TOKEN = regex(rb'(?s)"(?:[^"\\\n]++|\\.)*+"?|[{\[]|[}\]]|\n')
 
 
 def select_usable(pages: Iterable[object], key: str, taken: Iterable[str] = ()) -> tuple[list[Raw], str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from typing import Any
@@ -14,7 +13,7 @@ import mcp_types
 from mcp.shared.message import SessionMessage
 
 from overspill.text.lenient_json import loads
-from overspill.text.regex import regex
+from overspill.text.regex import Match, regex
 
 _SUSPECT = regex(rb"\\u[dD][89a-fA-F]")
 # Match every escape as a whole: after an escaped backslash, `u` is only a letter.
@@ -44,7 +43,7 @@ class Surrogates:
                 message.params = self._restore_value(message.params)
         return item
 
-    def _hide_escape(self, escape: re.Match[bytes]) -> bytes:
+    def _hide_escape(self, escape: Match[bytes]) -> bytes:
         if escape[1] is None:
             return escape[0]
         self._any = True

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import reduce
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -26,9 +25,6 @@ from overspill.reading.ranges import Bound, clip, require_whole_number
 from overspill.store.protocols import Reader
 from overspill.text.encoding import decode
 from overspill.text.regex import regex
-
-if TYPE_CHECKING:
-    from overspill.reading.query.expression import Expression
 
 _TOO_DEEP = "The JSON is nested too deeply to be queried. Use grep, lines or a slice."
 _PLAIN_KEY = regex(r"[\w.-]{1,64}")
@@ -97,20 +93,20 @@ def _evaluate(reader: Reader, expression: str, largest: int) -> tuple[Value, boo
         return follow(parse_lazily(decode(reader.read(0, reader.size))), path)
     from overspill.reading.query.expression import Expression  # noqa: PLC0415  # JMESPath takes long to import
 
-    compiled = Expression(expression)
+    search = Expression(expression).search
     if reader.size > largest:
         raise BadRequest(
             f"The output has {reader.size} bytes, and JMESPath works only up to {largest}. "
             "Use a JSON pointer such as /items/0, or grep, lines or a slice."
         )
-    return _search(compiled, parse(decode(reader.read(0, reader.size))), reader.size)
+    return _search(search, parse(decode(reader.read(0, reader.size))), reader.size)
 
 
-def _search(compiled: Expression, value: Value, size: int) -> tuple[Value, bool]:
+def _search(search: Callable[[Value, int], Value], value: Value, size: int) -> tuple[Value, bool]:
     problem: BadRequest | None = None
     for expanded, candidate in enumerate(_candidates(value)):
         try:
-            result = compiled.search(candidate, size)
+            result = search(candidate, size)
         except BadRequest as error:
             problem = problem or error
             continue
