@@ -77,7 +77,7 @@ def test_a_large_text_gets_its_beginning_and_links_to_its_parts(answers: Answers
         beginning, note = read(wire)
         assert beginning == {**text(TEXT[: len(beginning["text"])]), "annotations": {"priority": 1}}
         assert LIMIT - 4 < len(beginning["text"].encode()) <= LIMIT
-        assert f"of {len(TEXT.encode()):,}. Read {note['uri']} for the next part;" in note["text"]
+        assert f"of {len(TEXT.encode()):,}. Read {note['uri']} for the next part, or" in note["text"]
         assert "To search all of it, call tool_output(" in note["text"]
         assert beginning["text"] + "".join(follow(wire, note["uri"])) == TEXT
         assert follow(wire, note["uri"]) == follow(wire, note["uri"])
@@ -181,7 +181,17 @@ def test_a_content_whose_other_fields_are_large_is_stored_as_json(answers: Answe
     assert json.loads(beginning["text"] + "".join(follow(wire, note["uri"]))) == [entry]
 
 
-@pytest.mark.parametrize("result", [{"contents": TEXT}, {"contents": [TEXT]}, {"contents": [{"text": [TEXT]}]}, {"own": TEXT}])
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"contents": TEXT},
+        {"contents": [TEXT]},
+        {"contents": [{"uri": URI, "own": TEXT}]},
+        {"contents": [{"text": [TEXT]}]},
+        {"contents": [{"text": "small", "blob": "A" * 1_400_000}]},
+        {"own": TEXT},
+    ],
+)
 def test_an_answer_of_another_form_is_stored_and_becomes_an_error(answers: Answers, wire: Wire, result: Any) -> None:
     answers.set("resources/read", result=result)
     error = wire.request("resources/read", {"uri": URI})["error"]

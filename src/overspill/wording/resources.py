@@ -6,11 +6,10 @@ from overspill.text.humanize import format_size, one_line
 from overspill.types import Kept
 
 
-def part(start: int, end: int, total: int, after: str, search: str, missing: str) -> str:
-    """`after` is the address of the next part, `search` a call that searches all, `missing` what could not be stored, and why."""
-    more = f" Read {after} for the next part; the number is a byte offset, and any other works too." if after else ""
-    call = f" To search all of it, call {search}." if search and not start else ""
-    return f"Bytes {start:,} to {end:,} of {total:,}.{more}{call}" + (f" Not everything was stored: {missing}" if missing else "")
+def part(start: int, end: int, total: int, after: str, search: str) -> str:
+    """`after` is the address of the next part; `search` is a call that searches all of them, if one is to be shown."""
+    call = f" To search all of it, call {search}." if search else ""
+    return f"Bytes {start:,} to {end:,} of {total:,}. Read {after} for the next part, or change the number to skip.{call}"
 
 
 def more_contents(shown: int, total: int, after: str) -> str:
@@ -34,4 +33,4 @@ def stored_error(error: str, size: int, uri: str) -> str:
 
 
 def unsaved_answer(method: str, why: str) -> str:
-    return f"{one_line(method)} of the server is over the limits and does not pass, because it could not be stored: {why}"
+    return f"{one_line(method)} of the server is over the limits and does not pass, because it could not be stored whole: {why}"

@@ -115,6 +115,7 @@ WITH_SESSION: dict[str, Callable[[Session, str, Any], Any]] = {
     "tools": lambda s, id, odd: s.tools(odd),
     "keep": lambda s, id, odd: s.keep(odd),
     "keep(name)": lambda s, id, odd: s.keep("data", odd),
+    "keep(call)": lambda s, id, odd: s.keep("data", call=odd),
     "open": lambda s, id, odd: s.open(odd).close(),
     "extract(handle)": lambda s, id, odd: s.extract(odd, "line"),
     "extract(query)": lambda s, id, odd: s.extract(id, odd),

@@ -168,17 +168,20 @@ class LargeAnswers:
 
     async def _keep(self, call: ToolCall, data: object) -> Kept:
         try:
-            return await self._session.keep(data, call=call)
+            kept = await self._session.keep(data, call=call)
         except OverspillError as error:
             raise MCPError(mcp_types.INTERNAL_ERROR, wording.unsaved_answer(call.name, str(error))) from None
+        if kept.missing:
+            raise MCPError(mcp_types.INTERNAL_ERROR, wording.unsaved_answer(call.name, kept.missing))
+        return kept
 
     def _settings(self, call: ToolCall) -> Settings:
         return self._session.settings.for_tool(call.name, call.server)
 
 
 def _is_readable(contents: object) -> TypeGuard[list[Raw]]:
-    """Whether it is what a resource can contain."""
-    entries = (
-        [as_mapping(each) or {"text": None} for each in cast("list[object]", contents)] if isinstance(contents, list) else []
+    """Whether it is what a resource can contain: texts and blobs."""
+    entries = [as_mapping(each) for each in cast("list[object]", contents)] if isinstance(contents, list) else []
+    return bool(entries) and all(
+        isinstance(each.get("text", each.get("blob")), str) and not ("text" in each and "blob" in each) for each in entries
     )
-    return bool(entries) and all(isinstance(each.get(key, ""), str) for each in entries for key in ("text", "blob"))

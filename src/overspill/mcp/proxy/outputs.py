@@ -94,11 +94,10 @@ def read_part(session: Session, handle: str, start: int = 0) -> list[Raw]:
         end = start + len(raw)
         shown = {"text": encoding.decode(raw)} if kept.media == "text" else {"blob": base64.b64encode(raw).decode()}
         contents: list[Raw] = [{"uri": uri_of(kept, start), "mimeType": _mime_type(kept), **shown}]
-        if end < total or kept.missing:
-            after = uri_of(kept, end) if end < total else ""
-            search = settings.wording.call_for_text(kept, settings.surface)
-            note = wording.part(start, end, total, after, search, kept.missing)
-            contents.append({"uri": after or uri_of(kept), "mimeType": "text/plain", "text": note})
+        if end < total:
+            search = "" if start else settings.wording.call_for_text(kept, settings.surface)
+            note = wording.part(start, end, total, uri_of(kept, end), search)
+            contents.append({"uri": uri_of(kept, end), "mimeType": "text/plain", "text": note})
         return contents
 
 
