@@ -20,10 +20,6 @@ def test_a_generated_page_is_what_the_code_says(page: Path) -> None:
 
 def test_the_settings_and_the_commands_are_generated() -> None:
     whole = {page.name for page in PAGES if page.parent == ROOT / "docs"}
-<<<<<<< HEAD
-    assert whole == {"agents.md", "clients.md", "code-mode.md", "commands.md", "integrations.md", "settings.md"}
-=======
-    assert whole == {"agents.md", "clients.md", "commands.md", "integrations.md", "protocol.md", "settings.md"}
->>>>>>> 48cd46ce (Describe what passes the limits, test resources and prompts with real clients, and refuse what is not stored whole)
+    assert whole == {"agents.md", "clients.md", "code-mode.md", "commands.md", "integrations.md", "protocol.md", "settings.md"}
     clients = {page.name for page in PAGES if page.parent == ROOT / "docs" / "clients"}
     assert clients == {f"{name}.md" for name in known_clients(Path("/home/ada"), "linux", {})}

@@ -292,6 +292,32 @@ class TestPass:
         with opened(answers, tmp_path) as wire:
             assert read(wire) == [text()]
 
+    @pytest.mark.parametrize(
+        ("settings", "count"),
+        [
+            ({"resources": "pass"}, 1),
+            ({"clients": {"Wire": {"resources": "pass"}}}, 1),
+            ({"clients": {"other": {"resources": "pass"}}}, 2),
+            ({"resources": "pass", "clients": {"wire": {"resources": "gate"}}}, 2),
+        ],
+    )
+    def test_a_user_can_choose_for_all_clients_or_for_one(
+        self, answers: Answers, tmp_path: Path, settings: Any, count: int
+    ) -> None:
+        answers.contain(text())
+        answers.set("vendor/export", result={"rows": TEXT})
+        with opened(answers, tmp_path, settings=settings) as wire:
+            assert len(read(wire)) == count
+            assert "error" in wire.request("vendor/export", {})
+
+    def test_a_user_can_have_resources_gated_for_a_client_that_is_known_to_read_them_whole(
+        self, answers: Answers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("wire.INFO", {"name": "mcp-inspector", "version": "1"})
+        answers.contain(text())
+        with opened(answers, tmp_path, settings={"resources": "gate"}) as wire:
+            assert len(read(wire)) == 2
+
     @pytest.mark.parametrize(("uri", "extension"), [("ui://clock/app.html", "ui"), ("skill://pdf/SKILL.md", "skills")])
     def test_an_app_and_a_skill_pass_to_clients_that_declare_the_extension(
         self, answers: Answers, tmp_path: Path, uri: str, extension: str

@@ -21,6 +21,7 @@ RetrievalTool: TypeAlias = Literal[
     "tool_output", "get_tool_output", "wait_for_tool_output", "get_artifact", "run_program", "overspill get"
 ]
 Programs: TypeAlias = Literal["auto", "whole", "card"]
+Resources: TypeAlias = Literal["auto", "gate", "pass"]
 ProviderKind: TypeAlias = Literal["openai", "anthropic", "google", "ollama", "openai-compatible"]
 Fallback: TypeAlias = Literal["builtin", "truncate"]
 Author: TypeAlias = Literal["anyone", "agent", "owner"]
@@ -122,6 +123,7 @@ class ClientRule(Struct, frozen=True, kw_only=True):
     """What is different for one MCP client. A rule for a server or a tool is stronger."""
 
     programs: Annotated[Programs | None, Key("Same as `programs`.", "owner")] = None
+    resources: Annotated[Resources | None, Key("Same as `resources`.", "owner")] = None
 
 
 class Provider(Struct, frozen=True, kw_only=True):

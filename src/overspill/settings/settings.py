@@ -28,6 +28,7 @@ from overspill.settings.keys import (
     Recording,
     RefsSettings,
     Repeats,
+    Resources,
     Retries,
     RetrievalTool,
     Seconds,
@@ -124,6 +125,9 @@ class Settings(AgentKeys):
             "table in [code mode](code-mode.md) knows to come from a program.",
             "owner",
         ),
+    ] = AUTO
+    resources: Annotated[
+        Resources, Key("Whether the proxy shortens [large resources](protocol.md#resources); auto: by the client.", "owner")
     ] = AUTO
     answer_max_bytes: Annotated[Limit | None, Key("The most bytes of one retrieval answer; null: no limit.", "agent")] = 12_288
     answer_max_chars: Annotated[Limit | None, Key("The same in characters; null: no limit in characters.", "agent")] = None

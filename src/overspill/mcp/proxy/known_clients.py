@@ -111,6 +111,7 @@ KNOWN_CLIENTS: tuple[KnownClient, ...] = (
     KnownClient(name="ai-sdk-mcp-client", title="A client of the AI SDK", programs="sometimes", source=_AI_SDK),
     KnownClient(name="mcporter", title="mcporter", programs="sometimes", resources_for="person", source=_MCPORTER),
     KnownClient(name="mcp-inspector", title="MCP Inspector", programs="never", resources_for="person", source=_INSPECTOR),
+    KnownClient(name="inspector-cli", title="MCP Inspector CLI", programs="never", resources_for="person", source=_INSPECTOR),
     KnownClient(name="gemini-cli-mcp-client", title="Gemini CLI", programs="never", source=_GEMINI),
     KnownClient(name="Zed", title="Zed", programs="never", source=_ZED),
     KnownClient(name="Cline", title="Cline", programs="never", source=_CLINE),

@@ -39,6 +39,7 @@ class LargeAnswers:
     def __init__(self, session: Session, client: ClientIdentity, log: Callable[[str], None], *, dry_run: bool) -> None:
         self._session = session
         self._client = client
+        self._resources = session.settings.for_client(client.info.get("name")).resources
         self._log = log
         self._dry_run = dry_run
 
@@ -80,12 +81,12 @@ class LargeAnswers:
 
     def _reads_whole(self, call: ToolCall) -> bool:
         """Whether a program or a person reads the resource, so that the limits of a model do not matter."""
+        if call.name != "resources/read" or self._resources != "auto":
+            return call.name == "resources/read" and self._resources == "pass"
         known, uri = find_known_client(self._client.info), str(call.args["uri"])
         declared = as_mapping(self._client.capabilities.get("extensions"))
-        return call.name == "resources/read" and (
-            (known is not None and known.resources_for != "model")
-            or any(uri.startswith(start) and extension in declared for start, extension in _EXTENSIONS.items())
-        )
+        is_declared = any(uri.startswith(start) and extension in declared for start, extension in _EXTENSIONS.items())
+        return is_declared or (known is not None and known.resources_for != "model")
 
     async def _shorten_contents(self, call: ToolCall, entries: list[Raw]) -> list[Raw]:
         large = [self._is_large_blob(call, {"resource": entry}) for entry in entries]

@@ -31,6 +31,7 @@ _LISTS = "prompts/list resources/list resources/templates/list"
 _UI = "ui/initialize ui/message ui/open-link ui/download-file ui/update-model-context ui/request-display-mode"
 _CHANGED = "notifications/resources/list_changed notifications/prompts/list_changed notifications/tools/list_changed"
 _SIGNALS = "roots/list notifications/elicitation/complete notifications/resources/updated"
+_HANDLED = "ping notifications/cancelled notifications/subscriptions/acknowledged"
 _TO_SERVERS = "notifications/cancelled notifications/initialized notifications/progress notifications/roots/list_changed"
 
 RULES: tuple[Rule, ...] = (
@@ -40,13 +41,8 @@ RULES: tuple[Rule, ...] = (
     Rule("gated", "server", "notifications/claude/channel", "A model reads it, so a large text becomes a link.", _CHANNELS),
     Rule("passed", "client", "completion/complete", "A person chooses from the values, of which there are at most 100."),
     Rule("passed", "client", "tools/list", "A model needs whole definitions. Entries over 1 MiB are left out."),
-    Rule("passed", "client", "prompts/list", "A person chooses from it. Entries over 1 MiB are left out."),
-    Rule(
-        "passed", "client", "resources/list resources/templates/list", "It names what to read. Entries over 1 MiB are left out."
-    ),
-    Rule(
-        "passed", "client", "initialize server/discover", "A server's instructions are for the model. Half of them could mislead."
-    ),
+    Rule("passed", "client", _LISTS, "It names what there is to choose from. Entries over 1 MiB are left out."),
+    Rule("passed", "client", "initialize server/discover", "Instructions are for the model, and half of them could mislead."),
     Rule("passed", "client", "skills/list skills/get resources/directory/read", "It names what to read.", _SKILLS),
     Rule("passed", "server", "sampling/createMessage", "It is another conversation, which the client and its user may refuse."),
     Rule("passed", "server", "elicitation/create", "A person reads the question and answers it."),
@@ -55,9 +51,7 @@ RULES: tuple[Rule, ...] = (
     Rule("impossible", "client", "ping logging/setLevel subscriptions/listen", "The proxy answers it."),
     Rule("impossible", "client", "resources/subscribe resources/unsubscribe", "Its answer is empty."),
     Rule("impossible", "client", _TO_SERVERS, "It goes to servers, and nothing comes back."),
-    Rule(
-        "impossible", "server", "ping notifications/cancelled notifications/subscriptions/acknowledged", "The proxy handles it."
-    ),
+    Rule("impossible", "server", _HANDLED, "The proxy handles it."),
     Rule("impossible", "server", _SIGNALS, "It has no more than an id or a URI."),
     Rule("impossible", "server", _CHANGED, "It says only that something changed."),
     Rule("impossible", "client", "tasks/result tasks/list", "The proxy refuses it.", _TASKS),
@@ -70,13 +64,14 @@ RULES: tuple[Rule, ...] = (
     Rule("impossible", "server", "notifications/claude/channel/permission", "It has only an id and yes or no.", _CHANNELS),
     Rule("impossible", "client", "notifications/claude/channel/permission_request", "It goes to servers.", _CHANNELS),
     Rule("impossible", "client", _UI, "An app's page sends it to its host, not to a server.", _APPS),
-    Rule("impossible", "server", "ui/resource-teardown", "A host sends it to an app's page.", _APPS),
 )
 
-_DECISIONS = {(rule.sender, name): rule.decision for rule in RULES for name in rule.names.split()}
+_DECISIONS: dict[tuple[str, str], Decision] = {
+    (rule.sender, name): rule.decision for rule in RULES for name in rule.names.split()
+}
 
 
 def decide_method(sender: Sender, name: str) -> Decision | Literal["measured"]:
     """What to do with a server's answer to it, or with its parameters if a server sends it."""
-    decision: Decision = _DECISIONS.get((sender, name), "impossible")
+    decision = _DECISIONS.get((sender, name), "impossible")
     return "measured" if decision == "impossible" else decision
