@@ -147,6 +147,16 @@ def test_a_program_whose_client_cannot_take_the_result_gets_an_error_that_says_h
         assert "x" * 10 in part["content"][0]["text"]
 
 
+def test_a_large_image_counts_toward_what_the_client_can_take(tmp_path: Path) -> None:
+    row = find_known_client(CODEX)
+    assert row is not None
+    assert row.max_result_bytes is not None
+    with serving(tmp_path, CODEX) as wire:
+        result = wire.call("image", {"size": row.max_result_bytes + 1}, _meta=FROM_PROGRAM)
+        assert result["isError"] is True
+        assert len(json.dumps(result)) < 1000
+
+
 @pytest.mark.parametrize(
     "given",
     [

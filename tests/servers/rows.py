@@ -35,6 +35,10 @@ def answer(method: str, params: dict) -> dict:
             return {"result": make_rows(args["count"])}
         case "tools/call", "huge":
             return {"result": {"content": [{"type": "text", "text": "x" * params["arguments"]["size"]}]}}
+        case "tools/call", "image":
+            return {
+                "result": {"content": [{"type": "image", "data": "A" * params["arguments"]["size"], "mimeType": "image/png"}]}
+            }
         case "tools/call", "give":
             return params["arguments"]
         case _:

@@ -82,16 +82,7 @@ _CLINE = "github.com/cline/cline, apps/vscode/src/services/mcp/McpHub.ts"
 
 KNOWN_CLIENTS: tuple[KnownClient, ...] = (
     KnownClient(name="codex-mcp-client", title="Codex CLI", before="0.115", programs="never", source=_CODEX),
-    KnownClient(
-        name="codex-mcp-client",
-        title="Codex CLI",
-        since="0.115",
-        before="0.148",
-        programs="sometimes",
-        max_result_bytes=60_000_000,
-        defers_tools=True,
-        source=_CODEX,
-    ),
+    KnownClient(name="codex-mcp-client", title="Codex CLI", since="0.115", before="0.148", programs="sometimes", source=_CODEX),
     KnownClient(
         name="codex-mcp-client",
         title="Codex CLI",

@@ -6,7 +6,6 @@ A card is for a model. A program would take it for data, so where it cannot have
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from overspill.mcp.client.connection import Raw, as_mapping
 from overspill.mcp.proxy.known_clients import find_known_client
@@ -18,7 +17,6 @@ from overspill.wording import replies as wording
 
 HANDLE_KEY = "overspill/handle"
 """In `_meta` of a result that was stored and passed whole."""
-_MAX_GROWTH = 16  # of a text in a message, which may have it twice and escape every character of it
 
 
 class ProgramCalls:
@@ -44,9 +42,10 @@ class ProgramCalls:
     def pass_whole(self, result: Raw, reply: Reply, chosen: Programs) -> Raw:
         """The server's result with the handle of what was stored, or an error if the client cannot take it."""
         limit = self._known.max_result_bytes if self._known is not None and chosen == "auto" else None
-        if limit is not None and len(reply.text) * _MAX_GROWTH > limit and len(dumps(result)) > limit:
+        if limit is not None and len(dumps(result)) > limit:
             text = wording.too_large_for_program(reply.kept, limit, self._settings.surface)
-            return {"content": [{"type": "text", "text": text}], "isError": True, **_take_meta(result)}
+            others = {key: value for key, value in result.items() if key not in ("content", "structuredContent")}
+            return {**others, "content": [{"type": "text", "text": text}], "isError": True}
         if reply.kept is None:
             return result
         return {**result, "_meta": {**as_mapping(result.get("_meta")), HANDLE_KEY: reply.kept.handle}}
@@ -57,7 +56,3 @@ class ProgramCalls:
         if known is not None and not self._has_warned and is_auto and known.is_program(meta) is None:
             self._has_warned = True
             self._log(known.question)
-
-
-def _take_meta(result: Raw) -> dict[str, Any]:
-    return {"_meta": result["_meta"]} if "_meta" in result else {}
