@@ -89,7 +89,7 @@ KNOWN_CLIENTS: tuple[KnownClient, ...] = (
         since="0.148",
         programs="sometimes",
         program_calls=("callId", "exec-"),
-        max_result_bytes=60_000_000,
+        max_result_bytes=16_000_000,  # it discards lines of more than 16 MiB, and the call times out
         defers_tools=True,
         source=_CODEX,
     ),
