@@ -206,6 +206,16 @@ def test_a_text_with_half_characters_is_read_back_as_it_came(answers: Answers, w
     assert beginning["text"] + "".join(follow(wire, note["uri"])) == words
 
 
+@pytest.mark.promise("nothing-lost")
+def test_a_resource_that_cannot_be_stored_whole_does_not_pass(answers: Answers, tmp_path: Path) -> None:
+    answers.contain(text())
+    with opened(answers, tmp_path, settings={"truncation": {"maxArtifactSize": 100_000}}) as wire:
+        error = wire.request("resources/read", {"uri": URI})["error"]
+        assert "could not be stored whole: one output may have at most 100,000 bytes" in error["message"]
+        answers.contain(text("small"))
+        assert read(wire) == [text("small")]
+
+
 @pytest.mark.slow
 def test_fifty_megabytes_are_stored_whole(answers: Answers, wire: Wire) -> None:
     words = TEXT * 200
