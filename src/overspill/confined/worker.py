@@ -98,11 +98,10 @@ class FairPlaces:
 
 
 class Worker:
-    """A script of ours that reads its work from standard input and writes its answer to standard output. Its arguments come
-    before the folders to import from.
+    """A script of ours that reads its work from standard input and writes its answer to standard output.
 
     `max_running` processes at a time, `max_each` of them for the same owner; each is killed after `max_seconds`. It ends sooner
-    by itself, when it has used its processor time.
+    by itself, when it has used its processor time. Its arguments come before the folders to import from.
     """
 
     def __init__(self, script: Path, *arguments: str, max_running: int, max_seconds: float, max_each: int | None = None) -> None:

@@ -36,8 +36,8 @@ _Next = Callable[[], Awaitable[None]]
 class OverspillMiddleware(AgentMiddleware):
     """One middleware serves all users: each `AgentSession` has a session of Overspill, and so has each run without one.
 
-    `session`: one to share, or its name. `budget`: the model's window, which the framework does not know. `compact`: once
-    the conversation fills this share of the window, old results are replaced by their names.
+    `settings`: as for `Session`. `session`: one to share, or its name. `budget`: the model's window,
+    which the framework does not know. `compact`: once this share of it is full, old results are replaced by their names.
     """
 
     def __init__(self, **options: Unpack[AdapterOptions]) -> None:

@@ -33,8 +33,8 @@ _MAX_THREADS = 40  # of blocking tools that run at the same time
 class OverspillPlugin(BasePlugin):
     """One plugin serves all users: each session of ADK has a session of Overspill.
 
-    `session`: one to share, or its name. `budget`: the model's window, which ADK does not know. `compact`: once the
-    conversation fills this share of the window, old results are replaced by their names.
+    `settings`: as for `Session`. `session`: one to share, or its name. `budget`: the model's window,
+    which ADK does not know. `compact`: once this share of it is full, old results are replaced by their names.
     """
 
     def __init__(self, name: str = "overspill", **options: Unpack[AdapterOptions]) -> None:

@@ -37,8 +37,8 @@ class OverspillState(AgentState):
 class OverspillMiddleware(AgentMiddleware):
     """One object serves all users: each thread has its own session, and so has each run without a thread.
 
-    `session`: one to share, or its name. `budget`: the model's window; by default, what LangChain knows of the model.
-    `compact`: once the conversation fills this share of the window, old results are replaced by their names.
+    `settings`: as for `Session`. `session`: one to share, or its name. `budget`: the model's window,
+    by default what LangChain knows of it. `compact`: once this share of it is full, old results are replaced by their names.
     """
 
     state_schema = OverspillState

@@ -39,8 +39,8 @@ _MAX_MESSAGES = 20  # looked at to find out what the conversation is about
 class Overspill(AbstractCapability[Any]):
     """One object serves all users: each conversation has its own session.
 
-    `session`: one to share, or its name. `budget`: the model's window; by default, what Pydantic AI knows of the model.
-    `compact`: once the conversation fills this share of the window, old results are replaced by their names.
+    `settings`: as for `Session`. `session`: one to share, or its name. `budget`: the model's window,
+    by default what Pydantic AI knows of it. `compact`: once this share of it is full, old results are replaced by their names.
     """
 
     def __init__(self, **options: Unpack[AdapterOptions]) -> None:

@@ -39,8 +39,8 @@ _MAX_SECS_TO_END = 1.0  # for a call that nobody waits for any more
 class OverspillPlugin(Plugin):
     """One plugin serves all agents. An agent's session is that of its session manager; without one, the agent has its own.
 
-    `session`: one to share, or its name. `budget`: the model's window; by default, the model's `context_window_limit`.
-    `compact`: once the conversation fills this share of the window, old results are replaced by their names.
+    `settings`: as for `Session`. `session`: one to share, or its name. `budget`: the model's window,
+    by default the model's `context_window_limit`. `compact`: once this share of it is full, old results are replaced by their names.
     """
 
     name = "overspill"
