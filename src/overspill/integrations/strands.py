@@ -40,7 +40,7 @@ class OverspillPlugin(Plugin):
     """One plugin serves all agents. An agent's session is that of its session manager; without one, the agent has its own.
 
     `settings`: as for `Session`. `session`: one to share, or its name. `budget`: the model's window,
-    by default the model's `context_window_limit`. `compact`: once this share of it is full, old results are replaced by their names.
+    by default its `context_window_limit`. `compact`: once this share of it is full, old results are replaced by their names.
     """
 
     name = "overspill"
