@@ -74,6 +74,10 @@ ROOMS: dict[str, Room] = {
         "errors store text types",
         late="what parses large JSON and JMESPath takes long to import, and few outputs are queried",
     ),
+    "redaction": Room(
+        "secrets: how they are found, the marks in their place, and the redacted view of stored bytes",
+        "decoding errors reading settings store text types",
+    ),
     "sql": Room(
         "SQL over stored outputs, in processes that can open nothing else",
         "confined decoding errors lexical reading store tables text types",
@@ -82,7 +86,7 @@ ROOMS: dict[str, Room] = {
     ),
     "gate": Room(
         "pass, keep or cut a tool's result",
-        "budget decoding errors handles lexical reading record settings store tables text truncate types wording",
+        "budget decoding errors handles lexical reading record redaction settings store tables text truncate types wording",
         late="the engine takes long to import, and most results are small",
     ),
     "models": Room(
@@ -102,7 +106,7 @@ ROOMS: dict[str, Room] = {
     ),
     "retrieval": Room(
         "the tools that read kept outputs back",
-        "calls decoding errors extraction gate handles lexical models reading record schema settings sql store text "
+        "calls decoding errors extraction gate handles lexical models reading record redaction schema settings sql store text "
         "truncate types wording",
         late="the engine takes long to import, and most sessions ask nothing",
     ),
@@ -120,8 +124,8 @@ ROOMS: dict[str, Room] = {
     ),
     "session": Room(
         "the doors: Session, SyncSession, extract",
-        "budget calls errors extraction gate handles models programs reading record retrieval settings sql store task_queue text "
-        "types wording",
+        "budget calls errors extraction gate handles models programs reading record redaction retrieval settings sql store "
+        "task_queue text types wording",
     ),
     "overspill": Room(
         "the public door, `__init__.py`",
@@ -157,7 +161,7 @@ ROOMS: dict[str, Room] = {
     ),
     "shell": Room(
         "keep what commands print, and read it back",
-        "calls errors handles reading record retrieval session settings store text types wording",
+        "calls errors handles reading record redaction retrieval session settings store text types wording",
     ),
     "view": Room(
         "the read-only web page over stores and their journals",
@@ -166,8 +170,8 @@ ROOMS: dict[str, Room] = {
     ),
     "cli": Room(
         "the command line: parsing and rendering",
-        "agent calls errors extraction handles hooks mcp models overspill reading record retrieval session settings shell "
-        "sql store task_queue text types view wording worker",
+        "agent calls errors extraction handles hooks mcp models overspill reading record redaction retrieval session settings "
+        "shell sql store task_queue text types view wording worker",
         "click rich",
         "a command imports what it runs, so that the others start fast",
     ),

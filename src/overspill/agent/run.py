@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from typing import Any, cast
 
 import anyio
 from msgspec import Struct
@@ -38,6 +39,7 @@ class RunContext(Struct, frozen=True):
     observe: Observe
     store: Store | None
     observers: Observers = ()
+    secrets: Mapping[str, str] = {}
 
 
 async def run_agent(
@@ -67,9 +69,20 @@ async def run_agent(
         async with open_tools(agent, functions or {}, environ or {}, observe) as tools:
             for each in agent.everyone():
                 tools.of(each)  # for the same reason
-            context = RunContext(tools, models or {}, endpoints or {}, control, observe, store, observers)
+            named = {**(environ or {}), **_list_values(agent.settings.mcp_servers or {})}
+            context = RunContext(tools, models or {}, endpoints or {}, control, observe, store, observers, named)
             await _run(agent, record, context, functions or ())
     return record
+
+
+def _list_values(servers: Mapping[str, Any]) -> dict[str, str]:
+    """The variables and headers of server entries, by name."""
+    found: dict[str, str] = {}
+    for entry in servers.values():
+        parts = [cast("dict[str, Any]", entry).get(part) for part in ("env", "headers")] if isinstance(entry, dict) else []
+        for named in parts:
+            found |= cast("dict[str, str]", named) if isinstance(named, dict) else {}
+    return {name: str(value) for name, value in found.items()}
 
 
 async def _run(
@@ -93,7 +106,13 @@ async def _run(
     tools = context.tools.of(agent, functions)
     budget, endpoints = parts.guard.budget, context.endpoints
     session = Session(
-        agent.settings, budget=budget, models=parts.models, endpoints=endpoints, store=context.store, observers=context.observers
+        agent.settings,
+        budget=budget,
+        models=parts.models,
+        endpoints=endpoints,
+        store=context.store,
+        observers=context.observers,
+        secrets=context.secrets,
     )
     async with parts.keep_connected(), session:
         record.session = session.id

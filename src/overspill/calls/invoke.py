@@ -152,8 +152,10 @@ class ToolBody(Struct, frozen=True):
         return collected
 
     async def _keep(self, job: Job, collected: CollectedResult) -> None:
-        job.error, job.error_type = _error(job, collected), name_type(collected.error)
-        if collected.error is not None and not collected.broke_off and job.error in (_CANCELLED, collected.failure):
+        error, job.error_type = _error(job, collected), name_type(collected.error)
+        redaction, source = self.gate.redaction, (self.call.name, self.call.server)
+        job.error, collected.broke_off = redaction.redact(error, *source), redaction.redact(collected.broke_off, *source)
+        if collected.error is not None and not collected.broke_off and error in (_CANCELLED, collected.failure):
             return  # the error is the whole output
         late = await self.gate.keep_for_later(self.call, collected, self.settings)
         job.blocks, job.kept, job.missing, job.error = late.blocks, late.kept, late.missing, job.error or late.error

@@ -10,10 +10,10 @@ from typing import Any, TypeAlias, TypeVar, cast
 import anyio.to_thread
 
 from overspill.errors import RemoteFailure, Unwritable
-from overspill.gate.serialise import to_json, write_json, write_small
+from overspill.gate.serialise import write_json, write_small
 from overspill.store.spool import MEMORY, Spool
-from overspill.text import arguments, encoding
-from overspill.types import Block, Lineage, Media, Output, ToolCall
+from overspill.text import encoding
+from overspill.types import Block, Lineage, Media, Output
 from overspill.wording import replies as wording
 
 _SNIFFED_BYTES = 64 * 1024  # looked at to tell text from binary data
@@ -42,6 +42,10 @@ class CollectedResult:
     lineage: Lineage | None = None
     error: BaseException | None = None
     broke_off = ""  # or why the tool failed, when it had already produced output
+    is_hidden = False
+    """Whether the tool's own object cannot pass, because there are secrets in it."""
+    remarks: Sequence[str] = ()
+    """About secrets in it."""
     _spool: Spool | None = None
     _head: bytes | bytearray = b""
     _abandoned = False
@@ -111,7 +115,9 @@ class CollectedResult:
     def notes(self) -> list[str]:
         """What the model has to know besides the output."""
         waits = self._spool is not None and self._spool.is_waiting
-        return [wording.stream_failure(self.broke_off)] * bool(self.broke_off) + [wording.NOT_STORED_YET] * waits
+        return (
+            [wording.stream_failure(self.broke_off)] * bool(self.broke_off) + [wording.NOT_STORED_YET] * waits + [*self.remarks]
+        )
 
     @property
     def failure(self) -> str:
@@ -206,13 +212,6 @@ class CollectedResult:
             spool.add(piece)
             if spool.due:
                 spool.flush()
-
-
-def write_arguments(call: ToolCall) -> str:
-    try:
-        return (arguments.encode_arguments(call.args) or b"").decode() or to_json(call.args)
-    except (TypeError, ValueError, RecursionError):
-        return "{}"
 
 
 def is_blocks(result: Any) -> bool:

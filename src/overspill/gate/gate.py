@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import anyio.to_thread
 from msgspec.structs import replace
@@ -14,15 +14,19 @@ from overspill import handles
 from overspill.budget import ContextBudget
 from overspill.errors import OverspillError, StoreError
 from overspill.gate import replies
-from overspill.gate.collect import CollectedResult, block_text, join_texts, replace_texts, text_block, write_arguments
+from overspill.gate.collect import CollectedResult, block_text, join_texts, replace_texts, text_block
 from overspill.gate.decide import Keep, Pass, Room, Shorten, Verdict, decide, deciding_bytes, keeps_nothing, passes_for_sure
 from overspill.gate.images import SealedKept, blob_size, decode_blob
 from overspill.gate.intent import find_intent
 from overspill.gate.kept import MAX_INLINE_BLOB_BYTES, KnownOutputs, LateOutput, ShownOutputs, describe_kept
+from overspill.gate.off_loop import MAX_BYTES_ON_LOOP, run_off_loop
 from overspill.gate.passages import IntentAnswers, Seeker
-from overspill.gate.replies import OutputText, ReplyDraft
+from overspill.gate.redacting import ShownSource, redact_result
+from overspill.gate.replies import ReplyDraft
+from overspill.gate.serialise import write_arguments
 from overspill.record.events import OutputStored, now_ms
 from overspill.record.ledger import Ledger
+from overspill.redaction.policy import Redaction
 from overspill.settings import Settings
 from overspill.store.meter import size_of
 from overspill.store.protocols import Shelf
@@ -32,18 +36,21 @@ from overspill.text.names import describe_source
 from overspill.types import Block, Kept, Reason, Reply, Size, ToolCall
 from overspill.wording import replies as wording
 
-MAX_BYTES_ON_LOOP = 16 * 1024
-"""Worked on where it is, because changing threads takes about as long."""
-T = TypeVar("T")
-
 
 class Gate:
     """Sits between a session's tools and its model."""
 
     def __init__(
-        self, settings: Settings, shelf: Shelf, ledger: Ledger, budget: ContextBudget | None, known: KnownOutputs, search: Seeker
+        self,
+        settings: Settings,
+        shelf: Shelf,
+        ledger: Ledger,
+        budget: ContextBudget | None,
+        known: KnownOutputs,
+        search: Seeker,
+        redaction: Redaction,
     ) -> None:
-        self.settings = settings
+        self.settings, self.redaction = settings, redaction
         self.kept, self.checkpoints, self.held, self.names = known.kept, known.checkpoints, known.held, known.names
         self.arguments = known.arguments
         self._count_tokens: Callable[[str], int] = lambda shown: tokens.count(shown, settings.model).tokens
@@ -56,13 +63,16 @@ class Gate:
     async def deliver(self, call: ToolCall, collected: CollectedResult, settings: Settings, *, for_program: bool) -> Reply:
         """Decide, reserve room, store and word the reply: in the caller, at the time the reply is given. `settings`, here and
         below, are the tool's."""
-        texts = collected.in_hand
         passes = for_program and collected.media == "text"
         # Over the limit in bytes it is kept, whatever else is known of it, so that it need not be measured first.
         is_kept = self._budget is None and collected.media == "text" and not keeps_nothing(settings) and not passes
+        is_kept = is_kept and 0 < settings.size_cap < collected.least_bytes
+        if (redactor := self.redaction.shown(call.name, call.server)) is not None:
+            await run_off_loop(partial(redact_result, collected, redactor, may_pass=not is_kept), collected.least_bytes)
+        texts = collected.in_hand
         if texts is not None and passes_for_sure(texts, settings) and (passes or self._finds_room(collected, settings)):
             reply = self._reply_in_hand(collected)
-        elif is_kept and 0 < settings.size_cap < collected.least_bytes:
+        elif is_kept:
             reply = await self._keep_and_word(call, collected, "size_cap", settings)
         else:
             size = await run_off_loop(lambda: collected.spool.size, collected.least_bytes)
@@ -70,11 +80,11 @@ class Gate:
                 case Keep(reason) if passes:
                     reply = await self._keep_and_pass(call, collected, size, reason)
                 case Shorten(limit) if not passes:
-                    reply = await self._truncate(collected, size, limit, settings)
+                    reply = await self._truncate(call, collected, size, limit, settings)
                 case Keep(reason):
                     reply = await self._keep_and_word(call, collected, reason, settings)
                 case _:
-                    reply = await self._pass_on(collected, size, settings)
+                    reply = await self._pass_on(call, collected, size, settings)
         return reply if collected.content is None or passes else await self._keep_large_blobs(call, reply, settings)
 
     async def keep(self, call: ToolCall, collected: CollectedResult, reason: Reason) -> Kept:
@@ -154,13 +164,13 @@ class Gate:
             return verdict if self._budget.reserve(need) else Keep("reserve_failed")
         return verdict
 
-    async def _pass_on(self, collected: CollectedResult, size: Size, settings: Settings) -> Reply:
+    async def _pass_on(self, call: ToolCall, collected: CollectedResult, size: Size, settings: Settings) -> Reply:
         fits = True
         if self._budget is not None and keeps_nothing(settings):
             need = size.tokens + collected.count_notes(self._count_tokens)
             if not (fits := self._budget.reserve(need)):
                 self._budget.charge(need)
-        await self._take_in_hand(collected, size)
+        await self._take_in_hand(call, collected, size)
         if not collected.spool.in_memory:
             await anyio.to_thread.run_sync(collected.spool.discard)
         return replace(self._reply_in_hand(collected), fits=fits)
@@ -170,34 +180,27 @@ class Gate:
         kept: Kept | None = None
         with suppress(StoreError):
             kept = await self.keep(call, collected, reason)
-        await self._take_in_hand(collected, size)
+        await self._take_in_hand(call, collected, size)
         return replace(self._reply_in_hand(collected), kept=kept)
 
-    async def _take_in_hand(self, collected: CollectedResult, size: Size) -> None:
+    async def _take_in_hand(self, call: ToolCall, collected: CollectedResult, size: Size) -> None:
         """Read what is only in the spool: a stream, or large JSON."""
         if collected.in_hand is None:
             try:
                 collected.plain = encoding.decode(await run_off_loop(lambda: collected.spool.read(0, size.bytes), size.bytes))
                 collected.value = collected.plain if collected.value is None else collected.value
+                if (redactor := self.redaction.shown(call.name, call.server)) is not None:
+                    await run_off_loop(partial(redact_result, collected, redactor, may_pass=True), size.bytes)
             except StoreError as error:
                 collected.is_error, collected.plain = True, wording.unsaved_output(collected.spool.total, str(error))
 
     def _reply_in_hand(self, collected: CollectedResult) -> Reply:
-        plain = collected.plain
-        if plain is None:
-            assert collected.content is not None
-            shown = join_texts(collected.content, "\n")
-            content, passed = collected.content, True
-        else:
-            shown = encoding.clean(plain)
-            if collected.broke_off:
-                shown = "\n\n".join((shown, *collected.notes))
-            content, passed = [text_block(shown)], collected.error is None
+        content, shown, passed = replies.show_in_hand(collected)
         return self._reply(content, shown, collected, passed=passed, value=collected.value)
 
-    async def _truncate(self, collected: CollectedResult, size: Size, limit: int, settings: Settings) -> Reply:
-        source = OutputText(collected.spool, size, collected.plain)
-        cut = await run_off_loop(lambda: source.truncate_to_bytes(limit, settings), size.bytes)
+    async def _truncate(self, call: ToolCall, collected: CollectedResult, size: Size, limit: int, settings: Settings) -> Reply:
+        open_source = partial(ShownSource, self.redaction, call, collected, size, is_stored=collected.plain is None)
+        cut = await run_off_loop(lambda: open_source().text.truncate_to_bytes(limit, settings), size.bytes)
         facts = replies.describe_truncation(cut, size, self._count_tokens, None)
         answer, fits = self.reserve([ReplyDraft((encoding.clean(cut.text), *collected.notes))])
         if not collected.spool.in_memory:
@@ -224,13 +227,14 @@ class Gate:
             size = collected.spool.size if sealed is None else sealed.size
             if unstored and collected.plain is not None:  # what was not stored was not measured either
                 size = size_of(collected.plain, settings.model)
-            source = OutputText(collected.spool, size, collected.plain)
+            source = ShownSource(self.redaction, call, collected, size, is_stored=not unstored)
             if collected.media == "binary":
                 return replies.draft_binary(kept, collected.spool, unstored, self.settings), size
             if unstored:
-                return replies.draft_incomplete(kept, collected.spool.total, unstored, source, settings), size
+                return replies.draft_incomplete(kept, collected.spool.total, unstored, source.text, settings), size
             assert kept is not None
-            drafts, blobs = replies.draft(kept, source, settings, partial(self._store_blob, call, settings))
+            drafts, blobs = replies.draft(kept, source.text, settings, partial(self._store_blob, call, settings))
+            collected.remarks = source.remarks
             return drafts, size
 
         try:
@@ -293,8 +297,3 @@ class Gate:
 
     def new_spool(self, settings: Settings, new_id: Callable[[], str] = handles.new) -> Spool:
         return Spool(self._shelf, new_id(), settings.truncation.max_artifact_size, settings.model, deciding_bytes(settings))
-
-
-async def run_off_loop(work: Callable[[], T], size: int) -> T:
-    """Run `work` on so many bytes in a thread, unless that is not worth it."""
-    return work() if size <= MAX_BYTES_ON_LOOP else await anyio.to_thread.run_sync(work)

@@ -10,8 +10,9 @@ from msgspec import Struct
 from overspill.decoding import HEAD_BYTES, describe
 from overspill.errors import StoreError
 from overspill.gate.cards.draft import CardRoom, draft_cards
-from overspill.gate.collect import field
+from overspill.gate.collect import CollectedResult, field, join_texts, text_block
 from overspill.gate.images import SealedKept, StoreBlob, describe_blob, describe_images
+from overspill.redaction.view import RedactedParts
 from overspill.settings import Settings
 from overspill.settings.keys import DEFAULT_STRATEGY
 from overspill.settings.presets import TOOL_STRATEGIES
@@ -46,7 +47,7 @@ class ReplyDraft(Struct, frozen=True):
 class OutputText:
     """A finished output that can be shortened without loading all of it."""
 
-    def __init__(self, spool: Spool | Reader, size: Size, plain: str | None = None) -> None:
+    def __init__(self, spool: Spool | Reader | RedactedParts, size: Size, plain: str | None = None) -> None:
         self.size = size
         self._spool = spool
         self._plain = plain
@@ -94,6 +95,18 @@ class OutputText:
             return b""
 
 
+def show_in_hand(collected: CollectedResult) -> tuple[list[Block], str, bool]:
+    """What a model reads of a result that passes, its text, and whether the tool's own object may pass too."""
+    plain = collected.plain
+    if plain is None:
+        assert collected.content is not None
+        return collected.content, join_texts(collected.content, "\n"), not collected.is_hidden
+    shown = encoding.clean(plain)
+    if collected.broke_off:
+        shown = "\n\n".join((shown, *collected.notes))
+    return [text_block(shown)], shown, collected.error is None and not collected.is_hidden
+
+
 Form: TypeAlias = Callable[[Kept, OutputText, Settings], list[ReplyDraft]]
 
 
@@ -113,7 +126,7 @@ def draft_handle(kept: Kept, source: OutputText, settings: Settings, images: Seq
         shown = wording.preview(encoding.clean(cut.text), cut.omitted_chars)
         return [ReplyDraft((f"{message}\n\n{shown}",), cut), ReplyDraft((message,))]
     heading = "\n".join((words.heading(kept), *images))
-    cards = draft_cards(source.read, kept.size, words.id(kept), settings.surface, room)
+    cards = draft_cards(source.read, source.size, words.id(kept), settings.surface, room)
     drafts = [
         ReplyDraft((f"{heading}\n\n{each.framed}",), Cut(each.text, "card", kept.size.lines, kept.size.chars)) for each in cards
     ]

@@ -16,7 +16,8 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from overspill.text import encoding
+from overspill.text import arguments, encoding
+from overspill.types import ToolCall
 
 _OPAQUE_VALUES = 20  # an object of another type counts as this many values
 _MAX_DEPTH = 1000  # where `json.dumps` gives up, too
@@ -158,3 +159,10 @@ def _plain(value: Any) -> Any:
 
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_plain)
+
+
+def write_arguments(call: ToolCall) -> str:
+    try:
+        return (arguments.encode_arguments(call.args) or b"").decode() or to_json(call.args)
+    except (TypeError, ValueError, RecursionError):
+        return "{}"

@@ -21,8 +21,11 @@ def family_of(client: Client, project: str) -> str:
     return f"hook-{client}-{hashlib.sha256(project.encode('utf-8', 'surrogateescape')).hexdigest()[:32]}"
 
 
-async def keep(client: Client, project: str, event: HookEvent, found: HookOutput, settings: Settings) -> Mapping[str, Any] | None:
-    """The answer, or None if the output is within the limits. Raises Unusable if it could not be stored whole."""
+async def keep(
+    client: Client, project: str, event: HookEvent, found: HookOutput, settings: Settings, secrets: Mapping[str, str]
+) -> Mapping[str, Any] | None:
+    """The answer, or None if the output is within the limits and has nothing to hide. Raises Unusable if it could not be stored
+    whole."""
     if event.tool_name.rpartition("__")[2] in TOOLS:
         return None
 
@@ -30,12 +33,12 @@ async def keep(client: Client, project: str, event: HookEvent, found: HookOutput
         return found.text
 
     args = cast("dict[str, Any]", event.tool_input) if isinstance(event.tool_input, dict) else {}
-    async with Session(settings, family=family_of(client, project), preload=False) as session:
+    async with Session(settings, family=family_of(client, project), preload=False, secrets=secrets) as session:
         reply = await session.call(event.tool_name, args, return_text, background=False)
     if reply.kept is None and reply.truncation is not None:
         raise Unusable("it could not be stored")
     if reply.kept is None:
-        return None
+        return None if reply.value == found.text else found.answer(reply.text)
     if reply.kept.missing:
         raise Unusable(f"it could not be stored whole: {reply.kept.missing}")
     return found.answer(reply.text)

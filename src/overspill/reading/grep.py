@@ -56,8 +56,9 @@ def grep(
     start_byte: object = 0,
 ) -> Grep:
     start, around = require_whole_number("from", start_byte, 0), require_whole_number("context", context, 0)
-    if start > view.bytes:
-        raise BadRequest(f"from {start} is past the end: the output has {view.bytes} bytes.")
+    if start > view.stored_bytes:
+        raise BadRequest(f"from {start} is past the end: the output has {view.stored_bytes} bytes.")
+    start = view.from_stored(start)
     if not isinstance(pattern, str):
         raise BadRequest(f"The pattern must be a string, not {pattern!r}.")
     compiled = compile_pattern(pattern, ignore_case=ignore_case, literal=literal)
@@ -80,9 +81,9 @@ def grep(
         hits=page.hits,
         total=page.hits + waiting,
         exact=search.reached == view.bytes,
-        searched_from=start,
-        searched_to=max(search.reached, resume),
-        next=resume if resume < view.bytes else None,
+        searched_from=view.to_stored(start),
+        searched_to=view.to_stored(max(search.reached, resume), is_end=True),
+        next=view.to_stored(resume, is_end=True) if resume < view.bytes else None,
         context=page.context,
         is_cut=page.is_cut,
     )
@@ -166,7 +167,7 @@ class _Page:
         after = end < len(self._buffer) and self._buffer[end] not in b"\r\n"
         if not before and not after:
             return f"{line}{mark}{text}"
-        place = f" (byte {start}, char {self._view.char_at(start)})"
+        place = f" (byte {self._view.to_stored(start)}, char {self._view.char_at(start)})"
         return f"{line}{place}{mark}{'…' if before else ''}{text}{'…' if after else ''}"
 
     def _character(self, byte: int) -> int:

@@ -65,6 +65,26 @@ class View:
         self._cursor: _Cursor = start, 0, -1
 
     @property
+    def stored_bytes(self) -> int:
+        """Of the stored output. A view of something else, such as a redacted text, overrides this and the next four."""
+        return self.bytes
+
+    def to_stored(self, byte: int, *, is_end: bool = False) -> int:
+        """Where a byte of the text is in the stored output. `is_end`: the end of a range, which includes what is hidden there."""
+        return byte
+
+    def from_stored(self, byte: int, *, is_end: bool = False) -> int:
+        return byte
+
+    def cut_outside(self, start: int, end: int) -> int:
+        """The end of a piece, moved to where it is also a position in the stored output."""
+        return end
+
+    def hides(self, start: int, end: int) -> bool:
+        """Whether the bytes between two positions are not those that are stored."""
+        return False
+
+    @property
     def chars(self) -> int:
         self._scan_to(self.bytes)
         return self._marks[-1].chars

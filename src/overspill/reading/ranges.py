@@ -27,9 +27,10 @@ def raw(reader: Reader, view: View, bound: Bound) -> Passage:
 
 def bytes_range(reader: Reader, view: View, start: object, end: object, bound: Bound) -> Passage:
     """Bytes start..end; without `end`, to the end of the output. A character that the range splits shows as U+FFFD."""
-    first, last = _range("bytes", start, end, view.bytes)
-    cut = fit(reader, first, last, bound)
-    rest = Range("bytes", cut, last) if cut < last else None
+    asked, until = _range("bytes", start, end, view.stored_bytes)
+    first, last = view.from_stored(asked), view.from_stored(until, is_end=True)
+    cut = view.cut_outside(first, fit(reader, first, last, bound))
+    rest = Range("bytes", view.to_stored(cut, is_end=True), until) if cut < last else None
     return make_passage(reader, view, first, cut, omitted=last - cut, following=rest)
 
 
@@ -44,7 +45,9 @@ def lines(reader: Reader, view: View, first: object, last: object, bound: Bound)
     whole = view.line_start(line)
     if whole > start:
         return make_passage(reader, view, start, whole, omitted=end - whole, following=Range("lines", line, bottom))
-    return make_passage(reader, view, start, cut, omitted=end - cut, following=Range("bytes", cut, end))
+    cut = view.cut_outside(start, cut)
+    rest = Range("bytes", view.to_stored(cut, is_end=True), view.to_stored(end, is_end=True)) if cut < end else None
+    return make_passage(reader, view, start, cut, omitted=end - cut, following=rest)
 
 
 def chars(reader: Reader, view: View, start: object, length: object, bound: Bound) -> Passage:
@@ -194,13 +197,13 @@ def make_passage(
     first_char = view.char_at(start)
     return Passage(
         text=text,
-        start_byte=start,
-        end_byte=end,
+        start_byte=view.to_stored(start),
+        end_byte=view.to_stored(end, is_end=True),
         first_line=view.line_at(start) if text else 0,
         last_line=view.line_at(end - 1) if text else 0,
         start_char=first_char,
         end_char=view.char_at(end),
-        total=view.bytes,
+        total=view.stored_bytes,
         omitted=omitted,
         next=following,
         previous=previous,

@@ -14,7 +14,8 @@ from overspill.errors import AmbiguousName, HandleError, StoreError, UnknownHand
 from overspill.record import events
 from overspill.record.counters import Counters
 from overspill.record.events import Entry, JobChanged, OutputStored
-from overspill.retrieval.output import Quotes, StoredOutput, describe_misquotes, read_quotes
+from overspill.redaction.policy import NO_REDACTORS, Redaction
+from overspill.retrieval.output import REDACTED, Quotes, StoredOutput, describe_misquotes, read_quotes
 from overspill.store.keep import list_shelves
 from overspill.store.protocols import Reader, Shelf, ShelfLabel, Store
 from overspill.types import Kept
@@ -36,6 +37,8 @@ class Check(Struct, frozen=True):
 
     kept: Kept
     problem: str = ""
+    redacted: int = 0
+    """Quoted passages with secrets in them, which have no hash to check."""
 
     @property
     def sound(self) -> bool:
@@ -51,10 +54,14 @@ class ArchivedJob(Struct, frozen=True):
 
 
 class Archive:
-    """Only `remove` changes anything. Sessions that end meanwhile are left out; `warn` is told what cannot be read."""
+    """Only `remove` changes anything. Sessions that end meanwhile are left out; `warn` is told what cannot be read. With
+    `redaction`, outputs are read as a model may read them."""
 
-    def __init__(self, stores: Sequence[Store], warn: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self, stores: Sequence[Store], warn: Callable[[str], None] = lambda _: None, redaction: Redaction | None = None
+    ) -> None:
         self._stores = stores
+        self._redaction = redaction
         self._warn = warn
         self._reported: set[str] = set()
 
@@ -103,7 +110,8 @@ class Archive:
     def open_unnoted(self, kept: Kept) -> StoredOutput:
         """Open an output without noting that it was read, so that looking at it does not keep it longer. You close it."""
         with self._reading(kept.session) as shelf:
-            return StoredOutput(kept, shelf.open(kept.id))
+            hidden = self._redaction.for_reading(kept.tool, kept.server) if self._redaction else NO_REDACTORS
+            return StoredOutput(kept, shelf.open(kept.id), redactors=hidden)
 
     def open_beside(self, session: str, id: str) -> Reader:
         """Open what is stored beside the outputs of a session, such as a recorded reply. You close it."""
@@ -121,11 +129,13 @@ class Archive:
         for item in items:
             try:
                 problem = self._problem(item.kept, quotes)
+                recorded = quotes.get(item.kept.session, {}).get(item.kept.id, {})
+                redacted = sum(quote.sha256 == REDACTED for each in recorded.values() for quote in each)
             except (HandleError, StoreError) as error:
                 if self._is_gone(item.kept):
                     continue
-                problem = str(error)
-            yield Check(item.kept, problem)
+                problem, redacted = str(error), 0
+            yield Check(item.kept, problem, redacted)
 
     def counters(self) -> list[tuple[ShelfLabel, Counters]]:
         counted: list[tuple[ShelfLabel, Counters]] = []

@@ -41,7 +41,8 @@ class StandIns(Struct, frozen=True):
         kept = job.kept
         assert kept is not None
         stored = await anyio.to_thread.run_sync(self.outputs.recent, kept.handle)
-        settings, source = self._settings_of(kept), OutputText(stored.reader, kept.size)
+        settings = self._settings_of(kept)
+        source = await anyio.to_thread.run_sync(lambda: OutputText(stored.reader, stored.shown.size))
         if kept.missing:
             draft = partial(replies.draft_incomplete, kept, kept.size.bytes, kept.missing, source, settings)
         else:
@@ -101,7 +102,7 @@ class PassageSearch(Struct, frozen=True):
         passages, closing = "", ""
         if found.excerpts:
             passages, _, closing = found.text.rpartition("\n")
-        quotes = quote_spans(((each.start_byte, each.end_byte) for each in found.excerpts), text.reader)
+        quotes = quote_spans(((each.start_byte, each.end_byte) for each in found.excerpts), text)
         formats = text.decoding.formats if text.decoding else ()
         searched, left = found.searched_bytes, max(0, text.size.bytes - found.searched_bytes)
         return Passages(passages, closing, found.confidence, found.matched, found.kind, searched, left, quotes, formats)

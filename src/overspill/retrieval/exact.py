@@ -117,7 +117,7 @@ def _spell_slice(stored: StoredOutput, range: Range) -> str:
     if range.unit != "lines":
         start, end = range.start, range.end
         if range.unit == "bytes" and stored.kept.media != "binary":
-            start, end = stored.view.char_at(start), stored.view.char_at(end)
+            start, end = stored.view.char_at(stored.view.from_stored(start)), stored.view.char_at(stored.view.from_stored(end))
         part = {"start": start, "length": end - start}
     return _spell(stored, "get_tool_output", {"mode": "slice", "slice": part})
 
@@ -125,7 +125,9 @@ def _spell_slice(stored: StoredOutput, range: Range) -> str:
 def _spell_artifact(stored: StoredOutput, range: Range) -> str:
     if range.unit == "lines":
         return _spell(stored, "get_artifact", {"lines": f"{range.start}-{range.end}"})
-    start, end = stored.view.char_span(range.start, range.end) if range.unit == "chars" else (range.start, range.end)
+    start, end = range.start, range.end
+    if range.unit == "chars":
+        start, end = map(stored.view.to_stored, stored.view.char_span(start, end))
     return _spell(stored, "get_artifact", {"bytes": f"{start}-{end - 1}"})
 
 

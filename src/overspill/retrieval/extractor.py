@@ -30,7 +30,7 @@ from overspill.settings import Settings
 from overspill.sql.library import is_installed
 from overspill.text import tokens
 from overspill.text.encoding import encode
-from overspill.types import Extraction, Kept
+from overspill.types import Excerpt, Extraction, Kept
 from overspill.wording import retrieval as wording
 
 if TYPE_CHECKING:
@@ -79,9 +79,9 @@ class Extractor:
     ) -> Extraction:
         op, started = handles.new(), time.perf_counter()
         kept = stored.kept
-        text = await anyio.to_thread.run_sync(stored.decoded)
-        document = read_document(kept, args_json, text)
         models = [self._open_model(name) for name in self.model_names(request)]
+        text = await anyio.to_thread.run_sync(stored.sent if models else stored.decoded)
+        document = read_document(kept, args_json, text)
         retries, observe = self._settings.extraction_retries, self._ledger.record
         model = Targets(models, retries=retries, op=op, observe=observe) if models else None
         max_bytes = request.max_bytes and max(1, request.max_bytes - _FRAME_BYTES)
@@ -112,6 +112,7 @@ class Extractor:
         decoding = text.decoding
         before, after = [wording.incomplete(kept)] if kept.missing else [], decoding.remarks if decoding else ()
         is_decoded = decoding is not None and bool(decoding.formats)
+        found = _place_in_stored(found, text, kept)
         return replace(found, warnings=(*before, *after, *found.warnings), decoding=decoding if is_decoded else None)
 
     def model_names(self, request: ExtractionRequest) -> list[str]:
@@ -145,9 +146,11 @@ class Extractor:
 
     def refit(self, stored: StoredOutput, request: ExtractionRequest, found: Extraction, max_bytes: int) -> Extraction:
         """The same with at most so many bytes of the engine's passages: what matches stays, wherever it is. Blocks."""
-        document = read_document(stored.kept, "{}", stored.decoded())
+        text = stored.decoded() if found.model == BUILTIN else stored.sent()
         select = partial(self.select, max_bytes=max(1, max_bytes))
+        document = read_document(stored.kept, "{}", text)
         shorter = extract_with_engine(document, request.query, self._policy(request), select, "builtin")
+        shorter = _place_in_stored(shorter, text, stored.kept)
         if found.model == BUILTIN:
             return replace(found, text=shorter.text, excerpts=shorter.excerpts)
         return replace(found, passages=shorter)
@@ -205,7 +208,7 @@ class Extractor:
                 chunks_searched=found.chunks_searched,
                 chunks_total=found.chunks_total,
                 fallback=fallback,
-                quotes=quote_spans(spans, text.reader),
+                quotes=quote_spans(spans, text),
                 support=found.support,
                 decoded=text.decoding.formats if text.decoding else (),
                 warnings=len(found.warnings),
@@ -218,7 +221,24 @@ class Extractor:
 
 
 def read_document(kept: Kept, args_json: str, text: TextView) -> Document:
-    return Document(kept.handle, kept.tool, args_json, text.reader, text.size, kept.sha256)
+    return Document(kept.handle, kept.tool, args_json, text.reader, text.size, text.key)
+
+
+def _place_in_stored(found: Extraction, text: TextView, kept: Kept) -> Extraction:
+    """With the places of its excerpts in the stored bytes. Of a text with marks, lines are the same."""
+    view = text.positions
+
+    def place(each: Excerpt) -> Excerpt:
+        start, end = view.to_stored(each.start_byte), view.to_stored(each.end_byte, is_end=True)
+        return replace(each, start_byte=start, end_byte=end)
+
+    if text.key == kept.sha256:
+        return found
+    size = view.stored_bytes
+    passages = None if found.passages is None else _place_in_stored(found.passages, text, kept)
+    return replace(
+        found, excerpts=tuple(map(place, found.excerpts)), source_hash=kept.sha256, source_size_bytes=size, passages=passages
+    )
 
 
 def configured_endpoints(settings: Settings, environ: Mapping[str, str]) -> dict[str, Endpoint]:

@@ -194,7 +194,7 @@ class RetrievalTools(Struct, eq=False):
     async def _raw(self, stored: StoredOutput, asked: GetToolOutput) -> Page:
         """Whole if the gate would pass it and there is room, shortened if the gate would shorten it."""
         kept, settings = stored.kept, self.gate.settings.for_tool(stored.kept.tool, stored.kept.server)
-        source = OutputText(stored.reader, kept.size)
+        source = OutputText(stored.reader, stored.shown.size)
         match decide(kept.size, settings):
             case Keep():
                 shows_images = self.gate.settings.wording.shows_images
@@ -254,7 +254,7 @@ class RetrievalTools(Struct, eq=False):
         """What a streaming tool has produced so far can already be read."""
         if asked.mode not in exact.READS_RUNNING or job.result is None or not job.result.produced:
             raise BadRequest(retrieval.not_ready("" if self.gate.settings.wording.has_closed_sets else job.progress))
-        stored = await anyio.to_thread.run_sync(self.outputs.partial, job.result)
+        stored = await anyio.to_thread.run_sync(self.outputs.partial, job.result, job.tool, job.server)
         with stored:
             note = retrieval.partial(stored.reader.size, job.seconds)
             return await self._fit_page(lambda bound: add_note(note, bound, partial(exact.read_output, stored, asked)))

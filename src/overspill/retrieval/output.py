@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from types import TracebackType
 from typing import TypeAlias
 
@@ -15,6 +16,7 @@ from overspill.reading.positions import View
 from overspill.reading.query import QueryAnswer, query
 from overspill.record import events
 from overspill.record.events import OutputExtracted, Quote
+from overspill.redaction.policy import NO_REDACTORS, Redactors
 from overspill.retrieval.views import TextView, TextViews, describe_gaps
 from overspill.sql.answers import SqlAnswer, SqlRow, query_text, read_row
 from overspill.store.protocols import Reader, Shelf
@@ -24,6 +26,8 @@ from overspill.types import Kept
 from overspill.wording.presets import DOCUMENT, Wording
 
 _EVERYTHING = reading.Bound(1 << 62)
+REDACTED = "redacted"
+"""In place of the hash of a quote with secrets in it."""
 
 
 class StoredOutput:
@@ -39,18 +43,38 @@ class StoredOutput:
         checkpoints: Sequence[tuple[int, int, int]] = (),
         views: TextViews | None = None,
         words: Wording = DOCUMENT,
+        redactors: Redactors = NO_REDACTORS,
     ) -> None:
         self.kept = kept
         self.words = words
         self.shown_id = words.id(kept)
-        self.reader = reader
-        self.view = View(reader, checkpoints=checkpoints)
+        self._stored = reader
+        self._stored_view = View(reader, checkpoints=checkpoints)
+        self._redactors = redactors
         self._views = views or TextViews()
+
+    @cached_property
+    def shown(self) -> TextView:
+        """Its bytes, with marks for secrets if they are hidden from models. Blocks when it is first used."""
+        text = TextView(self._stored, self.kept.size, self._stored_view, key=self.kept.sha256)
+        return self._views.redact(self.kept, text, self._redactors.shown)
+
+    @property
+    def reader(self) -> Reader:
+        return self.shown.reader
+
+    @property
+    def view(self) -> View:
+        return self.shown.positions
+
+    @property
+    def is_removed(self) -> bool:
+        return self._stored.is_removed
 
     @property
     def damage(self) -> str:
         """What is wrong with its size, or an empty string. `overspill verify` also checks its content."""
-        size, stored = self.reader.size, self.kept.size.bytes
+        size, stored = self._stored.size, self.kept.size.bytes
         return "" if size == stored else f"it has {size:,} bytes; {stored:,} were stored"
 
     def check(self) -> None:
@@ -69,7 +93,19 @@ class StoredOutput:
         """The text in it: the stored bytes themselves if they are UTF-8, else decompressed, from another encoding, or the pages
         of a PDF. Raises NotText if there is none."""
         self.check()
-        return self._views.get(self.kept, self.reader, self.view)
+        return self._views.redact(self.kept, self._decode(), self._redactors.shown)
+
+    def as_stored(self) -> StoredOutput:
+        """Without marks: for a tool, which is not a model."""
+        return self if self._redactors is NO_REDACTORS else StoredOutput(self.kept, self._stored, words=self.words)
+
+    def sent(self) -> TextView:
+        """The same for a model that extracts."""
+        self.check()
+        return self._views.redact(self.kept, self._decode(), self._redactors.sent)
+
+    def _decode(self) -> TextView:
+        return self._views.get(self.kept, self._stored, self._stored_view)
 
     def lines(self, first: int = 1, last: int | None = None) -> str:
         """Lines `first` to `last`, both included."""
@@ -97,7 +133,7 @@ class StoredOutput:
         return read_row(self.decoded().reader, row)
 
     def close(self) -> None:
-        self.reader.close()
+        self._stored.close()
 
     def __enter__(self) -> StoredOutput:
         return self
@@ -161,10 +197,15 @@ def describe_misquotes(quotes: Mapping[Formats, Sequence[Quote]], reader: Reader
     return "; ".join(problems)
 
 
-def quote_spans(spans: Iterable[tuple[int, int]], reader: Reader) -> tuple[Quote, ...]:
-    return tuple(Quote(*span, hashlib.sha256(reader.read(*span)).hexdigest()) for span in spans)
+def quote_spans(spans: Iterable[tuple[int, int]], text: TextView) -> tuple[Quote, ...]:
+    """By their places in the stored bytes. A passage with a mark has no hash: it would be one of the secret, or of nothing."""
+    view, quotes = text.positions, list[Quote]()
+    for start, end in spans:
+        digest = REDACTED if view.hides(start, end) else hashlib.sha256(text.reader.read(start, end)).hexdigest()
+        quotes.append(Quote(view.to_stored(start), view.to_stored(end, is_end=True), digest))
+    return tuple(quotes)
 
 
 def is_quoted(quote: Quote, reader: Reader) -> bool:
-    """Whether the bytes at its place are still those that were quoted."""
-    return hashlib.sha256(reader.read(quote.start, quote.end)).hexdigest() == quote.sha256
+    """Whether the bytes at its place are still those that were quoted, as far as that can be known."""
+    return quote.sha256 == REDACTED or hashlib.sha256(reader.read(quote.start, quote.end)).hexdigest() == quote.sha256

@@ -18,6 +18,7 @@ from overspill.errors import AmbiguousName, BadRequest, ExpiredHandle, HandleErr
 from overspill.gate.collect import CollectedResult
 from overspill.gate.kept import BoundedCache, KnownOutputs
 from overspill.reading import references
+from overspill.redaction.policy import Redaction
 from overspill.retrieval.group import SessionGroup
 from overspill.retrieval.output import RunningReader, StoredOutput
 from overspill.retrieval.views import TextViews
@@ -50,10 +51,11 @@ class StoredOutputs:
         family: SessionGroup | None = None,
         jobs: Mapping[str, Job] = MappingProxyType({}),
         words: Wording = DOCUMENT,
+        redaction: Redaction | None = None,
     ) -> None:
         self._shelf = shelf
         self._kept, self._checkpoints, self._held, self._names = known.kept, known.checkpoints, known.held, known.names
-        self._words = words
+        self._words, self._redaction = words, redaction or Redaction(Settings(), {})
         self._jobs = jobs
         self._family = family
         self._relatives: BoundedCache[Kept] = BoundedCache(_MAX_RELATIVES)
@@ -149,7 +151,7 @@ class StoredOutputs:
         with self._lock:
             self._check_open()
             stored = self._recent.get(kept.id)
-            if stored is not None and stored.reader.is_removed:
+            if stored is not None and stored.is_removed:
                 del self._recent[kept.id]  # left open: another retrieval may be reading it
                 raise ExpiredHandle(spelling, one_line(kept.tool))
             if stored is not None and stored.damage:
@@ -166,15 +168,18 @@ class StoredOutputs:
             return stored
 
     def _open_output(self, kept: Kept, spelling: str) -> StoredOutput:
+        redactors = self._redaction.for_reading(kept.tool, kept.server)
         if kept.id in self._held:
-            return StoredOutput(kept, BytesReader(self._held[kept.id]), views=self._views, words=self._words)
+            held = BytesReader(self._held[kept.id])
+            return StoredOutput(kept, held, views=self._views, words=self._words, redactors=redactors)
         try:
             shelf = self._shelf_of(kept)
             reader = shelf.open(kept.id)
         except UnknownHandle:
             raise ExpiredHandle(spelling, one_line(kept.tool)) from None
         shelf.note_read(kept.id)
-        stored = StoredOutput(kept, reader, self._checkpoints.get(kept.id, ()), self._views, words=self._words)
+        places = self._checkpoints.get(kept.id, ())
+        stored = StoredOutput(kept, reader, places, self._views, words=self._words, redactors=redactors)
         try:
             stored.check()
         except StoreError:
@@ -222,10 +227,10 @@ class StoredOutputs:
         )
 
     def _source(self, spelling: str) -> references.ReferenceSource:
-        stored = self.recent(spelling)
+        stored = self.recent(spelling).as_stored()
         return references.ReferenceSource(stored.reader, stored.kept, stored.view)
 
-    def partial(self, collected: CollectedResult) -> StoredOutput:
+    def partial(self, collected: CollectedResult, tool: str, server: str) -> StoredOutput:
         """What a tool that is still running has produced so far."""
         spool = collected.spool
         spool.flush()
@@ -234,7 +239,8 @@ class StoredOutputs:
         kept = Kept(self._shelf.session, spool.id, "", "background", size, "", handles.created_ms(spool.id))
         chars = handles.count_name_chars(self._names.give(spool.id))
         kept = structs.replace(kept, missing="still running", name_chars=chars)
-        return StoredOutput(kept, reader, words=self._words)
+        redactors = self._redaction.for_reading(tool, server)
+        return StoredOutput(kept, reader, words=self._words, redactors=redactors)
 
 
 def _count_affordable() -> int:

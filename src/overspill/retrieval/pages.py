@@ -109,7 +109,8 @@ def grep_page(stored: StoredOutput, search: GrepRequest, bound: Bound, spell: Sp
         start_byte=search.start,
     )
     searched = (found.searched_from, found.searched_to)
-    footer = wording.grep_place(found.hits, found.total, found.exact, searched, text.reader.size, is_cut=found.is_cut)
+    total = text.positions.stored_bytes
+    footer = wording.grep_place(found.hits, found.total, found.exact, searched, total, is_cut=found.is_cut)
     if found.next is not None:
         footer += f" Next: {spell(found.next)}"
     return make_page(stored, found.text, [f"[{footer}]", *notes]), bool(found.total)

@@ -93,7 +93,7 @@ class OutputTables(Struct, eq=False):
 
     def _query(self, statement: str, outputs: Mapping[str, StoredOutput]) -> tuple[QueryResult, SqlAnswer]:
         texts = {name: output.decoded() for name, output in outputs.items()}
-        keys = {name: output.kept.sha256 or output.kept.id for name, output in outputs.items()}
+        keys = {name: texts[name].key or output.kept.id for name, output in outputs.items()}
         sources = {name: Source(keys[name], texts[name].reader, label=name) for name in outputs}
         found = self._library.query(statement, sources, self.gate.settings.sql_timeout_secs)
         if (asked := found.loaded.get(_ASKED)) is not None and not asked.tables:

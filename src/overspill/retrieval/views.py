@@ -11,6 +11,8 @@ from overspill.errors import NotText
 from overspill.extraction.cache import Recent
 from overspill.lexical.index import Work
 from overspill.reading.positions import View
+from overspill.redaction.redactor import Redactor
+from overspill.redaction.view import redact_text
 from overspill.store.meter import Meter
 from overspill.store.protocols import Reader
 from overspill.types import Decoding, Kept, Size
@@ -32,6 +34,15 @@ class TextView(Struct, frozen=True):
     size: Size
     positions: View
     decoding: Decoding | None = None
+    key: str = ""
+    """What it is remembered by: the SHA-256 of the stored bytes, and whether secrets are hidden."""
+
+
+class Clean(Struct, frozen=True):
+    """A text in which nothing has to be hidden."""
+
+
+CLEAN = Clean()
 
 
 def describe_gaps(kept: Kept, text: TextView) -> list[str]:
@@ -44,7 +55,7 @@ class TextViews:
     """By the SHA-256 of the stored bytes. Several threads may ask for one."""
 
     def __init__(self) -> None:
-        self._recent: Recent[str, TextView | Decoding | NotText] = Recent(MAX_VIEW_BYTES, _weigh)
+        self._recent: Recent[str, TextView | Decoding | NotText | Clean] = Recent(MAX_VIEW_BYTES, _weigh)
 
     def get(self, kept: Kept, reader: Reader, positions: View) -> TextView:
         """Blocks. Raises NotText, every time, if there is no text in it. A caller that asks for a view that is being decoded
@@ -55,7 +66,24 @@ class TextViews:
             raise NotText(found.what, found.advice)
         if isinstance(found, TextView):
             return found
-        return TextView(reader, kept.size, positions, found if found.remarks else None)
+        assert isinstance(found, Decoding)
+        return TextView(reader, kept.size, positions, found if found.remarks else None, kept.sha256)
+
+    def redact(self, kept: Kept, text: TextView, redactor: Redactor | None) -> TextView:
+        """With marks for the secrets in it. Blocks; looks for them once."""
+        if redactor is None:
+            return text
+        formats = text.decoding.formats if text.decoding else ()
+        key = f"{kept.sha256 or kept.id} redacted {' '.join(formats)}"
+        with self._recent.making(key):
+            shown = self._recent.get(key) if kept.sha256 else None
+            if shown is None:
+                found = redact_text(redactor, text.reader, text.size)
+                # Without secrets it is not remembered: its reader may belong to others.
+                shown = CLEAN if found is None else TextView(found.reader, found.size, found.view, text.decoding, key)
+            if kept.sha256:
+                self._recent[key] = shown
+        return shown if isinstance(shown, TextView) else text
 
     def _decode(self, kept: Kept, reader: Reader) -> TextView | Decoding | NotText:
         """The reader of an output that needs no decoding belongs to others and is not remembered."""
@@ -65,7 +93,7 @@ class TextViews:
             outcome = error
         else:
             text, decoding = found.reader, found.decoding
-            outcome = TextView(text, _measure(text), View(text), decoding) if decoding.formats else decoding
+            outcome = TextView(text, _measure(text), View(text), decoding, kept.sha256) if decoding.formats else decoding
         if kept.sha256:  # an output that is still growing has none
             self._recent[kept.sha256] = outcome
         return outcome
@@ -78,7 +106,7 @@ def _measure(reader: Reader) -> Size:
     return meter.size()
 
 
-def _weigh(outcome: TextView | Decoding | NotText) -> int:
+def _weigh(outcome: TextView | Decoding | NotText | Clean) -> int:
     return _ENTRY_BYTES + (outcome.reader.size if isinstance(outcome, TextView) else 0)
 
 

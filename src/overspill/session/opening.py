@@ -19,6 +19,7 @@ from overspill.models.endpoints import Endpoint
 from overspill.models.protocol import Model
 from overspill.record.ledger import Ledger
 from overspill.record.logs import Observers
+from overspill.redaction.policy import Redaction
 from overspill.retrieval.definitions import Format
 from overspill.retrieval.extractor import Extractor, configured_endpoints
 from overspill.retrieval.group import JOBS, SessionGroup
@@ -41,6 +42,17 @@ def _check_observers(observers: object) -> None:
     for each in _check_list("observers", observers, "functions"):
         if not callable(each):
             raise BadRequest(f"An observer must be a function of a session's id and an event, not {describe_type(each)}.")
+
+
+def _check_store(store: object) -> None:
+    is_store = all(callable(getattr(store, each, None)) for each in ("open_shelf", "shelves"))
+    if not isinstance(store, str | None) and not is_store:
+        raise BadRequest(f"store must be a URL, or a store such as open_store(…) makes, not {describe_type(store)}.")
+
+
+def _check_mappings(**given: object) -> None:
+    for name, mapping in given.items():
+        require(name, mapping, (Mapping, _NONE), f"a mapping of names to {name}")
 
 
 def check_options(errors: object, background: object, check: object) -> None:
@@ -124,6 +136,8 @@ class SessionOpening(Struct, frozen=True, kw_only=True):
     preload: bool = False
     """Whether to load the vocabulary that counts tokens when the session begins."""
     jobs: QueueAddress | None = None
+    redaction: Redaction | None = None
+    """None: by the settings, and without known values."""
     writes_off_loop: bool = True
     """Whether the journal in a store on a server is written by a thread. Replies wait for it, but tools begin before it is."""
 
@@ -143,18 +157,15 @@ class SessionOpening(Struct, frozen=True, kw_only=True):
         observers: Observers,
         notice: bool,
         preload: bool,
+        secrets: Mapping[str, str] | None,
     ) -> SessionOpening:
         """From what a program passes to a session."""
         require("settings", settings, (Settings, _NONE), "Settings(…)")
         require("budget", budget, (ContextBudget, _NONE), "ContextBudget(window=…)")
-        if not isinstance(store, str | None) and not all(
-            callable(getattr(store, each, None)) for each in ("open_shelf", "shelves")
-        ):
-            raise BadRequest(f"store must be a URL, or a store such as open_store(…) makes, not {describe_type(store)}.")
+        _check_store(store)
         for what, given in (("name", name), ("family", family)):
             require(what, given, str, "a string")
-        for what, given in (("models", models), ("endpoints", endpoints)):
-            require(what, given, (Mapping, _NONE), f"a mapping of names to {what}")
+        _check_mappings(models=models, endpoints=endpoints, secrets=secrets)
         require("jobs", jobs, (str, _NONE), "the URL of a queue")
         _check_observers(observers)
         settings = settings or Settings()
@@ -177,6 +188,7 @@ class SessionOpening(Struct, frozen=True, kw_only=True):
             notice=notice,
             preload=preload,
             jobs=parse_address(jobs) if jobs is not None else None,
+            redaction=Redaction(settings, secrets or {}),
         )
 
     async def open(self, id: str) -> SessionParts:
@@ -195,7 +207,16 @@ class SessionOpening(Struct, frozen=True, kw_only=True):
             inherits = group is not None and await anyio.to_thread.run_sync(group.has_outputs)
             queue = None if self.jobs is None else open_queue(self.jobs)
             parts = SessionParts(
-                self.settings, shelf, ledger, extractor, self.budget, group, queue, notice=self.notice, inherits=inherits
+                self.settings,
+                shelf,
+                ledger,
+                extractor,
+                self.budget,
+                group,
+                queue,
+                self.redaction or Redaction(self.settings, {}),
+                notice=self.notice,
+                inherits=inherits,
             )
             if shelf.session != id:
                 await anyio.to_thread.run_sync(parts.remove_unrecorded)

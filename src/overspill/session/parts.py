@@ -17,16 +17,18 @@ from overspill.calls.job import Job
 from overspill.calls.service import CallService
 from overspill.errors import BadRequest, HandleError, StoreError, require
 from overspill.extraction import Progress
-from overspill.gate.collect import CollectedResult, block_text, is_blocks, to_json
+from overspill.gate.collect import CollectedResult, block_text, is_blocks
 from overspill.gate.gate import Gate
 from overspill.gate.kept import KnownOutputs
 from overspill.gate.recorder import ReplyRecorder
+from overspill.gate.serialise import to_json
 from overspill.programs.service import NAME as PROGRAM
 from overspill.programs.service import Programs
 from overspill.record import events
 from overspill.record.events import JobChanged, OutputStored
 from overspill.record.ledger import Ledger
 from overspill.record.logs import logger
+from overspill.redaction.policy import Redaction
 from overspill.retrieval.definitions import offered_tools
 from overspill.retrieval.delivery import PassageSearch, StandIns
 from overspill.retrieval.elsewhere import JobsElsewhere, describe_job
@@ -58,6 +60,7 @@ class SessionParts:
         budget: ContextBudget | None,
         family: SessionGroup | None,
         queue: Queue | None,
+        redaction: Redaction,
         *,
         notice: bool,
         inherits: bool,
@@ -65,8 +68,8 @@ class SessionParts:
         self.shelf, self.budget, self.ledger, self.extractor, self.family = shelf, budget, ledger, extractor, family
         self.recorder = recorder = ReplyRecorder(shelf, ledger, is_on=settings.record == "replies")
         jobs, known = BackgroundJobs(partial(recall_job, ledger)), KnownOutputs(ledger, family.list_names if family else tuple)
-        self.outputs = outputs = StoredOutputs(shelf, known, family, jobs, settings.wording)
-        self.gate = gate = Gate(settings, shelf, ledger, budget, known, PassageSearch(outputs, extractor))
+        self.outputs = outputs = StoredOutputs(shelf, known, family, jobs, settings.wording, redaction)
+        self.gate = gate = Gate(settings, shelf, ledger, budget, known, PassageSearch(outputs, extractor), redaction)
         self._elsewhere = elsewhere = JobsElsewhere(family) if family is not None and family.is_shared else None
         attend = None if elsewhere is None else elsewhere.cancel_if_aborted
         stand_ins = StandIns(gate, outputs)

@@ -43,10 +43,9 @@ class Session:
 
     `name` keeps the session, and opens it again later; if it is `shared`, several workers have it open at the same time. Sessions
     of one `family` are kept too, and can read what earlier ones stored. `models` are your own, by target name; others are
-    reached at their provider or at `endpoints`. `notice`: whether you show the model a notice each turn. If not, it is told to
-    wait. `preload`: whether to load the vocabulary that counts tokens when the session begins, and not with the first large
-    output. `tool_prefix` precedes the names of retrieval tools. `observers` see each event. `jobs` is the URL of a queue: tools
-    that you do not have here run on the workers that serve it.
+    reached at their provider or at `endpoints`. `notice`: whether you show the model a notice each turn, or it is to wait.
+    `preload`: load the vocabulary that counts tokens at the beginning, not with the first large output. `tool_prefix` precedes
+    the names of retrieval tools. `jobs`: a queue whose workers run other tools. `secrets`: values by name, as in `os.environ`.
     """
 
     def __init__(
@@ -65,6 +64,7 @@ class Session:
         tool_prefix: str = "",
         observers: Observers = (),
         jobs: str | None = None,
+        secrets: Mapping[str, str] | None = None,
     ) -> None:
         opening = SessionOpening.of(
             settings,
@@ -79,6 +79,7 @@ class Session:
             observers=observers,
             notice=notice,
             preload=preload,
+            secrets=secrets,
         )
         self.settings, self.budget = opening.settings, budget
         self.name, self.family, self.is_shared = opening.name, opening.family, opening.is_shared

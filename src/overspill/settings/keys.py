@@ -24,6 +24,7 @@ Programs: TypeAlias = Literal["auto", "whole", "card"]
 Resources: TypeAlias = Literal["auto", "gate", "pass"]
 ProviderKind: TypeAlias = Literal["openai", "anthropic", "google", "ollama", "openai-compatible"]
 Fallback: TypeAlias = Literal["builtin", "truncate"]
+Redacting: TypeAlias = Literal["off", "warn", "on"]
 Author: TypeAlias = Literal["anyone", "agent", "owner"]
 """Who wrote a layer: anyone who put a file into the working directory, the author of an agent file, or you. Each may set
 everything that the ones before it may."""
@@ -60,10 +61,13 @@ class Key(Struct, frozen=True):
     """Its values may be secrets and are never shown. Names, and addresses without their password, may be shown."""
     names_models: bool = False
     """Each value is a target, `provider/model`."""
+    anyone_may_set: str = ""
+    """The only value that anyone may set, because it is the strictest."""
 
-    def may_be_set_by(self, author: Author) -> bool:
+    def may_be_set_by(self, author: Author, value: object = None) -> bool:
         authors = get_args(Author)
-        return authors.index(author) >= authors.index(self.set_by)
+        is_strictest = bool(self.anyone_may_set) and value == self.anyone_may_set
+        return is_strictest or authors.index(author) >= authors.index(self.set_by)
 
 
 class Allow(Struct, frozen=True, forbid_unknown_fields=True, rename={"from_": "from"}):
@@ -117,6 +121,8 @@ class Override(Struct, frozen=True, kw_only=True):
     intent: Annotated[IntentMode | None, Key("Same as `intent`.", "anyone")] = None
     programs: Annotated[Programs | None, Key("Same as `programs`.", "owner")] = None
     refs: Annotated[bool | None, Key("Same as `refs.enabled`.", "owner")] = None
+    redact_shown: Annotated[Redacting | None, Key("Same as `redact.shown`.", "owner", anyone_may_set="on")] = None
+    redact_sent: Annotated[Redacting | None, Key("Same as `redact.sent`.", "owner", anyone_may_set="on")] = None
 
 
 class ClientRule(Struct, frozen=True, kw_only=True):
@@ -200,3 +206,18 @@ class RefsSettings(Struct, frozen=True):
         tuple[Allow, ...], Key("Where stored content may go besides the tools of the server or program it came from.", "owner")
     ] = ()
     max_ref_bytes: Annotated[Limit, Key("The most bytes that all references of one call may put into it.", "owner")] = 1_000_000
+
+
+class RedactSettings(Struct, frozen=True):
+    """Each place is `off`, `warn`, which counts what looks like a secret in replies to stored outputs, or `on`."""
+
+    shown: Annotated[
+        Redacting,
+        Key("Whether secrets are hidden from the model, also from the one that extracts.", "owner", anyone_may_set="on"),
+    ] = "off"
+    sent: Annotated[Redacting, Key("Whether secrets are hidden from the model that extracts.", "owner", anyone_may_set="on")] = (
+        "off"
+    )
+    patterns: Annotated[
+        Mapping[str, Name] | None, Key("More secrets: regular expressions in RE2's syntax, by what to call them.", "owner")
+    ] = None

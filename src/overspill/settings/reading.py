@@ -112,7 +112,7 @@ class LayerReading:
         raise SettingsError(f"Unknown key {_render_value(prefix + spelling)} {self.layer.where}. {hint}")
 
     def _field(self, field: Field, given: object, path: Path, spelled: str) -> None:
-        if not field.key.may_be_set_by(self.layer.author):
+        if not field.key.may_be_set_by(self.layer.author, given):
             reason = SOMEBODY_ELSES[self.layer.author]
             places = OWN_PLACES.replace(" or", ", in frontmatter or") if field.key.may_be_set_by("agent") else OWN_PLACES
             raise SettingsError(f"{spelled} may not be set {self.layer.where}: {reason[0].lower()}{reason[1:]} Set it {places}.")

@@ -26,6 +26,7 @@ from overspill.settings.keys import (
     Programs,
     Provider,
     Recording,
+    RedactSettings,
     RefsSettings,
     Repeats,
     Resources,
@@ -181,6 +182,7 @@ class Settings(AgentKeys):
     clients: Annotated[Mapping[str, ClientRule], Key("Rules by the name of an MCP client, in any case.", "owner", any_case=True)]
     login: Annotated[LoginSettings, Key("Servers behind a login.", "owner")]
     refs: Annotated[RefsSettings, Key("Handles in the arguments of calls.", "owner")]
+    redact: Annotated[RedactSettings, Key("Secrets in outputs.", "anyone")]
     providers: Annotated[Mapping[str, Provider], Key("Model servers by name. Use their models as `name/model`.", "owner")]
     model_limits: Annotated[Mapping[str, ModelLimits], Key("Limits of models by `provider/model`.", "agent")]
     off: bool = False
@@ -268,8 +270,9 @@ class Settings(AgentKeys):
         changes = merge_rules(own, (self.servers.get(server), *map(self.truncation.overrides.get, (own, full))))
         if not changes:
             return self
-        if "refs" in changes:
-            changes["refs"] = structs.replace(self.refs, enabled=changes["refs"])
+        changes |= {"refs": structs.replace(self.refs, enabled=changes["refs"])} if "refs" in changes else {}
+        redacting = {name.removeprefix("redact_"): changes.pop(name) for name in tuple(changes) if name.startswith("redact_")}
+        changes["redact"] = structs.replace(self.redact, **redacting)
         shortening = {name: changes.pop(name) for name in tuple(changes) if name in self.truncation.__struct_fields__}
         changes["truncation"] = structs.replace(self.truncation, **shortening)
         return self._with(changes)

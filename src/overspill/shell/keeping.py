@@ -6,7 +6,7 @@ import codecs
 import os
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -83,12 +83,15 @@ class CommandOutput:
 
     def shown(self, reply: Reply) -> bytes:
         if reply.kept is None and reply.truncation is None and self._exact is not None and not reply.is_error:
-            return bytes(self._exact)
+            exact = bytes(self._exact)
+            return exact if encoding.decode(exact) == reply.value else encoding.encode(reply.text) + b"\n"
         return encoding.encode(reply.text) + b"\n"
 
 
-async def keep_stream(blocks: AsyncIterable[bytes], settings: Settings, what: str, warn: Callable[[str], None]) -> None:
-    async with _open_session(settings, warn) as session:
+async def keep_stream(
+    blocks: AsyncIterable[bytes], settings: Settings, what: str, warn: Callable[[str], None], secrets: Mapping[str, str]
+) -> None:
+    async with _open_session(settings, warn, secrets) as session:
         if session is None:
             await _pass(blocks)
             return
@@ -101,6 +104,7 @@ async def keep_command(
     settings: Settings,
     what: str,
     warn: Callable[[str], None],
+    secrets: Mapping[str, str],
     background_after: float | None = None,
     detach: Callable[[], None] = lambda: None,
 ) -> int:
@@ -109,7 +113,7 @@ async def keep_command(
     If it takes longer than `background_after` seconds, print how to read it later, `detach`, and return when it has ended. If the
     store cannot be used, warn, print everything, and wait for its end.
     """
-    async with _open_session(settings, warn) as session:
+    async with _open_session(settings, warn, secrets) as session:
         may_leave = background_after is not None and session is not None
         stdin = subprocess.DEVNULL if may_leave and os.isatty(0) else None
         async with run_command(command, stdin=stdin, reads_stderr=may_leave) as running:
@@ -139,13 +143,17 @@ async def _keep(
 
 
 @asynccontextmanager
-async def _open_session(settings: Settings, warn: Callable[[str], None]) -> AsyncGenerator[Session | None]:
+async def _open_session(
+    settings: Settings, warn: Callable[[str], None], secrets: Mapping[str, str]
+) -> AsyncGenerator[Session | None]:
     """None if the store cannot be used."""
     async with AsyncExitStack() as opened:
         session: Session | None = None
         try:
-            session = await opened.enter_async_context(Session(settings, family=FAMILY, preload=False))
+            session = await opened.enter_async_context(Session(settings, family=FAMILY, preload=False, secrets=secrets))
         except StoreError as error:
+            if settings.redact.shown == "on":  # what passes as it comes cannot be searched
+                raise
             warn(f"Nothing can be stored, so all of the output follows. {error}")
         yield session
 

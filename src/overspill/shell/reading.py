@@ -15,6 +15,7 @@ from overspill.errors import BadRequest, HandleError, NotText, StoreError, Unkno
 from overspill.reading import Bound, Range
 from overspill.record import events
 from overspill.record.events import CommandEnded, JobChanged, now_ms
+from overspill.redaction.policy import Redaction
 from overspill.retrieval import pages
 from overspill.retrieval.archive import Archive
 from overspill.retrieval.definitions import parse_range
@@ -34,8 +35,9 @@ _NOTHING = ("null", "[]")
 class OutputFinder:
     """Over the stores of all sessions of this user."""
 
-    def __init__(self, stores: Sequence[Store], archive: Archive) -> None:
+    def __init__(self, stores: Sequence[Store], archive: Archive, redaction: Redaction) -> None:
         self._stores = stores
+        self._redaction = redaction
         self._archive = archive
 
     def wait(self, spelling: str, seconds: float) -> None:
@@ -71,7 +73,7 @@ class OutputFinder:
         asked_ms, size = handles.created_ms(change.id), reader.size
         note = wording.so_far((now_ms() - asked_ms) / 1000, size) if label.live else wording.interrupted(size)
         kept = Kept(label.session, change.id, change.tool, "background", Size(size, 0, 0, 0), "", asked_ms)
-        with StoredOutput(kept, reader) as stored:
+        with StoredOutput(kept, reader, redactors=self._redaction.for_reading(kept.tool, kept.server)) as stored:
             yield stored, note
 
     def _unfinished(self, spelling: str) -> Iterator[tuple[ShelfLabel, Shelf, JobChanged]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from overspill.text.humanize import count_noun, format_estimate, format_size, one_line
 from overspill.types import Kept, Size
@@ -169,6 +169,20 @@ def not_serialisable(kind: str, error: str) -> str:
         f"The tool returned a value of type {kind}, which cannot be written as JSON: {error}. "
         "Return text, bytes, JSON values or content blocks."
     )
+
+
+def hidden_secrets(kinds: Mapping[str, int], *, has_numbers: bool) -> str:
+    numbers = " Numbers among them became strings." if has_numbers else ""
+    return f"[Hidden here: {_list_kinds(kinds)}. A mark stands for the same value wherever it appears.{numbers}]"
+
+
+def may_have_secrets(kinds: Mapping[str, int], size: int, searched: int) -> str:
+    where = f"The first {searched:,} bytes" if size > searched else "This output"
+    return f"[{where} may contain secrets: {_list_kinds(kinds)}. Nothing was hidden.]"
+
+
+def _list_kinds(kinds: Mapping[str, int]) -> str:
+    return ", ".join(f"{kind} ({count})" for kind, count in kinds.items())
 
 
 def unknown_tool(name: str, known: Sequence[str]) -> str:

@@ -18,7 +18,8 @@ import msgspec
 import pytest
 
 from overspill import handles
-from overspill.gate.collect import CollectedResult, block_text, describe, is_blocks, to_json
+from overspill.gate.collect import CollectedResult, block_text, describe, is_blocks
+from overspill.gate.serialise import to_json
 from overspill.store.memory import MemoryStore
 from overspill.store.protocols import Shelf
 from overspill.store.spool import MEMORY, Spool

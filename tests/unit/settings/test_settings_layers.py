@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 from overspill.errors import SettingsError
 from overspill.settings import PRESETS, Layer, Override, Settings, load, merge
 from overspill.settings.files import file_layers, parse_yaml
-from overspill.settings.keys import Key, ModelLimits, Provider, RefsSettings, ToolOutputSettings, TruncationSettings
+from overspill.settings.keys import (
+    Author,
+    Key,
+    ModelLimits,
+    Provider,
+    RedactSettings,
+    RefsSettings,
+    ToolOutputSettings,
+    TruncationSettings,
+)
 from overspill.settings.schema import fields
 
 
@@ -179,7 +188,7 @@ def test_an_agent_file_may_set_keys_that_can_harm_only_its_own_run(key: str, tex
 
 HARMLESS = """
 preset toolResponseMaxBytes asyncTokenThreshold async asyncTimeoutSecs previewTokens previewChars maxInlineBlob toolOutput
-truncation servers
+truncation servers redact
 intent intentTokens *.intent
 truncation.inlineLimit truncation.artifactThreshold truncation.defaultStrategy truncation.headRatio truncation.headLines
 truncation.tailLines truncation.lineFrom truncation.depth truncation.firstElements truncation.lastElements truncation.maxKeys
@@ -192,7 +201,7 @@ truncation.overrides repeats
 def test_only_these_keys_may_be_set_by_a_file_in_the_working_directory() -> None:
     """Whoever adds one has to show that no value of it can hurt."""
     sections = {"": Settings, "toolOutput.": ToolOutputSettings, "truncation.": TruncationSettings, "refs.": RefsSettings}
-    sections |= {"*.": Override, "providers.": Provider, "modelLimits.": ModelLimits}
+    sections |= {"*.": Override, "providers.": Provider, "modelLimits.": ModelLimits, "redact.": RedactSettings}
     keys = [(prefix + field.spelling, field.key) for prefix, section in sections.items() for field in fields(section)]
     assert {name for name, key in keys if key.set_by == "anyone"} == set(HARMLESS.split())
 
@@ -205,7 +214,8 @@ def test_a_key_without_an_author_cannot_be_made() -> None:
 
 def test_a_rule_for_one_tool_may_be_set_by_the_same_authors_as_the_general_key() -> None:
     renamed = {"strategy": "default_strategy", "background": "async_", "refs": "enabled"}
-    sections = (Settings, TruncationSettings, RefsSettings)
+    renamed |= {f"redact_{place}": place for place in ("shown", "sent")}
+    sections = (Settings, TruncationSettings, RefsSettings, RedactSettings)
     general = {field.name: field.key for section in reversed(sections) for field in fields(section)}
     rules = {field.name: field.key for field in fields(Override) if field.name != "off"}
     assert {name: key.set_by for name, key in rules.items()} == {name: general[renamed.get(name, name)].set_by for name in rules}
@@ -380,3 +390,19 @@ def test_limits_of_mine_that_contradict_stop_whatever_else_there_is() -> None:
     mine = Layer("my file", {"truncation": {"inlineLimit": 9, "artifactThreshold": 8}})
     with pytest.raises(SettingsError, match=r"truncation\.inlineLimit is 9 \(my file\)"):
         merge([theirs, mine])
+
+
+@pytest.mark.parametrize("author", ["anyone", "agent"])
+def test_somebody_elses_file_may_turn_redaction_on_and_never_make_it_weaker(author: Author) -> None:
+    def shown(values: dict[str, Any], mine: str) -> tuple[str, str]:
+        theirs = Layer(".overspill.yaml", values, author=author, forgiving=True)
+        settings = merge([theirs, Layer("mine", {"redact": {"shown": mine}})]).settings
+        return settings.redact.shown, settings.for_tool("ls", "gh").redact.shown
+
+    assert shown({"redact": {"shown": "on", "sent": "on"}}, "off") == ("on", "on")
+    assert shown({"servers": {"gh": {"redactShown": "on"}}}, "off") == ("off", "on")
+    for weaker in ("off", "warn"):
+        assert shown({"redact": {"shown": weaker}, "servers": {"gh": {"redactShown": weaker}}}, "on") == ("on", "on")
+    patterns = merge([Layer(".overspill.yaml", {"redact": {"patterns": {"all": "."}}}, author=author, forgiving=True)])
+    assert patterns.settings.redact.patterns is None
+    assert "redact.patterns may not be set" in patterns.warnings[0]

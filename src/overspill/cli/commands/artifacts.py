@@ -241,6 +241,7 @@ def verify(id: str | None, as_json: bool, as_lines: bool, **options: Any) -> Non
     if as_json or as_lines:
         described = (
             {"artifact_id": check.kept.artifact_id, "sound": check.sound, "problem": check.problem}
+            | ({"redacted": check.redacted} if check.redacted else {})
             | ({} if check.kept.lineage is None else {"lineage": to_builtins(check.kept.lineage)})
             for check in checks
         )
@@ -253,6 +254,8 @@ def verify(id: str | None, as_json: bool, as_lines: bool, **options: Any) -> Non
         for check in checks:
             if (made := check.kept.lineage) is not None:
                 click.echo(escape_invisible(_describe_lineage(check.kept.artifact_id, made)))
+            if check.redacted:
+                click.echo(f"{check.kept.artifact_id}: {count_noun(check.redacted, 'quoted passage')} redacted, not compared.")
         click.echo(f"{len(checks):,} checked, {len(changed):,} changed.")
     sys.exit(1 if changed else 0)
 

@@ -61,7 +61,7 @@ def _answer(given: tuple[str, ...]) -> bytes:
     from overspill.text.lenient_json import dumps
 
     settings = load_settings(None, None, ASSIGNMENTS, [HOOK_DEFAULTS], lasting="hook", forgiving=True).settings
-    answer = anyio.run(keep, client, project_of(client), event, found, settings)
+    answer = anyio.run(keep, client, project_of(client), event, found, settings, os.environ)
     return b"" if answer is None else dumps(answer)
 
 

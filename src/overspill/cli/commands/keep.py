@@ -57,9 +57,9 @@ def keep(command: tuple[str, ...], what: str, background_after: float | None, **
     assignments = (*options["assignments"], OFFERED, *slow)
     settings = load_settings(options["preset"], options["config"], assignments, [KEEP_DEFAULTS], lasting="keep").settings
     if not command:
-        anyio.run(keep_stream, read_stream(output.standard_input()), settings, what, warn)
+        anyio.run(keep_stream, read_stream(output.standard_input()), settings, what, warn, os.environ)
         return
-    run = partial(keep_command, command, settings, what, warn)
+    run = partial(keep_command, command, settings, what, warn, os.environ)
     try:
         if background_after is None:
             code = anyio.run(run)

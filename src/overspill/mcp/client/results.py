@@ -9,7 +9,7 @@ import msgspec
 from mcp.shared.exceptions import MCPError
 
 from overspill.errors import ServerError
-from overspill.gate.collect import to_json
+from overspill.gate.serialise import to_json
 from overspill.mcp.client.handshake import Raw, as_mapping
 from overspill.text.lenient_json import loads
 from overspill.types import Output

@@ -44,6 +44,12 @@ class ProxyOptions(Struct, frozen=True):
     observers: tuple[Observer, ...] = ()
     """They see what happens in every session."""
 
+    @property
+    def secrets(self) -> dict[str, str]:
+        """Values that may be secrets, by name."""
+        own = [{**server.env, **server.headers} for server in self.servers.values()]
+        return {name: value for named in (self.environ, *own) for name, value in named.items()}
+
     def family(self, principal: str) -> str:
         """Names those who share outputs: the same principal with the same servers, also after a restart."""
         if self.shared_family:

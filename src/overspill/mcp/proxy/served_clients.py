@@ -117,6 +117,7 @@ class ServedClients:
                 notice=False,
                 preload=False,
                 observers=self.options.observers,
+                secrets=self.options.secrets,
             )
             await session.begin()
             self._sessions[owner.principal] = session

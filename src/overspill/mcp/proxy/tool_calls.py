@@ -121,7 +121,7 @@ class ToolCalls:
         if request.knows_tasks and reply.job is not None:
             request.is_task = True
             return {"resultType": "task", **describe_task(await self._session.jobs.find(reply.job.id), self._session.settings)}
-        if chosen == "card":
+        if chosen == "card" or reply.original is None:
             return await self._answer(request, server, name, reply)
         if isinstance(reply.original, MCPError):
             raise reply.original
@@ -132,7 +132,8 @@ class ToolCalls:
         if job.id in self._delivered:
             return self._delivered[job.id]
         original, reply = self._originals.get(job.id), await self._session.jobs.deliver(job)
-        if isinstance(original, MCPError) or (original is not None and reply.kept is None):
+        hides = self._session.settings.for_tool(job.tool, job.server).redact.shown == "on"
+        if not hides and (isinstance(original, MCPError) or (original is not None and reply.kept is None)):
             return original
         server = self._catalog.find_server(job.server)
         shown = self._render({}, reply) if server is None else await self._stand_in(request, server, job.tool, reply)
@@ -178,7 +179,7 @@ class ToolCalls:
         if reply.kept is None and reply.job is None and reply.truncation is None:
             if isinstance(original, MCPError):
                 raise original
-            return as_mapping(original)
+            return self._render({}, reply) if original is None else as_mapping(original)
         return await self._stand_in(request, server, name, reply)
 
     async def _stand_in(self, request: ClientRequest, server: Server, name: str, reply: Reply) -> Raw:

@@ -78,7 +78,15 @@ def check_settings(cli: Mapping[str, Any], config: Path | None, user_config_dir:
             findings.append(Finding("settings", "wrong", text, f"To fix it: chmod o-w {path}"))
         else:
             findings.append(Finding("settings", "ok", f"{file} is used."))
-    return findings or [Finding("settings", "ok", "No config file found; the defaults apply.")], loaded.settings
+    findings = findings or [Finding("settings", "ok", "No config file found; the defaults apply.")]
+    return [*findings, _check_redaction(loaded.settings)], loaded.settings
+
+
+def _check_redaction(settings: Settings) -> Finding:
+    if settings.redact.shown == "on":
+        return Finding("secrets", "ok", "Secrets in outputs are hidden from models.")
+    text = "Secrets in outputs are shown to models as they are."
+    return Finding("secrets", "ok", text, "To hide them, set redact: {shown: on} in your config file.")
 
 
 def check_models(settings: Settings) -> list[Finding]:

@@ -1,0 +1,1 @@
+"""Secrets in outputs: found by shape, by value and by pattern, and shown as marks."""

@@ -1,0 +1,63 @@
+"""With `redact: {shown: on}`, what a client of the proxy or a reader at the shell gets has marks in place of secrets."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import string
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from commands import RUN, bare_environment
+from upstream import script
+from wire import Served
+
+SECRET = "".join(random.Random(5).choices(string.ascii_letters + string.digits, k=30))  # noqa: S311
+MARK = re.compile(r"\[redacted:[a-z0-9-]+:[a-z2-7]{8}\]")
+
+
+@pytest.mark.parametrize("place", ["off", "on"])
+def test_a_servers_own_variables_are_hidden_from_the_proxys_client(tmp_path: Path, place: str) -> None:
+    server = script("high", "stdio", env={"UPSTREAM_TOKEN": SECRET})
+    with Served([server], tmp_path, settings={"redact": {"shown": place}}) as wire:
+        wire.hello()
+        small = wire.call("echo", {"words": f"here is {SECRET} for you"})
+        large = wire.call("echo", {"words": f"{'many words ' * 2000}{SECRET}{' and more' * 2000}"})
+        (link,) = [block for block in large["content"] if block["type"] == "resource_link"]
+        read, uri = "", link["uri"]
+        for _ in range(20):
+            contents = wire.result("resources/read", {"uri": uri})["contents"]
+            read += contents[0]["text"]
+            if len(contents) == 1:
+                break
+            uri = contents[1]["uri"]
+    assert (SECRET in json.dumps(small)) == (place == "off")
+    assert (SECRET in read) == (place == "off")
+    if place == "on":
+        assert SECRET[:8] not in json.dumps((small, large)) + read
+        assert MARK.findall(json.dumps(small))
+        assert set(MARK.findall(read)) == set(MARK.findall(small["content"][0]["text"]))
+
+
+def test_what_a_command_prints_is_kept_and_read_with_marks(tmp_path: Path) -> None:
+    folder = tmp_path / ".config" / "overspill"
+    folder.mkdir(parents=True)
+    (folder / "config.yaml").write_text(f"storeDir: {tmp_path / 'store'}\nredact: {{shown: on}}\n")
+    environ = {**bare_environment(tmp_path), "DEPLOY_TOKEN": SECRET}
+
+    def run(*args: str) -> str:
+        command = [sys.executable, "-c", RUN, *args]
+        return subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120).stdout
+
+    printing = "import os; print('token', os.environ['DEPLOY_TOKEN'])"
+    assert MARK.sub("M", run("keep", "--", sys.executable, "-c", printing)) == "token M\n\n"
+    many = f"{printing}; [print('line', n) for n in range(4000)]; {printing}"
+    kept = run("keep", "--", sys.executable, "-c", many)
+    name = re.findall(r"out_[0-9a-z]{6,}", kept)[0]
+    shown = kept + run("get", name, "--lines", "1-2") + run("get", name, "--grep", "token") + run("get", name, "--ask", "token")
+    assert SECRET[:8] not in shown
+    assert len(MARK.findall(shown)) >= 5
+    assert SECRET in run("artifacts", "show", name)
