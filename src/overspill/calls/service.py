@@ -17,7 +17,7 @@ from overspill.calls.invoke import RemoteTool, Threads, Tool, ToolBody, check_ar
 from overspill.calls.job import Job, current
 from overspill.calls.ledger_writing import LedgerWriting
 from overspill.calls.scheduler import Attend, JobScheduler
-from overspill.errors import BadRequest, RefError, RemoteFailure, SessionClosed
+from overspill.errors import BadRequest, RefError, SessionClosed
 from overspill.gate.gate import Gate
 from overspill.gate.intent import find_intent
 from overspill.gate.recorder import ReplyRecorder
@@ -118,9 +118,7 @@ class CallService:
         try:
             if errors == "raise" and collected.error is not None:
                 self.refuse(call, collected.error, replies.brief_error(collected.failure), is_raised=True)
-                why = str(collected.error)
-                shown = self._gate.redaction.redact(why, call.name, call.server)
-                raise collected.error if shown == why else RemoteFailure(shown)
+                raise self._gate.redaction.redact_error(collected.error, call.name, call.server)
             reply = await self._gate.deliver(call, collected, settings, for_program=for_program)
             if reply.kept is not None:
                 await self.settle()

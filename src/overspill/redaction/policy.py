@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from overspill.errors import SettingsError
+from overspill.errors import RemoteFailure, SettingsError
 from overspill.redaction.known import pick_secrets
 from overspill.redaction.redactor import Redactor
 from overspill.settings import Settings
@@ -44,6 +44,11 @@ class Redaction:
     def redact(self, text: str, tool: str, server: str) -> str:
         redactor = self.shown(tool, server)
         return text if redactor is None else redactor.redact(text)
+
+    def redact_error(self, error: BaseException, tool: str, server: str) -> BaseException:
+        """The same error if there is nothing to hide in what it says."""
+        shown = self.redact(str(error), tool, server)
+        return error if shown == str(error) else RemoteFailure(shown)
 
     def for_reading(self, tool: str, server: str) -> Redactors:
         """What a model answers that extracts is shown, so that both settings hide from it."""
