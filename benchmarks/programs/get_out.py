@@ -13,10 +13,12 @@ from collections import Counter
 from pathlib import Path
 
 import anyio
-from escapes import has_escaped, list_attempts
 
 from overspill import Session, Settings
 from overspill.programs.tools import ProgramTool
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+from escapes import has_escaped, list_attempts  # noqa: E402
 
 SECRET = "s3cret-4711"  # noqa: S105  # what an escape would show
 SECONDS = 4.0
