@@ -1,6 +1,6 @@
 """More than 200 programs that try to get out of the sandbox: none may succeed, each ends in time, and no process is left.
 
-PYTHONPATH=tests python benchmarks/programs/get_out.py
+python benchmarks/programs/get_out.py
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from overspill import Session, Settings
 from overspill.programs.tools import ProgramTool
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
-from escapes import has_escaped, list_attempts  # noqa: E402
+from escapes import has_escaped, list_attempts
 
 SECRET = "s3cret-4711"  # noqa: S105  # what an escape would show
 SECONDS = 4.0
