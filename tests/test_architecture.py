@@ -154,8 +154,8 @@ ROOMS: dict[str, Room] = {
     ),
     "agent": Room(
         "agents from files: a prompt, models and tools, run turn by turn",
-        "budget errors extraction gate handles mcp models programs reading record retrieval schema session settings store text "
-        "types wording",
+        "budget errors extraction gate handles mcp models programs record retrieval schema session settings store text types "
+        "wording",
         "mcp pydantic",
         "MCP is there only for agents that use it",
     ),

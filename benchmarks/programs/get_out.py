@@ -42,9 +42,9 @@ async def main(folder: Path) -> int:
             called.append("forbidden")
 
         return [
-            ProgramTool(name="forbidden", run=forbidden),
-            ProgramTool(name="forbidden", server="crm", run=forbidden),
-            ProgramTool(name="allowed", server="crm", run=lambda **_: "1"),
+            ProgramTool("forbidden", "", None, forbidden),
+            ProgramTool("forbidden", "", None, forbidden, "crm"),
+            ProgramTool("allowed", "", None, lambda **_: "1", "crm"),
         ]
 
     settings = Settings(programTimeoutSecs=SECONDS, asyncTimeoutSecs=60, programTools=["crm/allowed"])

@@ -16,7 +16,6 @@ from overspill.agent.internal import BATCH, REPORT, STATUS
 from overspill.agent.models import ContextGuard
 from overspill.agent.progress import CallEnded, CallStarted, ModelSaid, Observe
 from overspill.agent.report import ReportCheck
-from overspill.agent.tools import OfferedTool
 from overspill.errors import BadRequest, OverspillError
 from overspill.gate.collect import block_text, field
 from overspill.gate.intent import add_argument, asks, take_off
@@ -47,7 +46,7 @@ class ToolRouter:
         self,
         name: str,
         session: Session,
-        offers: Mapping[str, OfferedTool],
+        offers: Mapping[str, ProgramTool],
         reports: ReportCheck,
         guard: ContextGuard,
         observe: Observe,
@@ -71,20 +70,7 @@ class ToolRouter:
         """How many tool calls each call of this turn may make; a batch makes several."""
 
     async def list_for_programs(self) -> list[ProgramTool]:
-        """What programs of the model may call, as far as the settings allow."""
-        return [
-            ProgramTool(
-                name=offer.name,
-                run=offer.run,
-                server=offer.server,
-                parameters=offer.parameters,
-                description=offer.description,
-                kind=offer.kind,
-                is_read_only=offer.is_read_only,
-                check=offer.check,
-            )
-            for offer in self._offers.values()
-        ]
+        return list(self._offers.values())
 
     def open_turn(self, turn: int, report: dict[str, Any], *, final: bool, alone: bool) -> tuple[dict[str, Any], ...]:
         """The tools offered in this turn: the same in every turn, so that prompt caches stay valid, unless the report is `alone`.
@@ -94,7 +80,8 @@ class ToolRouter:
         self.turn, self._is_final = turn, final
         tools: list[dict[str, Any]] = []
         for offer in self._offers.values():
-            parameters = add_argument(offer.parameters) if self._asks(offer) else offer.parameters
+            schema = offer.parameters or {}
+            parameters = add_argument(schema) if self._asks(offer) else schema
             tools.append({"name": offer.name, "description": offer.description, "parameters": parameters})
         if alone or not tools:
             self._definitions = [report]
@@ -177,7 +164,7 @@ class ToolRouter:
             intent=looking_for,
         )
 
-    def _asks(self, offer: OfferedTool) -> bool:
+    def _asks(self, offer: ProgramTool) -> bool:
         return asks(self._session.settings.for_tool(offer.name, offer.server), offer.parameters)
 
     async def _batch(self, call: ToolCall, started: float) -> Reply:

@@ -17,11 +17,12 @@ from overspill.agent.models import AgentParts
 from overspill.agent.progress import ModelAnswered, ModelSaid, Observe
 from overspill.agent.record import RunRecord, Totals
 from overspill.agent.router import ToolRouter
-from overspill.agent.tools import FunctionReference, OfferedTool, Toolbox, failure, open_tools
+from overspill.agent.tools import FunctionReference, Toolbox, failure, open_tools
 from overspill.agent.turns import Outcome, RunControl, Turns
 from overspill.errors import OverspillError
 from overspill.models.endpoints import Endpoint
 from overspill.models.protocol import Model
+from overspill.programs.tools import ProgramTool
 from overspill.record.events import AgentStarted, ModelCalled, now_ms
 from overspill.record.logs import Observers
 from overspill.session.session import Session
@@ -150,7 +151,7 @@ async def _converse(turns: Turns, record: RunRecord, session: Session, control: 
         group.cancel_scope.cancel()
 
 
-def _offer_agents(agent: Agent, record: RunRecord, session: Session, context: RunContext) -> dict[str, OfferedTool]:
+def _offer_agents(agent: Agent, record: RunRecord, session: Session, context: RunContext) -> dict[str, ProgramTool]:
     """A call starts another run, and its report is the tool's output."""
 
     async def run(tool: str, below: Agent, /, prompt: str) -> str | Output:
@@ -166,8 +167,8 @@ def _offer_agents(agent: Agent, record: RunRecord, session: Session, context: Ru
     prompt = {"type": "string", "description": "The task, with everything the agent needs to know"}
     later = {"type": "boolean", "description": "true: run in the background from the start, so that you can continue meanwhile"}
     parameters = describe_object(["prompt"], prompt=prompt, **({"async": later} if agent.settings.background else {}))
-    offers: dict[str, OfferedTool] = {}
+    offers: dict[str, ProgramTool] = {}
     for name, below in agent.agents.items():
         description = below.file.keys.description or f"Hand a task to the agent {below.name}"
-        offers[name] = OfferedTool(name, description, parameters, partial(run, name, below), kind="agent")
+        offers[name] = ProgramTool(name, description, parameters, partial(run, name, below), kind="agent")
     return offers

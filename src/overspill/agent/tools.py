@@ -23,7 +23,7 @@ from overspill.agent.internal import PREFIX
 from overspill.agent.progress import ModelSaid, Observe
 from overspill.errors import MissingPackage, ServerError, SettingsError
 from overspill.mcp.client.config import server_configs
-from overspill.reading.references import Check
+from overspill.programs.tools import ProgramTool
 from overspill.retrieval.definitions import TOOLS
 from overspill.schema import fits_schema
 from overspill.settings.keys import LoginSettings
@@ -31,7 +31,7 @@ from overspill.settings.modules import load_module
 from overspill.text.humanize import suggest_nearest
 from overspill.text.names import qualify_name
 from overspill.text.regex import regex
-from overspill.types import Kind, Output
+from overspill.types import Output
 
 FunctionReference: TypeAlias = str | Callable[..., Any]
 """`module:function`, `file.py:function`, or the function itself."""
@@ -41,35 +41,19 @@ _FUNCTION_NAME = regex(r"[A-Za-z0-9_-]{1,64}")
 _UNNAMED_KINDS = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
-class OfferedTool(Struct, frozen=True):
-    """A tool that an agent's model can call: its description, and what runs."""
-
-    name: str
-    description: str
-    parameters: dict[str, Any]
-    run: Callable[..., Any]
-    """Called with keyword arguments. Its result passes the gate."""
-    server: str = ""
-    kind: Kind = "function"
-    check: Check | None = None
-    """Checks arguments into which stored outputs were filled."""
-    is_read_only: bool = False
-    """Whether its server says that it only reads."""
-
-
 def failure(text: str) -> Output:
     """The output of a tool that failed, in its own words."""
     return Output([{"type": "text", "text": text}], is_error=True)
 
 
 class Toolbox(Struct, frozen=True):
-    functions: Mapping[str, OfferedTool]
-    servers: Mapping[str, Mapping[str, OfferedTool]]
+    functions: Mapping[str, ProgramTool]
+    servers: Mapping[str, Mapping[str, ProgramTool]]
     """By server, then by the tool's own name."""
 
-    def of(self, agent: Agent, more: Iterable[str] = ()) -> dict[str, OfferedTool]:
+    def of(self, agent: Agent, more: Iterable[str] = ()) -> dict[str, ProgramTool]:
         """What this agent can call, by name. `more` are functions that its file does not name."""
-        found: dict[str, OfferedTool] = {}
+        found: dict[str, ProgramTool] = {}
         for name, only in [*_wanted_tools(agent), *((each, None) for each in more)]:
             if name in self.functions:
                 found[name] = self.functions[name]
@@ -130,7 +114,7 @@ async def open_tools(
 @asynccontextmanager
 async def _open_servers(
     configured: Mapping[str, Any], login: LoginSettings, environ: Mapping[str, str], observe: Observe
-) -> AsyncGenerator[Mapping[str, Mapping[str, OfferedTool]]]:
+) -> AsyncGenerator[Mapping[str, Mapping[str, ProgramTool]]]:
     """Start the servers in parallel and list their tools, by server and tool name. Raises ServerError if one does not start."""
     if not configured:
         yield {}
@@ -148,7 +132,7 @@ async def _open_servers(
         observe(ModelSaid("", text, warning=True))
 
     async with client.open_servers(configs.values(), environ, log=log) as servers:
-        offers: dict[str, dict[str, OfferedTool]] = {}
+        offers: dict[str, dict[str, ProgramTool]] = {}
         for name, server in servers.items():
             try:
                 offers[name] = {tool.name: _offer(name, server, tool) for tool in await server.list_tools()}
@@ -157,13 +141,13 @@ async def _open_servers(
         yield offers
 
 
-def _offer(name: str, server: Any, tool: Any) -> OfferedTool:
+def _offer(name: str, server: Any, tool: Any) -> ProgramTool:
     async def run(**args: Any) -> Output:
         return await server.call_tool(tool.name, args)
 
     parameters: dict[str, Any] = {"type": "object", "properties": {}, **tool.input_schema}
     offered_as, description = qualify_name(tool.name, name), tool.description or tool.name
-    return OfferedTool(
+    return ProgramTool(
         offered_as,
         description,
         parameters,
@@ -175,7 +159,7 @@ def _offer(name: str, server: Any, tool: Any) -> OfferedTool:
     )
 
 
-def load_function(name: str, reference: FunctionReference, files: Files | None = None) -> OfferedTool:
+def load_function(name: str, reference: FunctionReference, files: Files | None = None) -> ProgramTool:
     """Make a tool of a function, described by signature and docstring. Raises SettingsError if it cannot be one."""
     if not _FUNCTION_NAME.fullmatch(name) or name in TOOLS or name.startswith(PREFIX):
         raise SettingsError(
@@ -192,7 +176,7 @@ def load_function(name: str, reference: FunctionReference, files: Files | None =
         ) from None
     schema = {**parts.pop("Arguments"), "additionalProperties": False, **({"$defs": parts} if parts else {})}
     del schema["title"]
-    return OfferedTool(name, inspect.getdoc(function) or name, schema, partial(_call, name, function, arguments))
+    return ProgramTool(name, inspect.getdoc(function) or name, schema, partial(_call, name, function, arguments))
 
 
 def _import_function(name: str, reference: str, files: Files) -> Callable[..., Any]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from mmap import mmap
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -30,11 +30,10 @@ _BETWEEN = re.compile(rb"[\s,]*+")
 _BEFORE_MEMBER = re.compile(rb"[\s,{]*+")
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,17})?")
-Form: TypeAlias = Literal["json", "lines"]
 
 
 class Content(Struct, frozen=True):
-    form: Form
+    form: Literal["json", "lines"]
     text: str
     note: str = ""
     """What is not in it."""
@@ -66,8 +65,7 @@ def read_content(text: bytes, layout: str) -> Content:
             held = hold_json(text)
             is_one = layout == "document" and len(held.documents) == 1
             json = bytes(held.documents[0]) if is_one else b"[%b]" % b",".join(map(bytes, held.documents))
-            around = f"{count_noun(held.around, 'byte')} of text around the JSON left out." if held.around else ""
-            return Content("json", decode(json), around)
+            return Content("json", decode(json), _say_left(held.around, "byte", "of text around the JSON"))
     if layout == "text" and len(text) <= _MAX_SHORT_BYTES and (heading := find_heading(text, min_rows=2)):
         layout = layout if heading.above else "rows"
     if layout in ("rows", "aligned"):
@@ -82,9 +80,12 @@ def _read_rows(text: bytes, layout: str) -> Content:
     rows = [row.cells for _, row in found if row.cells is not None]
     if not rows or any(table is not found[0][0] for table, _ in found):
         raise Unreadable
-    left = len(found) - len(rows)
-    note = f"{count_noun(left, 'row')} that could not be read left out." if left else ""
+    note = _say_left(len(found) - len(rows), "row", "that could not be read")
     return Content("json", msgspec.json.encode(_read_numbers(rows)).decode(), note)
+
+
+def _say_left(count: int, noun: str, what: str) -> str:
+    return f"{count_noun(count, noun)} {what} left out." if count else ""
 
 
 def split_content(text: Text, layout: str) -> Parts:

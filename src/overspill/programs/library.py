@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from functools import partial
 from mmap import mmap
-from typing import Any
+from typing import Any, TypeAlias
 
 import anyio.to_thread
 
@@ -34,34 +34,19 @@ _FOUND_TOKENS = 2_000
 _NOT_IN_LABELS = re.compile(r"[/\\?#]")
 
 
+Sources: TypeAlias = tuple[Gate, StoredOutputs, OutputTables, Extractor]
+
+
 class ProgramLibrary:
     """For one program. `aliases` are other names of outputs, such as those of files."""
 
-    def __init__(
-        self,
-        gate: Gate,
-        outputs: StoredOutputs,
-        tables: OutputTables,
-        extractor: Extractor,
-        borders: Borders,
-        aliases: Mapping[str, str],
-    ) -> None:
-        self._gate, self._outputs, self._tables, self._extractor = gate, outputs, tables, extractor
-        self._borders, self._aliases = borders, aliases
+    def __init__(self, sources: Sources, code: str, borders: Borders, aliases: Mapping[str, str]) -> None:
+        self._gate, self._outputs, self._tables, self._extractor = sources
+        self._code, self._borders, self._aliases = code, borders, aliases
         self._parts: dict[str, Parts] = {}
         self.sources: dict[str, LineageSource] = {}
         self.saved: list[Kept] = []
         self.notes: dict[str, None] = {}
-
-    async def read(self, name: str) -> tuple[str, str]:
-        content = await anyio.to_thread.run_sync(self._read, name)
-        return content.form, content.text
-
-    async def list_parts(self, name: str) -> list[str]:
-        return await anyio.to_thread.run_sync(self._list_parts, name)
-
-    async def slice(self, name: str, start: int, end: int | None) -> str:
-        return await anyio.to_thread.run_sync(self._slice, name, start, end)
 
     async def query(self, statement: str) -> str:
         """Rows as JSON. An alias is written as SQL writes odd names: `FROM "orders.csv"`."""
@@ -89,18 +74,18 @@ class ProgramLibrary:
         ]
         return json.dumps(passages, ensure_ascii=False)
 
-    async def save(self, label: str, text: str, code: str) -> str:
+    async def save(self, label: str, text: str) -> str:
         if len(self.saved) >= MAX_SAVED or len(text) > MAX_SAVED_BYTES:
             raise BadRequest(f"A program may save {MAX_SAVED} outputs, each of at most {MAX_SAVED_BYTES >> 20} MB.")
         args = {"filename": _NOT_IN_LABELS.sub("_", one_line(label))}  # what is shown as the source of an output
-        kept = await self.keep(text, args, self.describe(code))
+        kept = await self.keep(text, args)
         self.saved.append(kept)
         return kept.name
 
-    async def keep(self, text: str, args: Mapping[str, Any], lineage: Lineage) -> Kept:
+    async def keep(self, text: str, args: Mapping[str, Any]) -> Kept:
         call = ToolCall("", "run_program", args)
         collected = CollectedResult(partial(self._gate.new_spool, self._gate.settings.for_tool(call.name)))
-        collected.lineage = lineage
+        collected.lineage = self.describe()
         try:
             await collected.take(text)
             return await self._gate.keep(call, collected, "requested")
@@ -108,8 +93,13 @@ class ProgramLibrary:
             collected.discard()
             raise
 
-    def describe(self, code: str) -> Lineage:
-        return Lineage(code, tuple(self.sources.values()), tuple(self._borders.calls), "python", self._borders.server)
+    def describe(self) -> Lineage:
+        return Lineage(self._code, tuple(self.sources.values()), tuple(self._borders.calls), "python", self._borders.server)
+
+    def read(self, name: str) -> tuple[str, str]:
+        """JSON or lines, and the text. Blocks, as `list_parts` and `slice` do."""
+        content = self._read(name)
+        return content.form, content.text
 
     def _read(self, name: str) -> Content:
         base, mark, number = name.rpartition("#")
@@ -134,7 +124,7 @@ class ProgramLibrary:
             self.notes[f"{name}: {content.note}"] = None
         return content
 
-    def _list_parts(self, name: str) -> list[str]:
+    def list_parts(self, name: str) -> list[str]:
         stored = self._open(name)
         if stored.decoded().reader.size <= MAX_LOADED_BYTES:
             return [name]
@@ -148,7 +138,7 @@ class ProgramLibrary:
             self._parts = {name: split_content(text, find_layout(text))}
         return self._parts[name]
 
-    def _slice(self, name: str, start: int, end: int | None) -> str:
+    def slice(self, name: str, start: int, end: int | None) -> str:
         view = self._open(name).decoded()
         if view.reader.size <= MAX_LOADED_BYTES:
             return decode(view.reader.read(0, view.reader.size))[start:end]

@@ -18,20 +18,9 @@ from typing import Any, TypeAlias, TypeVar
 import anyio
 import anyio.abc
 import anyio.to_thread
+import pydantic_monty as monty
 from msgspec import Struct
-from pydantic_monty import (
-    CollectString,
-    ExternalSettledResult,
-    FunctionSnapshot,
-    FutureSnapshot,
-    Monty,
-    MontyComplete,
-    MontyError,
-    MontyRuntimeError,
-    MontySession,
-    MontySyntaxError,
-    NameLookupSnapshot,
-)
+from pydantic_monty import FunctionSnapshot, FutureSnapshot, MontyComplete, MontyError, NameLookupSnapshot
 from pydantic_monty._binary import find_monty_binary
 
 from overspill.errors import OverspillError, SessionClosed
@@ -44,8 +33,6 @@ MAX_PRINTED_BYTES = 10 << 20
 MAX_WAITS = 5_000
 """How often a program may call our functions and tools."""
 MAX_PROCESSES = 2
-MAX_DEPTH = 500
-"""Of functions that call each other."""
 _OVERHEAD_BYTES = 1 << 30  # of address space: the interpreter itself, and text on its way
 _LAUNCHER = """\
 #!/bin/sh
@@ -61,6 +48,7 @@ _finding = Lock()
 T = TypeVar("T")
 Answer: TypeAlias = Callable[[str, tuple[Any, ...]], Awaitable[Any]]
 """Answers a call of one of our functions by name. What it raises is raised in the program."""
+InThread: TypeAlias = Callable[[Callable[[], Any]], Awaitable[Any]]
 Snapshot: TypeAlias = FunctionSnapshot | NameLookupSnapshot | FutureSnapshot | MontyComplete
 
 
@@ -80,7 +68,7 @@ class Sandbox:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._pool: Monty | None = None
+        self._pool: monty.Monty | None = None
         self._folder: ScratchFolder | None = None
         self._is_closed = False
         self._places = anyio.Semaphore(MAX_PROCESSES)
@@ -89,20 +77,19 @@ class Sandbox:
     async def run(self, code: str, definitions: str, answer: Answer, seconds: float) -> Ending:
         """Run a program for at most so long, waiting for tools included. `definitions` are Python too, and run before it."""
         async with self._places:
-            printed = CollectString(MAX_PRINTED_BYTES)
+            printed = monty.CollectString(MAX_PRINTED_BYTES)
             with anyio.move_on_after(seconds) as limit:
                 return await self._run(code, definitions, answer, seconds, printed)
             assert limit.cancelled_caught
             return Ending(printed.output, is_late=True, cause="late")
 
-    async def _run(self, code: str, definitions: str, answer: Answer, seconds: float, printed: CollectString) -> Ending:
+    async def _run(self, code: str, definitions: str, answer: Answer, seconds: float, printed: monty.CollectString) -> Ending:
         session = await self._in_thread(partial(self._check_out, definitions, seconds))
         process, is_waiting = session.worker_pid, True
         try:
-            run = _Run(session, answer, self._in_thread)
-            outcome = await run.drive(code, printed)
+            ending = await _Run(session, answer, self._in_thread).drive(code, printed)
             is_waiting = False
-            return outcome
+            return ending
         finally:
             with anyio.CancelScope(shield=True):
                 if is_waiting and process is not None:  # a thread waits for it, and so does the pool: the id is still its own
@@ -113,11 +100,11 @@ class Sandbox:
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._threads)
 
-    def _check_out(self, definitions: str, seconds: float) -> MontySession:
+    def _check_out(self, definitions: str, seconds: float) -> monty.MontySession:
         limits: Any = {
             "max_memory": MAX_MEMORY_BYTES,
             "max_feed_duration_secs": seconds,
-            "max_recursion_depth": MAX_DEPTH,
+            "max_recursion_depth": 500,
             "max_suspensions": MAX_WAITS,
         }
         session = self._open().checkout(limits=limits, script_name="program.py")
@@ -125,17 +112,13 @@ class Sandbox:
         session.feed_run(PRELUDE + definitions)
         return session
 
-    def _open(self) -> Monty:
+    def _open(self) -> monty.Monty:
         with self._lock:
             if self._is_closed:
                 raise SessionClosed("The session is closed, and with it the processes that run programs.")
             if self._pool is None:
-                pool = Monty(
-                    binary_path=self._write_launcher(),
-                    min_processes=0,
-                    max_processes=MAX_PROCESSES + 1,
-                    max_checkouts_per_worker=1,
-                )
+                most, launcher = MAX_PROCESSES + 1, self._write_launcher()
+                pool = monty.Monty(binary_path=launcher, min_processes=0, max_processes=most, max_checkouts_per_worker=1)
                 self._pool = pool.__enter__()
             return self._pool
 
@@ -163,12 +146,14 @@ class Sandbox:
 class _Run:
     """One program in its process, and the tools that it waits for."""
 
-    def __init__(self, session: MontySession, answer: Answer, in_thread: Callable[[Callable[[], Any]], Awaitable[Any]]) -> None:
+    def __init__(
+        self, session: monty.MontySession, answer: Answer, in_thread: Callable[[Callable[[], Any]], Awaitable[Any]]
+    ) -> None:
         self._session, self._answer, self._in_thread = session, answer, in_thread
-        self._settled: dict[int, ExternalSettledResult] = {}
+        self._settled: dict[int, monty.ExternalSettledResult] = {}
         self._news = anyio.Event()
 
-    async def drive(self, code: str, printed: CollectString) -> Ending:
+    async def drive(self, code: str, printed: monty.CollectString) -> Ending:
         ending = Ending(printed="")
         async with anyio.create_task_group() as tools:
             try:
@@ -206,7 +191,7 @@ class _Run:
         self._settled[id] = await self._ask(name, args)
         self._news.set()
 
-    async def _ask(self, name: str, args: tuple[Any, ...]) -> ExternalSettledResult:
+    async def _ask(self, name: str, args: tuple[Any, ...]) -> monty.ExternalSettledResult:
         try:
             return {"return_value": await self._answer(name, args)}
         except LookupError:
@@ -221,15 +206,12 @@ class _Run:
 
 
 def _describe(error: MontyError, printed: str) -> Ending:
-    known = isinstance(error, MontyRuntimeError | MontySyntaxError)
-    frames = error.traceback() if known else []
+    frames = error.traceback() if isinstance(error, monty.MontyRuntimeError | monty.MontySyntaxError) else []
     own = [frame for frame in frames if frame.filename != "<python-input-0>"]
-    frame = own[-1] if own else None
-    kind = "SyntaxError: " if isinstance(error, MontySyntaxError) else ""
-    cause = f"{kind}{error}"
-    return Ending(printed, "", cause, frame.line if frame else 0, (frame and frame.source_line) or "")
+    cause = f"{'SyntaxError: ' * isinstance(error, monty.MontySyntaxError)}{error}"
+    return Ending(printed, "", cause, own[-1].line if own else 0, (own[-1].source_line or "") if own else "")
 
 
-def _leave(session: MontySession) -> None:
+def _leave(session: monty.MontySession) -> None:
     with suppress(MontyError):
         session.__exit__(None, None, None)

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from importlib import import_module
-from types import MappingProxyType
+from types import MappingProxyType, NoneType
 from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
-from msgspec import Struct
 
 from overspill.calls.job import current
 from overspill.calls.service import Background, CallService
 from overspill.errors import BadRequest, MissingPackage, require
-from overspill.gate.gate import Gate
 from overspill.programs.borders import Borders
-from overspill.programs.library import ProgramLibrary
+from overspill.programs.library import ProgramLibrary, Sources
 from overspill.programs.tools import ListTools, ProgramTool, ProgramTools, define_tools, select_allowed
 from overspill.retrieval.definitions import RunProgram, has_programs, parse_arguments
-from overspill.retrieval.extractor import Extractor
-from overspill.retrieval.outputs import StoredOutputs
-from overspill.retrieval.tables import OutputTables
-from overspill.types import Lineage, Output, Reply, ToolCall
+from overspill.types import Output, Reply, ToolCall
 from overspill.wording import programs as wording
 
 if TYPE_CHECKING:
@@ -30,6 +25,8 @@ if TYPE_CHECKING:
 NAME = "run_program"
 MAX_CODE_CHARS = 50_000
 _NO_ALIASES: Mapping[str, str] = MappingProxyType({})
+_TAKES = {"_text": (str, int, int | NoneType), "_find": (str, str), "_save": (str, str), "_stubs": (list,), "_call": (str, str)}
+"""What those of our functions take that do not take one string."""
 
 
 async def _list_none() -> Iterable[ProgramTool]:
@@ -39,10 +36,8 @@ async def _list_none() -> Iterable[ProgramTool]:
 class Programs:
     """Of one session. `list_tools` lists the tools of the host; programs may call those that the settings allow."""
 
-    def __init__(
-        self, gate: Gate, outputs: StoredOutputs, tables: OutputTables, extractor: Extractor, calls: CallService
-    ) -> None:
-        self._gate, self._outputs, self._tables, self._extractor, self._calls = gate, outputs, tables, extractor, calls
+    def __init__(self, sources: Sources, calls: CallService) -> None:
+        self._sources, self._settings, self._calls = sources, sources[0].settings, calls
         self._sandbox: Sandbox | None = None
         self.list_tools: ListTools = _list_none
 
@@ -61,88 +56,55 @@ class Programs:
         require("code", code, str, "a string")
         if len(code) > MAX_CODE_CHARS:
             raise BadRequest(f"The program has {len(code):,} characters. The most is {MAX_CODE_CHARS:,}.")
-        borders = Borders([(way.from_, way.to) for way in self._gate.settings.refs.allow])
-        library = ProgramLibrary(self._gate, self._outputs, self._tables, self._extractor, borders, aliases)
-        program = _Program(self, code, library, borders)
+        borders = Borders([(way.from_, way.to) for way in self._settings.refs.allow])
+        library = ProgramLibrary(self._sources, code, borders, aliases)
         call = ToolCall(id, NAME, {"code": code})
-        reply = await self._calls.call(call, program.run, background=background)
+
+        async def run(code: str) -> Output:
+            return await self._run(code, library, borders)
+
+        reply = await self._calls.call(call, run, background=background)
         if reply.kept is None and reply.job is None:  # it passed, and is recorded with what it ran on all the same
-            await library.keep(reply.text, call.args, library.describe(code))
+            await library.keep(reply.text, call.args)
             await self._calls.settle()
         return reply
 
-    def find_allowed(self, tools: Iterable[ProgramTool]) -> dict[str, ProgramTool]:
-        return select_allowed(tools, self._gate.settings)
+    async def _run(self, code: str, library: ProgramLibrary, borders: Borders) -> Output:
+        """The tool, as `calls` runs it."""
+        allowed = select_allowed(await self.list_tools(), self._settings)
+        tools = ProgramTools(allowed, self._calls, borders)
+        blocking = {"_read": library.read, "_parts": library.list_parts, "_text": library.slice, "_stubs": tools.write_stubs}
+        waiting = {"_sql": library.query, "_find": library.find, "_save": library.save, "_call": tools.call}
 
-    def join_tools(self, allowed: Mapping[str, ProgramTool], borders: Borders) -> ProgramTools:
-        return ProgramTools(allowed, self._calls, borders)
+        async def answer(name: str, args: tuple[Any, ...]) -> Any:
+            takes = _TAKES.get(name, (str,))
+            if name not in blocking and name not in waiting:
+                raise LookupError(name)
+            if len(args) != len(takes) or not all(map(isinstance, args, takes)):
+                raise BadRequest(wording.HOST_FUNCTIONS[name])
+            return await (anyio.to_thread.run_sync(blocking[name], *args) if name in blocking else waiting[name](*args))
 
-    @property
-    def seconds(self) -> float:
-        return self._gate.settings.program_timeout_secs
+        sandbox = await anyio.to_thread.run_sync(self._open_sandbox)
+        try:
+            ending = await sandbox.run(code, define_tools(allowed), answer, self._settings.program_timeout_secs)
+        finally:
+            job = current.get()
+            if job is not None and job.result is not None:  # whatever is stored of this call says what it was made from
+                job.result.lineage = library.describe()
+        return self._word(ending, library, allowed)
 
-    def open_sandbox(self) -> Sandbox:
+    def _word(self, ending: Ending, library: ProgramLibrary, allowed: Mapping[str, ProgramTool]) -> Output:
+        failure = wording.ended(self._settings.program_timeout_secs) if ending.is_late else ""
+        if ending.cause and not failure:
+            failure = wording.describe_failure(ending.cause, ending.line, ending.source, allowed)
+        saved = [kept.name for kept in library.saved]
+        text = wording.result(ending.printed, ending.value, failure, saved, list(library.notes))
+        return Output([{"type": "text", "text": text}], is_error=bool(failure))
+
+    def _open_sandbox(self) -> Sandbox:
         self._sandbox = opened = self._sandbox or import_module("overspill.programs.sandbox").Sandbox()
         return opened
 
     def close(self) -> None:
         if self._sandbox is not None:
             self._sandbox.close()
-
-
-class _Program(Struct, frozen=True):
-    programs: Programs
-    code: str
-    library: ProgramLibrary
-    borders: Borders
-
-    async def run(self, code: str) -> Output:
-        """The tool, as `calls` runs it."""
-        allowed = self.programs.find_allowed(await self.programs.list_tools())
-        tools = self.programs.join_tools(allowed, self.borders)
-        sandbox = await anyio.to_thread.run_sync(self.programs.open_sandbox)
-
-        async def answer(name: str, args: tuple[Any, ...]) -> Any:
-            match name, args:
-                case "_read", (str(output),):
-                    return await self.library.read(output)
-                case "_parts", (str(output),):
-                    return await self.library.list_parts(output)
-                case "_text", (str(output), int(start), int() | None as end):
-                    return await self.library.slice(output, start, end)
-                case "_sql", (str(statement),):
-                    return await self.library.query(statement)
-                case "_find", (str(question), str(output)):
-                    return await self.library.find(question, output)
-                case "_save", (str(label), str(text)):
-                    return await self.library.save(label, text, code)
-                case "_stubs", _:
-                    return tools.write_stubs([str(each) for each in args[0]])
-                case "_call", (str(tool), str(written)):
-                    return await tools.call(tool, written)
-                case _ if name in wording.HOST_FUNCTIONS:
-                    raise BadRequest(wording.HOST_FUNCTIONS[name])
-                case _:
-                    raise LookupError(name)
-
-        try:
-            ending = await sandbox.run(code, define_tools(allowed), answer, self.programs.seconds)
-        finally:
-            self._label(self.library.describe(code))
-        return self._word(ending, allowed)
-
-    def _label(self, lineage: Lineage) -> None:
-        """Whatever is stored of this call says what it was made from, and whose it is."""
-        job = current.get()
-        if job is not None and job.result is not None:
-            job.result.lineage = lineage
-
-    def _word(self, ending: Ending, allowed: Mapping[str, ProgramTool]) -> Output:
-        failure = ""
-        if ending.is_late:
-            failure = wording.ended(self.programs.seconds)
-        elif ending.cause:
-            failure = wording.describe_failure(ending.cause, ending.line, ending.source, wording.suggest(ending.cause, allowed))
-        saved = [kept.name for kept in self.library.saved]
-        text = wording.result(ending.printed, ending.value, failure, saved, list(self.library.notes))
-        return Output([{"type": "text", "text": text}], is_error=bool(failure))

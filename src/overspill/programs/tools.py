@@ -33,21 +33,22 @@ _MAX_LISTED = 50
 _NOT_IN_NAMES = re.compile(r"\W", re.ASCII)
 
 
-class ProgramTool(Struct, frozen=True, kw_only=True):
-    """A tool that a host has. Programs may call it if the user's settings say so.
-
-    `parameters` and `returns` are JSON Schemas. `is_read_only` is what the tool's server says of it.
-    """
+class ProgramTool(Struct, frozen=True):
+    """A tool that a host has: its description, and what runs. Programs may call it if the user's settings say so."""
 
     name: str
+    description: str
+    parameters: Mapping[str, Any] | None
+    """A JSON Schema; None for a Python function, which has a signature."""
     run: Tool
+    """Called with keyword arguments. Its result passes the gate."""
     server: str = ""
-    parameters: Mapping[str, Any] | None = None
-    returns: Mapping[str, Any] | None = None
-    description: str = ""
     kind: Kind = "function"
-    is_read_only: bool = False
     check: Check | None = None
+    """Checks arguments into which stored outputs were filled."""
+    is_read_only: bool = False
+    """Whether its server says that it only reads."""
+    returns: Mapping[str, Any] | None = None
 
 
 ListTools: TypeAlias = Callable[[], Awaitable[Iterable[ProgramTool]]]

@@ -81,7 +81,7 @@ class SessionParts:
             gate, outputs, self.calls.jobs, ledger, recorder, extractor, stand_ins, self.tables, elsewhere, inherits
         )
         self.jobs = SessionJobs(self.calls, stand_ins, recorder, family)
-        self.programs = Programs(gate, outputs, self.tables, extractor, self.calls)
+        self.programs = Programs((gate, outputs, self.tables, extractor), self.calls)
         keep_arguments = partial(self.keep, count_tokens=False)
         self.remote = RemoteTools(queue, family, keep_arguments, settings) if queue is not None and family is not None else None
         self._earlier_replies: set[str] = set()

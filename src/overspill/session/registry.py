@@ -67,7 +67,7 @@ class ToolRegistry:
 
     async def list_for_programs(self) -> list[ProgramTool]:
         """The registered functions, and the other tools of the host."""
-        own = [ProgramTool(name=name, run=tool) for name, tool in self._tools.items()]
+        own = [ProgramTool(name, "", None, tool) for name, tool in self._tools.items()]
         return [*own, *(await self._list_others() if self._list_others else ())]
 
     def find(self, name: str, tool: Tool | None = None) -> Tool:

@@ -71,18 +71,14 @@ HOST_FUNCTIONS = {
 """What to write if the arguments do not fit, by the name under which a program calls us."""
 
 
-def suggest(cause: str, tools: Collection[str]) -> str:
-    """What to write instead; empty if that is not known."""
+def describe_failure(cause: str, line: int, source: str, tools: Collection[str]) -> str:
+    """With what to write instead, if that is known."""
+    advice = next((advice for pattern, advice in _RULES if pattern.search(cause)), "")
     if unknown := _UNKNOWN_NAME.search(cause):
         known = [*FUNCTIONS, *tools]
-        return f"{suggest_nearest(unknown[1], known)} There are: {', '.join(known[:40])}.".strip()
-    return next((advice for pattern, advice in _RULES if pattern.search(cause)), "")
-
-
-def describe_failure(cause: str, line: int, source: str, advice: str) -> str:
-    at = f" at line {line}" if line else ""
-    shown = f"\n  {source.strip()[:200]}" if source.strip() else ""
-    return f"The program failed{at}: {cause}{shown}" + (f"\n{advice}" if advice else "")
+        advice = f"{suggest_nearest(unknown[1], known)} There are: {', '.join(known[:40])}.".strip()
+    shown = f"  {source.strip()[:200]}" if source.strip() else ""
+    return "\n".join(filter(None, [f"The program failed{f' at line {line}' * bool(line)}: {cause}", shown, advice]))
 
 
 def result(printed: str, value: str, failure: str, saved: Sequence[str], notes: Sequence[str]) -> str:

@@ -34,7 +34,7 @@ def test_a_stored_output_is_called_by_its_name(place: Place) -> None:
     ("args", "said"),
     [
         (("1 / 0",), "The program failed at line 1: ZeroDivisionError: division by zero"),
-        (("missing.py",), "There is no file missing.py."),
+        (("missing.py",), "missing.py cannot be read: No such file or directory."),
         (("1", "missing.csv"), "missing.csv is neither a file nor the name of a stored output."),
         (("load('secret.txt')", "orders.csv"), "'secret.txt' is not a handle."),
         (("open('orders.csv').read()", "orders.csv"), "PermissionError"),

@@ -37,9 +37,9 @@ async def test_no_program_gets_out_and_the_next_one_runs(tmp_path: Path, monkeyp
     called: list[str] = []
 
     async def list_tools() -> list[ProgramTool]:
-        return [
-            ProgramTool(name="forbidden", server=server, run=lambda: called.append("forbidden")) for server in ("", "crm")
-        ] + [ProgramTool(name="allowed", server="crm", run=lambda: "1")]
+        return [ProgramTool("forbidden", "", None, lambda: called.append("forbidden"), server) for server in ("", "crm")] + [
+            ProgramTool("allowed", "", None, lambda: "1", "crm")
+        ]
 
     async with Session(Settings(programTimeoutSecs=1, programTools=["crm/allowed"])) as session, Session() as other:
         session.offer_to_programs(list_tools)

@@ -17,8 +17,8 @@ from overspill.types import Output
 pytestmark = needs("pydantic_monty", "programs")
 
 
-def tool(name: str, server: str = "", run: Callable[..., Any] = lambda: "", **facts: Any) -> ProgramTool:
-    return ProgramTool(name=name, server=server, run=run, **facts)
+def tool(name: str, server: str = "", run: Callable[..., Any] = lambda: "", parameters: Any = None, **facts: Any) -> ProgramTool:
+    return ProgramTool(name, facts.pop("description", ""), parameters, run, server, **facts)
 
 
 def block(words: str) -> dict[str, str]:

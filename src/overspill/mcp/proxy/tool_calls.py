@@ -77,17 +77,10 @@ class ToolCalls:
     def _describe(self, request: ClientRequest, server: Server, tool: Raw) -> ProgramTool:
         name, schema, inner = tool["name"], tool.get("inputSchema"), copy(request)
         inner.params = {"arguments": {}}
-        return ProgramTool(
-            name=name,
-            run=partial(self._call, inner, server, name),
-            server=server.name,
-            parameters=as_mapping(schema),
-            returns=as_mapping(tool.get("outputSchema")) or None,
-            description=str(tool.get("description") or ""),
-            kind="mcp",
-            is_read_only=as_mapping(tool.get("annotations")).get("readOnlyHint") is True,
-            check=fits_schema(schema, server.name),
-        )
+        run, check = partial(self._call, inner, server, name), fits_schema(schema, server.name)
+        is_read_only = as_mapping(tool.get("annotations")).get("readOnlyHint") is True
+        returns, description = as_mapping(tool.get("outputSchema")) or None, str(tool.get("description") or "")
+        return ProgramTool(name, description, as_mapping(schema), run, server.name, "mcp", check, is_read_only, returns)
 
     async def call_server(self, request: ClientRequest, server: Server, name: str) -> Raw:
         given = as_mapping(request.params.get("arguments"))
