@@ -8,6 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 from agents import MODEL, Stage, call, report, says, scripted, seen
+from extras import OFFERED
 from frames import TOO_LARGE
 
 from overspill.agent import RunControl
@@ -122,8 +123,7 @@ async def test_calls_that_cannot_be_made_are_answered_and_on_record(stage: Stage
     model = scripted(calls, report())
     record = await stage.run(stage.write("a.ai"), model)
     assert seen(model)[1].answers == [
-        "There is no tool 'cuont'. Known tools: count, tool_output, get_tool_output, wait_for_tool_output, agent__task_status, "
-        "agent__batch, agent__final_report.",
+        f"There is no tool 'cuont'. Known tools: count, {', '.join(OFFERED)}, agent__task_status, agent__batch, agent__final_report.",
         "count was called without upto. It takes: upto, looking_for (optional).",
         "The arguments of count are not a JSON object. It takes: upto, looking_for (optional).",
         "Invalid arguments for count: Expected `int`, got `str` - at `$.upto`.",
