@@ -123,7 +123,8 @@ async def test_calls_that_cannot_be_made_are_answered_and_on_record(stage: Stage
     model = scripted(calls, report())
     record = await stage.run(stage.write("a.ai"), model)
     assert seen(model)[1].answers == [
-        f"There is no tool 'cuont'. Known tools: count, {', '.join(OFFERED)}, agent__task_status, agent__batch, agent__final_report.",
+        f"There is no tool 'cuont'. Known tools: count, {', '.join(OFFERED)}, agent__task_status, "
+        "agent__batch, agent__final_report.",
         "count was called without upto. It takes: upto, looking_for (optional).",
         "The arguments of count are not a JSON object. It takes: upto, looking_for (optional).",
         "Invalid arguments for count: Expected `int`, got `str` - at `$.upto`.",
