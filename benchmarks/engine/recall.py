@@ -113,7 +113,6 @@ MECHANISMS: dict[str, tuple[str, str, Callable[..., Any]]] = {
     "facts: values asked for": ("signals.facts", "_find_asked_value", lambda *_: None),
     "facts: remarks": ("signals.facts", "_list_remarks", lambda *_: {}),
     "rows": ("rows.signal", "boost_rows", lambda *_: None),
-    "rows: the same cell": ("rows.likeness", "find_similar_rows", lambda *_: []),
     "rows: connected": ("rows.connect", "connect", lambda *_: ([], [])),
     "rows: where mentions meet": ("rows.connect", "_Connector.find_meeting", lambda *_: []),
     "rows: named": ("rows.connect", "_Connector.list_named", lambda *_: ()),

@@ -91,7 +91,7 @@ def compare(folder: Path, kind: str, size: int) -> None:
 
             ours.append(measure(ask))
             theirs.append(measure(lambda reader=reader: run(LOADED, reader, QUERY)))
-            (database,) = library.files()
+            (database,) = library.folder().glob("*.db")
             for _ in range(3):
                 our_later.append(measure(ask))
                 their_later.append(measure(lambda database=database: run(OPENED, str(database), QUERY)))

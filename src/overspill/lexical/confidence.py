@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import math
+from operator import mul
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from overspill.lexical.index import Index
 from overspill.lexical.query import Query, list_failure_words
@@ -74,11 +76,5 @@ def estimate_confidence(index: Index, query: Query, ranking: Ranking, evidence: 
 
 
 def weigh(features: Features, weights: ConfidenceWeights) -> float:
-    odds = (
-        weights.base
-        + weights.share * features.share
-        + weights.missing * features.missing
-        + weights.structure * features.structure
-        + weights.literal * features.literal
-    )
-    return 1 / (1 + math.exp(-odds))
+    base, *others = astuple(weights)
+    return 1 / (1 + math.exp(-base - sum(map(mul, others, astuple(features)))))

@@ -8,9 +8,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable
 from functools import cached_property
-from itertools import chain
 from mmap import mmap
 from operator import attrgetter
 from typing import TypeAlias
@@ -67,16 +65,6 @@ class Outline:
             self.ends.append(end)
             self.under.append(under if under != NO_LABEL else self.base)
 
-    def record_all(self, spans: Iterable[Span], under: int = -1) -> None:
-        """The same for many at once, none of them empty."""
-        flat = array("q", chain.from_iterable(spans))
-        self._extend(flat[::2], flat[1::2], under)
-
-    def _extend(self, starts: array[int], ends: array[int], under: int) -> None:
-        self.starts.extend(starts)
-        self.ends.extend(ends)
-        self.under.extend(array("q", [under if under != NO_LABEL else self.base]) * len(starts))
-
     def label(self, start: int, end: int, parent: int = -1) -> int:
         """Add labels in the order of their starts. `parent` is the label above this one."""
         self.label_starts.append(start)
@@ -85,10 +73,12 @@ class Outline:
         return len(self.label_starts) - 1
 
     def add_table(self, found: FoundTable, under: int = -1) -> None:
-        """Its rows are records below its header."""
+        """Its rows are records below its header, or below that of a table that it resumes."""
         header, first = self.label(*found.header, under) if found.header else under, len(self)
-        self._extend(found.starts, found.ends, header)
-        label = header if found.header else NO_LABEL
+        self.starts.extend(found.starts)
+        self.ends.extend(found.ends)
+        self.under.extend(array("q", [header if header != NO_LABEL else self.base]) * len(found))
+        label = header if found.header or header == RESUMED else NO_LABEL
         self.tables.append(Table(first, len(self), label, found.format, tuple(found.omissions)))
 
     def extend(self, part: Outline) -> None:

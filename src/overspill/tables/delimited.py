@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
-from itertools import accumulate, islice, pairwise
+from itertools import accumulate, chain, islice, pairwise
 from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from overspill.tables.table import RowFormat, Span, Text, make_unique, name_column
+from overspill.tables.table import FoundTable, RowFormat, Span, Text, make_unique, name_column
 from overspill.text import pieces
 from overspill.text.encoding import decode
 from overspill.text.lines import FILLERS, iterate_lines
@@ -265,6 +266,13 @@ def _are_mostly(pattern: Pattern[str], cells: list[str]) -> bool:
     others = [cell for cell in cells if not pattern.match(cell)]
     filled = len(cells) - sum(map(bool, map(_NO_VALUE.match, others)))
     return filled > 0 and len(cells) - len(others) >= _MIN_ALIKE * filled
+
+
+def find_delimited(text: Text, heading: Heading, end: int, omit: bytes = b"") -> FoundTable:
+    """With its rows up to `end`. `omit` are bytes that mean nothing in this text."""
+    rows = iterate_rows(text, heading.format.mark, heading.first, end, omit=omit)
+    places = array("q", chain.from_iterable(rows))
+    return FoundTable(heading.format, heading.header, "", heading.above, places[::2], places[1::2])
 
 
 def read_last_row(text: Text, heading: Heading) -> list[str]:

@@ -24,9 +24,8 @@ _MAX_TITLE_CHARS = 120
 _APART = regex(r"\S(?: {2,}|\t+)(?=\S)")
 _NUMBERED = regex(r"(?<!\S)[-+]?\d")
 _FOOTER = regex(rb"\s*+\(?\d[\d,]{0,20} rows?\b[^\n]{0,60}\s*+$")
-_MAY_BE_DRAWN = regex(rb"\n[-=+ ]")
 _DRAWN = b" \t\r\n+=-|:"
-_DOTS = regex(rb"(?m)^ *+\.\.+(?: ++\.\.+)++ *+\r?$")
+_DOTS = regex(rb"\.\.+(?: ++\.\.+)++$")
 """What pandas prints for rows that it does not show."""
 _ALL_ROWS = regex(rb"\s*+\[(\d{1,12}) rows x \d{1,9} columns\]")
 _HEAD_BYTES = 64
@@ -192,28 +191,16 @@ def _make(block: _Block, rows: RowFormat, first: int, header: int, begin: int, t
     found = FoundTable(rows, named, title, above)
     while end > begin and _FOOTER.match(block.text, block.starts[end - 1], block.ends[end - 1]):
         end -= 1
-    if begin >= end:
-        return None
-    top, bottom = block.starts[begin], block.ends[end - 1]
-    has_dots = _DOTS.search(block.text, top, bottom) is not None
-    if (
-        top
-        and not has_dots
-        and not _MAY_BE_DRAWN.search(block.text, top - 1, bottom)
-        and (not again or block.text.find(again, top, bottom) < 0)
-    ):
-        found.starts, found.ends = block.starts[begin:end], block.ends[begin:end]
-        return found
-    head = again[:_HEAD_BYTES]
+    has_dots = False
     for start, stop in zip(block.starts[begin:end], block.ends[begin:end], strict=True):
-        line = bytes(block.text[start : start + len(head) + _HEAD_BYTES])
-        is_drawn = line[:1] in (b"-", b"=", b"+", b" ") and not bytes(block.text[start:stop]).strip(_DRAWN)
-        is_drawn = is_drawn or (has_dots and _DOTS.match(block.text, start, stop) is not None)
-        if not is_drawn and not (head and line.lstrip().startswith(head) and bytes(block.text[start:stop]).strip() == again):
+        line = bytes(block.text[start:stop]).strip()
+        are_dots = line[:2] == b".." and _DOTS.match(line) is not None
+        has_dots |= are_dots
+        if line != again and line.strip(_DRAWN) and not are_dots:
             found.starts.append(start)
             found.ends.append(stop)
     if has_dots:
-        shown = _ALL_ROWS.match(block.text, bottom)
+        shown = _ALL_ROWS.match(block.text, block.ends[end - 1])
         found.omissions = (Omission(max(1, int(shown[1]) - len(found)) if shown else 1, "rows that the output does not show"),)
     return found if len(found) else None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from overspill.tables.delimited import MAX_HEADING_BYTES, Delimited, Heading, find_heading, iterate_rows, take_heading
+from overspill.tables.delimited import MAX_HEADING_BYTES, Delimited, Heading, find_delimited, find_heading, take_heading
 from overspill.tables.events import COMMIT, read_commits, read_events
 from overspill.tables.json_rows import read_exactly
 from overspill.tables.lines import find_tables, is_sure
@@ -43,7 +43,7 @@ def find_line_tables(text: Text, layout: str) -> Iterator[FoundTable]:
     """Delimited rows, aligned columns, boxes, `ls -l` and access logs. In a text that is mostly something else, only what is
     surely a table; and a few delimited rows alone."""
     if layout == "rows":
-        yield _find_delimited(text, read_heading(text))
+        yield find_delimited(text, read_heading(text), len(text))
         return
     is_empty = True
     for table in find_tables(text, 0, len(text)):
@@ -51,15 +51,7 @@ def find_line_tables(text: Text, layout: str) -> Iterator[FoundTable]:
             is_empty = False
             yield table
     if is_empty and layout != "aligned" and len(text) <= _MAX_SHORT_BYTES and (heading := find_heading(text, min_rows=2)):
-        yield _find_delimited(text, heading)
-
-
-def _find_delimited(text: Text, heading: Heading) -> FoundTable:
-    table = FoundTable(heading.format, heading.header, above=heading.above)
-    for start, end in iterate_rows(text, heading.format.mark, heading.first, len(text)):
-        table.starts.append(start)
-        table.ends.append(end)
-    return table
+        yield find_delimited(text, heading, len(text))
 
 
 def _read_lines(text: Text, layout: str) -> Iterator[TableRow]:

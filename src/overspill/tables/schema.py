@@ -13,7 +13,7 @@ from overspill.text.regex import regex
 
 SURE, POSSIBLE = 0.5, 0.3
 """A reference that is less likely serves a question only if it names the column or the table; one still less, the column."""
-_MIN_VALUES = 3
+MIN_VALUES = 3
 """How many different values a column must have to refer to a table without being named after it."""
 _MIN_NAMED_SHARE, _MIN_SHARE, _MIN_POSSIBLE_SHARE = 0.5, 0.9, 0.7
 """Of the values of a column, how many must be in the other one: if it is named after its table, if not, and at the least."""
@@ -22,7 +22,7 @@ _MIN_KEY_SHARE = 0.2
 _MIN_UNIQUE_SHARE, _MIN_DISTINCT_SHARE = 0.9, 0.3
 """Of the cells of a column that names rows, how many must differ; and of the most different values that any column has in a
 sample, how many it must have: some rows may have nothing there."""
-_MAX_KEYS, _MAX_ROWS = 10_000, 30_000
+MAX_KEYS, _MAX_ROWS = 10_000, 30_000
 """Rows of a table, and of all, whose values are compared. Larger tables are referred to by name only."""
 _MAX_NAMING = 20
 """Columns of a table that its rows may be referred to by."""
@@ -36,7 +36,7 @@ _CODES = regex(r"[\s,;|/]+")
 _MAX_CODES, _MAX_CODE_CHARS = 12, 40
 """Of a cell with several, such as `"DH1 DH2"`."""
 _MEMBERS = regex(r"[^\s\[\]{},'\"]+")
-_NEVER_KEYS = ("", "None", "True", "False")
+NEVER_KEYS = ("", "None", "True", "False")
 _MAX_KEY_CHARS = 100
 
 Words: TypeAlias = tuple[str, ...]
@@ -67,7 +67,8 @@ class Sketch(Struct, frozen=True):
 
 
 class Reference(Struct, frozen=True):
-    """Cells of `column` equal cells of `other_column`, after `prefix`, as in `urn:uuid:…` and `Patient/…`."""
+    """Cells of `column` equal cells of `other_column`, after `prefix`, as in `urn:uuid:…` and `Patient/…`. It can be followed in
+    both directions."""
 
     source: int
     column: int
@@ -76,6 +77,12 @@ class Reference(Struct, frozen=True):
     confidence: float = 1.0
     reason: str = ""
     prefix: str = ""
+    is_forward: bool = True
+
+    @property
+    def reverse(self) -> Reference:
+        there, back = (self.source, self.column), (self.target, self.other_column)
+        return Reference(*back, *there, self.confidence, self.reason, self.prefix, not self.is_forward)
 
 
 def find_references(tables: Sequence[Sketch], read: Callable[[int], Iterable[list[str]]]) -> list[Reference]:
@@ -95,7 +102,7 @@ def find_references(tables: Sequence[Sketch], read: Callable[[int], Iterable[lis
 def split_cell(cell: str) -> list[str]:
     """A cell, or the members of the list that it holds."""
     members = _MEMBERS.findall(cell) if cell[:1] == "[" else [cell]
-    return [member for member in members if member not in _NEVER_KEYS and len(member) <= _MAX_KEY_CHARS]
+    return [member for member in members if member not in NEVER_KEYS and len(member) <= _MAX_KEY_CHARS]
 
 
 def split_codes(cell: str) -> list[str]:
@@ -115,19 +122,17 @@ class _Holders:
         for number in sorted(range(len(tables)), key=lambda number: tables[number].rows):
             table = tables[number]
             left -= table.rows
-            if table.rows > _MAX_KEYS or left < 0 or _is_link(table):
+            if table.rows > MAX_KEYS or left < 0 or _is_link(table):
                 continue
             most = max(map(len, table.values), default=0)
             likely = [
-                column
-                for column, values in enumerate(table.values)
-                if len(values) >= max(_MIN_VALUES, _MIN_DISTINCT_SHARE * most)
+                column for column, values in enumerate(table.values) if len(values) >= max(MIN_VALUES, _MIN_DISTINCT_SHARE * most)
             ]
             columns = dict.fromkeys(column for column in (table.key, *likely) if column >= 0 and column not in table.lists)
             held: dict[int, Counter[str]] = {column: Counter() for column in islice(columns, _MAX_NAMING)}
             for cells in read(number):
                 for column, counts in held.items():
-                    if (cell := cells[column]) not in _NEVER_KEYS:
+                    if (cell := cells[column]) not in NEVER_KEYS:
                         counts[cell] += 1
             for column, counts in held.items():
                 if len(counts) >= _MIN_UNIQUE_SHARE * counts.total() > 0:
@@ -161,7 +166,7 @@ def _score(tables: Sequence[Sketch], holders: _Holders, source: int, column: int
     if named := list(_find_named(tables, holders, source, column, times)):
         confidence, share, place = max(named, key=lambda each: (each[0], each[1], -each[2][0]))
         return make([place], confidence, f"it is named after it, and {share:.0%} of its values are there") if confidence else []
-    if len(values) < _MIN_VALUES:
+    if len(values) < MIN_VALUES:
         return []
     several = _find_several(holders, source, values)
     if all(map(str.isdigit, values)):
@@ -237,7 +242,7 @@ def _find_keys(
     """Numbers may be keys of several tables, so those that have all of them, the one with the fewest other keys first."""
     table, many = tables[source], len(tables[source].values[column])
     is_called = column in table.keyed or column in table.lists or _is_link(table)
-    if column == table.key or many < _MIN_VALUES:
+    if column == table.key or many < MIN_VALUES:
         return []
     own = (source, table.key)
     full = [place for place, held in times.items() if held == many and place[1] == tables[place[0]].key and place != own]
@@ -250,7 +255,7 @@ def _find_keys(
 def _is_link(table: Sketch) -> bool:
     """Whether its rows only link others: it is narrow, has no key of its own and no names, and several columns of numbers."""
     numeric = {
-        column for column, values in enumerate(table.values) if len(values) >= _MIN_VALUES and all(map(str.isdigit, values))
+        column for column, values in enumerate(table.values) if len(values) >= MIN_VALUES and all(map(str.isdigit, values))
     }
     has_names = not table.naming <= numeric
     return len(table.columns) <= MAX_LINK_COLUMNS and table.key not in table.keyed and len(numeric) > 1 and not has_names

@@ -115,12 +115,11 @@ def test_what_several_rows_are_is_asked_for_and_not_named() -> None:
 
 
 def test_values_tell_which_columns_refer_to_what() -> None:
-    references = _INDEX.remember(read_references)
-    found = references.relations
+    found, steps = _INDEX.remember(read_references)
     links = {
         (found[step.source].columns[step.column], found[step.target].name[0], found[step.target].columns[step.other_column])
-        for step in references.steps
-        if step.is_reference
+        for step in steps
+        if step.is_forward
     }
     assert {("source_id", "harbour", "id"), ("destination_id", "harbour", "id"), ("fleet", "boat", "code")} <= links
 

@@ -1,4 +1,4 @@
-"""Questions that one row does not answer by its words: rows by their order, by what they share, by their keys."""
+"""Questions that one row does not answer by its words: rows by their order, by their keys."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from overspill.lexical.index import Index, build
 from overspill.lexical.query import parse
 from overspill.lexical.rank import rank
 from overspill.lexical.rows.connect import connect
-from overspill.lexical.rows.likeness import find_similar_rows
 from overspill.lexical.rows.ordering import find_ordered_rows
 from overspill.lexical.select import select
 
@@ -72,7 +71,7 @@ def rows_for(output: str, question: str) -> list[str]:
     """The rows that stand out by order or by a link, best first."""
     index, query = build(output.encode()), parse(question)
     ranking = rank(index, query)
-    linked = find_similar_rows(index, query, ranking) or connect(index, query, ranking)[1]
+    linked = connect(index, query, ranking)[1]
     return [_text(index, record) for record in find_ordered_rows(index, query, ranking, linked).rows or linked]
 
 
@@ -81,32 +80,10 @@ def _text(index: Index, record: int) -> str:
 
 
 @pytest.mark.parametrize(
-    ("output", "question", "rows"),
-    [
-        (
-            WORKS,
-            "which work has the same height as Iron Tree?",
-            {"Old Bell,1816-1877,Castle,22", "Iron Tree,May 1931,Harbour,22"},
-        ),
-        (
-            WORKS,
-            "what was finished in the same year as 'River Song'?",
-            {"River Song,1994,South Hall,7", "Quiet Moon,1994,North Park,3"},
-        ),
-        (SHIPS, "ships of the same year as Delta", {"Borealis,1987,Chile,80", "Delta,1987,Norway,40"}),
-    ],
-    ids=["number", "year in a column of another name", "year"],
-)
-def test_the_same_as_in_another_row_is_looked_up_there(output: str, question: str, rows: set[str]) -> None:
-    assert set(rows_for(output, question)) == rows
-
-
-@pytest.mark.parametrize(
     ("question", "first"),
     [
         ("what was the first ship?", "Borealis,1987,Chile,80"),
         ("what was the last ship?", "Eclipse,2010,Chile,61"),
-        ("which ship is last in terms of crew?", "Gale,2001,Peru,12"),
         ("which Norwegian ship, I mean of Norway, has the smallest crew?", "Delta,1987,Norway,40"),
     ],
 )

@@ -10,6 +10,7 @@ from random import Random
 from msgspec import Struct
 
 from overspill.lexical.failures import find_giving_up
+from overspill.lexical.outline import join_spans
 from overspill.text.lines import count_line_ends
 from overspill.types import Size
 
@@ -96,11 +97,7 @@ def take_sample(read: Read, size: Size, *, seeks_failure: bool = False) -> Outpu
         if (found := find_giving_up(read(begin, min(begin + _SCANNED_BYTES, total)))) >= 0:
             spans.append((max(0, begin + found - _BEFORE_END_BYTES), min(total, begin + found + _AFTER_END_BYTES)))
             break
-    joined: list[tuple[int, int]] = []
-    for start, end in sorted(spans):
-        before = joined.pop() if joined and start <= joined[-1][1] else (start, end)
-        joined.append((before[0], max(before[1], end)))
-    windows = [_read_lines(read, size, *span) for span in joined]
+    windows = [_read_lines(read, size, *span) for span in join_spans(spans)]
     return OutputSample([window for window in windows if window.data], size)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from msgspec.structs import replace
 
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Sample, Traits
@@ -9,7 +11,7 @@ from overspill.lexical.kinds.logs import LOG_TRAITS, begins_with_stamp
 from overspill.lexical.outline import RESUMED, Outline, Table
 from overspill.tables.aligned import Worded, is_underline
 from overspill.tables.bars import is_rule
-from overspill.tables.delimited import Heading, find_heading, iterate_rows, take_heading
+from overspill.tables.delimited import Heading, find_delimited, find_heading, take_heading
 from overspill.tables.lines import find_patterned, find_tables, is_sure
 from overspill.tables.table import FoundTable, Text
 from overspill.text import pieces
@@ -32,18 +34,15 @@ def _is_delimited(sample: Sample) -> bool:
 
 
 def _cut_delimited(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
-    header, heading = outline.header, Heading(first=start)
-    if header != RESUMED:
+    heading = Heading(first=start)
+    if outline.header != RESUMED:
         heading = take_heading(text, start, end, FILLERS)
     elif pieces.find(text, b'"', start, end) >= 0:
         heading = replace(heading, format=take_heading(text, start, end, FILLERS).format)
     for span in heading.above:
         outline.record(*span)
-    header = outline.label(*heading.header) if heading.header else header
-    first = len(outline)
-    outline.record_all(iterate_rows(text, heading.format.mark, heading.first, end, omit=FILLERS), header)
-    if len(outline) > first:
-        outline.tables.append(Table(first, len(outline), header, heading.format))
+    if found := find_delimited(text, heading, end, FILLERS):
+        outline.add_table(found, outline.header)
     elif heading.header:
         outline.record(*heading.header)
 
@@ -99,14 +98,9 @@ def _is_table(text: bytes, table: FoundTable, sample: Sample) -> bool:
     return is_sure(text, table) or (is_plain is True and len(table.format.names) > 2)
 
 
-def _is_listing(sample: Sample) -> bool:
+def _is_listing(sample: Sample, *, is_log: bool = False) -> bool:
     found = find_patterned(sample.whole_lines)
-    return found is not None and not found.is_log
-
-
-def _is_access_log(sample: Sample) -> bool:
-    found = find_patterned(sample.whole_lines)
-    return found is not None and found.is_log
+    return found is not None and found.is_log == is_log
 
 
 def _cut_tables(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
@@ -149,5 +143,8 @@ COLUMNS = Kind(
 )
 LISTING = Kind("listing", _is_listing, _cut_tables, replace(COLUMNS.traits, has_one_header=False))
 ACCESS_LOG = Kind(
-    "access log", _is_access_log, _cut_tables, replace(LOG_TRAITS, is_celled=True, locator="line", layout="aligned")
+    "access log",
+    partial(_is_listing, is_log=True),
+    _cut_tables,
+    replace(LOG_TRAITS, is_celled=True, locator="line", layout="aligned"),
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from itertools import islice, takewhile
 from typing import NamedTuple
 
 from overspill.lexical.index import Index
@@ -118,8 +117,7 @@ def _list_telling_members(index: Index, ranking: Ranking, record: int, members: 
     keys = {number: _split_key(index.text, member) for number, member in enumerate(members) if member.depth == 1}
     asked = [number for number, parts in keys.items() if any(stem(part) in ranking.asked - met for part in parts)]
     naming = _list_naming(index, record, members, keys)
-    inside = (inner for number in naming for inner in _list_inside(index.text, members, number))
-    held = {*naming, *inside, *asked, *(number for *_, number in best.values())}
+    held = {*naming, *asked, *(number for *_, number in best.values())}
     return join_spans([(members[number].start, members[number].end) for number in held])
 
 
@@ -138,14 +136,6 @@ def _list_naming(index: Index, record: int, members: list[Member], keys: dict[in
     # Whatever it is called in another language, a name is mostly the first word after the identifier.
     names = names or [number for number in short if number not in identifier and _WORDS.search(text, *members[number][:2])][:1]
     return [*identifier, *names] or [next(iter(short), 0)]
-
-
-def _list_inside(text: Text, members: list[Member], number: int) -> Iterator[int]:
-    """The first members of the object that a member holds: a name may have several forms, as in `{"name": {"common": …}}`."""
-    if text[members[number].end - 1 : members[number].end] == b"{":
-        inside = takewhile(lambda inner: members[inner].depth > members[number].depth, range(number + 1, len(members)))
-        plain = (inner for inner in inside if members[inner].depth == members[number].depth + 1 and members[inner].is_short)
-        yield from islice(plain, _MAX_NAMES)
 
 
 def _split_key(text: Text, member: Member) -> list[str]:

@@ -16,9 +16,9 @@ from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
 from overspill.lexical.rows.cells import find_column, read_rows
 from overspill.lexical.rows.mentions import Question, Words, find_anchors, find_sayings
-from overspill.lexical.rows.relations import Step, follow, list_tables, read_references
+from overspill.lexical.rows.relations import follow, list_tables, read_references
 from overspill.lexical.words import read_related, read_stems, split_words, stem
-from overspill.tables.schema import POSSIBLE, SURE
+from overspill.tables.schema import POSSIBLE, SURE, Reference
 
 _MAX_STEPS = 4
 """How far what is asked for may be from there. A reference that is less than sure is as long as two."""
@@ -39,7 +39,7 @@ _MIN_WORTH = 0.4
 _NAMED, _MEANT = 4, 3
 """What the name of a table or of a column that refers to it is worth, and the most that its other columns are."""
 
-_Way = tuple[int, list[Step]]
+_Way = tuple[int, list[Reference]]
 """How much the question asks for what is at its end, and the steps that lead there."""
 
 
@@ -71,24 +71,24 @@ def connect(index: Index, query: Query, ranking: Ranking) -> tuple[list[int], li
 
 class _Connector:
     def __init__(self, index: Index, query: Query, ranking: Ranking) -> None:
-        found = index.remember(read_references)
-        self._index, self._ranking, self._relations = index, ranking, found.relations
+        self._index, self._ranking = index, ranking
+        self._relations, steps = index.remember(read_references)
         self._question, self._other = Question(query, ranking), split_words(query.other)
         self._stems = set(map(stem, self._question.words))
-        self._sure = {(step.source, step.target) for step in found.steps if step.is_reference and step.confidence >= SURE}
-        self._steps = [step for step in found.steps if self._is_usable(step)]
+        self._sure = {(step.source, step.target) for step in steps if step.is_forward and step.confidence >= SURE}
+        self._steps = [step for step in steps if self._is_usable(step)]
         # What values alone tell may be wrong, and serves to find rows in which several mentions meet.
-        self._crosslinks = [step for step in found.steps if step.confidence >= POSSIBLE or step in self._steps]
-        self._numbers = {relation.table.first: number for number, relation in enumerate(found.relations)}
-        self._sayings = find_sayings(index, self._question, ranking, found.relations)
+        self._crosslinks = [step for step in steps if step.confidence >= POSSIBLE or step in self._steps]
+        self._numbers = {relation.table.first: number for number, relation in enumerate(self._relations)}
+        self._sayings = find_sayings(index, self._question, ranking, self._relations)
         self._reached = {record: _Reach(saying.said) for record, saying in self._sayings.items()}
 
-    def _is_usable(self, step: Step) -> bool:
+    def _is_usable(self, step: Reference) -> bool:
         """Whether a way may lead by a step: it is sure, or the question names the column that refers, or what it refers to.
 
         Numbers in a second column need a key's name, or an end: a head has no manager.
         """
-        there = step if step.is_reference else step.reverse
+        there = step if step.is_forward else step.reverse
         relation, column = self._relations[there.source], there.column
         if step.confidence >= SURE:
             return True
@@ -99,7 +99,7 @@ class _Connector:
         is_target_named = find_column([name], self._question.words) is not None
         return self._stems.issuperset(relation.words[column]) or (step.confidence >= POSSIBLE and is_target_named)
 
-    def _is_named(self, step: Step) -> bool:
+    def _is_named(self, step: Reference) -> bool:
         """Whether the question has the name of the column that refers, or words that mean nearly the same."""
         relation = self._relations[step.source]
         column, core = relation.columns[step.column].rpartition(".")[2], relation.cores[step.column]
@@ -133,7 +133,7 @@ class _Connector:
         by_table = self._group(sources)
         changed: set[int] = set()
         for step in self._crosslinks:
-            if step.is_reference or step.source == step.target or step.source not in by_table:
+            if step.is_forward or step.source == step.target or step.source not in by_table:
                 continue
             for target, record in follow(self._index, self._relations, step, by_table[step.source]):
                 by = self._reached.setdefault(record, _Reach(frozenset())).by
@@ -197,7 +197,7 @@ class _Connector:
             return
         yield from passed
         yield from self._refer(centers, 1 if ways else _FAR)
-        own = [step for step in self._steps if step.source == step.target and not step.is_reference]
+        own = [step for step in self._steps if step.source == step.target and not step.is_forward]
         yield from self._list_referring(groups, own if ways else self._steps)
 
     def _is_only(self, record: int) -> bool:
@@ -215,30 +215,30 @@ class _Connector:
                 groups.setdefault(number, []).append(row)
         return groups
 
-    def _refer(self, rows: Iterable[int], depth: int, steps: Sequence[Step] = ()) -> Iterator[int]:
+    def _refer(self, rows: Iterable[int], depth: int, steps: Sequence[Reference] = ()) -> Iterator[int]:
         """What rows refer to, and so on. Lists are followed from these rows alone: they lead to many."""
         groups = self._group(rows)
         for number in range(depth):
             found: list[int] = []
             for step in steps or self._steps:
                 relation = self._relations[step.source]
-                if step.is_reference and step.source in groups and (number == 0 or step.column not in relation.lists):
+                if step.is_forward and step.source in groups and (number == 0 or step.column not in relation.lists):
                     found += (record for _, record in follow(self._index, self._relations, step, groups[step.source]))
             yield from found
             groups = self._group(found)
 
-    def _list_referring(self, groups: dict[int, list[int]], steps: list[Step]) -> Iterator[int]:
+    def _list_referring(self, groups: dict[int, list[int]], steps: list[Reference]) -> Iterator[int]:
         """Some of the rows of each table that refer to these, and what else they refer to: the question may call them by other
         names."""
         found: list[int] = []
         for step in steps:
-            if step.source in groups and not step.is_reference:
+            if step.source in groups and not step.is_forward:
                 rows = [record for _, record in follow(self._index, self._relations, step, groups[step.source])]
                 found += nlargest(_MAX_BESIDE, rows, key=lambda record: self._ranking.scores.get(record, 0.0))
         yield from found
         yield from self._refer(found, 1)
 
-    def _follow_alike(self, step: Step, rows: dict[int, int]) -> dict[int, int]:
+    def _follow_alike(self, step: Reference, rows: dict[int, int]) -> dict[int, int]:
         """By row that a step leads to, the center that it came from. Other steps between the same two tables count as much."""
         found: dict[int, int] = {}
         for each in [step] if step.source == step.target else self._crosslinks:
@@ -252,7 +252,7 @@ class _Connector:
         name = " ".join(self._relations[start].name)
         own = [*self._relations[start].columns, name]
         shortest = [steps for steps in _find_shortest(self._steps, start, _MAX_STEPS).values() if steps]
-        own_steps = (step for step in self._steps if step.source == step.target == start and step.is_reference)
+        own_steps = (step for step in self._steps if step.source == step.target == start and step.is_forward)
         found: list[_Way] = [(_NAMED, [step]) for step in own_steps if self._is_named(step)]
         for words in (self._question.words, self._other):
             foreign = [word for word in words if find_column(own, [word]) is None]
@@ -265,11 +265,11 @@ class _Connector:
 
     def _list_ways_on(self, start: int, said: Words) -> list[_Way]:
         words = [word for place, word in enumerate(self._question.words) if place not in said]
-        steps = [step for step in self._crosslinks if step.is_reference and step.source != step.target]
+        steps = [step for step in self._crosslinks if step.is_forward and step.source != step.target]
         ways = [(self._measure(each, words, words), each) for each in _find_shortest(steps, start, 2).values() if each]
         return [way for way in ways if way[0]]
 
-    def _measure(self, steps: list[Step], words: list[str], foreign: list[str]) -> int:
+    def _measure(self, steps: list[Reference], words: list[str], foreign: list[str]) -> int:
         """How much a question asks for the table at the end of a way: it names it, or its columns, or one that refers to it."""
         relation, last = self._relations[steps[-1].target], steps[-1]
         stems = set(map(stem, foreign))
@@ -279,13 +279,13 @@ class _Connector:
         is_whole = bool(relation.name) and stems.issuperset(relation.name)
         telling = (parts for parts in map(set, relation.cores) if parts and not read_stems("general").issuperset(parts))
         columns = sum(map(stems.issuperset, telling)) or find_column(relation.columns, foreign) is not None
-        is_referred = last.is_reference and find_column([self._relations[last.source].columns[last.column]], words) is not None
+        is_referred = last.is_forward and find_column([self._relations[last.source].columns[last.column]], words) is not None
         return max(_NAMED * is_named + is_whole + min(columns, _MEANT), _NAMED * is_referred)
 
 
-def _find_shortest(steps: list[Step], start: int, most: int) -> dict[int, list[Step]]:
+def _find_shortest(steps: list[Reference], start: int, most: int) -> dict[int, list[Reference]]:
     """The shortest way to each relation that can be reached. One that is less than sure is as long as two."""
-    paths: dict[int, list[Step]] = {start: []}
+    paths: dict[int, list[Reference]] = {start: []}
     lengths = {start: 0}
     reached = [start]
     for relation in reached:

@@ -144,14 +144,13 @@ def find_sayings(index: Index, question: Question, ranking: Ranking, relations: 
     return sayings
 
 
-def find_anchors(index: Index, ranking: Ranking, keys: set[str] | None = None) -> list[int]:
-    """The rows that contain most of the question, or of these terms of it, not counting the names of columns."""
-    counted = {number for number, term in enumerate(ranking.terms) if keys is None or term.key in keys}
+def find_anchors(index: Index, ranking: Ranking) -> list[int]:
+    """The rows that contain most of the question, not counting the names of columns."""
     held: dict[int, float] = {}
     for record, spots in ranking.hits.items():
         shares: dict[int, float] = {}
         for start, end, term in spots:
-            if term in counted and not _KEY.match(index.text, end):
+            if not _KEY.match(index.text, end):
                 is_cell = index.text[start - 1 : start] == b'"' == index.text[end : end + 1]
                 shares[term] = max(shares.get(term, 0.0), WEIGHTS.anchor_cell if is_cell else 1.0)
         if shares:

@@ -41,7 +41,6 @@ _HEAD_BYTES = 4_000
 _MAX_SIZE_PLACES = 6
 """The size of a line is among this many words."""
 _MIN_SIZED_SHARE = 0.8
-_BY_MEASURE = regex(r"(?i)\bin terms of\b")
 
 
 class _OrderQuestion(Struct, frozen=True):
@@ -79,8 +78,6 @@ def _parse_question(question: str) -> _OrderQuestion:
     high, last = read_lexicon("high"), read_lexicon("last")
     most = next((number for number, word in enumerate(words) if word in high or word in read_lexicon("low")), -1)
     place = next((number for number, word in enumerate(words) if word in last or word in read_lexicon("first")), -1)
-    if most < 0 <= place and _BY_MEASURE.search(question):
-        return _OrderQuestion(words, place, words[place] in read_lexicon("first"), place, words[place] in last)
     return _OrderQuestion(words, most, most >= 0 and words[most] in high, place, place >= 0 and words[place] in last)
 
 

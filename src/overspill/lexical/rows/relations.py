@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import islice
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from overspill.lexical.index import Index
@@ -19,25 +18,20 @@ from overspill.lexical.reply.render import render
 from overspill.lexical.rows.cells import read_columns, read_rows
 from overspill.lexical.words import read_lexicon, split_subwords, stem
 from overspill.tables.json_rows import KEY
-from overspill.tables.schema import Sketch, find_references, split_cell, split_codes
+from overspill.tables.schema import MAX_KEYS, MIN_VALUES, NEVER_KEYS, Reference, Sketch, find_references, split_cell, split_codes
 from overspill.tables.table import JsonRows
 from overspill.text.patterns import compile_pattern, escape
 
-_NEVER_KEYS = ("", "None", "True", "False")
 _MAX_TABLES = 40
 _MAX_COLUMNS = 300
 """A table with more is no relation: its rows have different fields, or their fields are data."""
 _SAMPLED_ROWS = 60
-_MIN_VALUES = 3
-"""How many different values a column must have to refer to a table without being named after it."""
 _MIN_KEY_SHARE = 0.95
 """How many of the sampled rows must have something else in a column that is called a key. A row may be there twice."""
 _MAX_OWN_KEYS = 3
 """How many columns of a table are tried as what its rows refer to each other by."""
 _MIN_OWN_SHARE = 0.9
 """The share of a column's words that must be keys of its own table. Some may refer to rows that are missing."""
-_MAX_KEYS = 10_000
-"""A table with more keys is referred to by name only."""
 _MAX_STARTS, _MAX_FOUND = 60, 2_000
 """From how many rows one step starts, and to how many it leads."""
 _MAX_VALUES = 200
@@ -50,32 +44,8 @@ class Relation(Sketch, frozen=True):
     table: Table
 
 
-class Step(Struct, frozen=True):
-    """From the rows of one relation to those of another: cells of `column` equal cells of `other_column`."""
-
-    source: int
-    column: int
-    target: int
-    other_column: int
-    is_reference: bool
-    prefix: str = ""
-    """What references have before the key, as in `urn:uuid:…` and `Patient/…`."""
-    confidence: float = 1.0
-
-    @property
-    def reverse(self) -> Step:
-        there, back = (self.source, self.column), (self.target, self.other_column)
-        return Step(*back, *there, not self.is_reference, self.prefix, self.confidence)
-
-
-class References(Struct, frozen=True):
+def read_references(index: Index) -> tuple[list[Relation], list[Reference]]:
     """The relations of a document, and the steps between them, there and back, the surest first."""
-
-    relations: list[Relation]
-    steps: list[Step]
-
-
-def read_references(index: Index) -> References:
     relations = [_read_relation(index, table) for table in list_tables(index)]
     shared = Counter(words for relation in relations for words in set(relation.words))
     relations = [relation if relation.key >= 0 else _take_other_key(index, relation, shared) for relation in relations]
@@ -83,11 +53,7 @@ def read_references(index: Index) -> References:
     def read(number: int) -> Iterator[list[str]]:
         return (cells for _, cells in read_rows(index, relations[number].table))
 
-    there = [
-        Step(found.source, found.column, found.target, found.other_column, True, found.prefix, found.confidence)
-        for found in find_references(relations, read)
-    ]
-    return References(relations, [each for step in there for each in (step, step.reverse)])
+    return relations, [each for step in find_references(relations, read) for each in (step, step.reverse)]
 
 
 def list_tables(index: Index) -> list[Table]:
@@ -105,12 +71,10 @@ def _take_other_key(index: Index, relation: Relation, shared: Counter[tuple[str,
     if key < 0:
         key = next((number for number in naming if shared[relation.words[number]] > 1), -1)
     worded = [
-        number
-        for number, values in enumerate(relation.values)
-        if len(values) >= _MIN_VALUES and not any(map(str.isdigit, values))
+        number for number, values in enumerate(relation.values) if len(values) >= MIN_VALUES and not any(map(str.isdigit, values))
     ]
     tried = tuple(number for number in worded if number in relation.naming)[:_MAX_OWN_KEYS]
-    if key < 0 and tried and len(worded) > 1 and relation.rows <= _MAX_KEYS:
+    if key < 0 and tried and len(worded) > 1 and relation.rows <= MAX_KEYS:
         names: dict[int, set[str]] = {number: set() for number in tried}
         for _, cells in read_rows(index, relation.table):
             for number, held in names.items():
@@ -138,7 +102,7 @@ def _read_relation(index: Index, table: Table) -> Relation:
     least = [(_MIN_KEY_SHARE if number in keyed else 1) * len(rows) for number in numbers]
     naming = frozenset(number for number in numbers if number not in lists and len(values[number]) >= least[number])
     key = next((number for number in numbers if number in naming and number in keyed), -1)
-    gaps = frozenset(number for number in numbers if any(cells[number] in _NEVER_KEYS for cells in rows))
+    gaps = frozenset(number for number in numbers if any(cells[number] in NEVER_KEYS for cells in rows))
     rows_in_all = table.last - table.first
     cores = [_strip_key_words(each) for each in words]
     return Relation(
@@ -168,21 +132,21 @@ def stem_parts(name: str) -> tuple[str, ...]:
     return tuple(map(stem, split_subwords(name)))
 
 
-def follow(index: Index, relations: list[Relation], step: Step, rows: list[int]) -> list[tuple[int, int]]:
+def follow(index: Index, relations: list[Relation], step: Reference, rows: list[int]) -> list[tuple[int, int]]:
     """Each of these rows with each row that the step leads to, found without reading the other rows."""
     source, target = relations[step.source], relations[step.target]
     starts: dict[str, list[int]] = {}
     for row, cells in read_rows(index, source.table, rows[:_MAX_STARTS]) if rows else ():
-        for value in _split(cells[step.column], is_reference=step.is_reference):
-            other = value.removeprefix(step.prefix) if step.is_reference else step.prefix + value
+        for value in _split(cells[step.column], is_reference=step.is_forward):
+            other = value.removeprefix(step.prefix) if step.is_forward else step.prefix + value
             starts.setdefault(other, []).append(row)
     if not 0 < len(starts) <= _MAX_VALUES:
         return []
-    held = _find_holding(index, target, step.other_column, starts, has_codes=not step.is_reference)
+    held = _find_holding(index, target, step.other_column, starts, has_codes=not step.is_forward)
     found = [
         (row, record)
         for record, cells in (read_rows(index, target.table, held) if held else ())
-        for value in _split(cells[step.other_column], is_reference=not step.is_reference)
+        for value in _split(cells[step.other_column], is_reference=not step.is_forward)
         for row in starts.get(value, ())
         if row != record
     ]

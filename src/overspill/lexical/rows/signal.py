@@ -1,4 +1,4 @@
-"""Rows of tables that answer by what they have to do with others: unlike or like them, joined with them, filtered, ordered."""
+"""Rows of tables that answer by what they have to do with others: joined with them, filtered, ordered."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from overspill.lexical.rank import Ranking
 from overspill.lexical.rows.cells import RowList, find_list, find_longest_list, read_columns, read_rows
 from overspill.lexical.rows.conditions import blank_comparisons, compares_cells, find_meeting_rows, list_bounds
 from overspill.lexical.rows.connect import connect
-from overspill.lexical.rows.likeness import find_similar_rows
 from overspill.lexical.rows.mentions import Question
 from overspill.lexical.rows.ordering import find_ordered_rows
 from overspill.lexical.weights import WEIGHTS
@@ -41,8 +40,6 @@ def boost_rows(index: Index, query: Query, ranking: Ranking) -> Boost | None:
 
 
 def _find_rows(index: Index, query: Query, ranking: Ranking) -> Boost:
-    if rows := find_similar_rows(index, query, ranking):
-        return Boost(leads=rows)
     meeting, around = connect(index, query, ranking)
     if around:
         return Boost(leads=around, rows=meeting, brief=frozenset(meeting))
