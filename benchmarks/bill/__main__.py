@@ -2,6 +2,7 @@
 
     python -m benchmarks.bill replay [--material DIR] [--half unseen] [--prices claude-sonnet-4.5] [--set KEY=VALUE …]
     python -m benchmarks.bill cache --material DIR       checks the model of the prompt cache against recorded usage
+    python -m benchmarks.bill chart --material DIR       an SVG of the unseen half
     python -m benchmarks.bill cases --material DIR       prints what was found to be needed again, to check by hand
 
 DIR has clones of the repositories that material.py names: owner+name, bare or not.
@@ -16,31 +17,14 @@ import statistics
 import sys
 from pathlib import Path
 
+from benchmarks.bill.chart import draw_chart
 from benchmarks.bill.conversation import Conversation
 from benchmarks.bill.material import read_example, read_material
 from benchmarks.bill.prices import Request, divide, models, read_prices
-from benchmarks.bill.replay import Replayed, replay
+from benchmarks.bill.replay import Replayed, offered, replay_all
 from benchmarks.bill.report import render, steps_for_kept
 from benchmarks.questions.sources import SourceMissing
-from overspill import Session, Settings
-from overspill.text.tokens import count
-
-
-def offered(settings: Settings) -> int:
-    """Tokens of the retrieval tools that every request carries."""
-    return count(json.dumps(Session(settings).tools("openai"), separators=(",", ":"))).tokens
-
-
-async def replay_all(
-    conversations: list[Conversation], prices: str, settings: Settings, with_intent: bool, asks_always: bool
-) -> list[Replayed]:
-    table, tools = read_prices(prices), offered(settings)
-    replayed = list[Replayed]()
-    for number, conversation in enumerate(conversations, 1):
-        if sys.stderr.isatty() and number % 20 == 0:
-            print(f"\r{number} of {len(conversations)}", end="", file=sys.stderr)
-        replayed.append(await replay(conversation, table, settings, tools, with_intent, asks_always))
-    return replayed
+from overspill import Settings
 
 
 def show_cache(conversations: list[Conversation]) -> None:
@@ -76,7 +60,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.bill", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("command", choices=["replay", "cache", "cases"])
+    parser.add_argument("command", choices=["replay", "cache", "chart", "cases"])
     parser.add_argument("--material", type=Path, help="without it, a small conversation of our own is replayed")
     parser.add_argument("--half", choices=["seen", "unseen"])
     parser.add_argument("--source", help="forge, claude-code, live-mcp or swe-agent alone")
@@ -95,6 +79,8 @@ def main() -> None:
     conversations = [each for each in conversations if given.half in (None, each.half) and given.source in (None, each.source)]
     if given.command == "cache":
         return show_cache(conversations)
+    if given.command == "chart":
+        return print(draw_chart([each for each in conversations if each.half == "unseen"]))
     settings = Settings(**{key: json.loads(value) for key, _, value in (each.partition("=") for each in given.set)})
     replayed = asyncio.run(replay_all(conversations, given.prices, settings, given.intent, given.ask_always))
     if given.command == "cases":

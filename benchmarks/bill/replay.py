@@ -8,12 +8,14 @@ second one reads a page of the output. With `asks_always`, the model asks about 
 
 from __future__ import annotations
 
+import json
 import re
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from benchmarks.bill.conversation import Conversation, Result, Step, Usage
-from benchmarks.bill.prices import Prices, Request, divide
+from benchmarks.bill.prices import Prices, Request, divide, read_prices
 from overspill import Reply, Session, Settings
 from overspill.store.memory import MemoryStore
 from overspill.text.tokens import count
@@ -128,6 +130,23 @@ async def replay(
         Side(tuple(divide(requests(beginning, plainly, times), prices))),
         Side(tuple(divide(requests(beginning + offered_tokens, changed, times), prices))),
     )
+
+
+def offered(settings: Settings) -> int:
+    """Tokens of the retrieval tools that every request carries."""
+    return count(json.dumps(Session(settings).tools("openai"), separators=(",", ":"))).tokens
+
+
+async def replay_all(
+    conversations: list[Conversation], prices: str, settings: Settings, with_intent: bool, asks_always: bool
+) -> list[Replayed]:
+    table, tools = read_prices(prices), offered(settings)
+    replayed = list[Replayed]()
+    for number, conversation in enumerate(conversations, 1):
+        if sys.stderr.isatty() and number % 20 == 0:
+            print(f"\r{number} of {len(conversations)}", end="", file=sys.stderr)
+        replayed.append(await replay(conversation, table, settings, tools, with_intent, asks_always))
+    return replayed
 
 
 def measure_beginning(conversation: Conversation) -> int:
