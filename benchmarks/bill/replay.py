@@ -133,8 +133,9 @@ async def replay(
 
 
 def offered(settings: Settings) -> int:
-    """Tokens of the retrieval tools that every request carries."""
-    return count(json.dumps(Session(settings).tools("openai"), separators=(",", ":"))).tokens
+    """Tokens of the retrieval tools that every request carries; `run_program` is for those who install its extra."""
+    tools = [tool for tool in Session(settings).tools("openai") if tool["function"]["name"] != "run_program"]
+    return count(json.dumps(tools, separators=(",", ":"))).tokens
 
 
 async def replay_all(
