@@ -127,6 +127,26 @@ def test_a_failed_call_is_a_failed_task_and_a_tool_that_reports_an_error_complet
         assert (ended["status"], ended["result"]["isError"]) == ("completed", True)
 
 
+IMAGE = {"content": [{"type": "image", "data": "A" * 2_000_000, "mimeType": "image/png"}]}
+LARGE_ENDS = [
+    {"status": "failed", "error": {"code": -32050, "message": LARGE}},
+    {"status": "failed", "error": {"code": -32050, "message": "no", "data": LARGE}},
+    {"status": "completed", "result": {**text(LARGE), "isError": True}},
+    {"status": "completed", "result": {**text("small"), "structuredContent": {"rows": [LARGE]}}},
+    {"status": "completed", "result": IMAGE},
+]
+
+
+@pytest.mark.promise("nothing-silently-cut")
+@pytest.mark.parametrize("end", LARGE_ENDS, ids=["message", "data", "reported", "structured", "image"])
+def test_nothing_large_comes_with_a_task(tasks: TaskFolder, tmp_path: Path, end: dict[str, Any]) -> None:
+    with serve(tmp_path / "store", tasks.server()) as wire:
+        wire.hello()
+        id = start(wire)["taskId"]
+        tasks.set("a", **end)
+        assert len(json.dumps(finish(wire, id))) < 20_000
+
+
 def test_a_cancelled_task_is_cancelled_at_its_server_too(tasks: TaskFolder, tmp_path: Path) -> None:
     with serve(tmp_path / "store", tasks.server()) as wire:
         wire.hello()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, TypeAlias, cast
 
 import anyio
@@ -14,18 +15,17 @@ import mcp_types
 from mcp.shared.exceptions import MCPError
 from msgspec import Struct
 
-from overspill.calls.job import Job, current
+from overspill.calls.job import current
 from overspill.errors import ServerError
 from overspill.mcp.client.handshake import TASKS, Raw, as_mapping
-from overspill.text.humanize import one_line, quote_line
+from overspill.text.humanize import quote_line
 
-MIN_INTERVAL, MAX_INTERVAL = 0.1, 60.0  # seconds
+_MIN_INTERVAL_MS, _MAX_INTERVAL_MS = 100, 60_000
 _FIRST_LOOK = 0.25  # seconds, because many tasks are short
 _FIRST_INTERVAL, _GROWTH, _MAX_GROWN_INTERVAL = 1.0, 1.5, 10.0  # of a server that names no interval
 _JITTER = 0.1  # of the interval, so that many tasks are not polled at the same time
 _MAX_REFUSALS = 5  # in a row
 _MAX_AWAY_SECONDS = 600.0
-_MAX_QUESTIONS = 100
 _CANCEL_SECONDS = 0.3  # a cancelled call has 0.4 to clean up
 _MAX_MESSAGE_CHARS = 200
 
@@ -40,13 +40,6 @@ def is_task(result: Raw) -> bool:
 
 def knows_tasks(capabilities: Raw) -> bool:
     return TASKS in as_mapping(capabilities.get("extensions"))
-
-
-def clamp_interval(milliseconds: object) -> float | None:
-    """In seconds. None if it is not a number of milliseconds."""
-    if not isinstance(milliseconds, int | float):
-        return None
-    return min(MAX_INTERVAL * 1000, max(MIN_INTERVAL * 1000, milliseconds)) / 1000
 
 
 class TaskFollower(Struct):
@@ -71,7 +64,8 @@ class TaskFollower(Struct):
                 await anyio.sleep(pause * (1 + random.random() * _JITTER))  # noqa: S311 - no secret
                 task = await self._ask("tasks/get")
                 pause = self._next_interval(task.get("pollIntervalMs"))
-                _show(job, task)
+                if job is not None and isinstance(message := task.get("statusMessage"), str):
+                    job.progress = message[:_MAX_MESSAGE_CHARS]
                 if (result := self._read_end(task)) is not None:
                     return result
                 if task.get("status") == "input_required":
@@ -81,11 +75,12 @@ class TaskFollower(Struct):
                 await self._cancel()
             raise
 
-    def _next_interval(self, suggested: object) -> float:
-        if (interval := clamp_interval(suggested)) is None:
-            interval = min(self.interval * _GROWTH, _MAX_GROWN_INTERVAL)
-        self.interval = interval
-        return interval
+    def _next_interval(self, milliseconds: object) -> float:
+        if isinstance(milliseconds, int | float):
+            self.interval = min(_MAX_INTERVAL_MS, max(_MIN_INTERVAL_MS, milliseconds)) / 1000
+        else:
+            self.interval = min(self.interval * _GROWTH, _MAX_GROWN_INTERVAL)
+        return self.interval
 
     def _read_end(self, task: Raw) -> Raw | None:
         """None while it has none."""
@@ -143,8 +138,6 @@ class TaskFollower(Struct):
         try:
             if self.answer is None:
                 raise ServerError("the tool asks for input that nobody can give it here")
-            if len(given) > _MAX_QUESTIONS:
-                raise ServerError(f"The server {self.server} asked for input more than {_MAX_QUESTIONS} times.")
             answers = await self.answer(new)
         except (MCPError, ServerError):
             await self._cancel()
@@ -152,14 +145,5 @@ class TaskFollower(Struct):
         await self._ask("tasks/update", inputResponses=answers)
 
     async def _cancel(self) -> None:
-        with anyio.move_on_after(_CANCEL_SECONDS, shield=True):
-            try:
-                await self.request("tasks/cancel", {"taskId": self.id})
-            except (MCPError, ServerError):
-                return  # it is gone, or ends by itself
-
-
-def _show(job: Job | None, task: Raw) -> None:
-    message = task.get("statusMessage")
-    if job is not None and isinstance(message, str) and message:
-        job.progress = one_line(message, _MAX_MESSAGE_CHARS)
+        with anyio.move_on_after(_CANCEL_SECONDS, shield=True), suppress(MCPError, ServerError):  # it may be gone
+            await self.request("tasks/cancel", {"taskId": self.id})

@@ -6,7 +6,8 @@ A task is a background job: its id is the id of the output, and its result passe
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, TypeAlias, cast
 
@@ -68,16 +69,15 @@ class ServedTasks:
         """Answer one of `TASK_METHODS`."""
         require_extension(request)
         job = await self._find(request.params.get("taskId"))
-        match request.method:
-            case "tasks/get":
-                return await self._get(request, job)
-            case "tasks/update":
-                responses = request.params.get("inputResponses")
-                if not isinstance(responses, dict):
-                    raise MCPError(mcp_types.INVALID_PARAMS, "inputResponses must be an object with an answer for each key.")
-                self._paused_calls.give_answers(job.artifact_id, as_mapping(responses))
-            case _:
-                await self._cancel(job)
+        if request.method == "tasks/get":
+            return await self._get(request, job)
+        if request.method == "tasks/cancel":
+            with _refusing():
+                await self._session.jobs.call_off(job)
+        elif isinstance(responses := request.params.get("inputResponses"), dict):
+            self._paused_calls.give_answers(job.artifact_id, as_mapping(responses))
+        else:
+            raise MCPError(mcp_types.INVALID_PARAMS, "inputResponses must be an object with an answer for each key.")
         return {}
 
     async def listen(self, ctx: Context, request: ClientRequest, wanted: Any, listen: ListenHandler) -> Any:
@@ -101,12 +101,8 @@ class ServedTasks:
     async def _find(self, id: object) -> Job:
         if not isinstance(id, str):
             raise MCPError(mcp_types.INVALID_PARAMS, "A request about a task needs its taskId, a string.")
-        try:
+        with _refusing():
             return await self._session.jobs.find(id)
-        except StoreError as error:
-            raise MCPError(mcp_types.INTERNAL_ERROR, str(error)) from None
-        except OverspillError as error:
-            raise MCPError(mcp_types.INVALID_PARAMS, f"Failed to retrieve task: {error}") from None
 
     async def _get(self, request: ClientRequest, job: Job) -> Raw:
         asked = {} if job.done else self._paused_calls.list_questions(job.artifact_id)
@@ -117,25 +113,13 @@ class ServedTasks:
             return {**task, "status": "working"}
         if not job.done or job.state == "cancelled":
             return task
-        outcome = await self._fetch(request, job)
+        with _refusing():
+            is_nothing = job.error and job.kept is None
+            outcome = MCPError(mcp_types.INTERNAL_ERROR, job.error) if is_nothing else await self._deliver(request, job)
         if isinstance(outcome, MCPError):
             error = outcome.error.model_dump(mode="json", exclude_none=True)
             return {**task, "status": "failed", "error": error}
         return {**task, "status": "completed", "result": outcome}
-
-    async def _fetch(self, request: ClientRequest, job: Job) -> Raw | MCPError:
-        if job.error and job.kept is None:
-            return MCPError(mcp_types.INTERNAL_ERROR, job.error)
-        try:
-            return await self._deliver(request, job)
-        except OverspillError as error:  # it has expired, or the store does not answer
-            raise MCPError(mcp_types.INTERNAL_ERROR, f"Failed to retrieve task: {error}") from None
-
-    async def _cancel(self, job: Job) -> None:
-        try:
-            await self._session.jobs.call_off(job)
-        except StoreError as error:
-            raise MCPError(mcp_types.INTERNAL_ERROR, str(error)) from None
 
     async def _report(self, request: ClientRequest, job: Job, acknowledged: anyio.Event) -> None:
         await acknowledged.wait()
@@ -167,6 +151,15 @@ class _AcknowledgingSession:
             )
         await self._session.send_notification(notification, related_request_id=related_request_id)
         self.acknowledged.set()
+
+
+@contextmanager
+def _refusing() -> Generator[None]:
+    try:
+        yield
+    except OverspillError as error:
+        code = mcp_types.INTERNAL_ERROR if isinstance(error, StoreError) else mcp_types.INVALID_PARAMS
+        raise MCPError(code, f"Failed to retrieve task: {error}") from None
 
 
 def _format_time(milliseconds: int) -> str:

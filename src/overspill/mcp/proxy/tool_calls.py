@@ -14,7 +14,7 @@ from mcp_types.version import is_version_at_least
 
 from overspill.calls.job import Job, current
 from overspill.errors import BadRequest, OverspillError
-from overspill.gate.decide import Pass, decide
+from overspill.gate.decide import Pass, Verdict, decide
 from overspill.gate.intent import LOOKING_FOR, take_off
 from overspill.gate.kept import BoundedCache
 from overspill.mcp.client.connection import Raw, as_mapping
@@ -32,12 +32,11 @@ from overspill.session.session import Session
 from overspill.store.meter import size_of
 from overspill.text.humanize import one_line
 from overspill.text.lenient_json import dumps
-from overspill.types import Output, Reply
+from overspill.types import Output, Reply, Size
 from overspill.wording import replies as wording
 
 Forward: TypeAlias = Callable[[ClientRequest, Server, Raw], Awaitable[Raw]]
-_MAX_ORIGINAL_BYTES = 1 << 17  # of a result that a task delivers unchanged
-_MAX_ORIGINALS_BYTES = 1 << 24  # of all of them
+_MAX_DELIVERED = 256  # results of tasks in memory; the store has all of them
 
 
 class ToolCalls:
@@ -57,8 +56,8 @@ class ToolCalls:
         self._programs = programs
         self._dry_run = dry_run
         self._log = log
-        self._originals: BoundedCache[Raw | MCPError] = BoundedCache(_MAX_ORIGINALS_BYTES, _measure)
-        self._delivered: BoundedCache[Raw] = BoundedCache(_MAX_ORIGINALS_BYTES, _measure)
+        self._delivered: BoundedCache[Raw | MCPError] = BoundedCache(_MAX_DELIVERED)
+        """By job, what its task delivers."""
 
     async def call_own(self, request: ClientRequest, name: str, args: Raw) -> Raw:
         """Tools that a program calls are called as part of the request that it came with."""
@@ -124,10 +123,7 @@ class ToolCalls:
         """The result of a task that has ended, as its call would have been answered; or the server's refusal."""
         if job.id in self._delivered:
             return self._delivered[job.id]
-        original, reply = self._originals.get(job.id), await self._session.jobs.deliver(job)
-        hides = self._session.settings.for_tool(job.tool, job.server).redact.shown == "on"
-        if not hides and (isinstance(original, MCPError) or (original is not None and reply.kept is None)):
-            return original
+        reply = await self._session.jobs.deliver(job)
         server = self._catalog.find_server(job.server)
         shown = self._render({}, reply) if server is None else await self._stand_in(request, server, job.tool, reply)
         result = adapt_result(shown, "tools/call", modern=True)
@@ -155,17 +151,20 @@ class ToolCalls:
         try:
             result = await self._forward(request, server, params)
         except MCPError as refusal:
-            self._remember(request, refusal)
-            return to_error_output(refusal)
-        self._remember(request, result)
+            return await self._remember(request, server, to_error_output(refusal))
         if wants_input(result) and job is not None and job.background:
             raise RuntimeError("the tool asks for input that nobody can give it in the background")
-        return await to_output(result)
+        return await self._remember(request, server, await to_output(result))
 
-    def _remember(self, request: ClientRequest, original: Raw | MCPError) -> None:
-        """The result itself, if it is small: what is stored has no structured content. A task may deliver it."""
-        if request.job is not None and request.job.background and request.knows_tasks:
-            self._originals.put(request.job.id, original)
+    async def _remember(self, request: ClientRequest, server: Server, output: Output) -> Output:
+        """A task delivers a small result as it is: what is stored has no structured content."""
+        job, result, most = request.job, output.original, self._session.settings.max_inline_blob
+        if job is None or not job.background or not request.knows_tasks or len(dumps(as_mapping(result))) > most:
+            return output
+        hides = self._session.settings.for_tool(job.tool, job.server).redact.shown == "on"
+        if not hides and isinstance((await self._judge(output, server, job.tool))[1], Pass):
+            self._delivered.put(job.id, result)
+        return output
 
     async def _answer(self, request: ClientRequest, server: Server, name: str, reply: Reply) -> Raw:
         original: Raw | MCPError | None = reply.original
@@ -195,22 +194,17 @@ class ToolCalls:
         content = [*reply.content, *({"type": "text", "text": text} for text in extra)]
         return {**rest, "content": content, **({"isError": True} if reply.is_error else {})}
 
-    async def _report(self, result: Raw, server: Server, name: str) -> None:
-        text = "".join(find_texts((await to_output(result)).content))
+    async def _judge(self, output: Output, server: Server, name: str) -> tuple[Size, Verdict]:
+        text = "".join(find_texts(output.content))
         settings = self._session.settings.for_tool(name, server.name)
         size = await anyio.to_thread.run_sync(size_of, text, settings.model)
-        verdict = decide(size, settings)
+        return size, decide(size, settings)
+
+    async def _report(self, result: Raw, server: Server, name: str) -> None:
+        size, verdict = await self._judge(await to_output(result), server, name)
         if not isinstance(verdict, Pass):
             measured = f"{size.bytes} bytes, {size.lines} lines, {size.tokens} tokens"
             self._log(f"dry run: {one_line(name)} of {server.name} would be stored: {measured}")
-
-
-def _measure(original: Raw | MCPError) -> int:
-    """0 for one that is too large to remember."""
-    if isinstance(original, MCPError) or sum(map(len, find_texts(original.get("content") or []))) > _MAX_ORIGINAL_BYTES:
-        return 1 if isinstance(original, MCPError) else 0
-    size = len(dumps(original))
-    return size if size <= _MAX_ORIGINAL_BYTES else 0
 
 
 async def list_for_programs() -> list[ProgramTool]:
