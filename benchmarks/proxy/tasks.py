@@ -301,7 +301,7 @@ def explains(name: str, why: str, followed: set[str]) -> bool:
     """A server that forgets lost the task, or the call did not get as far as a task: its proxy was killed, or its server down."""
     if "no longer has the task" in why:
         return name.startswith("forgets")
-    return ("it was interrupted" in why or "try again" in why) and name not in followed
+    return ("it was interrupted" in why or "The server" in why or "the server" in why) and name not in followed
 
 
 async def main() -> None:
