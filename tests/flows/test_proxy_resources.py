@@ -93,7 +93,7 @@ def test_a_client_of_every_older_version_reads_all_of_it(answers: Answers, tmp_p
         assert beginning["text"] + "".join(follow(wire, note["uri"])) == TEXT
 
 
-@pytest.mark.promise("small-untouched")
+@pytest.mark.promise("small-things-untouched")
 @pytest.mark.parametrize(
     "result",
     [
@@ -231,7 +231,7 @@ def test_fifty_megabytes_are_stored_whole(answers: Answers, wire: Wire) -> None:
 class TestLinks:
     """Forged links, those of others, and servers whose resources have such addresses."""
 
-    @pytest.mark.promise("private")
+    @pytest.mark.promise("nobody-elses")
     def test_another_client_cannot_follow_them(self, answers: Answers, wire: Wire, tmp_path: Path) -> None:
         answers.contain(text())
         _, note = read(wire)
@@ -395,7 +395,7 @@ class TestPrompts:
             link = next(word for word in content["text"].split() if word.startswith("overspill://")).strip(",.")
             assert (content["type"], "".join(follow(wire, link))) == ("text", TEXT)
 
-    @pytest.mark.promise("small-untouched")
+    @pytest.mark.promise("small-things-untouched")
     @pytest.mark.parametrize(
         "messages",
         [
