@@ -101,6 +101,12 @@ class FastServer(NamedTuple):
     ahead: Path
     """How many seconds its clock is ahead."""
 
+    def set_ahead(self, seconds: float) -> None:
+        """Never half of it, which the server might read."""
+        new = self.ahead.with_suffix(".new")
+        new.write_text(str(seconds))
+        new.replace(self.ahead)
+
 
 @contextmanager
 def fastmcp_server(folder: Path) -> Generator[FastServer]:
@@ -127,6 +133,8 @@ class Door:
         self.seen: list[str] = []
         """The tokens that it got, and the paths of pages that it was asked for."""
         self.url = ""
+        self.date = ""
+        """What it says the time is, if that is wrong."""
 
     @property
     def origin(self) -> str:
@@ -177,7 +185,7 @@ def door(check: Callable[[str], set[str] | None] = {"t1": {"notes:read"}}.get) -
             token = self.headers.get("authorization", "").removeprefix("Bearer ")
             opened.seen.append(token)
             scopes = opened.check(token)
-            message = json.loads(body)
+            message = json.loads(body or b"{}")
             tool = (message.get("params") or {}).get("name", "")
             wanted = opened.wanted_by_tool.get(tool, set()) | opened.wanted
             if scopes is None:
@@ -185,6 +193,8 @@ def door(check: Callable[[str], set[str] | None] = {"t1": {"notes:read"}}.get) -
             elif wanted - scopes:
                 scope = " ".join(sorted(wanted))
                 self._say((403, {"www-authenticate": f'Bearer error="insufficient_scope", scope="{scope}"'}, b"{}"))
+            elif not body:
+                self._say(page({}, 405))
             else:
                 said = answer(message)
                 self._say((202, {}, b"") if said is None else page(said))
@@ -193,7 +203,8 @@ def door(check: Callable[[str], set[str] | None] = {"t1": {"notes:read"}}.get) -
 
         def _say(self, said: Page) -> None:
             status, headers, body = said
-            self.send_response(status)
+            self.send_response_only(status)
+            self.send_header("date", opened.date or self.date_time_string())
             for name, value in {**headers, "content-length": str(len(body))}.items():
                 self.send_header(name, value)
             self.end_headers()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,11 @@ from urllib.parse import parse_qs, urlsplit
 import httpx2
 import pytest
 from login_servers import Door, answer_url, door, page
+from msgspec.structs import replace
 
 from overspill.errors import ServerError
 from overspill.mcp.client.config import ServerConfig
+from overspill.mcp.client.login.check import check_login
 from overspill.mcp.client.login.flow import log_in
 from overspill.mcp.client.login.guarded import GuardedTransport
 from overspill.mcp.client.login.keeper import TokenKeeper
@@ -212,3 +215,46 @@ async def test_a_login_is_not_sent_without_encryption(environ: dict[str, str]):
     config = ServerConfig("notes", url="http://192.0.2.1/mcp")
     with pytest.raises(ServerError, match="others could read its token"):
         await log_in(config, LoginStore(environ), Person().show)
+
+
+async def test_a_name_is_looked_up_once_and_its_address_is_the_one_connected_to(monkeypatch: pytest.MonkeyPatch, notes: Door):
+    """A name that answers with an allowed address first and with another one afterwards gets nothing from that."""
+    port, asked = httpx2.URL(notes.url).port, list[str]()
+    usual = socket.getaddrinfo
+
+    def rebind(host: Any, *rest: Any, **options: Any) -> Any:
+        if host != b"rebinding.example":
+            return usual(host, *rest, **options)
+        asked.append(host.decode())
+        return usual("192.0.2.1" if len(asked) > 1 else "127.0.0.1", *rest, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", rebind)
+    guarded = GuardedTransport("http://127.0.0.1:1/mcp", "loopback")
+    request = httpx2.Request("GET", f"http://rebinding.example:{port}/.well-known/oauth-authorization-server")
+    assert (await guarded.handle_async_request(request)).status_code == 200
+    assert asked == ["rebinding.example"]
+    with pytest.raises(ServerError, match="without encryption"):  # the second time, it is elsewhere
+        await guarded.handle_async_request(request)
+
+
+async def test_a_server_that_changes_its_address_counts_as_the_farthest(notes: Door):
+    guarded = GuardedTransport(notes.url, "public")
+    await guarded.handle_async_request(httpx2.Request("GET", f"{notes.origin}/register"))
+    assert guarded.reach == "public"
+    near = GuardedTransport(notes.url)
+    await near.handle_async_request(httpx2.Request("GET", f"{notes.origin}/register"))
+    assert near.reach == "loopback"
+
+
+async def test_a_wrong_clock_and_a_vanished_authorization_server_are_found(notes: Door, environ: dict[str, str]):
+    store = LoginStore(environ)
+    login = await log_in(notes.config(), store, Person().show)
+    described = "Logged in, scopes: notes:read. The token expires at a time that the server does not say. Overspill renews it."
+    assert await check_login(notes.url, environ) == (described, "")
+    metadata = notes.pages.pop("/.well-known/oauth-authorization-server")
+    assert "no longer describes itself" in (await check_login(notes.url, environ))[1]
+    notes.pages["/.well-known/oauth-authorization-server"] = metadata
+    notes.date = "Sun, 06 Nov 1994 08:49:37 GMT"
+    assert "Your clock and that of 127.0.0.1 differ by" in (await check_login(notes.url, environ))[1]
+    await store.write(replace(login, issuer="http://127.0.0.1:1"))
+    assert "127.0.0.1 cannot be reached (ConnectError)" in (await check_login(notes.url, environ))[1]

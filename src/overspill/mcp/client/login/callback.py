@@ -12,6 +12,7 @@ import anyio
 import uvicorn
 from mcp.shared.auth import AuthorizationCodeResult
 
+from overspill.calls.tasks import open_group
 from overspill.errors import ServerError, SettingsError
 from overspill.mcp.client.login.guarded import is_error_code
 from overspill.web.server import LET_IN, Descriptors, WebServer, open_listener
@@ -88,17 +89,13 @@ async def open_callback(port: int) -> AsyncGenerator[Callback]:
         listener = open_listener(_HOST, port)
     except SettingsError:
         listener = open_listener(_HOST, 0)
-    callback, stop, failure = Callback(listener.getsockname()[1]), anyio.Event(), None
-    app: Any = callback
+    app: Any = Callback(listener.getsockname()[1])
     config = uvicorn.Config(
         app, ws="none", lifespan="off", proxy_headers=False, log_level="critical", access_log=False, timeout_graceful_shutdown=2
     )
-    async with anyio.create_task_group() as group:
-        group.start_soon(WebServer(config, listener, Descriptors(lambda _: None)).serve_until, stop)
-        try:
-            yield callback
-        except Exception as error:  # from the caller's block; the group would wrap it
-            failure = error
-        stop.set()
-    if failure is not None:
-        raise failure
+    stop = anyio.Event()
+    with listener:
+        async with open_group() as group:
+            group.start_soon(WebServer(config, listener, Descriptors(lambda _: None)).serve_until, stop)
+            yield app
+            stop.set()

@@ -56,7 +56,7 @@ async def log_in(config: ServerConfig, store: LoginStore, show: ShowLink, paste:
         flow = _Flow(config, _find_registration(known, callback.port, scope))
 
         async def show_link(url: str) -> None:
-            await flow.require_allowed(httpx2.URL(url))
+            await flow.transport.find_addresses(httpx2.URL(url))  # a browser goes nowhere that we would not go
             callback.expect(url)
             await show(url)
 
@@ -99,7 +99,7 @@ class _Flow(TokenStorage):
         self._config = config
         self._registration = registration
         self._clock = clock
-        self._transport = GuardedTransport(config.url)
+        self.transport = GuardedTransport(config.url)
         self._tokens: OAuthToken | None = None
 
     async def get_tokens(self) -> OAuthToken | None:
@@ -114,11 +114,6 @@ class _Flow(TokenStorage):
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
         pass
 
-    async def require_allowed(self, url: httpx2.URL) -> None:
-        """A browser goes nowhere that we would not go."""
-        if get_origin(url) != get_origin(httpx2.URL(self._config.url)):
-            await self._transport.find_addresses(url)
-
     async def run(self, provider: OAuthClientProvider, scope: str | None) -> Login:
         """Without a client of HTTP around it, which would log addresses."""
         name = self._config.name
@@ -127,10 +122,10 @@ class _Flow(TokenStorage):
             with drop_records():
                 async with aclosing(provider.async_auth_flow(request)) as flow:
                     await anext(flow)
-                    outgoing = await flow.asend(self._challenge(await self._transport.handle_async_request(request), scope))
+                    outgoing = await flow.asend(self._challenge(await self.transport.handle_async_request(request), scope))
                     while outgoing is not request:
                         outgoing = await flow.asend(await self._send(outgoing))
-                response = await self._transport.handle_async_request(request)
+                response = await self.transport.handle_async_request(request)
         except (OAuthFlowError, httpx2.HTTPError, httpx2.InvalidURL, ValueError) as problem:  # ValueError: also of pydantic
             raise ServerError(f"Logging in to {name} failed: {self._explain(problem)}.") from None
         if response.status_code == 401 or self._tokens is None:
@@ -148,7 +143,7 @@ class _Flow(TokenStorage):
     async def _send(self, request: httpx2.Request) -> httpx2.Response:
         """Follows a redirect of a question, and only to where it was asked."""
         for _ in range(_MAX_REDIRECTS):
-            response = await self._transport.handle_async_request(request)
+            response = await self.transport.handle_async_request(request)
             target = request.url.join(response.headers.get("location", ""))
             if not response.has_redirect_location or request.method != "GET" or get_origin(target) != get_origin(request.url):
                 return response
@@ -167,7 +162,7 @@ class _Flow(TokenStorage):
             client_id=client.client_id,
             client_scope=client.scope or "",
             auth_method=client.token_endpoint_auth_method or _PUBLIC,
-            reach=self._transport.reach or "public",
+            reach=self.transport.reach or "public",
             tokens=Tokens(client_secret=client.client_secret or ""),
         )
         given = TokenResponse(tokens.access_token, tokens.refresh_token, tokens.expires_in, tokens.scope)
@@ -176,13 +171,13 @@ class _Flow(TokenStorage):
     def _explain(self, problem: Exception) -> str:
         """Without what anybody sent."""
         if isinstance(problem, OAuthRegistrationError):
-            return f"Overspill could not register itself: {self._transport.last}"
+            return f"Overspill could not register itself: {self.transport.last}"
         if isinstance(problem, OAuthTokenError):
-            return f"there is no token: {self._transport.last}"
+            return f"there is no token: {self.transport.last}"
         if isinstance(problem, httpx2.HTTPError):
-            return f"{self._transport.last} ({type(problem).__name__})"
+            return f"{self.transport.last} ({type(problem).__name__})"
         known = (text for start, text in _FLOW_ERRORS.items() if str(problem).startswith(start))
-        return next(known, f"{self._transport.last}, and not as OAuth defines it")
+        return next(known, f"{self.transport.last}, and not as OAuth defines it")
 
 
 def _find_registration(known: Login, port: int, scope: str) -> OAuthClientInformationFull | None:

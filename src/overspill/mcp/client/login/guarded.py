@@ -42,38 +42,35 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         """Raises ServerError for an address that may not be reached, and httpx2.HTTPError for one that is not."""
         url, proxy = request.url, find_proxy(request.url)
         self.error, self.last = "", f"{url.host} cannot be reached"
-        is_own = get_origin(url) == get_origin(self._server)
         try:
             with anyio.fail_after(_TOTAL_SECONDS):
-                if proxy and not is_own:
-                    self._require_allowed(url, [_measure(url.host)])
-                targets = [request] if is_own or proxy else await self._pin(request)
+                urls = [url.copy_with(host=address) for address in await self.find_addresses(url)]
                 # A connection serves one host: two that share an address must not share what TLS has checked.
                 limits = httpx2.Limits(max_keepalive_connections=0)
                 async with httpx2.AsyncHTTPTransport(_ssl_context(), limits=limits, proxy=proxy) as transport:
-                    response = await _try_each(transport, targets)
-                    if is_own:
+                    response = await _try_each(transport, request, urls)
+                    if self._is_own(url):
                         self._note_reach(None if proxy else response.extensions.get("network_stream"))
                     return await self._read(response, request)
         except TimeoutError:
             raise httpx2.ReadTimeout("too slow", request=request) from None
 
     async def find_addresses(self, url: httpx2.URL) -> list[str]:
-        """Raises ServerError if one of them may not be reached."""
-        try:
-            found = await anyio.getaddrinfo(url.host, url.port or 443, type=socket.SOCK_STREAM)
-        except (OSError, UnicodeError):
-            raise ServerError(f"The login was stopped: the host {url.host} is unknown.") from None
-        addresses = list(dict.fromkeys(str(each[4][0]).partition("%")[0] for each in found))
+        """Raises ServerError if one of them may not be reached. Where it is not up to us, the address is the host."""
+        if self._is_own(url):
+            return [url.host]
+        addresses = [url.host]
+        if find_proxy(url) is None:
+            try:
+                found = await anyio.getaddrinfo(url.host, url.port or 443, type=socket.SOCK_STREAM)
+            except (OSError, UnicodeError):
+                raise ServerError(f"The login was stopped: the host {url.host} is unknown.") from None
+            addresses = list(dict.fromkeys(str(each[4][0]).partition("%")[0] for each in found))
         self._require_allowed(url, [_measure(address) for address in addresses])
         return addresses
 
-    async def _pin(self, request: httpx2.Request) -> list[httpx2.Request]:
-        """The same request to each address of its host."""
-        method, url, addresses = request.method, request.url, await self.find_addresses(request.url)
-        more = {"sni_hostname": url.host, "timeout": {"connect": _CONNECT_SECONDS}}
-        urls = [url.copy_with(host=address) for address in addresses]
-        return [httpx2.Request(method, each, headers=request.headers, stream=request.stream, extensions=more) for each in urls]
+    def _is_own(self, url: httpx2.URL) -> bool:
+        return get_origin(url) == get_origin(self._server)
 
     def _require_allowed(self, url: httpx2.URL, reaches: list[Reach]) -> None:
         if url.scheme != "https" and not (url.scheme == "http" and set(reaches) == {"loopback"}):
@@ -109,13 +106,17 @@ def _ssl_context() -> ssl.SSLContext:
     return httpx2.create_ssl_context()  # takes long
 
 
-async def _try_each(transport: httpx2.AsyncHTTPTransport, targets: list[httpx2.Request]) -> httpx2.Response:
-    for target in targets[:-1]:
+async def _try_each(transport: httpx2.AsyncHTTPTransport, request: httpx2.Request, urls: list[httpx2.URL]) -> httpx2.Response:
+    """Send it to the first that can be connected to."""
+    more = {"sni_hostname": request.url.raw_host.decode(), "timeout": {"connect": _CONNECT_SECONDS}}
+    for url in urls:
+        target = httpx2.Request(request.method, url, headers=request.headers, stream=request.stream, extensions=more)
         try:
             return await transport.handle_async_request(target)
         except (httpx2.ConnectError, httpx2.ConnectTimeout):
-            continue
-    return await transport.handle_async_request(targets[-1])
+            if url is urls[-1]:
+                raise
+    raise AssertionError
 
 
 def find_proxy(url: httpx2.URL) -> str | None:
