@@ -26,7 +26,6 @@ from overspill.retrieval.extractor import ExtractionRequest, Extractor, read_doc
 from overspill.retrieval.output import quote_spans
 from overspill.retrieval.outputs import StoredOutputs
 from overspill.settings import Settings
-from overspill.text.encoding import decode
 from overspill.types import Block, Kept, Reply
 
 
@@ -77,7 +76,7 @@ class StandIns(Struct, frozen=True):
         text = ""
         if kept is not None:
             stored = await anyio.to_thread.run_sync(self.outputs.recent, kept.handle)
-            text = decode(await anyio.to_thread.run_sync(stored.bytes, 0, kept.size.bytes))
+            text = await anyio.to_thread.run_sync(stored.text)
         content: list[Block] = [{"type": "text", "text": text}] if text else []
         return Reply(text=text, content=[*content, *job.blocks], is_error=is_error, model=model)
 
