@@ -43,6 +43,7 @@ PYTHON = {
     "langchain": ("langchain-mcp-adapters==0.3.2", "langchain-core==1.7.2", "mcp==1.30.0"),
     "collector": ("rotel==0.0.1a15", "opentelemetry-distro==0.66b1", "opentelemetry-exporter-otlp-proto-http==1.45.1"),
     "duckdb-lowest": ("duckdb==1.3.0",),  # the lowest that `pyproject.toml` allows
+    "fastmcp-tasks": ("fastmcp-slim[client,server]==4.1.2", "fastmcp-tasks==4.1.2"),
     "mcp-1.1": ("mcp==1.1.3", "mcp-server-git==0.6.2", "mcp-server-time==0.6.2"),
 }
 CONFIGURED = ("PIP_", "UV_", "HTTP", "http", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy", "SSL_", "REQUESTS_", "CURL_CA")
