@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import suppress
 from mmap import mmap
@@ -19,17 +18,18 @@ from overspill.tables.rows import read_heading, read_tables
 from overspill.tables.table import Span, Text, Unreadable
 from overspill.text.encoding import decode
 from overspill.text.humanize import count_noun
+from overspill.text.regex import regex
 
 MAX_LOADED_BYTES = 16 << 20
 """Parsed, text takes about 23 times its size in the memory of a program."""
 PART_BYTES = 8 << 20
 _MAX_SHORT_BYTES = 4_096
 """Of a text that is too short to be recognised as a table."""
-_OPENING = re.compile(rb"\s*+\[")
-_BETWEEN = re.compile(rb"[\s,]*+")
-_BEFORE_MEMBER = re.compile(rb"[\s,{]*+")
-_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,17})?")
+_OPENING = regex(rb"\s*+\[")
+_BETWEEN = regex(rb"[\s,]*+")
+_BEFORE_MEMBER = regex(rb"[\s,{]*+")
+_INTEGER = regex(r"-?(?:0|[1-9][0-9]{0,17})")
+_NUMBER = regex(r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,17})?")
 
 
 class Content(Struct, frozen=True):

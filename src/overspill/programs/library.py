@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from functools import partial
 from mmap import mmap
@@ -25,13 +24,14 @@ from overspill.retrieval.tables import OutputTables
 from overspill.retrieval.views import describe_gaps
 from overspill.text.encoding import decode
 from overspill.text.humanize import one_line
+from overspill.text.regex import regex
 from overspill.types import Kept, Lineage, LineageSource, ToolCall
 from overspill.wording import programs as wording
 
 MAX_SAVED = 50
 MAX_SAVED_BYTES = 64 << 20
 _FOUND_TOKENS = 2_000
-_NOT_IN_LABELS = re.compile(r"[/\\?#]")
+_NOT_IN_LABELS = regex(r"[/\\?#]")
 
 
 Sources: TypeAlias = tuple[Gate, StoredOutputs, OutputTables, Extractor]

@@ -25,12 +25,13 @@ from overspill.reading.references import Check, matches
 from overspill.schema.signatures import write_signature
 from overspill.settings import Settings
 from overspill.text.names import own_name
+from overspill.text.regex import regex
 from overspill.types import Kind, LineageCall, Reply, ToolCall
 from overspill.wording import programs as wording
 
 MAX_CALLS = 100
 _MAX_LISTED = 50
-_NOT_IN_NAMES = re.compile(r"\W", re.ASCII)
+_NOT_IN_NAMES = regex(r"\W", re.ASCII)
 
 
 class ProgramTool(Struct, frozen=True):

@@ -11,14 +11,15 @@ from msgspec import Struct
 
 from overspill.redaction.shapes import Finding
 from overspill.text.patterns import Pattern, Searched, compile_pattern, escape, find_spans
+from overspill.text.regex import regex
 
 MIN_CHARS, MAX_BYTES = 8, 16 << 10
-_SECRET_NAME = re.compile(
+_SECRET_NAME = regex(
     r"(?i)(?:^|[_.-])(?:(?:api|access|private|secret|signing|encryption|master|account)?[_.-]?key"
     r"|(?:\w*[_.-])?(?:token|secret|password|passwd|passphrase|pwd|pass|credentials?|creds|authorization|auth|cookie|apikey))"
     r"(?:$|[_.-](?:[a-z]|id|b64|base64|json|pem|value|[0-9]+)?$)"
 )
-_PATH = re.compile(r"(?:~|\.{0,2})(?:/[\w.@+ -]+){2,}/?|/[\w.-]+")
+_PATH = regex(r"(?:~|\.{0,2})(?:/[\w.@+ -]+){2,}/?|/[\w.-]+")
 _ANCHOR_UNITS, _PIECE_UNITS = 8, 128
 _SHORT_ESCAPES = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f"}
 _ENTITIES = {"&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos"}

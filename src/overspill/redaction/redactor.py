@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hmac
 import json
-import re
 import secrets
 from bisect import bisect_right
 from collections import Counter, OrderedDict
@@ -19,13 +18,14 @@ from overspill.redaction.shapes import Finding, Shapes
 from overspill.text import encoding
 from overspill.text.lines import count_line_ends
 from overspill.text.patterns import Pattern, Searched, compile_pattern
+from overspill.text.regex import regex
 
 MAX_REMEMBERED_SECRETS = 1_000
 """Values that `{{secret:…}}` can name: the latest."""
 _MARK_CHARS = 8
 _JSON_STRING = compile_pattern(rb'"(?:[^"\\]|\\.)*"')
-_JSON_START = re.compile(rb"\s*[\[{]")
-_NUMBER = re.compile(rb"[-+.0-9eE]+")
+_JSON_START = regex(rb"\s*[\[{]")
+_NUMBER = regex(rb"[-+.0-9eE]+")
 _NUMBER_BYTES = b"-+.0123456789eE"
 
 

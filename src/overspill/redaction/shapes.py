@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, cached_property
@@ -13,14 +12,15 @@ import msgspec
 from msgspec import Struct
 
 from overspill.text.patterns import Match, Pattern, Searched, compile_pattern, escape, find_spans
+from overspill.text.regex import regex
 
 _BEFORE_BYTES = 512
 _REACH_BYTES, _LONG_REACH_BYTES = 4 << 10, 32 << 10
 """After a keyword, searched for the whole match: more for rules that do not limit how long a secret is."""
-_UNLIMITED = re.compile(r",\}|[])][+*]")
+_UNLIMITED = regex(r",\}|[])][+*]")
 _QUOTES = b" \t\r\n'\"`\\"
 """At the ends of a match: they stay, so that what was JSON is still JSON."""
-_NAME = re.compile(rb"[\w.-]{0,50}\Z")
+_NAME = regex(rb"[\w.-]{0,50}\Z")
 _FILTERS = {
     "ey": rb"eyj",
     "s.": rb"\bs\.[a-z0-9]{24}",

@@ -108,7 +108,7 @@ class ShortGetToolOutput(Struct, frozen=True, rename={"from_": "from"}):
     """As `ShortToolOutput`."""
 
     id: Annotated[str, Meta(description=_ANY_HANDLE)]
-    mode: Annotated[Literal["raw", "extract", "slice", "grep", "query"], Meta(description=_PLAIN_READ)]
+    mode: Annotated[OutputMode, Meta(description=f"{_PLAIN_READ}; sql=SELECT over table `output`")]
     query: Annotated[str | None, Meta(description="question, JSON expression or SQL")] = None
     slice: Annotated[dict[str, Any] | None, Meta(description='{"lines": "a-b"}, {"start", "length"} or {"anchor"}')] = None
     pattern: Annotated[str | None, Meta(description="RE2")] = None
@@ -116,10 +116,10 @@ class ShortGetToolOutput(Struct, frozen=True, rename={"from_": "from"}):
     from_: Annotated[int, Meta(description="byte to continue from")] = 0
 
 
-class ShortGetToolOutputWithSql(ShortGetToolOutput, frozen=True, rename={"from_": "from"}):
-    """Where DuckDB is installed."""
+class ShortGetToolOutputWithoutSql(ShortGetToolOutput, frozen=True, rename={"from_": "from"}):
+    """Where DuckDB is not installed."""
 
-    mode: Annotated[OutputMode, Meta(description=f"{_PLAIN_READ}; sql=SELECT over table `output`")]
+    mode: Annotated[Literal["raw", "extract", "slice", "grep", "query"], Meta(description=_PLAIN_READ)]
 
 
 class WaitForToolOutput(_Args, frozen=True):
@@ -189,7 +189,7 @@ def definition(name: str, format: Format, words: Wording = OVERSPILL, prefix: st
     if name == "tool_output":
         tool = replace(tool, arguments=DocumentToolOutput if words.has_closed_sets else ShortToolOutput)
     if name == "get_tool_output":
-        short = ShortGetToolOutputWithSql if is_installed() else ShortGetToolOutput
+        short = ShortGetToolOutput if is_installed() else ShortGetToolOutputWithoutSql
         tool = replace(tool, arguments=PlainGetToolOutput if words.has_closed_sets else short)
     named = {"name": prefix + name, "description": tool.description}
     if format == "openai":

@@ -26,7 +26,7 @@ from overspill.reading import Bound
 from overspill.record.events import OutputRetrieved, now_ms
 from overspill.record.ledger import Ledger
 from overspill.retrieval import definitions, exact, extracted
-from overspill.retrieval.definitions import TOOLS, GetArtifact, GetToolOutput, parse_arguments
+from overspill.retrieval.definitions import TOOLS, GetArtifact, GetToolOutput, WaitForToolOutput, parse_arguments
 from overspill.retrieval.delivery import StandIns
 from overspill.retrieval.elsewhere import JobsElsewhere, describe_job, wait_for_jobs
 from overspill.retrieval.exact import output_id, read_image
@@ -141,7 +141,7 @@ class RetrievalTools(Struct, eq=False):
     async def _page(self, name: str, args: Mapping[str, Any]) -> Page:
         match name:
             case "wait_for_tool_output":
-                parse_arguments(name, TOOLS[name].arguments, args)
+                parse_arguments(name, WaitForToolOutput, args)
                 done, pending = await wait_for_jobs(self.jobs, self.elsewhere, self.gate.settings.wait_max_secs)
                 statuses = [self._status(job) for job in done or pending]
                 if done:

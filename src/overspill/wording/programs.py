@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from overspill.text.humanize import count_noun, format_size, suggest_nearest
+from overspill.text.regex import regex
 from overspill.wording.framing import OPENING, answer, block
 
 FUNCTIONS = ("load", "parts", "text", "sql", "find", "save", "tool_stubs")
@@ -54,8 +55,8 @@ _INSTEAD: tuple[tuple[str, str], ...] = (
     ("no longer exists", "Print what you need of the object, such as its fields."),
     ("4300 digits", "Use floats, or fewer digits."),
 )
-_RULES = tuple((re.compile(pattern), advice) for pattern, advice in _INSTEAD)
-_UNKNOWN_NAME = re.compile(r"NameError: name '([^']{1,100})' is not defined")
+RULES = tuple((re.compile(pattern), advice) for pattern, advice in _INSTEAD)
+_UNKNOWN_NAME = regex(r"NameError: name '([^']{1,100})' is not defined")
 
 
 HOST_FUNCTIONS = {
@@ -73,7 +74,7 @@ HOST_FUNCTIONS = {
 
 def describe_failure(cause: str, line: int, source: str, tools: Collection[str]) -> str:
     """With what to write instead, if that is known."""
-    advice = next((advice for pattern, advice in _RULES if pattern.search(cause)), "")
+    advice = next((advice for pattern, advice in RULES if pattern.search(cause)), "")
     if unknown := _UNKNOWN_NAME.search(cause):
         known = [*FUNCTIONS, *tools]
         advice = f"{suggest_nearest(unknown[1], known)} There are: {', '.join(known[:40])}.".strip()

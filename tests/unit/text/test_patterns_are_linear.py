@@ -34,6 +34,7 @@ from overspill.tables.delimited import compile_cell, compile_row
 from overspill.tables.types import READINGS, compile_reading
 from overspill.text.lines import FILLERS
 from overspill.text.regex import Regex
+from overspill.wording.programs import RULES
 
 pytestmark = pytest.mark.no_cover
 
@@ -58,6 +59,7 @@ MADE: dict[str, list[re.Pattern[Any]]] = {
     "overspill.lexical.reading": [escaped_words(bytes((FILLERS[0],)))],
     "overspill.tables.delimited": [compile_cell(","), compile_row("\t")],
     "overspill.tables.types": [compile_reading(reading.pattern) for reading in READINGS],
+    "overspill.wording.programs": [pattern for pattern, _ in RULES],
     "overspill.extraction.wrapper": [wrapper.compile_tag(wrapper.new_nonce())],
 }
 

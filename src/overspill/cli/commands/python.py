@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from overspill.cli import output, stores
 from overspill.cli.settings import load_settings, settings_options
 from overspill.cli.terminal import on_terminal, warn
 from overspill.errors import BadRequest, HandleError
+from overspill.redaction.policy import Redaction
 from overspill.retrieval.archive import Archive
 from overspill.session.session import Session
 from overspill.settings import Settings
@@ -40,8 +42,9 @@ def python(program: str, outputs: tuple[str, ...], timeout: float, **options: An
     """
     is_file = program.endswith(".py") and " " not in program
     code = _read_file(program).decode("utf-8", "replace") if is_file else program
-    found = stores.find_stores(load_settings(*(options[key] for key in ("preset", "config", "assignments"))).settings)
-    finder = OutputFinder(found, Archive(found, warn=warn))
+    given = load_settings(*(options[key] for key in ("preset", "config", "assignments"))).settings
+    found, redaction = stores.find_stores(given), Redaction(given, os.environ)
+    finder = OutputFinder(found, Archive(found, warn, redaction), redaction)
     data = {each: _read(each, finder) for each in outputs}
 
     async def run() -> tuple[str, bool]:

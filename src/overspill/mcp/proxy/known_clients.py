@@ -12,11 +12,13 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
+from overspill.text.regex import regex
+
 Programs: TypeAlias = Literal["always", "sometimes", "never"]
 Reader: TypeAlias = Literal["model", "person", "program"]
 
 _CHECKED = "2026-11-18"
-_VERSION = re.compile(r"v?(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?", re.ASCII)
+_VERSION = regex(r"v?(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?", re.ASCII)
 
 
 class KnownClient(Struct, frozen=True, kw_only=True):
