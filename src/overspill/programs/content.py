@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from itertools import accumulate, pairwise
 from mmap import mmap
 from typing import Any, Literal
 
@@ -13,7 +14,7 @@ from msgspec import Struct
 from overspill.tables.delimited import find_heading, iterate_rows
 from overspill.tables.json_rows import UNREADABLE
 from overspill.tables.json_tables import BEFORE_VALUE, Elements, Members, find_json_tables
-from overspill.tables.json_text import hold_json
+from overspill.tables.json_text import HeldJson, hold_json
 from overspill.tables.rows import read_heading, read_tables
 from overspill.tables.table import Span, Text, Unreadable
 from overspill.text.encoding import decode
@@ -47,6 +48,8 @@ class Parts(Struct, frozen=True):
     spans: list[Span]
     before: bytes = b""
     after: bytes = b""
+    note: str = ""
+    """What is in none of them."""
 
     def read(self, number: int) -> bytes:
         start, end = self.spans[number]
@@ -92,18 +95,27 @@ def split_content(text: Text, layout: str) -> Parts:
     """Parts of about the same size, cut between rows, elements or lines. Takes as long as reading all of it."""
     if layout == "document":
         with suppress(*UNREADABLE):
-            documents = hold_json(text).documents
-            tables = list(find_json_tables(documents)) if len(documents) == 1 else []
-            whole = max((table.raw for table in tables if table.shape == "list"), key=len, default=documents[0])
-            is_list = bytes(whole[:64]).lstrip()[:1] == b"["
-            spans = _join(_find_elements(whole) if is_list else _find_members(whole))
-            return Parts(whole, layout, spans, *((b"[", b"]") if is_list else (b"{", b"}")))
+            return _split_json(hold_json(text))
     if layout == "rows":
         with suppress(Unreadable):
             heading = read_heading(text)
             header = bytes(text[slice(*heading.header)]) + b"\n" if heading.header else b""
             return Parts(text, layout, _join(iterate_rows(text, heading.format.mark, heading.first, len(text))), header)
-    return Parts(text, layout, list(_cut_lines(text)))
+    return Parts(text, layout if layout == "documents" else "lines", list(_cut_lines(text)))
+
+
+def _split_json(held: HeldJson) -> Parts:
+    """Between documents if there are several, else within the longest list, or the object itself."""
+    around = _say_left(held.around, "byte", "of text around the JSON")
+    if len(held.documents) > 1:
+        ends = list(accumulate(len(document) + 1 for document in held.documents))
+        return Parts(b"\n".join(held.documents), "documents", _join(pairwise([0, *ends])), note=around)
+    (document,) = held.documents
+    whole = max((table.raw for table in find_json_tables([document]) if table.shape == "list"), key=len, default=document)
+    is_list = bytes(whole[:64]).lstrip()[:1] == b"["
+    spans = _join(_find_elements(whole) if is_list else _find_members(whole))
+    note = _say_left(len(document) - len(whole), "byte", "outside its longest list") or around
+    return Parts(whole, "document", spans, *((b"[", b"]") if is_list else (b"{", b"}")), note)
 
 
 def _find_elements(raw: memoryview) -> Iterator[Span]:
@@ -126,7 +138,7 @@ def _find_members(raw: memoryview) -> Iterator[Span]:
         yield opening.end(), position
 
 
-def _join(spans: Iterator[Span]) -> list[Span]:
+def _join(spans: Iterable[Span]) -> list[Span]:
     """Those next to each other, up to the size of a part."""
     joined: list[Span] = []
     for start, end in spans:

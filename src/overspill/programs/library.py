@@ -120,9 +120,11 @@ class ProgramLibrary:
 
     def _parse(self, name: str, data: bytes, layout: str) -> Content:
         content = read_content(data, layout)
-        if content.note:
-            self.notes[f"{name}: {content.note}"] = None
+        self._add_note(name, content.note)
         return content
+
+    def _add_note(self, name: str, note: str) -> None:
+        self.notes |= {f"{name}: {note}": None} if note else {}
 
     def list_parts(self, name: str) -> list[str]:
         stored = self._open(name)
@@ -136,6 +138,7 @@ class ProgramLibrary:
             data = self._open(name).decoded().reader.buffer()
             text = data.obj if isinstance(data.obj, bytes | mmap) and len(data.obj) == data.nbytes else bytes(data)
             self._parts = {name: split_content(text, find_layout(text))}
+            self._add_note(name, self._parts[name].note)
         return self._parts[name]
 
     def slice(self, name: str, start: int, end: int | None) -> str:

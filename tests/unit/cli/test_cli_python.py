@@ -39,6 +39,7 @@ def test_a_stored_output_is_called_by_its_name(place: Place) -> None:
         (("load('secret.txt')", "orders.csv"), "'secret.txt' is not a handle."),
         (("open('orders.csv').read()", "orders.csv"), "PermissionError"),
         (("while True: pass", "--timeout", "0.5"), "was ended after 0.5 seconds"),
+        (("while True: pass", "--set", "programTimeoutSecs=0.5"), "was ended after 0.5 seconds"),
     ],
 )
 def test_what_cannot_run_is_one_clear_error(place: Place, args: tuple[str, ...], said: str) -> None:

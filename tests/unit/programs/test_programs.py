@@ -72,7 +72,7 @@ async def test_what_is_too_large_for_load_is_loaded_in_parts(monkeypatch: pytest
     monkeypatch.setattr(content, "PART_BYTES", 5_000)
     rows = "id,name\n" + "".join(f'{n},"a\nb"\n' for n in range(3000))
     async with Session() as session:
-        texts = {"json": json.dumps({"data": ORDERS}), "rows": rows, "lines": "a line of a text\n" * 3000}
+        texts = {"json": json.dumps(ORDERS), "rows": rows, "lines": "a line of a text\n" * 3000}
         for count, stored in zip((1000, 3000, 3000), texts.values(), strict=True):
             kept = await session.keep(stored, "large")
             assert f"for part in parts('{kept.name}')" in await fail(session, f"load('{kept.name}')")
@@ -80,6 +80,28 @@ async def test_what_is_too_large_for_load_is_loaded_in_parts(monkeypatch: pytest
             assert await run(session, code) == str(count)
             assert await run(session, f"text('{kept.name}', 100, 120)") == stored[100:120]
             assert "has the parts" in await fail(session, f"load('{kept.name}#999')")
+
+
+def _load_parts(text: bytes, layout: str) -> tuple[list[Any], str]:
+    parts = split_content(text, layout)
+    loaded = [read_content(parts.read(number), parts.layout) for number in range(len(parts.spans))]
+    assert len(loaded) > 2
+    return [
+        each for part in loaded for each in (json.loads(part.text) if part.form == "json" else part.text.splitlines())
+    ], parts.note
+
+
+def test_no_document_and_no_line_is_missing_from_the_parts(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("overspill.programs.content.PART_BYTES", 1_000)
+    values = [{"id": n, "tags": ["a", "b"]} for n in range(100)]
+    several = "".join(json.dumps(value, indent=2) + "\n" for value in values).encode()
+    assert _load_parts(several, "document") == (values, "")
+    aligned = ["NAME     READY   AGE", *(f"pod-{n:<4} 1/1     {n}d" for n in range(200))]
+    assert _load_parts("\n".join(aligned).encode(), "aligned") == (aligned, "")
+    assert _load_parts(b'{"a": %b, "b": [1, 2]}' % json.dumps(values).encode(), "document") == (
+        values,
+        "20 bytes outside its longest list left out.",
+    )
 
 
 @pytest.mark.parametrize("size", [10, 100, 5000])

@@ -25,9 +25,9 @@ from overspill.text.humanize import escape_invisible
 @click.command()
 @click.argument("program")
 @click.argument("outputs", nargs=-1, shell_complete=stores.complete_outputs)
-@click.option("--timeout", type=click.FloatRange(0, min_open=True), default=60, metavar="SECONDS", help="How long it may take.")
+@click.option("--timeout", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="How long it may take.")
 @settings_options
-def python(program: str, outputs: tuple[str, ...], timeout: float, **options: Any) -> None:
+def python(program: str, outputs: tuple[str, ...], timeout: float | None, **options: Any) -> None:
     """Run PROGRAM, a Python file or the code itself, over OUTPUTS: files, or names of stored outputs.
 
     \b
@@ -35,8 +35,9 @@ def python(program: str, outputs: tuple[str, ...], timeout: float, **options: An
     overspill python late.py out_3f7k9q
     kubectl get pods -o json | overspill python "len(load('-')['items'])" -
 
-    load(NAME) gives parsed JSON, the rows of a table, or lines. parts, text, sql, find and save work as in `run_program`. The
-    program runs in a sandbox: it sees these outputs and nothing else. What it prints is printed, and its last value.
+    load(NAME) gives parsed JSON, the rows of a table, or lines. parts, text, sql, find and save work as in `run_program`, but
+    what is saved lasts only until the program ends. It runs in a sandbox, and sees these outputs and nothing else. What it
+    prints is printed, and its last value.
 
     The exit code is 1 if the program fails.
     """
@@ -48,7 +49,8 @@ def python(program: str, outputs: tuple[str, ...], timeout: float, **options: An
     data = {each: _read(each, finder) for each in outputs}
 
     async def run() -> tuple[str, bool]:
-        settings = Settings(toolResponseMaxBytes=0, programTimeoutSecs=timeout, async_=False)
+        seconds = timeout or given.program_timeout_secs
+        settings = Settings(toolResponseMaxBytes=0, programTimeoutSecs=seconds, async_=False)
         async with Session(settings, preload=False) as session:
             names = {each: (await session.keep(text, each)).name for each, text in data.items()}
             reply = await session.run_program(code, names={Path(each).name: name for each, name in names.items()} | names)
