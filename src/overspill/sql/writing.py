@@ -167,7 +167,7 @@ class RowWriter:
         if self._is_typed:
             for name, cell in cells.items():
                 self._types[name].add(cell)
-        else:
+        elif cells:  # an element may have no attributes; a row that cannot be read has None
             self._tally.add(list(cells.values()))
         written = {ROW: row.where, **{self._columns[name]: cell for name, cell in cells.items()}}
         try:
@@ -193,7 +193,7 @@ class RowWriter:
         columns = ", ".join(f"{quote(name)}: {quote(kind)}" for name, kind in types.items())
         how = f"format='newline_delimited', maximum_object_size={self._longest}, columns={{{columns}}}"
         notes = [write_note(self._table.omissions, self._tally)]
-        notes += [f"Cells beyond the header are in {quote_name(extra)}."] if extra else []
+        notes += [f"Cells beyond the header are in {quote_name(extra)}."] if extra and self._tally.uneven else []
         if left_out > 0:
             why = "SQL would take too long or too much memory for more."
             notes.append(f"{count_noun(left_out, 'column')} after the first {room:,} left out: {why}")
