@@ -67,7 +67,7 @@ class Gate:
         # Over the limit in bytes it is kept, whatever else is known of it, so that it need not be measured first.
         is_kept = self._budget is None and collected.media == "text" and not keeps_nothing(settings) and not passes
         is_kept = is_kept and 0 < settings.size_cap < collected.least_bytes
-        if (redactor := self.redaction.shown(call.name, call.server)) is not None:
+        if self.redaction.is_on and (redactor := self.redaction.shown(call.name, call.server)) is not None:
             await run_off_loop(partial(redact_result, collected, redactor, may_pass=not is_kept), collected.least_bytes)
         texts = collected.in_hand
         if texts is not None and passes_for_sure(texts, settings) and (passes or self._finds_room(collected, settings)):

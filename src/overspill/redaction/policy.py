@@ -31,7 +31,9 @@ class Redaction:
         section, self._settings = settings.redact, settings
         by_tool = [mode for rule in rules for mode in (rule.redact_shown, rule.redact_sent)]
         self._redactor: Redactor | None = None
-        if {section.shown, section.sent, *by_tool} & {"warn", "on"}:
+        self.is_on = bool({section.shown, section.sent, *by_tool} & {"warn", "on"})
+        """Whether anything is hidden or counted at all. Small calls look at nothing else."""
+        if self.is_on:
             try:
                 self._redactor = Redactor(pick_secrets(named), section.patterns or {})
             except PatternError as error:
