@@ -10,7 +10,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from overspill.redaction.shapes import Finding
-from overspill.text.patterns import Pattern, Searched, compile_pattern, escape, find_spans
+from overspill.text.patterns import Pattern, Searched, compile_pattern, escape
 from overspill.text.regex import regex
 
 MIN_CHARS, MAX_BYTES = 8, 16 << 10
@@ -23,7 +23,7 @@ _PATH = regex(r"(?:~|\.{0,2})(?:/[\w.@+ -]+){2,}/?|/[\w.-]+")
 _ANCHOR_UNITS, _PIECE_UNITS = 8, 128
 _SHORT_ESCAPES = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f"}
 _ENTITIES = {"&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos"}
-_LINE_BREAK = rb"(?:[\r\n]|\\[rn]){0,4}"
+_LINE_BREAK = rb"(?:[\r\n]|\\{1,8}[rn]){0,4}"
 _BASE64 = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")
 
 
@@ -64,13 +64,10 @@ class KnownValues:
         self._anchors: Pattern | None = compile_pattern(b"|".join(anchors), max_memory=64 << 20) if anchors else None
 
     def find(self, data: Searched) -> Iterator[Finding]:
-        if self._anchors is None:
-            return
-        done = 0
-        for start, _ in find_spans(self._anchors, data, 0, len(data)):
-            if start < done:
-                continue
-            found = [(end, form) for form in self._forms if (end := form.match(data, start)) > 0]
+        at, done = 0, 0
+        while self._anchors is not None and (anchor := self._anchors.search(data, at)) is not None:
+            start, at = anchor.start(), anchor.start() + 1  # values may overlap
+            found = [(end, form) for form in self._forms if (end := form.match(data, start)) > done]
             if not found:
                 continue
             done, form = max(found, key=lambda each: each[0])
@@ -103,6 +100,8 @@ def _spell_character(character: str) -> bytes:
         ways.append(rb"\\{1,8}" + short.encode())
     if entity := _ENTITIES.get(character):
         ways.append(f"&{entity};".encode())
+    if character == '"':  # in CSV
+        ways.append(rb'\\{0,8}""')
     if character == "\n":
         ways.append(rb"\r?\n[ \t]{0,32}")
     if character == " ":

@@ -7,21 +7,19 @@ import hmac
 import json
 import secrets
 from bisect import bisect_right
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, cast
 
 from msgspec import Struct
 
 from overspill.redaction.known import KnownValues
-from overspill.redaction.shapes import Finding, Shapes
+from overspill.redaction.shapes import Finding, read_shapes
 from overspill.text import encoding
 from overspill.text.lines import count_line_ends
 from overspill.text.patterns import Pattern, Searched, compile_pattern
 from overspill.text.regex import regex
 
-MAX_REMEMBERED_SECRETS = 1_000
-"""Values that `{{secret:…}}` can name: the latest."""
 _MARK_CHARS = 8
 _JSON_STRING = compile_pattern(rb'"(?:[^"\\]|\\.)*"')
 _JSON_START = regex(rb"\s*[\[{]")
@@ -45,25 +43,24 @@ class Redactor:
 
     def __init__(self, known: Mapping[str, str], patterns: Mapping[str, str]) -> None:
         """`known`: values that are secrets, by name. `patterns`: more of them, by name, in RE2's syntax."""
-        own: dict[str, Pattern] = {name: compile_pattern(spelling.encode(), utf8=True) for name, spelling in patterns.items()}
+        self._own: dict[str, Pattern] = {
+            name: compile_pattern(spelling.encode(), utf8=True) for name, spelling in patterns.items()
+        }
         self._known = KnownValues(known)
-        self._shapes = Shapes(own)
         self._key = secrets.token_bytes(32)
-        self._values: OrderedDict[str, bytes] = OrderedDict()
 
     def find(self, data: Searched) -> list[Replacement]:
         """In order. Where several overlap, all of them go, under one mark."""
         # Known values first, then by place: the first of those that overlap gives the mark.
-        found = [
-            (each.start, rank, each) for rank, finder in enumerate((self._known, self._shapes)) for each in finder.find(data)
-        ]
+        findings = self._known.find(data), read_shapes().find(data, self._own)
+        found = [(each.start, rank, each) for rank, several in enumerate(findings) for each in several]
         replaced: list[Finding] = []
         for _, _, each in sorted(found):
             last = replaced[-1] if replaced else None
             if last is None or each.start >= last.end:
                 replaced.append(each)
             elif each.end > last.end:
-                replaced[-1] = Finding(last.start, each.end, last.kind, bytes(data[last.start : each.end]))
+                replaced[-1] = Finding(last.start, each.end, last.kind, b"")
         return self._write_marks(data, replaced)
 
     def redact(self, text: str) -> str:
@@ -94,16 +91,12 @@ class Redactor:
             return cleaned if redacted == written else redacted.partition(": ")[2].strip('"')
         return cleaned
 
-    def recall(self, name: str) -> str | None:
-        """The value behind a mark."""
-        value = self._values.get(name)
-        return None if value is None else encoding.decode(value)
-
     def _write_marks(self, data: Searched, found: list[Finding]) -> list[Replacement]:
         strings = _find_strings(data, found)
         replaced: list[Replacement] = []
         for each in found:
-            start, end, name = each.start, each.end, self._name(each.value)
+            start, end = each.start, each.end
+            name = self._name(each.value or bytes(data[start:end]))
             mark = f"[redacted:{each.kind}:{name}]".encode()
             number = None if strings is None or _is_inside(strings, start) else _find_number(data, start, end)
             if number is not None:
@@ -114,12 +107,7 @@ class Redactor:
 
     def _name(self, value: bytes) -> str:
         digest = hmac.digest(self._key, value, "sha256")
-        name = base64.b32encode(digest)[:_MARK_CHARS].decode().lower()
-        self._values[name] = value
-        self._values.move_to_end(name)
-        if len(self._values) > MAX_REMEMBERED_SECRETS:
-            self._values.popitem(last=False)
-        return name
+        return base64.b32encode(digest)[:_MARK_CHARS].decode().lower()
 
 
 def apply(data: Searched, found: list[Replacement], start: int = 0, end: int | None = None) -> bytes:

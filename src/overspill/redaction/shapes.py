@@ -17,6 +17,7 @@ from overspill.text.regex import regex
 _BEFORE_BYTES = 512
 _REACH_BYTES, _LONG_REACH_BYTES = 4 << 10, 32 << 10
 """After a keyword, searched for the whole match: more for rules that do not limit how long a secret is."""
+_KEYWORD_BYTES = 40
 _UNLIMITED = regex(r",\}|[])][+*]")
 _QUOTES = b" \t\r\n'\"`\\"
 """At the ends of a match: they stay, so that what was JSON is still JSON."""
@@ -45,7 +46,7 @@ _REWRITTEN = {
 
 
 class Finding(Struct, frozen=True, order=True):
-    """`value` is the secret itself, in whichever encoding it was found."""
+    """`value`: the secret itself, whichever its encoding; empty if several secrets overlap."""
 
     start: int
     end: int
@@ -116,26 +117,28 @@ class _RuleFile(Struct, frozen=True):
 
 
 class Shapes:
-    """All rules, and the user's own patterns, which are searched for everywhere."""
+    """All rules."""
 
-    def __init__(self, patterns: Mapping[str, Pattern]) -> None:
-        self._patterns = patterns
+    def __init__(self) -> None:
         known = (*_read_rules("own-rules.json").rules, *_read_rules("gitleaks.json").rules)
         self._common = [rule for rule in known if not rule.keywords or rule.id in _COMMON_RULES]
         rules = [rule for rule in known if rule not in self._common]
         words = {word for rule in rules for word in rule.keywords}
-        self._rules = {word: [rule for rule in rules if _has_keyword(rule, word)] for word in words}
+        spoken = {word: [rule for rule in rules if word in rule.keywords] for word in words}
+        # Also those of a shorter word inside the word, because the filter finds only the longest.
+        inner = {word: [each for each in words if each == word or (each in word and each not in _FILTERS)] for word in words}
+        self._rules = {word: [rule for each in inner[word] for rule in spoken[each]] for word in words}
         self._rules["eyj"] = self._rules["ey"]  # the only filter that is a plain word
         spelt = [_FILTERS.get(word) or escape(word.encode()) for word in sorted(words, key=len, reverse=True)]
         self._words = compile_pattern(b"|".join(spelt), ignore_case=True)
         self._filter = compile_pattern(b"|".join((_COMMON, *spelt)), ignore_case=True, max_memory=64 << 20)
 
-    def find(self, data: Searched) -> Iterator[Finding]:
-        """Not ordered, and some may overlap."""
+    def find(self, data: Searched, patterns: Mapping[str, Pattern]) -> Iterator[Finding]:
+        """Not ordered, and some may overlap. `patterns`: the user's own, which are searched for everywhere."""
         for rule, windows in self._find_windows(data).items():
             for start, end in windows:
                 yield from rule.find(data, start, end)
-        for kind, pattern in self._patterns.items():
+        for kind, pattern in patterns.items():
             for start, end in find_spans(pattern, data, 0, len(data)):
                 if end > start:
                     yield Finding(start, end, kind, bytes(data[start:end]))
@@ -144,7 +147,7 @@ class Shapes:
         """Where each rule can match. The windows of a rule do not overlap, so that no byte is searched twice for it."""
         found: dict[Rule, list[list[int]]] = {}
         for start, end in find_spans(self._filter, data, 0, len(data)):
-            for rule in self._find_rules(bytes(data[start:end]).lower()):
+            for rule in self._find_rules(data, start, end):
                 first, last = max(0, start - _BEFORE_BYTES), min(len(data), end + rule.reach)
                 windows = found.setdefault(rule, [])
                 if windows and first <= windows[-1][1]:
@@ -153,18 +156,19 @@ class Shapes:
                     windows.append([first, last])
         return found
 
-    def _find_rules(self, hit: bytes) -> Iterable[Rule]:
-        """For what the filter found: a keyword, or a name with a value, which may have keywords in it."""
-        if (rules := self._rules.get(hit.decode("latin-1"))) is not None:
+    def _find_rules(self, data: Searched, start: int, end: int) -> Iterable[Rule]:
+        """For what the filter found: a keyword, or a name and how a value begins, which may be with a keyword."""
+        if (rules := self._rules.get(bytes(data[start:end]).lower().decode("latin-1"))) is not None:
             return rules
+        hit = bytes(data[start : end + _KEYWORD_BYTES]).lower()
         words = [hit[start:end].decode("latin-1") for start, end in find_spans(self._words, hit, 0, len(hit))]
         names = [word if word in self._rules else next(each for each in _FILTERS if each in word) for word in words]
         return {*self._common, *(rule for name in names for rule in self._rules[name])}
 
 
-def _has_keyword(rule: Rule, word: str) -> bool:
-    """Also a shorter one inside the word, because the filter finds only the longest."""
-    return any(each == word or (each in word and each not in _FILTERS) for each in rule.keywords)
+@cache
+def read_shapes() -> Shapes:
+    return Shapes()
 
 
 @cache

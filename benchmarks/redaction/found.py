@@ -1,0 +1,105 @@
+"""How many secrets are found, and how much that is none? Run: python benchmarks/redaction/found.py [--material DIR] [--clean DIR]
+
+Forms from the issuers' documentation, in two halves: one on which rules were tuned, one generated anew. With --material, the
+cases in the tests of a checkout (or bare repository) of smart-mcp-proxy/mcpproxy-go. With --clean, 300 files from the bare
+repositories in a folder: each file with something found counts as a false alarm.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+import subprocess
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from forms import Case, make_cases
+
+from overspill.redaction.redactor import Redactor
+
+TESTS = [f"internal/security/patterns/{name}_test.go" for name in ("cloud", "tokens", "keys", "database")]
+GO_CASE = re.compile(r'input:\s*(?:"((?:[^"\\\n]|\\.)*)"|`([^`]*)`),(?:(?!input:)[\s\S]){0,200}?wantMatch:\s*(true|false)')
+CLEAN_FILES, CLEAN_BYTES = 300, (2_000, 200_000)
+TEXT = (".py", ".js", ".ts", ".go", ".rs", ".c", ".java", ".md", ".rst", ".txt", ".json", ".csv", ".yml", ".xml", ".html", ".log")
+
+
+def score(name: str, cases: Iterable[Case]) -> None:
+    redactor, right, missed, false = Redactor({}, {}), 0, list[Case](), list[Case]()
+    for case in cases:
+        shown = redactor.redact(case.text)
+        if case.secret is None:
+            false += [case] * (shown != case.text)
+        elif case.secret in shown:
+            missed.append(case)
+        else:
+            right += 1
+    f1 = 2 * right / (2 * right + len(missed) + len(false))
+    print(f"{name}: F1 {f1:.3f} ({right} found, {len(missed)} missed, {len(false)} false)")
+    for word, several in (("missed", missed), ("false", false)):
+        print("".join(f"  {word}: {case.name}\n" for case in several[:40]), end="")
+
+
+def read_go_cases(folder: Path) -> Iterator[Case]:
+    """Whatever their rules call a match must be hidden, all of it or some."""
+    for path in TESTS:
+        text = show(folder, path).decode()
+        for quoted, raw, wanted in GO_CASE.findall(text):
+            written = quoted.encode().decode("unicode_escape") if quoted else raw
+            yield Case(f"{Path(path).stem}: {written[:24]}…", written, written if wanted == "true" else None)
+
+
+def read_clean_files(folder: Path, seed: int) -> Iterator[tuple[str, bytes]]:
+    """A few of each repository."""
+    source = random.Random(seed)  # noqa: S311
+    repositories = sorted(path for path in folder.glob("*/repo") if "mcpproxy" not in str(path))
+    source.shuffle(repositories)
+    for repository in repositories:
+        listed = git(repository, "ls-tree", "-r", "-l", "HEAD").decode("utf-8", "replace").splitlines()
+        files = [line.split(None, 4)[3:] for line in listed]
+        fit = [name for size, name in files if size.isdigit() and CLEAN_BYTES[0] <= int(size) <= CLEAN_BYTES[1]]
+        fit = [name for name in fit if name.endswith(TEXT)]
+        for name in source.sample(fit, min(3, len(fit))):
+            if data := git(repository, "show", f"HEAD:{name}"):
+                yield f"{repository.parent.name}/{name}", data
+
+
+def show(folder: Path, path: str) -> bytes:
+    file = folder / path
+    return file.read_bytes() if file.exists() else git(folder, "show", f"HEAD:{path}")
+
+
+def git(folder: Path, *args: str) -> bytes:
+    return subprocess.run(["git", "-C", str(folder), *args], capture_output=True, check=False).stdout  # noqa: S603, S607
+
+
+def count_alarms(folder: Path, seed: int) -> None:
+    redactor, seen, alarms = Redactor({}, {}), 0, list[str]()
+    for name, data in read_clean_files(folder, seed):
+        found = redactor.find(data)
+        seen += 1
+        if found:
+            alarms.append(f"{name}: {', '.join(sorted({each.kind for each in found}))}")
+        if seen == CLEAN_FILES:
+            break
+    print(f"clean files: {len(alarms)} of {seen} with something found ({len(alarms) / max(seen, 1):.1%}), to be read by eye:")
+    print("\n".join(f"  {alarm}" for alarm in alarms))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--material", type=Path, help="mcpproxy-go")
+    parser.add_argument("--clean", type=Path, help="a folder of OWNER+NAME/repo")
+    parser.add_argument("--seed", type=int, help="of the unseen half and of the clean files; otherwise random")
+    args = parser.parse_args()
+    seed = random.randrange(10**6) if args.seed is None else args.seed  # noqa: S311
+    score("issuers' forms, seen", make_cases(1)[::2])
+    score(f"issuers' forms, unseen (seed {seed})", make_cases(seed)[1::2])
+    if args.material:
+        score("mcpproxy-go", read_go_cases(args.material))
+    if args.clean:
+        count_alarms(args.clean, seed)
+
+
+if __name__ == "__main__":
+    main()
