@@ -35,8 +35,8 @@ def notes() -> Iterator[Door]:
 class Process:
     """`overspill login --no-browser` in a bare environment, up to where it shows the address."""
 
-    def __init__(self, home: Path, *words: str) -> None:
-        pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    def __init__(self, home: Path, *words: str, stdin: int = subprocess.PIPE) -> None:
+        pipes: dict[str, Any] = {"stdin": stdin, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         command = [sys.executable, "-c", RUN, "login", *words, "--no-browser"]
         self.process = subprocess.Popen(command, env=bare_environment(home), cwd=home, text=True, **pipes)
         self.lines: list[str] = []
@@ -65,7 +65,7 @@ def configure(place: Place, **servers: str) -> None:
 def test_a_pasted_answer_logs_in_and_the_login_is_listed_without_a_token(place: Place, notes: Door):
     configure(place, notes=notes.url)
     run = Process(place.root, "notes")
-    code, out, err = run.finish("rubbish\n" + run.answer(state="wrong") + run.answer())
+    code, out, err = run.finish("rubbish\nhttp://[rubbish?\n" + run.answer(state="wrong") + run.answer())
     assert (code, out) == (0, "Logged in to notes. Scopes: notes:read.\n")
     assert "in a file that only you can read" in err
     assert "t1" not in out + err
@@ -76,11 +76,12 @@ def test_a_pasted_answer_logs_in_and_the_login_is_listed_without_a_token(place: 
     ]
 
 
-def test_an_answer_that_is_not_pasted_may_still_come_from_a_browser(place: Place, notes: Door):
-    run = Process(place.root, notes.url)
-    assert run.process.stdin
-    run.process.stdin.close()  # as in a container without a terminal
-    run.process.stdin = None
+@pytest.mark.parametrize("stdin", [subprocess.PIPE, subprocess.DEVNULL])
+def test_an_answer_that_is_not_pasted_may_still_come_from_a_browser(place: Place, notes: Door, stdin: int):
+    run = Process(place.root, notes.url, stdin=stdin)
+    if run.process.stdin:
+        run.process.stdin.close()  # as in a container without a terminal
+        run.process.stdin = None
     subprocess.run(
         [sys.executable, "-c", "import sys, urllib.request as u; u.urlopen(sys.argv[1])", run.answer().strip()], check=True
     )

@@ -7,6 +7,7 @@ import os
 import sys
 import webbrowser
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import anyio
@@ -106,7 +107,8 @@ async def _read_line() -> str:
     """Empty at the end of standard input. Not in a thread, which nothing could end."""
     fd, line, byte = output.standard_input().fileno(), b"", b" "
     while byte not in (b"", b"\n") and len(line) < _MAX_PASTED_BYTES:
-        await anyio.wait_readable(fd)
+        with suppress(PermissionError):  # a file or /dev/null, which is always readable
+            await anyio.wait_readable(fd)
         byte = os.read(fd, 1)
         line += byte
     return line.decode(errors="replace")

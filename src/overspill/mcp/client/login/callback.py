@@ -55,7 +55,7 @@ class Callback:
         """Raises ServerError if the answer is no, or there is none in time."""
 
         async def take_pasted(paste: Paste) -> None:
-            while (line := await paste()) and not self.take(urlsplit(line.strip()).query):
+            while (line := await paste()) and not self.take(line.strip().partition("?")[2].partition("#")[0]):
                 pass
 
         with anyio.move_on_after(_ANSWER_SECONDS):
