@@ -1,4 +1,4 @@
-"""Servers that offer tasks: a call through the proxy is an ordinary call, so that no result goes round the gate."""
+"""Servers that offer tasks: no result of one goes round the gate."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ CLIENT = {
 }
 KINDS = [(client, server, count) for client in ("legacy", "modern") for server in ("legacy", "modern") for count in (1, 2)]
 MAX_BYTES = 20_000
+TASK = {"taskId": "t1", "status": "completed", "createdAt": "2026-01-01T00:00:00Z", "lastUpdatedAt": "2026-01-01T00:00:00Z"}
 
 
 @pytest.fixture(scope="module", params=KINDS, ids=lambda kind: "{} client, {} server, {}".format(*kind))
@@ -32,17 +33,18 @@ def wire(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         wire.capabilities = CLIENT
         wire.handshake = wire.hello()
         wire.prefix, wire.server = "" if count == 1 else "s0__", server
+        wire.routed = client == server == "legacy"
         yield wire
 
 
-def test_tasks_of_the_older_protocol_are_not_announced_and_extensions_are(wire: Wire) -> None:
+def test_tasks_of_the_older_protocol_are_announced_where_both_sides_speak_it_and_extensions_are(wire: Wire) -> None:
     found = wire.handshake["capabilities"]
-    assert "tasks" not in found
+    assert found.get("tasks") == ({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}} if wire.routed else None)
     assert found["extensions"] == {"x.example/other": {"a": 1}, **({EXTENSION: {}} if wire.modern else {})}
     assert found["experimental"] == {"x": {}}
     tools = {tool["name"]: tool for tool in wire.result("tools/list")["tools"]}
-    assert tools[wire.prefix + "report"]["execution"] == {"x": 1}
-    assert "execution" not in tools[wire.prefix + "must"]
+    assert tools[wire.prefix + "report"]["execution"] == {"x": 1, **({"taskSupport": "optional"} if wire.routed else {})}
+    assert tools[wire.prefix + "must"].get("execution") == ({"taskSupport": "required"} if wire.routed else None)
 
 
 def test_a_newer_server_hears_that_the_proxy_knows_tasks_and_an_older_one_does_not(wire: Wire) -> None:
@@ -74,20 +76,49 @@ def test_a_malformed_call_is_refused_and_does_not_go_round_the_gate(wire: Wire, 
     assert "arguments" in answer["error"]["message"]
 
 
-@pytest.mark.parametrize("name", ["report", "heard", "read_tool_output"])
-def test_a_call_that_asks_for_a_task_is_refused_and_says_what_to_do(wire: Wire, name: str) -> None:
-    prefix = "" if name == "read_tool_output" else wire.prefix
+@pytest.mark.parametrize("name", ["report", "heard", "get_tool_output"])
+def test_a_call_that_cannot_be_a_task_is_refused_and_says_what_to_do(wire: Wire, name: str) -> None:
+    prefix = "" if name == "get_tool_output" else wire.prefix
+    if wire.routed and prefix + name != "get_tool_output":
+        assert "t1" not in json.dumps(wire.call(prefix + name, task={"ttl": 1000}))
+        return
     answer = wire.request("tools/call", {"name": prefix + name, "arguments": {}, "task": {"ttl": 1000}})
     assert answer["error"]["code"] == -32601
     assert "Call the tool without a task" in answer["error"]["message"]
 
 
-@pytest.mark.parametrize("method", ["tasks/get", "tasks/result", "tasks/list", "tasks/cancel", "tasks/update"])
+@pytest.mark.parametrize("method", ["tasks/get", "tasks/result", "tasks/cancel", "tasks/update"])
 def test_no_result_comes_by_the_id_of_a_server(wire: Wire, method: str) -> None:
     error = wire.request(method, {"taskId": "t1", "inputResponses": {}})["error"]
-    is_known = wire.modern and method in ("tasks/get", "tasks/cancel", "tasks/update")
+    is_known = method in ("tasks/get", "tasks/cancel", "tasks/update" if wire.modern else "tasks/result")
     assert error["code"] == (-32602 if is_known else -32601)
     assert ("Failed to retrieve task" if is_known else "Call the tool without a task") in error["message"]
+
+
+@pytest.mark.promise("nothing-lost")
+def test_nothing_but_the_result_of_a_task_has_its_result_and_that_passes_the_gate(wire: Wire) -> None:
+    if not wire.routed:
+        assert wire.request("tools/call", {"name": wire.prefix + "must", "task": {}})["error"]["code"] == -32601
+        return
+    id = wire.call(wire.prefix + "must", task={})["task"]["taskId"]
+    state = {"taskId": id, **{key: value for key, value in TASK.items() if key != "taskId"}}
+    assert wire.result("tasks/get", {"taskId": id}) == state
+    assert [task for task in wire.result("tasks/list")["tasks"] if task["taskId"] == id] == [state]
+    assert "t2" not in json.dumps(wire.result("tasks/list"))
+    assert len(json.dumps(wire.result("tasks/cancel", {"taskId": id}))) < 1000
+    result = wire.result("tasks/result", {"taskId": id, "name": "heard", "arguments": {}})
+    assert len(json.dumps(result)) < MAX_BYTES
+    assert "stored" in result["content"][0]["text"]
+
+
+@pytest.mark.parametrize("version", ["2025-06-18", "2024-11-05"])
+def test_clients_of_earlier_versions_have_no_tasks(tmp_path: Path, version: str) -> None:
+    with Served([script("tasks", "legacy")], tmp_path) as wire:
+        wire.version = version
+        assert "tasks" not in wire.hello()["capabilities"]
+        assert "taskSupport" not in json.dumps(wire.result("tools/list"))
+        assert wire.request("tools/call", {"name": "report", "task": {}})["error"]["code"] == -32601
+        assert wire.request("tasks/list", {})["error"]["code"] == -32601
 
 
 def test_no_result_comes_with_a_notification_about_a_task(wire: Wire) -> None:

@@ -60,6 +60,10 @@ class Tasks:
                 return self.complete({**TASK, "result": text(REPORT)})
             case "tasks/get":
                 return {"result": TASK}
+            case "tasks/cancel" if not MODERN:
+                return {"result": {**TASK, "result": text(REPORT), "statusMessage": REPORT}}
+            case "tasks/list" if not MODERN:
+                return {"result": {"tasks": [{**TASK, "result": text(REPORT)}, {**TASK, "taskId": "t2"}, 5]}}
             case "tasks/result":
                 return {"result": text(REPORT)}
             case _:

@@ -15,7 +15,7 @@ from overspill.gate.intent import add_argument, asks
 from overspill.mcp.client.connection import Raw
 from overspill.mcp.client.server import Server
 from overspill.mcp.proxy.outputs import widen_schema
-from overspill.mcp.proxy.versions import drop_task_support
+from overspill.mcp.proxy.versions import drop_task_support, offers_tasks
 from overspill.retrieval.definitions import TOOLS, definition, offered_tools
 from overspill.session.session import Session
 from overspill.text.humanize import one_line
@@ -53,6 +53,7 @@ class Catalog:
         self._session = session
         self.is_steady = always
         """Whether the retrieval tools are listed from the beginning, and not only once there is something to read."""
+        self.routes_tasks = False  # whether the client may ask servers for tasks
         self._known: dict[str, dict[str, Raw]] = {}
         """By server, the tools that it listed last."""
         self._whole: set[str] = set()
@@ -137,7 +138,8 @@ class Catalog:
     async def _remember(self, server: Server, listed: list[Raw], *, before: Mapping[str, Raw], is_whole: bool) -> list[Raw]:
         """The tools that may be used."""
         connection = await server.connect(failed_wait=0)
-        tools = [tool for tool in listed if server.config.allows(tool["name"])]
+        routed = self.routes_tasks and offers_tasks(connection.handshake)
+        tools = [tool if routed else drop_task_support(tool) for tool in listed if server.config.allows(tool["name"])]
         self._known[server.name] = {**before, **{tool["name"]: tool for tool in tools}}
         self._whole.add(server.name) if is_whole else self._whole.discard(server.name)
         for tool in tools:
@@ -155,7 +157,7 @@ class Catalog:
                 continue
             asked = {"inputSchema": add_argument(tool["inputSchema"])} if self.asks(server, tool) else {}
             whole = self._is_always_whole(tool["name"], server.name)
-            shown.append((dict if whole else widen_schema)(drop_task_support({**tool, **asked, "name": name})))
+            shown.append((dict if whole else widen_schema)({**tool, **asked, "name": name}))
         return shown
 
     def asks(self, server: Server, tool: Raw) -> bool:

@@ -48,6 +48,7 @@ class ClientRequest:
         """Set for a client that can be asked only between two of its calls."""
         self.is_task = False
         """The client has a task in place of the result, and can be asked about it until that ends."""
+        self.started_task: Raw | None = None  # what the client gets if it asked for a task
         self.job: Job | None = None
         # The typed session would drop fields that its models do not know. Its two channels carry anything.
         self._channel: DispatchContext[Any] = ctx.session._request_outbound  # pyright: ignore[reportPrivateUsage]
@@ -58,6 +59,11 @@ class ClientRequest:
     @property
     def is_modern(self) -> bool:
         return self.version in MODERN_PROTOCOL_VERSIONS
+
+    @property
+    def asks_for_task(self) -> bool:
+        """Whether it asks for a task of 2025-11-25, or for the result of one."""
+        return self.method == "tasks/result" or self.params.get("task") is not None
 
     @property
     def log_level(self) -> str | None:

@@ -21,8 +21,7 @@ from overspill.mcp.proxy import outputs
 from overspill.mcp.proxy.catalog import ask_each
 from overspill.mcp.proxy.client_request import ClientRequest, Context
 from overspill.mcp.proxy.served_client import ServedClient
-from overspill.mcp.proxy.tasks import TASK_METHODS
-from overspill.mcp.proxy.versions import adapt_result, discover_result, initialize_result, refuse_task
+from overspill.mcp.proxy.versions import ROUTED_IN, adapt_result, discover_result, initialize_result, offers_tasks, require_tasks
 from overspill.record.logs import carry_trace
 
 FindClient: TypeAlias = Callable[[ClientRequest, ClientIdentity], Awaitable[ServedClient]]
@@ -90,13 +89,17 @@ class RequestRouter:
         client, method, params = self._client, request.method, request.params
         if method != "initialize":
             client.greeted.set()
-        if request.is_modern and method in TASK_METHODS:
-            return self._adapt(request, await client.tasks.answer(request))
-        refuse_task(method, params)
+        if method.startswith("tasks/"):
+            tasks = client.tasks if request.is_modern else client.routed_tasks
+            answer = await tasks.answer(request)
+            await client.announce_tools()
+            return self._adapt(request, answer)
         match method:
             case "initialize":
                 client.channel = request
-                return initialize_result(params, await client.connect_all(client.options.first_wait))
+                result = initialize_result(params, await client.connect_all(client.options.first_wait))
+                client.catalog.routes_tasks = "tasks" in result["capabilities"]
+                return result
             case "server/discover":
                 return discover_result(await client.connect_all(min(client.options.first_wait, _DISCOVER_WAIT)))
             case "ping" if not request.is_modern:
@@ -149,14 +152,18 @@ class RequestRouter:
         if not isinstance(name, str) or not isinstance(arguments, dict | None):  # some server might answer, past the gate
             raise MCPError(mcp_types.INVALID_PARAMS, "A tool call needs a name, and arguments that are an object.")
         own = await client.catalog.find_own(name)
+        require_tasks(not request.asks_for_task or (own is None and request.version == ROUTED_IN))
         if own is not None:
             return self._adapt(request, await client.calls.call_own(request, own, as_mapping(arguments)))
         found = client.catalog.find(name)
         if found is None or not found[0].config.allows(found[1]):
             raise MCPError(mcp_types.INVALID_PARAMS, f"Unknown tool: {name}")
         server, theirs = found
+        require_tasks(not request.asks_for_task or offers_tasks((await server.connect()).handshake))
         await self._check_headers(request, server, theirs)
         result = await self._allow_input(request, server, lambda: client.calls.call_server(request, server, theirs))
+        if request.started_task is not None:
+            return await client.answers.gate(request, server.name, request.started_task)
         await client.announce_tools()
         return result if "resultType" in result else self._adapt(request, result)
 

@@ -25,9 +25,9 @@ from overspill.mcp.proxy.login_links import LoginLinks
 from overspill.mcp.proxy.options import ProxyOptions
 from overspill.mcp.proxy.programs import ProgramCalls
 from overspill.mcp.proxy.subscriptions import CHANGES, Subscriptions
-from overspill.mcp.proxy.tasks import ServedTasks
+from overspill.mcp.proxy.tasks import RoutedTasks, ServedTasks
 from overspill.mcp.proxy.tool_calls import ToolCalls, list_for_programs
-from overspill.mcp.proxy.versions import adapt_result, ask_for_input, collect_answers, is_about_task, wants_input
+from overspill.mcp.proxy.versions import adapt_result, ask_for_input, collect_answers, wants_input
 from overspill.session.session import Session
 from overspill.text import tokens
 from overspill.text.lenient_json import dumps
@@ -66,6 +66,7 @@ class ServedClient:
         session.offer_to_programs(list_for_programs)
         self.paused_calls = PausedCalls(group)
         self.tasks = ServedTasks(session, self.paused_calls, self.calls.deliver)
+        self.routed_tasks = RoutedTasks(self.calls.call_server, self.forward)
         self.subscriptions = Subscriptions(group)
         self.level: str | None = None
         """The log level that a client of the older protocol set."""
@@ -177,6 +178,7 @@ class ServedClient:
 
     async def _forward(self, request: ClientRequest, server: Server, params: Raw) -> Raw:
         method, flights = request.method, self._flights[server.name]
+        params = request.params if method == "tasks/result" else params  # which does not name the tool
         connection = await server.connect()
         if request.log_level is not None and self._levels.get(connection) != request.log_level:
             with suppress(MCPError):  # a level it refuses must not fail the request
@@ -195,7 +197,8 @@ class ServedClient:
                 result = await ask_for_input(result, params, ask=request.ask, again=ask)
             if method == "tools/call":
                 answer = partial(collect_answers, ask=partial(self._ask_client, request))
-                result = await server.follow_task(result, answer)
+                taken = self.routed_tasks.take(request, server, str(params.get("name")), result)
+                result = taken or await server.follow_task(result, answer)
         finally:
             flights.remove(request)
         return adapt_result(result, method, modern=request.is_modern, handshake=connection.handshake)
@@ -251,8 +254,8 @@ class ServedClient:
     async def on_notification(self, server: str, method: str, params: Raw) -> None:
         if method == "notifications/subscriptions/acknowledged":
             return
-        if is_about_task(method):
-            self.servers[server].log_once(f"The server {server} sends {method}, and Overspill does not support MCP tasks yet.")
+        if method.split("/")[:2] == ["notifications", "tasks"]:
+            self.servers[server].log_once(f"The server {server} sends {method}, which Overspill does not pass on.")
             return
         if (admitted := await self.answers.admit(server, method, params)) is None:
             return

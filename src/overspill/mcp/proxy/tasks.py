@@ -6,6 +6,7 @@ A task is a background job: its id is the id of the output, and its result passe
 from __future__ import annotations
 
 import dataclasses
+import secrets
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -18,20 +19,29 @@ from mcp.shared.exceptions import MCPError
 
 from overspill.calls.job import Job
 from overspill.errors import OverspillError, StoreError
-from overspill.mcp.client.connection import Raw, as_mapping
+from overspill.gate.kept import BoundedCache
+from overspill.mcp.client.connection import Raw, as_mapping, list_pages
 from overspill.mcp.client.handshake import TASKS
+from overspill.mcp.client.server import Server
 from overspill.mcp.proxy.client_request import ClientRequest, Context, PausedCalls
+from overspill.mcp.proxy.versions import ROUTED_IN, require_tasks
 from overspill.record.events import now_ms
 from overspill.session.session import Session
 from overspill.settings import Settings
+from overspill.text.humanize import quote_line
 
-TASK_METHODS = ("tasks/get", "tasks/update", "tasks/cancel")
+_METHODS = ("tasks/get", "tasks/update", "tasks/cancel")
+_ROUTED_METHODS = ("tasks/get", "tasks/result", "tasks/list", "tasks/cancel")
+_RELATED = "io.modelcontextprotocol/related-task"
+_MAX_ROUTED = 10_000  # tasks of one client
+_FIELDS = ("status", "statusMessage", "createdAt", "lastUpdatedAt", "ttl", "pollInterval")
 _POLL_MS = 1000
 _MIN_SECONDS_BETWEEN_REPORTS = 1.0
 _DAY_MS = 86_400_000
 _MAX_LISTENED = 1_000  # tasks on one stream
 _STATUS = {"waiting": "input_required", "ready": "completed", "failed": "failed", "cancelled": "cancelled"}
 
+Forward: TypeAlias = Callable[[ClientRequest, Server, Raw], Awaitable[Raw]]
 Deliver: TypeAlias = Callable[[ClientRequest, Job], Awaitable["Raw | MCPError"]]
 
 
@@ -66,7 +76,7 @@ class ServedTasks:
         self._deliver = deliver
 
     async def answer(self, request: ClientRequest) -> Raw:
-        """Answer one of `TASK_METHODS`."""
+        require_tasks(request.method in _METHODS)
         require_extension(request)
         job = await self._find(request.params.get("taskId"))
         if request.method == "tasks/get":
@@ -134,6 +144,52 @@ class ServedTasks:
                 with anyio.move_on_after(_MIN_SECONDS_BETWEEN_REPORTS):
                     while not job.done:
                         await job.changed.wait()
+
+
+class RoutedTasks:
+    """Tasks of 2025-11-25: those that one client asked servers for. Its ids for them are random, and nobody else's."""
+
+    def __init__(self, call: Callable[[ClientRequest, Server, str], Awaitable[Raw]], forward: Forward) -> None:
+        self._call = call
+        self._forward = forward
+        self._known: BoundedCache[tuple[Server, str, str]] = BoundedCache(_MAX_ROUTED)  # the server, its own id, the tool
+
+    def take(self, request: ClientRequest, server: Server, tool: str, result: Raw) -> Raw | None:
+        """An empty result if this one is a task that the client asked for: `request` has the task then."""
+        task, id = as_mapping(result.get("task")), secrets.token_urlsafe(16)
+        if not request.asks_for_task or "content" in result or not isinstance(theirs := task.get("taskId"), str):
+            return None
+        self._known.put(id, (server, theirs, tool))
+        request.started_task = {**result, "task": _describe_routed(id, task)}
+        return {"content": []}
+
+    async def answer(self, request: ClientRequest) -> Raw:
+        require_tasks(request.method in _ROUTED_METHODS and request.version == ROUTED_IN)
+        if request.method == "tasks/list":
+            servers = {server.name: server for server, _, _ in self._known.values()}
+            return {"tasks": [task for server in servers.values() for task in await self._list(request, server)]}
+        id = request.params.get("taskId")
+        if not isinstance(id, str) or id not in self._known:
+            raise MCPError(mcp_types.INVALID_PARAMS, "Failed to retrieve task: this client has started none with this id.")
+        server, theirs, tool = self._known[id]
+        request.params = {"taskId": theirs, **({"_meta": request.meta} if request.meta else {})}
+        if request.method != "tasks/result":
+            return _describe_routed(id, await self._forward(request, server, request.params))
+        result = await self._call(request, server, tool)
+        return {**result, "_meta": {**as_mapping(result.get("_meta")), _RELATED: {"taskId": id}}}
+
+    async def _list(self, request: ClientRequest, server: Server) -> list[Raw]:
+        pages = await list_pages(lambda _, params: self._forward(request, server, params), "tasks/list", "tasks", server.name)
+        listed = [as_mapping(task) for page in pages if isinstance(page, list) for task in cast("list[Any]", page)]
+        found = {str(task.get("taskId")): task for task in listed}
+        mine = {id: theirs for id, (owner, theirs, _) in self._known.items() if owner is server}
+        return [_describe_routed(id, found[theirs]) for id, theirs in mine.items() if theirs in found]
+
+
+def _describe_routed(id: str, task: Raw) -> Raw:
+    """Only what describes a task, so that no result comes with it."""
+    known = {key: task[key] for key in _FIELDS if not isinstance(task.get(key, {}), list | dict)}
+    return {"taskId": id, **{key: quote_line(value) if isinstance(value, str) else value for key, value in known.items()}}
 
 
 class _AcknowledgingSession:

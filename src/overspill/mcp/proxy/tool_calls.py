@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextvars import ContextVar
 from copy import copy
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import anyio.to_thread
 from mcp.shared.exceptions import MCPError
@@ -24,7 +24,7 @@ from overspill.mcp.proxy import outputs
 from overspill.mcp.proxy.catalog import Catalog
 from overspill.mcp.proxy.client_request import ClientRequest
 from overspill.mcp.proxy.programs import ProgramCalls
-from overspill.mcp.proxy.tasks import describe_task
+from overspill.mcp.proxy.tasks import Forward, describe_task
 from overspill.mcp.proxy.versions import adapt_result, wants_input
 from overspill.programs.tools import ProgramTool
 from overspill.schema import fits_schema
@@ -35,7 +35,6 @@ from overspill.text.lenient_json import dumps
 from overspill.types import Output, Reply, Size
 from overspill.wording import replies as wording
 
-Forward: TypeAlias = Callable[[ClientRequest, Server, Raw], Awaitable[Raw]]
 _MAX_DELIVERED = 256  # results of tasks in memory; the store has all of them
 
 
@@ -103,7 +102,7 @@ class ToolCalls:
                 server=server.name,
                 kind="mcp",
                 errors="raise",
-                background=None if chosen == "card" else False,  # a program waits for the result, as it would without us
+                background=None if chosen == "card" and not request.asks_for_task else False,  # else it waits, as without us
                 check=check,
                 intent=intent,
                 for_program=chosen != "card",

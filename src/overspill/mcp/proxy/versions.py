@@ -1,6 +1,6 @@
 """What differs between the handshake protocol and the stateless one: how a session starts, and what a result has.
 
-And MCP tasks, which are kept out of both: the result of one would come with a later answer or a notification, past the gate.
+And MCP tasks, whose results must not go past the gate: those of 2025-11-25 pass only where both sides speak that version.
 """
 
 from __future__ import annotations
@@ -25,16 +25,20 @@ Ask: TypeAlias = Callable[[str, Raw], Awaitable[Raw]]
 _ALL = {"tools": {"listChanged": True}, "prompts": {"listChanged": True}, "resources": {"listChanged": True}}
 _MAX_INPUT_ROUNDS = 10
 _NO_TASK = "forbidden"
-_METHODS, _NOTIFICATIONS = "tasks/", "notifications/tasks"
+ROUTED_IN = "2025-11-25"  # the only version in which clients ask for tasks
 
 
 def initialize_result(params: Mapping[str, Any], connections: Connections) -> Raw:
     """Answer a client's handshake as the server behind the proxy would, plus what the proxy adds."""
     requested = params.get("protocolVersion")
     version = requested if requested in HANDSHAKE_PROTOCOL_VERSIONS else LATEST_HANDSHAKE_VERSION
+    up = [each.handshake for each in connections.values() if isinstance(each, ServerConnection)]
+    able = [as_mapping(each.capabilities["tasks"]) for each in up if offers_tasks(each)]
+    more: Raw = {name: {} for name in ("list", "cancel") if all(name in each for each in able)}
+    tasks: Raw = {"tasks": {**more, "requests": {"tools": {"call": {}}}}} if able and version == ROUTED_IN else {}
     return {
         "protocolVersion": version,
-        "capabilities": _merge_capabilities(connections),
+        "capabilities": {**_merge_capabilities(connections), **tasks},
         "serverInfo": _info(connections),
         **_instructions(connections),
     }
@@ -162,11 +166,13 @@ def drop_task_support(tool: Raw) -> Raw:
     return {**{name: value for name, value in tool.items() if name != "execution"}, **({"execution": rest} if rest else {})}
 
 
-def refuse_task(method: str, params: Raw) -> None:
-    """Raise MCPError if a client asks for a task, or about one. The code is the one for tools that cannot be tasks."""
-    if method.startswith(_METHODS) or (method == "tools/call" and params.get("task") is not None):
-        raise MCPError(mcp_types.METHOD_NOT_FOUND, "Overspill does not support MCP tasks yet. Call the tool without a task.")
+def offers_tasks(handshake: Handshake) -> bool:
+    """Whether a server makes a task of a tool call when the client asks for it."""
+    requests = as_mapping(as_mapping(handshake.capabilities.get("tasks")).get("requests"))
+    return handshake.version == ROUTED_IN and "call" in as_mapping(requests.get("tools"))
 
 
-def is_about_task(notification: str) -> bool:
-    return notification == _NOTIFICATIONS or notification.startswith(f"{_NOTIFICATIONS}/")
+def require_tasks(possible: object) -> None:
+    """Raise MCPError unless a task is possible. The code is the one for tools that cannot be tasks."""
+    if not possible:
+        raise MCPError(mcp_types.METHOD_NOT_FOUND, "There are no such tasks here. Call the tool without a task.")
