@@ -68,8 +68,7 @@ class ServedClient:
         self.tasks = ServedTasks(session, self.paused_calls, self.calls.deliver)
         self.routed_tasks = RoutedTasks(self.calls.call_server, self.forward)
         self.subscriptions = Subscriptions(group)
-        self.level: str | None = None
-        """The log level that a client of the older protocol set."""
+        self.level: str | None = None  # of the log, as a client of the older protocol set it
         self.greeted = anyio.Event()
         """Set once the client has finished its handshake. It gets no messages before that."""
         self._login_links = LoginLinks(options.environ, group, self.greeted)
