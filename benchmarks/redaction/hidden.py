@@ -74,7 +74,7 @@ values = (
     st.text(CHARACTERS, min_size=8, max_size=60)
     | st.text(st.sampled_from("ab1"), min_size=8, max_size=40)
     | st.text(st.characters(codec="utf-8", exclude_categories=("Cc",)), min_size=8, max_size=30)
-    | st.builds(lambda piece, times: piece * times, st.text(CHARACTERS, min_size=9, max_size=50), st.integers(2, 8))
+    | st.builds(str.__mul__, st.text(CHARACTERS, min_size=9, max_size=50), st.integers(2, 8))
 ).filter(is_telling)
 borders = st.sampled_from([0, PAGE_BYTES, 4 * PAGE_BYTES, 4096, 65_536])
 far_borders = st.sampled_from([MARGIN_BYTES, SEARCHED_WHOLE_BYTES])
@@ -202,7 +202,9 @@ def main() -> None:
     counted: Counter[str] = Counter()
     start = time.process_time()
 
-    @settings(max_examples=count, deadline=None, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=count, deadline=None, database=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.too_slow]
+    )
     @given(cases)
     def check(case: Case) -> None:
         counted.update((case.encoding, case.shape, "SQL") if case.asks_sql else (case.encoding, case.shape))
