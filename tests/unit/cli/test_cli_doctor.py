@@ -57,6 +57,8 @@ def test_everything_is_in_order(place: Place):
         plain(result, place)
         == """\
 ok     settings: HOME/config/overspill/config.yaml is used.
+ok     secrets: Secrets in outputs are shown to models as they are.
+       To hide them, set redact: {shown: on} in your config file.
 ok     store: HOME/store holds 0 sessions, 0 of them live, with 0 bytes of outputs.
 ok     store: HOME/store has room for N GB.
 ok     small: small 1 answered in N s with protocol 2025-06-18. 2 tools: 185 bytes of schema, 47 tokens.
@@ -259,11 +261,13 @@ def test_doctor_reports_where_settings_come_from_and_who_can_change_them(place: 
     config.chmod(0o666)
     Path(".overspill.yaml").write_text("previewChars: 3\n")
     result = place.overspill("doctor")
-    assert plain(result, place).splitlines()[:7] == [
+    assert plain(result, place).splitlines()[:9] == [
         "note   settings: asyncToolTTL in HOME/config/overspill/config.yaml has no effect: outputs live as long as the session.",
         "ok     settings: .overspill.yaml in this folder is used, but only for limits and strategies.",
         "wrong  settings: Any user can change HOME/config/overspill/config.yaml, and with it where your outputs are stored.",
         "       To fix it: chmod o-w HOME/config/overspill/config.yaml",
+        "ok     secrets: Secrets in outputs are shown to models as they are.",
+        "       To hide them, set redact: {shown: on} in your config file.",
         "wrong  settings: providers.lab.apiKeyEnv names NO_SUCH_KEY, and that environment variable is not set.",
         "       Set it wherever you start Overspill, and in your client.",
         "ok     store: HOME/store holds 0 sessions, 0 of them live, with 0 bytes of outputs.",
@@ -288,6 +292,8 @@ def test_models_that_cannot_be_asked_are_wrong(place: Place, monkeypatch: pytest
     known = "anthropic, deepseek, google, groq, lab, mistral, near, ollama, openai, openrouter, xai"
     assert lines == [
         "ok     settings: c.yaml is used.",
+        "ok     secrets: Secrets in outputs are shown to models as they are.",
+        "       To hide them, set redact: {shown: on} in your config file.",
         "wrong  providers: The model endpoint 'lab' has no base URL. Give it one, like http://127.0.0.1:8080/v1.",
         "ok     providers: near is configured. Nothing was sent to it.",
         f"wrong  models: No model provider is called 'foo'. Known: {known}. "
