@@ -75,7 +75,7 @@ async def test_a_job_outlives_its_client_and_answers_the_next_one(tmp_path: Path
     with served(tmp_path) as proxy:
         id = await leave_job(proxy, tmp_path / "go", mode)
         async with proxy.client(ANN, mode) as client:
-            assert await text(client, "get_tool_output", {"id": id, "mode": "raw"}) == retrieval.not_ready()
+            assert await text(client, "get_tool_output", {"id": id, "mode": "raw"}) == retrieval.not_ready("1 of 4: warming up")
             assert id in await text(client, "wait_for_tool_output")
         (tmp_path / "go").touch()
         async with proxy.client(ANN, mode) as client:
@@ -104,7 +104,7 @@ async def test_another_kind_of_client_of_the_same_token_is_told_nothing_but_can_
         id = await leave_job(proxy, tmp_path / "go", mode)
         async with proxy.client(ANN, mode, client_info=other) as client:
             assert await text(client, "wait_for_tool_output") == slow_tools.NONE_RUNNING
-            assert await text(client, "get_tool_output", {"id": id, "mode": "raw"}) == retrieval.not_ready()
+            assert await text(client, "get_tool_output", {"id": id, "mode": "raw"}) == retrieval.not_ready("1 of 4: warming up")
             assert id in await text(client, "wait_for_tool_output")  # it has asked for it now
 
 
