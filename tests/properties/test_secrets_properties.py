@@ -16,7 +16,7 @@ FOUND_ONCE = [
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@settings(max_examples=40)
+@settings(max_examples=40, derandomize=True)  # the command in benchmarks/redaction tries others each time
 @given(case=cases)
 def test_no_answer_shows_a_known_value(shape: str, case: Case) -> None:
     assert anyio.run(find_shown, case._replace(shape=shape)) == []
