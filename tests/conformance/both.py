@@ -39,8 +39,8 @@ class Both(NamedTuple):
         return await self.same(lambda client: client.call_tool(name, arguments))
 
     async def same_lists(self) -> None:
-        """All there is to list. A promise about structured results is widened, so that a handle keeps it too. A tool can be a task
-        only where client and server both speak 2025-11-25."""
+        """All there is to list. A promise about structured results is widened, so that a handle keeps it too. A tool can be a
+        task only where client and server both speak 2025-11-25."""
         direct, through = await _tools(self.direct), await _tools(self.through)
         spoken = {self.direct.protocol_version, self.through.protocol_version}
         if spoken != {"2025-11-25"} or not self.direct.server_capabilities.tasks:
