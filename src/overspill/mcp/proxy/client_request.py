@@ -103,6 +103,9 @@ class ClientRequest:
         return value if self.is_modern or self.http_request is None else clean_value(value)
 
 
+NOT_WAITING = "The client can be asked only while it waits for an answer."
+
+
 class PausedCall:
     """A call that keeps running. Its questions and its result go to the request that waits for it at the time."""
 
@@ -123,9 +126,12 @@ class PausedCall:
         self.announce_change()
         try:
             with anyio.move_on_after(_MAX_ANSWER_SECONDS):
-                while key not in self.answers:
+                while key not in self.answers and (self.outcome is None or self.request.is_task):
                     await self.changed.wait()
-                return self.answers.pop(key)
+                if key in self.answers:
+                    return self.answers.pop(key)
+                # Another call of the server asked, and this one has ended: nobody would see the question.
+                raise MCPError(mcp_types.INVALID_REQUEST, NOT_WAITING)
         finally:
             self.asked.pop(key, None)
         raise MCPError(mcp_types.REQUEST_TIMEOUT, f"The client did not answer within {_MAX_ANSWER_SECONDS:g} s.")

@@ -19,7 +19,7 @@ from overspill.errors import LoginNeeded, ServerError, Unheard
 from overspill.mcp.client.connection import ClientIdentity, Raw, ServerConnection, as_mapping
 from overspill.mcp.client.server import Server
 from overspill.mcp.proxy.catalog import Catalog
-from overspill.mcp.proxy.client_request import ClientRequest, PausedCalls
+from overspill.mcp.proxy.client_request import NOT_WAITING, ClientRequest, PausedCalls
 from overspill.mcp.proxy.large_answers import LargeAnswers
 from overspill.mcp.proxy.login_links import LoginLinks
 from overspill.mcp.proxy.options import ProxyOptions
@@ -248,7 +248,7 @@ class ServedClient:
             await self.greeted.wait()
             with request.job.pause_clocks() if request and request.job else nullcontext():
                 return await self.channel.connection.outbound.send_raw_request(method, self.channel.make_sendable(params))
-        raise MCPError(mcp_types.INVALID_REQUEST, "The client can be asked only while it waits for an answer.")
+        raise MCPError(mcp_types.INVALID_REQUEST, NOT_WAITING)
 
     async def on_notification(self, server: str, method: str, params: Raw) -> None:
         if method == "notifications/subscriptions/acknowledged":
