@@ -136,7 +136,9 @@ class Forked(subprocess.Popen[Any]):
         return self._internal_poll()
 
     def _has_ended(self, timeout: float | None) -> bool:
-        return bool(select.select([self._line], [], [], timeout)[0])
+        poll = select.poll()  # unlike `select`, it takes numbers above 1,023
+        poll.register(self._line, select.POLLIN)
+        return bool(poll.poll(None if timeout is None else timeout * 1000))
 
 
 class _ForkedWorker(Forked):

@@ -166,3 +166,13 @@ def test_every_scheme_is_tested_as_a_store_and_known_to_be_away_or_not():
     assert set().union(*SCHEMES_OF.values()) == STORES.keys()
     assert SCHEMES_OF.keys() == MAKERS.keys()
     assert {scheme for scheme in STORES if is_on_server(f"{scheme}:x")} == STORES.keys() - {"file", "memory"}
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="this system does not list the open files of a process")
+def test_a_process_with_many_stores_does_not_run_out_of_files(tmp_path: Path):
+    for number in range(80):
+        open_store(str(tmp_path / str(number))).open_shelf(handles.new(), retention="keep").close()
+    gc.collect()
+    files = [str(each.resolve()) for each in Path("/proc/self/fd").iterdir()]
+    assert not [each for each in files if each.startswith(f"{tmp_path}/0/")]
+    assert [each for each in files if each.startswith(f"{tmp_path}/79/")]  # one of the last is still known, and its quota

@@ -13,7 +13,9 @@ import shutil
 import time
 from collections.abc import Generator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from functools import partial
 from threading import RLock
+from weakref import ref
 
 from overspill.errors import StoreError
 from overspill.store import keep, rules
@@ -30,6 +32,8 @@ _PAUSE_SECONDS = 0.01  # between two looks at a session that another process mak
 
 
 class StoreRun:
+    _over = True  # until it has begun
+
     def __init__(self, root: Root, *, run_bytes: int, mutex: RLock, guard: KeepGuard) -> None:
         self.guard = guard
         with ExitStack() as undo:
@@ -40,8 +44,13 @@ class StoreRun:
         self._shelves: set[LiveFileShelf] = set()
         self._mutex = mutex
         self._attempts = 0
+        # Not the run itself, because then neither it nor its store could be collected, and its files would stay open.
+        self._at_exit = partial(_end, ref(self))
+        atexit.register(self._at_exit)
         self._over = False
-        atexit.register(self.end)
+
+    def __del__(self) -> None:
+        self.end()
 
     @property
     def name(self) -> str:
@@ -115,11 +124,13 @@ class StoreRun:
 
     def end(self) -> None:
         """Close what is open and remove what is not to be kept. In a forked child, release it without touching any file."""
+        if self._over:
+            return
         with self._mutex:
             if self._over:
                 return
             self._over = True
-            atexit.unregister(self.end)
+            atexit.unregister(self._at_exit)
             with ExitStack() as last:
                 last.callback(self._root.close)
                 last.callback(self._directory.close)
@@ -135,6 +146,11 @@ class StoreRun:
             with suppress(OSError, StoreError), index.open_index(self._root) as found:
                 if found is not None:
                     found.add(changes)
+
+
+def _end(run: ref[StoreRun]) -> None:
+    if begun := run():
+        begun.end()
 
 
 class NamedOpening:
