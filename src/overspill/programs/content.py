@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import accumulate, pairwise
+from functools import partial
+from itertools import accumulate, groupby, pairwise
 from mmap import mmap
-from typing import Any, Literal
+from operator import itemgetter
+from typing import Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
-from overspill.tables.delimited import find_heading, iterate_rows
+from overspill.errors import BadRequest
+from overspill.tables.delimited import NUMBER, Heading, find_heading, iterate_rows
 from overspill.tables.json_rows import UNREADABLE
 from overspill.tables.json_tables import BEFORE_VALUE, Elements, Members, find_json_tables
 from overspill.tables.json_text import HeldJson, hold_json
-from overspill.tables.rows import read_heading, read_tables
-from overspill.tables.table import Span, Text, Unreadable
+from overspill.tables.rows import list_omissions, read_heading, read_tables
+from overspill.tables.table import Row, Span, Text, Unreadable
 from overspill.text.encoding import decode
 from overspill.text.humanize import count_noun
-from overspill.text.regex import regex
+from overspill.text.regex import Pattern, regex
 
 MAX_LOADED_BYTES = 16 << 20
 """Parsed, text takes about 23 times its size in the memory of a program."""
 PART_BYTES = 8 << 20
 _MAX_SHORT_BYTES = 4_096
 """Of a text that is too short to be recognised as a table."""
-_OPENING = regex(rb"\s*+\[")
-_BETWEEN = regex(rb"[\s,]*+")
-_BEFORE_MEMBER = regex(rb"[\s,{]*+")
-_INTEGER = regex(r"-?(?:0|[1-9][0-9]{0,17})")
+_MAX_HEADINGS_TRIED = 200
+"""Rows of one text that may be the header of another table. Each is compared with those below it."""
+_BEFORE_ELEMENT = regex(rb"[\s,]*+")
 _NUMBER = regex(r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,17})?")
 
 
@@ -41,19 +43,9 @@ class Content(Struct, frozen=True):
 
 
 class Parts(Struct, frozen=True):
-    """Spans of a text. Each can be read by itself, between `before` and `after`."""
-
-    text: Text | memoryview
-    layout: str
-    spans: list[Span]
-    before: bytes = b""
-    after: bytes = b""
+    reads: list[Callable[[], Content]]
     note: str = ""
     """What is in none of them."""
-
-    def read(self, number: int) -> bytes:
-        start, end = self.spans[number]
-        return self.before + bytes(self.text[start:end]) + self.after
 
 
 def find_layout(text: mmap | bytes) -> str:
@@ -63,32 +55,24 @@ def find_layout(text: mmap | bytes) -> str:
 
 
 def read_content(text: bytes, layout: str) -> Content:
+    """Several tables in one text are lines."""
     if layout in ("document", "documents"):
         with suppress(*UNREADABLE):
             held = hold_json(text)
             is_one = layout == "document" and len(held.documents) == 1
             json = bytes(held.documents[0]) if is_one else b"[%b]" % b",".join(map(bytes, held.documents))
-            return Content("json", decode(json), _say_left(held.around, "byte", "of text around the JSON"))
-    if layout == "text" and len(text) <= _MAX_SHORT_BYTES and (heading := find_heading(text, min_rows=2)):
-        layout = layout if heading.above else "rows"
-    if layout in ("rows", "aligned"):
-        with suppress(Unreadable):
-            return _read_rows(text, layout)
+            return Content("json", decode(json), _describe_around(held))
+    is_short = layout == "text" and len(text) <= _MAX_SHORT_BYTES
+    with suppress(Unreadable):
+        if layout == "rows" or (is_short and (heading := find_heading(text, min_rows=2)) and not heading.above):
+            headings = [heading for heading, _ in groupby(_find_rows(text), itemgetter(0))]
+            if len(headings) == 1:
+                return _read_rows(text, headings[0], headings[0].first, len(text))
+        if layout == "aligned":
+            found = list(read_tables(text, layout))
+            if found and all(table is found[0][0] for table, _ in found):
+                return _write_rows([row for _, row in found])
     return Content("lines", decode(text))
-
-
-def _read_rows(text: bytes, layout: str) -> Content:
-    """Raises Unreadable if it is not one table."""
-    found = list(read_tables(text, layout))
-    rows = [row.cells for _, row in found if row.cells is not None]
-    if not rows or any(table is not found[0][0] for table, _ in found):
-        raise Unreadable
-    note = _say_left(len(found) - len(rows), "row", "that could not be read")
-    return Content("json", msgspec.json.encode(_read_numbers(rows)).decode(), note)
-
-
-def _say_left(count: int, noun: str, what: str) -> str:
-    return f"{count_noun(count, noun)} {what} left out." if count else ""
 
 
 def split_content(text: Text, layout: str) -> Parts:
@@ -98,44 +82,104 @@ def split_content(text: Text, layout: str) -> Parts:
             return _split_json(hold_json(text))
     if layout == "rows":
         with suppress(Unreadable):
-            heading = read_heading(text)
-            header = bytes(text[slice(*heading.header)]) + b"\n" if heading.header else b""
-            return Parts(text, layout, _join(iterate_rows(text, heading.format.mark, heading.first, len(text))), header)
-    return Parts(text, layout if layout == "documents" else "lines", list(_cut_lines(text)))
+            tables = groupby(_find_rows(text), itemgetter(0))
+            spans = ((heading, span) for heading, rows in tables for span in _join(span for _, span in rows))
+            return Parts([partial(_read_rows, text, heading, *span) for heading, span in spans])
+    return _make_parts(text, layout if layout == "documents" else "lines", _cut_lines(text))
+
+
+def _make_parts(text: Text | memoryview, layout: str, spans: Iterable[Span], brackets: str = "", note: str = "") -> Parts:
+    return Parts([partial(_read_span, text, layout, brackets, *span) for span in spans], note)
+
+
+def _read_span(text: Text | memoryview, layout: str, brackets: str, start: int, end: int) -> Content:
+    if end - start > 2 * MAX_LOADED_BYTES:
+        raise BadRequest(f"This part is a single value of {end - start:,} bytes, too large for load. Use text(name, start, end).")
+    part = bytes(text[start:end])
+    if brackets:
+        part = b"%b%b%b" % (brackets[:1].encode(), part.lstrip(b", \t\r\n"), brackets[1:].encode())
+    return read_content(part, layout)
+
+
+def _find_rows(text: Text) -> Iterator[tuple[Heading, Span]]:
+    """Of one table, or of several below each other, each with its heading."""
+    heading, tries = read_heading(text), _MAX_HEADINGS_TRIED
+    while heading:
+        last, mark, following = heading.first, heading.format.mark, None
+        for start, end in iterate_rows(text, mark, heading.first, len(text)):
+            is_odd = start > last or bytes(text[start:end]).count(mark.encode()) != len(heading.format.names) - 1
+            tries -= is_odd
+            following = (
+                _find_next_heading(text, start, heading.format.names, is_apart=start > last) if is_odd and tries > 0 else None
+            )
+            if following:
+                break
+            last = end
+            yield heading, (start, end)
+        heading = following
+
+
+def _find_next_heading(text: Text, start: int, names: tuple[str, ...], *, is_apart: bool) -> Heading | None:
+    """Of a table that begins here: it has other names above numbers or, below a blank line, another number of them."""
+    found = find_heading(text, start)
+    if found is None or found.header is None or (*found.above, found.header)[0][0] != start or found.format.names == names:
+        return None
+    cells = found.format.split(decode(bytes(text[slice(*found.header)])).strip())
+    below = found.format.split(decode(bytes(text[found.first : found.first + _MAX_SHORT_BYTES])).partition("\n")[0])
+    is_other = any(map(NUMBER.match, below)) or (is_apart and len(found.format.names) != len(names))
+    return found if is_other and len(set(cells)) == len(cells) else None  # `n/a` may be in several cells of a row
+
+
+def _read_rows(text: Text, heading: Heading, start: int, end: int) -> Content:
+    spans = iterate_rows(text, heading.format.mark, start, end)
+    above = [omission.what for omission in list_omissions(text, heading.above)] if start == heading.first else []
+    return _write_rows([heading.format.read(number, span, text) for number, span in enumerate(spans, 1)], above)
+
+
+def _write_rows(read: Sequence[Row], notes: Sequence[str] = ()) -> Content:
+    """As JSON, with numbers in the columns that have nothing else."""
+    rows = [row.cells for row in read if row.cells is not None]
+    for name in rows[0] if rows else ():
+        cells = [row[name] for row in rows if row.get(name) is not None]
+        if cells and all(isinstance(cell, str) and _NUMBER.fullmatch(cell) for cell in cells):
+            number = float if any("." in cell for cell in cells) else int
+            for row in rows:
+                row[name] = row[name] and number(row[name])
+    unread, longer = len(read) - len(rows), sum(row.extra is not None for row in read)
+    said = [f"{count_noun(unread, 'row')} that could not be read left out"] if unread else []
+    said += [f"{count_noun(longer, 'row')} with more cells than the header; those cells left out"] if longer else []
+    return Content("json", msgspec.json.encode(rows).decode(), " ".join(f"{note}." for note in (*notes, *said)))
 
 
 def _split_json(held: HeldJson) -> Parts:
     """Between documents if there are several, else within the longest list, or the object itself."""
-    around = _say_left(held.around, "byte", "of text around the JSON")
     if len(held.documents) > 1:
-        ends = list(accumulate(len(document) + 1 for document in held.documents))
-        return Parts(b"\n".join(held.documents), "documents", _join(pairwise([0, *ends])), note=around)
+        ends = accumulate(len(document) + 1 for document in held.documents)
+        spans = _join(pairwise([0, *ends]))
+        return _make_parts(b"\n".join(held.documents), "documents", spans, note=_describe_around(held))
     (document,) = held.documents
     whole = max((table.raw for table in find_json_tables([document]) if table.shape == "list"), key=len, default=document)
-    is_list = bytes(whole[:64]).lstrip()[:1] == b"["
-    spans = _join(_find_elements(whole) if is_list else _find_members(whole))
-    note = _say_left(len(document) - len(whole), "byte", "outside its longest list") or around
-    return Parts(whole, "document", spans, *((b"[", b"]") if is_list else (b"{", b"}")), note)
+    is_list = bytes(whole[:1]) == b"["
+    values, before = (Elements.decode(whole), _BEFORE_ELEMENT) if is_list else (Members.decode(whole).values(), BEFORE_VALUE)
+    outside = len(document) - len(whole)
+    note = f"{count_noun(outside, 'byte')} outside its longest list left out." if outside else _describe_around(held)
+    return _make_parts(whole, "document", _join(_find_values(whole, values, before)), "[]" if is_list else "{}", note)
 
 
-def _find_elements(raw: memoryview) -> Iterator[Span]:
-    opening = _OPENING.match(raw)
-    position = opening.end() if opening else 0
-    for element in Elements.decode(raw):
-        before = _BETWEEN.match(raw, position)
-        start = before.end() if before else position
-        position = start + len(memoryview(element))
-        yield start, position
+def _describe_around(held: HeldJson) -> str:
+    return f"{count_noun(held.around, 'byte')} of text around the JSON left out." if held.around else ""
 
 
-def _find_members(raw: memoryview) -> Iterator[Span]:
-    position = 0
-    for member in Members.decode(raw).values():
-        found, opening = BEFORE_VALUE.match(raw, position), _BEFORE_MEMBER.match(raw, position)
-        if found is None or opening is None:
-            raise UnicodeDecodeError("utf-8", b"", 0, 0, "keys that occur twice")
-        position = found.end() + len(memoryview(member))
-        yield opening.end(), position
+def _find_values(raw: memoryview, values: Iterable[Raw], before: Pattern[bytes]) -> Iterator[Span]:
+    """Each with what is before it: a comma, a key."""
+    position = 1
+    for value in values:
+        found = before.match(raw, position)
+        end = (found.end() if found else position) + len(memoryview(value))
+        yield position, end
+        position = end
+    if bytes(raw[position:]).strip() not in (b"]", b"}"):  # keys occur twice, of which it has only the last
+        raise msgspec.DecodeError
 
 
 def _join(spans: Iterable[Span]) -> list[Span]:
@@ -150,26 +194,13 @@ def _join(spans: Iterable[Span]) -> list[Span]:
 
 
 def _cut_lines(text: Text) -> Iterator[Span]:
-    """At line ends, or anywhere in a line that is longer than a part."""
+    """At line ends, or between characters of a line that is longer than a part."""
     start, size = 0, len(text)
     while start < size:
         end = min(start + PART_BYTES, size)
         if end < size:
             end = text.rfind(b"\n", start, end) + 1 or end
-            while end > start and bytes(text[end : end + 1]) and text[end] & 0xC0 == 0x80:
+            while end > start and end < size and text[end] & 0xC0 == 0x80:
                 end -= 1
         yield start, end
         start = end
-
-
-def _read_numbers(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """With numbers in the columns that have nothing else."""
-    for name in rows[0]:
-        cells = [row[name] for row in rows if row.get(name) is not None]
-        if not cells or not all(isinstance(cell, str) and _NUMBER.fullmatch(cell) for cell in cells):
-            continue
-        read = int if all(map(_INTEGER.fullmatch, cells)) else float
-        for row in rows:
-            if row.get(name) is not None:
-                row[name] = read(row[name])
-    return rows

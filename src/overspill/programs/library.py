@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import partial
 from mmap import mmap
 from typing import Any, TypeAlias
 
@@ -13,10 +12,9 @@ import anyio.to_thread
 from overspill import reading
 from overspill.errors import BadRequest
 from overspill.extraction import BUILTIN
-from overspill.gate.collect import CollectedResult
 from overspill.gate.gate import Gate
-from overspill.programs.borders import Borders
 from overspill.programs.content import MAX_LOADED_BYTES, Content, Parts, find_layout, read_content, split_content
+from overspill.programs.trace import Trace
 from overspill.retrieval.extractor import ExtractionRequest, Extractor
 from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.outputs import StoredOutputs
@@ -25,26 +23,23 @@ from overspill.retrieval.views import describe_gaps
 from overspill.text.encoding import decode
 from overspill.text.humanize import one_line
 from overspill.text.regex import regex
-from overspill.types import Kept, Lineage, LineageSource, ToolCall
+from overspill.types import Kept, LineageSource, ToolCall
 from overspill.wording import programs as wording
 
 MAX_SAVED = 50
 MAX_SAVED_BYTES = 64 << 20
 _FOUND_TOKENS = 2_000
 _NOT_IN_LABELS = regex(r"[/\\?#]")
-
-
 Sources: TypeAlias = tuple[Gate, StoredOutputs, OutputTables, Extractor]
 
 
 class ProgramLibrary:
     """For one program. `aliases` are other names of outputs, such as those of files."""
 
-    def __init__(self, sources: Sources, code: str, borders: Borders, aliases: Mapping[str, str]) -> None:
-        self._gate, self._outputs, self._tables, self._extractor = sources
-        self._code, self._borders, self._aliases = code, borders, aliases
+    def __init__(self, sources: Sources, trace: Trace, aliases: Mapping[str, str]) -> None:
+        _, self._outputs, self._tables, self._extractor = sources
+        self._trace, self._aliases = trace, aliases
         self._parts: dict[str, Parts] = {}
-        self.sources: dict[str, LineageSource] = {}
         self.saved: list[Kept] = []
         self.notes: dict[str, None] = {}
 
@@ -52,15 +47,13 @@ class ProgramLibrary:
         """Rows as JSON. An alias is written as SQL writes odd names: `FROM "orders.csv"`."""
         for alias, name in self._aliases.items():
             statement = statement.replace(f'"{alias}"', name)
-        named = await anyio.to_thread.run_sync(self._tables.find_named, statement)
-        for name, stored in named.items():
-            self._note(name, stored)
+        for name, stored in (await anyio.to_thread.run_sync(self._tables.find_named, statement)).items():
+            self._enter(name, stored)
         answer = await self._tables.ask(statement)
         if len(answer.rows) < answer.total:
             raise BadRequest(wording.too_many_rows(answer.total, len(answer.rows)))
         self.notes |= dict.fromkeys(answer.notes)
-        rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
-        return json.dumps(rows, ensure_ascii=False)
+        return json.dumps([dict(zip(answer.columns, row, strict=True)) for row in answer.rows], ensure_ascii=False)
 
     async def find(self, question: str, name: str) -> str:
         """Passages as JSON, with the positions that `text` takes."""
@@ -77,60 +70,37 @@ class ProgramLibrary:
     async def save(self, label: str, text: str) -> str:
         if len(self.saved) >= MAX_SAVED or len(text) > MAX_SAVED_BYTES:
             raise BadRequest(f"A program may save {MAX_SAVED} outputs, each of at most {MAX_SAVED_BYTES >> 20} MB.")
-        args = {"filename": _NOT_IN_LABELS.sub("_", one_line(label))}  # what is shown as the source of an output
-        kept = await self.keep(text, args)
-        self.saved.append(kept)
-        return kept.name
+        # The file name is shown as the source of an output.
+        self.saved.append(await self.keep(text, {"filename": _NOT_IN_LABELS.sub("_", one_line(label))}))
+        return self.saved[-1].name
 
     async def keep(self, text: str, args: Mapping[str, Any]) -> Kept:
-        call = ToolCall("", "run_program", args)
-        collected = CollectedResult(partial(self._gate.new_spool, self._gate.settings.for_tool(call.name)))
-        collected.lineage = self.describe()
-        try:
-            await collected.take(text)
-            return await self._gate.keep(call, collected, "requested")
-        except BaseException:
-            collected.discard()
-            raise
-
-    def describe(self) -> Lineage:
-        return Lineage(self._code, tuple(self.sources.values()), tuple(self._borders.calls), "python", self._borders.server)
+        return await self._tables.keep(ToolCall("", "run_program", args), text, self._trace.describe())
 
     def read(self, name: str) -> tuple[str, str]:
         """JSON or lines, and the text. Blocks, as `list_parts` and `slice` do."""
-        content = self._read(name)
+        base, _, number = name.rpartition("#")
+        content = self._read_part(base, int(number)) if base and number.isdecimal() else self._read_whole(name)
+        self._add_note(base or name, content.note)
         return content.form, content.text
 
-    def _read(self, name: str) -> Content:
-        base, mark, number = name.rpartition("#")
-        if not mark or not number.isdecimal():
-            stored = self._open(name)
-            text = stored.decoded()
-            if text.reader.size > MAX_LOADED_BYTES:
-                raise BadRequest(wording.too_large(name, text.reader.size, MAX_LOADED_BYTES))
-            data = text.reader.read(0, text.reader.size)
-            return self._parse(base or name, data, find_layout(data))
-        parts = self._split(base)
-        if not 1 <= int(number) <= len(parts.spans):
-            raise BadRequest(f"{base} has the parts {base}#1 to {base}#{len(parts.spans)}.")
-        data = parts.read(int(number) - 1)
-        if len(data) > 2 * MAX_LOADED_BYTES:
-            raise BadRequest(f"{name} is a single value of {len(data):,} bytes, too large for load. Use text(name, start, end).")
-        return self._parse(base, data, parts.layout)
+    def _read_whole(self, name: str) -> Content:
+        reader = self._open(name).decoded().reader
+        if reader.size > MAX_LOADED_BYTES:
+            raise BadRequest(wording.too_large(name, reader.size, MAX_LOADED_BYTES))
+        data = reader.read(0, reader.size)
+        return read_content(data, find_layout(data))
 
-    def _parse(self, name: str, data: bytes, layout: str) -> Content:
-        content = read_content(data, layout)
-        self._add_note(name, content.note)
-        return content
-
-    def _add_note(self, name: str, note: str) -> None:
-        self.notes |= {f"{name}: {note}": None} if note else {}
+    def _read_part(self, name: str, number: int) -> Content:
+        reads = self._split(name).reads
+        if not 1 <= number <= len(reads):
+            raise BadRequest(f"{name} has the parts {name}#1 to {name}#{len(reads)}.")
+        return reads[number - 1]()
 
     def list_parts(self, name: str) -> list[str]:
-        stored = self._open(name)
-        if stored.decoded().reader.size <= MAX_LOADED_BYTES:
+        if self._open(name).decoded().reader.size <= MAX_LOADED_BYTES:
             return [name]
-        return [f"{name}#{number}" for number in range(1, len(self._split(name).spans) + 1)]
+        return [f"{name}#{number}" for number in range(1, len(self._split(name).reads) + 1)]
 
     def _split(self, name: str) -> Parts:
         """Looked through once, however many parts are loaded."""
@@ -153,12 +123,16 @@ class ProgramLibrary:
 
     def _open(self, name: str) -> StoredOutput:
         stored = self._outputs.recent(self._aliases.get(name, name))
-        self._note(name, stored)
+        self._enter(name, stored)
         return stored
 
-    def _note(self, name: str, stored: StoredOutput) -> None:
+    def _enter(self, name: str, stored: StoredOutput) -> None:
         kept = stored.kept
-        self._borders.enter_output(kept)
-        if kept.id not in self.sources:
-            self.sources[kept.id] = LineageSource(name, kept.handle, kept.sha256)
-            self.notes |= {f"{name}: {gap}": None for gap in describe_gaps(kept, stored.decoded())}
+        self._trace.enter(kept.server, kept.tool, f"{kept.name} of {kept.server or 'this program'}", is_output=True)
+        if kept.id not in self._trace.sources:
+            self._trace.sources[kept.id] = LineageSource(name, kept.handle, kept.sha256)
+            for gap in describe_gaps(kept, stored.decoded()):
+                self._add_note(name, gap)
+
+    def _add_note(self, name: str, note: str) -> None:
+        self.notes |= {f"{name}: {note}": None} if note else {}

@@ -9,22 +9,20 @@ from __future__ import annotations
 import os
 import shlex
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from threading import Lock
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import anyio
-import anyio.abc
 import anyio.to_thread
 import pydantic_monty as monty
 from msgspec import Struct
-from pydantic_monty import FunctionSnapshot, FutureSnapshot, MontyComplete, MontyError, NameLookupSnapshot
+from pydantic_monty import FunctionSnapshot, FutureSnapshot, MontyComplete, MontyError
 from pydantic_monty._binary import find_monty_binary
 
 from overspill.errors import OverspillError, SessionClosed
-from overspill.programs.prelude import PRELUDE
 from overspill.store.files.scratch import ScratchFolder
 
 MAX_MEMORY_BYTES = 768 << 20
@@ -42,14 +40,55 @@ ulimit -v {kilobytes} 2>/dev/null
 exec {binary} "$@" 2>/dev/null
 """
 """Its processes write to our standard error, and could write files and take memory if the interpreter had a fault."""
+_PRELUDE = """\
+import json
+
+def load(name):
+    form, text = _load(name)
+    return json.loads(text) if form == "json" else text.splitlines()
+
+def parts(name):
+    return _parts(name)
+
+def text(name, start=0, end=None):
+    return _text(name, start, end)
+
+def sql(statement):
+    return json.loads(_sql(statement))
+
+def find(question, name):
+    return json.loads(_find(question, name))
+
+def save(label, value):
+    return _save(label, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+
+def tool_stubs(names=()):
+    return _tool_stubs([names] if isinstance(names, str) else list(names))
+
+class _Server:
+    pass
+
+async def _use(tool, positional, arguments):
+    if positional:
+        raise TypeError(tool + " takes its arguments by name: " + tool + "(id=1)")
+    form, text = await _call(tool, json.dumps(arguments))
+    return json.loads(text) if form == "json" else text
+
+def _write(value):
+    try:
+        written = json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else str(value)
+    except (TypeError, ValueError):
+        written = repr(value)
+    if len(written) > 10_000_000:
+        raise MemoryError("memory limit: the value of the last expression has more than 10,000,000 characters")
+    return written
+"""
+"""Runs before every program. Names with an underscore are answered outside the sandbox."""
 
 _finding = Lock()
 """Two threads that ask for the folders of Python for the first time can disturb each other."""
-T = TypeVar("T")
 Answer: TypeAlias = Callable[[str, tuple[Any, ...]], Awaitable[Any]]
 """Answers a call of one of our functions by name. What it raises is raised in the program."""
-InThread: TypeAlias = Callable[[Callable[[], Any]], Awaitable[Any]]
-Snapshot: TypeAlias = FunctionSnapshot | NameLookupSnapshot | FutureSnapshot | MontyComplete
 
 
 class Ending(Struct, frozen=True):
@@ -72,44 +111,35 @@ class Sandbox:
         self._folder: ScratchFolder | None = None
         self._is_closed = False
         self._places = anyio.Semaphore(MAX_PROCESSES)
-        self._threads = anyio.CapacityLimiter(3 * MAX_PROCESSES)
+        self._in_thread = partial(
+            anyio.to_thread.run_sync, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(3 * MAX_PROCESSES)
+        )
 
     async def run(self, code: str, definitions: str, answer: Answer, seconds: float) -> Ending:
         """Run a program for at most so long, waiting for tools included. `definitions` are Python too, and run before it."""
+        printed = monty.CollectString(MAX_PRINTED_BYTES)
         async with self._places:
-            printed = monty.CollectString(MAX_PRINTED_BYTES)
-            with anyio.move_on_after(seconds) as limit:
-                return await self._run(code, definitions, answer, seconds, printed)
-            assert limit.cancelled_caught
-            return Ending(printed.output, is_late=True, cause="late")
-
-    async def _run(self, code: str, definitions: str, answer: Answer, seconds: float, printed: monty.CollectString) -> Ending:
-        session = await self._in_thread(partial(self._check_out, definitions, seconds))
-        process, is_waiting = session.worker_pid, True
-        try:
-            ending = await _Run(session, answer, self._in_thread).drive(code, printed)
-            is_waiting = False
-            return ending
-        finally:
-            with anyio.CancelScope(shield=True):
-                if is_waiting and process is not None:  # a thread waits for it, and so does the pool: the id is still its own
-                    with suppress(ProcessLookupError):
-                        os.kill(process, signal.SIGKILL)
-                await self._in_thread(partial(_leave, session))
-
-    async def _in_thread(self, work: Callable[[], T]) -> T:
-        return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._threads)
+            with anyio.move_on_after(seconds):
+                session: monty.MontySession = await self._in_thread(self._check_out, definitions, seconds)
+                process: int | None = session.worker_pid
+                try:
+                    ending = await _drive(session, code, printed, answer, self._in_thread)
+                    process = None
+                    return ending
+                finally:
+                    if process is not None:  # a thread waits for it, and so does the pool: the id is still its own
+                        with suppress(ProcessLookupError):
+                            os.kill(process, signal.SIGKILL)
+                    with anyio.CancelScope(shield=True), suppress(MontyError):
+                        await self._in_thread(session.__exit__, None, None, None)
+        return Ending(printed.output, is_late=True)
 
     def _check_out(self, definitions: str, seconds: float) -> monty.MontySession:
-        limits: Any = {
-            "max_memory": MAX_MEMORY_BYTES,
-            "max_feed_duration_secs": seconds,
-            "max_recursion_depth": 500,
-            "max_suspensions": MAX_WAITS,
-        }
+        limits: Any = {"max_memory": MAX_MEMORY_BYTES, "max_feed_duration_secs": seconds}
+        limits |= {"max_recursion_depth": 500, "max_suspensions": MAX_WAITS}
         session = self._open().checkout(limits=limits, script_name="program.py")
         session.__enter__()
-        session.feed_run(PRELUDE + definitions)
+        session.feed_run(_PRELUDE + definitions)
         return session
 
     def _open(self) -> monty.Monty:
@@ -143,75 +173,61 @@ class Sandbox:
             folder.remove()
 
 
-class _Run:
-    """One program in its process, and the tools that it waits for."""
+async def _drive(
+    session: monty.MontySession, code: str, printed: monty.CollectString, answer: Answer, in_thread: Callable[..., Any]
+) -> Ending:
+    """Run a program in its process, with the tools that it waits for."""
+    tools, ending = _Tools(answer), Ending("")
+    async with anyio.create_task_group() as running:
+        try:
+            step = await in_thread(partial(session.feed_start, code, print_callback=printed))
+            while not isinstance(step, MontyComplete):
+                match step:
+                    case FunctionSnapshot(function_name="_call"):
+                        running.start_soon(tools.settle, step.call_id, step.args)
+                        resume = partial(step.resume, {"future": ...})
+                    case FunctionSnapshot(is_os_function=False):
+                        resume = partial(step.resume, await tools.ask(str(step.function_name), step.args))
+                    case FutureSnapshot():
+                        resume = partial(step.resume, await tools.wait(step.pending_call_ids))
+                    case _:  # the system's functions, and names that are not defined
+                        resume = step.resume_auto
+                step = await in_thread(resume)
+            # The program writes its value itself, within its own limits: a small one may take very many characters.
+            inputs = {"_value": step.output}
+            value = "" if step.output is None else await in_thread(partial(session.feed_run, "_write(_value)", inputs=inputs))
+            ending = Ending(printed.output, value)
+        except MontyError as error:
+            frames = error.traceback() if isinstance(error, monty.MontyRuntimeError | monty.MontySyntaxError) else []
+            own = [(0, ""), *((each.line, each.source_line or "") for each in frames if each.filename != "<python-input-0>")]
+            cause = f"{'SyntaxError: ' * isinstance(error, monty.MontySyntaxError)}{error}"
+            ending = Ending(printed.output, "", cause, *own[-1])
+        running.cancel_scope.cancel()  # tools whose results the program does not wait for
+    return ending
 
-    def __init__(
-        self, session: monty.MontySession, answer: Answer, in_thread: Callable[[Callable[[], Any]], Awaitable[Any]]
-    ) -> None:
-        self._session, self._answer, self._in_thread = session, answer, in_thread
+
+class _Tools:
+    """The calls of one program, and their results until the program takes them."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
         self._settled: dict[int, monty.ExternalSettledResult] = {}
         self._news = anyio.Event()
 
-    async def drive(self, code: str, printed: monty.CollectString) -> Ending:
-        ending = Ending(printed="")
-        async with anyio.create_task_group() as tools:
-            try:
-                step: Snapshot = await self._in_thread(partial(self._session.feed_start, code, print_callback=printed))
-                while not isinstance(step, MontyComplete):
-                    step = await self._in_thread(await self._continue(step, tools))
-                value = await self._in_thread(partial(self._write, step))
-                ending = Ending(printed.output, value)
-            except MontyError as error:
-                ending = _describe(error, printed.output)
-            tools.cancel_scope.cancel()  # those whose results the program does not wait for
-        return ending
-
-    async def _continue(self, step: Snapshot, tools: anyio.abc.TaskGroup) -> Callable[[], Snapshot]:
-        """What makes the program continue, to be called in a thread."""
-        match step:
-            case FunctionSnapshot(is_os_function=True):
-                return step.resume_auto
-            case FunctionSnapshot(function_name="_call"):
-                tools.start_soon(self._settle, step.call_id, step.function_name, step.args)
-                return partial(step.resume, {"future": ...})
-            case FunctionSnapshot():
-                return partial(step.resume, await self._ask(str(step.function_name), step.args))
-            case FutureSnapshot():
-                while not (ready := {id: self._settled.pop(id) for id in step.pending_call_ids if id in self._settled}):
-                    self._news = anyio.Event()
-                    await self._news.wait()
-                return partial(step.resume, ready)
-            case NameLookupSnapshot():
-                return step.resume
-            case _:
-                raise AssertionError(step)
-
-    async def _settle(self, id: int, name: str, args: tuple[Any, ...]) -> None:
-        self._settled[id] = await self._ask(name, args)
+    async def settle(self, id: int, args: tuple[Any, ...]) -> None:
+        self._settled[id] = await self.ask("_call", args)
         self._news.set()
 
-    async def _ask(self, name: str, args: tuple[Any, ...]) -> monty.ExternalSettledResult:
+    async def wait(self, ids: Iterable[int]) -> dict[int, monty.ExternalSettledResult]:
+        while not (ready := {id: self._settled.pop(id) for id in ids if id in self._settled}):
+            self._news = anyio.Event()
+            await self._news.wait()
+        return ready
+
+    async def ask(self, name: str, args: tuple[Any, ...]) -> monty.ExternalSettledResult:
         try:
             return {"return_value": await self._answer(name, args)}
         except LookupError:
             return {"exc_type": "NameError", "message": f"name {name!r} is not defined"}
         except OverspillError as error:
             return {"exc_type": "RuntimeError" if name == "_call" else "ValueError", "message": str(error)}
-
-    def _write(self, done: MontyComplete) -> str:
-        """The program writes its value itself, within its own limits: a small one may be written in very many characters."""
-        value = done.output
-        return "" if value is None else str(self._session.feed_run("_write(_value)", inputs={"_value": value}))
-
-
-def _describe(error: MontyError, printed: str) -> Ending:
-    frames = error.traceback() if isinstance(error, monty.MontyRuntimeError | monty.MontySyntaxError) else []
-    own = [frame for frame in frames if frame.filename != "<python-input-0>"]
-    cause = f"{'SyntaxError: ' * isinstance(error, monty.MontySyntaxError)}{error}"
-    return Ending(printed, "", cause, own[-1].line if own else 0, (own[-1].source_line or "") if own else "")
-
-
-def _leave(session: monty.MontySession) -> None:
-    with suppress(MontyError):
-        session.__exit__(None, None, None)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
+from inspect import iscoroutinefunction
 from types import MappingProxyType, NoneType
 from typing import TYPE_CHECKING, Any
 
@@ -12,21 +13,19 @@ import anyio.to_thread
 from overspill.calls.job import current
 from overspill.calls.service import Background, CallService
 from overspill.errors import BadRequest, MissingPackage, require
-from overspill.programs.borders import Borders
 from overspill.programs.library import ProgramLibrary, Sources
 from overspill.programs.tools import ListTools, ProgramTool, ProgramTools, define_tools, select_allowed
+from overspill.programs.trace import Trace
 from overspill.retrieval.definitions import RunProgram, has_programs, parse_arguments
 from overspill.types import Output, Reply, ToolCall
 from overspill.wording import programs as wording
 
 if TYPE_CHECKING:
-    from overspill.programs.sandbox import Ending, Sandbox
+    from overspill.programs.sandbox import Sandbox
 
 NAME = "run_program"
 MAX_CODE_CHARS = 50_000
 _NO_ALIASES: Mapping[str, str] = MappingProxyType({})
-_TAKES = {"_text": (str, int, int | NoneType), "_find": (str, str), "_save": (str, str), "_stubs": (list,), "_call": (str, str)}
-"""What those of our functions take that do not take one string."""
 
 
 async def _list_none() -> Iterable[ProgramTool]:
@@ -56,12 +55,12 @@ class Programs:
         require("code", code, str, "a string")
         if len(code) > MAX_CODE_CHARS:
             raise BadRequest(f"The program has {len(code):,} characters. The most is {MAX_CODE_CHARS:,}.")
-        borders = Borders([(way.from_, way.to) for way in self._settings.refs.allow])
-        library = ProgramLibrary(self._sources, code, borders, aliases)
+        trace = Trace(code, [(way.from_, way.to) for way in self._settings.refs.allow])
+        library = ProgramLibrary(self._sources, trace, aliases)
         call = ToolCall(id, NAME, {"code": code})
 
         async def run(code: str) -> Output:
-            return await self._run(code, library, borders)
+            return await self._run(code, library, trace)
 
         reply = await self._calls.call(call, run, background=background)
         if reply.kept is None and reply.job is None:  # it passed, and is recorded with what it ran on all the same
@@ -69,33 +68,38 @@ class Programs:
             await self._calls.settle()
         return reply
 
-    async def _run(self, code: str, library: ProgramLibrary, borders: Borders) -> Output:
+    async def _run(self, code: str, library: ProgramLibrary, trace: Trace) -> Output:
         """The tool, as `calls` runs it."""
         allowed = select_allowed(await self.list_tools(), self._settings)
-        tools = ProgramTools(allowed, self._calls, borders)
-        blocking = {"_read": library.read, "_parts": library.list_parts, "_text": library.slice, "_stubs": tools.write_stubs}
-        waiting = {"_sql": library.query, "_find": library.find, "_save": library.save, "_call": tools.call}
+        tools = ProgramTools(allowed, self._calls, trace)
+        functions: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+            "_load": (library.read, (str,)),
+            "_parts": (library.list_parts, (str,)),
+            "_text": (library.slice, (str, int, int | NoneType)),
+            "_sql": (library.query, (str,)),
+            "_find": (library.find, (str, str)),
+            "_save": (library.save, (str, str)),
+            "_tool_stubs": (tools.write_stubs, (list,)),
+            "_call": (tools.call, (str, str)),
+        }
 
         async def answer(name: str, args: tuple[Any, ...]) -> Any:
-            takes = _TAKES.get(name, (str,))
-            if name not in blocking and name not in waiting:
-                raise LookupError(name)
+            function, takes = functions[name]
             if len(args) != len(takes) or not all(map(isinstance, args, takes)):
-                raise BadRequest(wording.HOST_FUNCTIONS[name])
-            return await (anyio.to_thread.run_sync(blocking[name], *args) if name in blocking else waiting[name](*args))
+                raise BadRequest(wording.wrong_arguments(name[1:]))
+            return await (function(*args) if iscoroutinefunction(function) else anyio.to_thread.run_sync(function, *args))
 
         sandbox = await anyio.to_thread.run_sync(self._open_sandbox)
+        seconds, failure = self._settings.program_timeout_secs, ""
         try:
-            ending = await sandbox.run(code, define_tools(allowed), answer, self._settings.program_timeout_secs)
+            ending = await sandbox.run(code, define_tools(allowed), answer, seconds)
         finally:
             job = current.get()
             if job is not None and job.result is not None:  # whatever is stored of this call says what it was made from
-                job.result.lineage = library.describe()
-        return self._word(ending, library, allowed)
-
-    def _word(self, ending: Ending, library: ProgramLibrary, allowed: Mapping[str, ProgramTool]) -> Output:
-        failure = wording.ended(self._settings.program_timeout_secs) if ending.is_late else ""
-        if ending.cause and not failure:
+                job.result.lineage = trace.describe()
+        if ending.is_late:
+            failure = wording.ended(seconds, has_stored=bool(library.saved or trace.calls))
+        elif ending.cause:
             failure = wording.describe_failure(ending.cause, ending.line, ending.source, allowed)
         saved = [kept.name for kept in library.saved]
         text = wording.result(ending.printed, ending.value, failure, saved, list(library.notes))

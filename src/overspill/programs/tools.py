@@ -19,8 +19,8 @@ from overspill.calls.invoke import Tool
 from overspill.calls.service import CallService
 from overspill.errors import BadRequest
 from overspill.gate.collect import field
-from overspill.programs.borders import Borders
 from overspill.programs.content import MAX_LOADED_BYTES
+from overspill.programs.trace import Trace
 from overspill.reading.references import Check, matches
 from overspill.schema.signatures import write_signature
 from overspill.settings import Settings
@@ -60,15 +60,12 @@ def select_allowed(tools: Iterable[ProgramTool], settings: Settings) -> dict[str
     allowed: dict[str, ProgramTool] = {}
     for tool in tools:
         own = own_name(tool.name, tool.server) if tool.server else tool.name
-        is_listed = any(_is_listed(pattern, tool.server, own) for pattern in settings.program_tools)
+        patterns = [each if tool.server else f"/{each.removeprefix('/')}" for each in settings.program_tools]
+        is_listed = any(matches(pattern, tool.server, own) for pattern in patterns)
         if is_listed or (tool.is_read_only and tool.server in settings.trust_read_only):
-            path = [*([_make_identifier(tool.server)] if tool.server else []), _make_identifier(own)]
-            allowed.setdefault(".".join(path), tool)
+            path = (tool.server, own) if tool.server else (own,)
+            allowed.setdefault(".".join(map(_make_identifier, path)), tool)
     return allowed
-
-
-def _is_listed(pattern: str, server: str, own: str) -> bool:
-    return matches(pattern, server, own) if server else matches(f"/{pattern.removeprefix('/')}", server, own)
 
 
 def _make_identifier(name: str) -> str:
@@ -79,36 +76,27 @@ def _make_identifier(name: str) -> str:
 
 def define_tools(names: Iterable[str]) -> str:
     """Python that makes these names functions of a program. The names are identifiers, so that nothing else can get in."""
-    lines: dict[str, None] = {}
-    for name in names:
-        server, dot, _ = name.partition(".")
-        if dot:
-            lines[f"{server} = _Server()"] = None
-    lines |= {f"{name} = lambda *p, **a: _use({name!r}, p, a)": None for name in names}
-    return "\n".join([*lines, ""])
+    servers = dict.fromkeys(f"{name.partition('.')[0]} = _Server()\n" for name in names if "." in name)
+    return "".join([*servers, *(f"{name} = lambda *p, **a: _use({name!r}, p, a)\n" for name in names)])
 
 
 class ProgramTools:
     """For one program."""
 
-    def __init__(self, allowed: Mapping[str, ProgramTool], calls: CallService, borders: Borders) -> None:
-        self.allowed = allowed
-        self._calls, self._borders = calls, borders
+    def __init__(self, allowed: Mapping[str, ProgramTool], calls: CallService, trace: Trace) -> None:
+        self._allowed, self._calls, self._trace = allowed, calls, trace
         self._count = 0
 
     def write_stubs(self, names: Sequence[str]) -> str:
         """Without names, all of them."""
-        if not self.allowed:
-            return wording.NO_TOOLS
-        wanted = names or list(self.allowed)
-        stubs = [self._write_stub(name) for name in wanted[:_MAX_LISTED]]
+        wanted = names or list(self._allowed) or ["any tool here"]
         more = [f"# and {len(wanted) - _MAX_LISTED} more: {', '.join(wanted[_MAX_LISTED:500])}"] if wanted[_MAX_LISTED:] else []
-        return "\n".join([*stubs, *more])
+        return "\n".join([*map(self._write_stub, wanted[:_MAX_LISTED]), *more])
 
     def _write_stub(self, name: str) -> str:
-        tool = self.allowed.get(name)
+        tool = self._allowed.get(name)
         if tool is None:
-            return f"# {wording.not_allowed(name[:100], self.allowed)}"
+            return f"# {wording.not_allowed(name[:100], self._allowed)}"
         if tool.parameters is not None:
             return write_signature(name, tool.parameters, tool.returns, tool.description)
         written = "(**arguments)"
@@ -118,31 +106,24 @@ class ProgramTools:
 
     async def call(self, name: str, written: str) -> tuple[str, str]:
         """The result, whole, as JSON or as text."""
-        tool = self.allowed.get(name)
+        tool = self._allowed.get(name)
         if tool is None:
-            raise BadRequest(wording.not_allowed(name[:100], self.allowed))
+            raise BadRequest(wording.not_allowed(name[:100], self._allowed))
         self._count += 1
         if self._count > MAX_CALLS:
             raise BadRequest(f"A program may call tools {MAX_CALLS} times. Save what is ready, and continue in another program.")
-        self._borders.enter_tool(tool.server, tool.name)
-        args = cast("dict[str, Any]", json.loads(written))
-        call = ToolCall("", tool.name, args, tool.server, tool.kind)
+        self._trace.enter(tool.server, tool.name, name)
+        call = ToolCall("", tool.name, cast("dict[str, Any]", json.loads(written)), tool.server, tool.kind)
         reply = await self._calls.call(call, tool.run, background=False, check=tool.check, for_program=True)
-        text = _read_whole(name, reply)
-        handle = reply.kept.handle if reply.kept else ""
+        kept, text = reply.kept, reply.text
+        if kept is not None and (kept.missing or kept.media == "binary" or kept.size.bytes > MAX_LOADED_BYTES):
+            why = kept.missing or ("it is not text" if kept.media == "binary" else "it is too large for a program to take whole")
+            raise BadRequest(f"The result of {name} is stored as {kept.name}: {why}. Try parts({kept.name!r}).")
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-        self._borders.calls.append(LineageCall(tool.name, tool.server, digest, handle))
+        self._trace.calls.append(LineageCall(tool.name, tool.server, digest, kept.handle if kept else ""))
         if reply.is_error:
             raise BadRequest(f"{name} failed: {text[:2000]}")
         return await anyio.to_thread.run_sync(_read_result, text, reply)
-
-
-def _read_whole(name: str, reply: Reply) -> str:
-    kept = reply.kept
-    if kept is not None and (kept.missing or kept.media == "binary" or kept.size.bytes > MAX_LOADED_BYTES):
-        why = kept.missing or ("it is not text" if kept.media == "binary" else "it is too large to be given to a program whole")
-        raise BadRequest(f"The result of {name} is stored as {kept.name}: {why}. Try parts({kept.name!r}).")
-    return reply.text
 
 
 def _read_result(text: str, reply: Reply) -> tuple[str, str]:

@@ -88,7 +88,7 @@ class OutputTables(Struct, eq=False):
             sources = tuple(LineageSource(name, each.kept.handle, each.kept.sha256) for name, each in outputs.items())
             query, more = statement[:_MAX_RECORDED_CHARS], len(statement) - _MAX_RECORDED_CHARS
             lineage = Lineage(query if more <= 0 else f"{query}… ({more:,} more characters)", sources)
-            kept = await self._keep(found.lines, lineage)
+            kept = await self.keep(ToolCall("", "sql", {"query": lineage.query}), found.lines, lineage)
         return SqlReply(answer, stored, kept)
 
     def _query(self, statement: str, outputs: Mapping[str, StoredOutput]) -> tuple[QueryResult, SqlAnswer]:
@@ -113,12 +113,12 @@ class OutputTables(Struct, eq=False):
                 continue
         return found
 
-    async def _keep(self, lines: bytes, lineage: Lineage) -> Kept:
-        call = ToolCall("", "sql", {"query": lineage.query})
+    async def keep(self, call: ToolCall, data: str | bytes, lineage: Lineage) -> Kept:
+        """Store what was made from stored outputs."""
         collected = CollectedResult(partial(self.gate.new_spool, self.gate.settings.for_tool(call.name)))
         collected.lineage = lineage
         try:
-            await collected.take(lines)
+            await collected.take(data)
             return await self.gate.keep(call, collected, "requested")
         except BaseException:
             collected.discard()

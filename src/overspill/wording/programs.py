@@ -6,29 +6,30 @@ import re
 from collections.abc import Collection, Sequence
 
 from overspill.text.humanize import count_noun, format_size, suggest_nearest
-from overspill.text.regex import regex
 from overspill.wording.framing import OPENING, answer, block
 
-FUNCTIONS = ("load", "parts", "text", "sql", "find", "save", "tool_stubs")
-MODULES = (
-    "json, re, csv, math, collections, itertools, functools, datetime, decimal, bisect, hashlib, base64, random, time, asyncio"
-)
-DESCRIPTION = (
-    "Run a Python program over stored tool outputs: count, sum, filter, join, compare. Only what it prints, and the value of its "
-    "last expression, comes back.\n"
-    "load(name): parsed JSON; rows of a table as dicts; lines of anything else\n"
-    "parts(name): names of parts to load one by one, if an output is too large\n"
-    "text(name, start, end): characters\n"
-    'sql("SELECT … FROM out_3f7k9q"): rows as dicts\n'
-    "find(question, name): passages with positions\n"
-    "save(label, value): stores an output, returns its name\n"
-    "tool_stubs(): signatures of the tools it may call, as in await server.tool(id=1)\n"
-    "No files, network, yield, del or packages; it has json, re, csv, math, collections, itertools, functools, datetime, decimal."
+FUNCTIONS = {
+    "load": "load(name): parsed JSON; rows of a table as dicts; lines of anything else",
+    "parts": "parts(name): names of parts to load one by one, if an output is too large",
+    "text": "text(name, start, end): characters",
+    "sql": 'sql("SELECT … FROM out_3f7k9q"): rows as dicts',
+    "find": "find(question, name): passages with positions",
+    "save": "save(label, value): stores an output, returns its name",
+    "tool_stubs": "tool_stubs(): signatures of the tools it may call, as in await server.tool(id=1)",
+}
+DESCRIPTION = "\n".join(
+    (
+        "Run a Python program over stored tool outputs: count, sum, filter, join, compare. Only what it prints, and the value of "
+        "its last expression, comes back.",
+        *FUNCTIONS.values(),
+        "No files, network, yield, del or packages; it has json, re, csv, math, collections, itertools, functools, datetime, "
+        "decimal.",
+    )
 )
 CODE = "Python; `name` is the name of a stored output, such as out_3f7k9q"
 
-_INSTEAD: tuple[tuple[str, str], ...] = (
-    ("'?coroutine'?", "A tool has to be awaited: `result = await server.tool(id=1)`; several with `await asyncio.gather(…)`."),
+INSTEAD = (
+    ("'?coroutine'?", "A tool must be awaited: `result = await server.tool(id=1)`; several with `await asyncio.gather(…)`."),
     ("can't be awaited", "Only tools are awaited. Call load, text, sql, find and save without `await`."),
     (
         "cannot suspend in this synchronous context",
@@ -41,11 +42,14 @@ _INSTEAD: tuple[tuple[str, str], ...] = (
     ("No module named 'heapq'", "Use `sorted(items, key=…)[:n]`."),
     ("No module named '(?:io|pandas|numpy|polars|pathlib)", "load(name) gives rows as dicts; sql(…) groups and joins them."),
     ("No module named '(?:requests|urllib|http|socket|httpx)", "There is no network. tool_stubs() lists the tools it may call."),
-    ("No module named", f"There are: {MODULES}."),
-    ("Wildcard imports", "Import the names that you use."),
+    (
+        "No module named",
+        "It has json, re, csv, math, collections, itertools, functools, datetime, decimal, bisect, hashlib, base64, random, time "
+        "and asyncio.",
+    ),
     (
         "memory limit",
-        "Print less, and load less at a time: `for part in parts(name): rows = load(part)`, or let sql(…) filter first.",
+        "Load less at a time: `for part in parts(name): rows = load(part)`, or let sql(…) filter first. Print less.",
     ),
     ("time limit exceeded|request timeout", "Do less in one program: let sql(…) filter first, or save() what is ready."),
     ("recursion depth", "Use a loop with a list in place of recursion."),
@@ -55,27 +59,12 @@ _INSTEAD: tuple[tuple[str, str], ...] = (
     ("no longer exists", "Print what you need of the object, such as its fields."),
     ("4300 digits", "Use floats, or fewer digits."),
 )
-RULES = tuple((re.compile(pattern), advice) for pattern, advice in _INSTEAD)
-_UNKNOWN_NAME = regex(r"NameError: name '([^']{1,100})' is not defined")
-
-
-HOST_FUNCTIONS = {
-    "_read": 'load takes the name of an output: load("out_3f7k9q").',
-    "_parts": 'parts takes the name of an output: parts("out_3f7k9q").',
-    "_text": 'text takes the name of an output and two positions in characters: text("out_3f7k9q", 0, 1000).',
-    "_sql": 'sql takes one statement: sql("SELECT count(*) FROM out_3f7k9q").',
-    "_find": 'find takes a question and the name of an output: find("failed requests", "out_3f7k9q").',
-    "_save": 'save takes a label and a value: save("late orders", rows).',
-    "_stubs": 'tool_stubs takes names: tool_stubs(["server.tool"]).',
-    "_call": "A tool takes its arguments by name.",
-}
-"""What to write if the arguments do not fit, by the name under which a program calls us."""
 
 
 def describe_failure(cause: str, line: int, source: str, tools: Collection[str]) -> str:
     """With what to write instead, if that is known."""
-    advice = next((advice for pattern, advice in RULES if pattern.search(cause)), "")
-    if unknown := _UNKNOWN_NAME.search(cause):
+    advice = next((advice for pattern, advice in INSTEAD if re.search(pattern, cause)), "")
+    if unknown := re.search(r"NameError: name '([^']{1,100})' is not defined", cause):
         known = [*FUNCTIONS, *tools]
         advice = f"{suggest_nearest(unknown[1], known)} There are: {', '.join(known[:40])}.".strip()
     shown = f"  {source.strip()[:200]}" if source.strip() else ""
@@ -85,21 +74,19 @@ def describe_failure(cause: str, line: int, source: str, tools: Collection[str])
 def result(printed: str, value: str, failure: str, saved: Sequence[str], notes: Sequence[str]) -> str:
     """What it printed and returned, unchanged. Beside words of ours it is in a block, which it cannot end."""
     said = "\n".join(part for part in (printed.removesuffix("\n"), value) if part)
-    if not failure:
-        return answer(said, [f"[{note}]" for note in notes]) if said else f"It printed nothing.{_list_saved(saved)}"
-    shown = f"\nIt had printed:\n{block(OPENING, said)}" if said else ""
-    return f"{failure}{_list_saved(saved)}{shown}"
+    if said and not failure:
+        return answer(said, [f"[{note}]" for note in notes])
+    lines = [failure or "It printed nothing.", f"It saved {', '.join(saved)}." * bool(saved)]
+    return "\n".join(filter(None, [*lines, *(["It had printed:", block(OPENING, said)] if said else [])]))
 
 
-def _list_saved(saved: Sequence[str]) -> str:
-    return f"\nIt saved {', '.join(saved)}." if saved else ""
+def wrong_arguments(function: str) -> str:
+    return f"These are not its arguments. Use {FUNCTIONS[function]}." if function in FUNCTIONS else "Pass arguments by name."
 
 
-def ended(seconds: float) -> str:
-    return (
-        f"The program was ended after {seconds:g} seconds. What it saved and what its tools returned is stored. Do less in one "
-        "program, or let sql(…) filter first."
-    )
+def ended(seconds: float, has_stored: bool) -> str:
+    stored = " What it saved and what its tools returned is stored." if has_stored else ""
+    return f"The program was stopped at its time limit of {seconds:g} s.{stored} Do less in one program, or filter with sql(…)."
 
 
 def too_large(name: str, size: int, most: int) -> str:
@@ -116,9 +103,6 @@ def too_many_rows(total: int, given: int) -> str:
 def not_allowed(tool: str, allowed: Collection[str]) -> str:
     some = f" It may call: {', '.join(list(allowed)[:20])}." if allowed else ""
     return f"A program may not call {tool}.{some} Call it directly, or ask the user to list it in the setting programTools."
-
-
-NO_TOOLS = "A program may call no tools here. Call them directly, or ask the user to list them in the setting programTools."
 
 
 def other_server(what: str, source: str) -> str:

@@ -38,8 +38,8 @@ def test_a_stored_output_is_called_by_its_name(place: Place) -> None:
         (("1", "missing.csv"), "missing.csv is neither a file nor the name of a stored output."),
         (("load('secret.txt')", "orders.csv"), "'secret.txt' is not a handle."),
         (("open('orders.csv').read()", "orders.csv"), "PermissionError"),
-        (("while True: pass", "--timeout", "0.5"), "was ended after 0.5 seconds"),
-        (("while True: pass", "--set", "programTimeoutSecs=0.5"), "was ended after 0.5 seconds"),
+        (("while True: pass", "--timeout", "0.5"), "was stopped at its time limit of 0.5 s"),
+        (("while True: pass", "--set", "programTimeoutSecs=0.5"), "was stopped at its time limit of 0.5 s"),
     ],
 )
 def test_what_cannot_run_is_one_clear_error(place: Place, args: tuple[str, ...], said: str) -> None:

@@ -105,7 +105,7 @@ async def test_a_missing_await_gets_an_error_that_says_so():
         calls: list[int] = []
         offering(session, tool("get", run=lambda: calls.append(1) or {"a": 1}))
         for code in ("get()['a']", "len(get())", "for x in get(): pass", "get() + 1"):
-            assert "has to be awaited: `result = await" in await run(session, code)
+            assert "must be awaited: `result = await" in await run(session, code)
         assert calls == []
         assert "by name" in await run(session, "await get(1)")
 
@@ -152,7 +152,7 @@ async def test_a_slow_tool_ends_with_its_program():
         offering(session, tool("wait", run=anyio.sleep_forever))
         with anyio.fail_after(20):
             text = await run(session, "print('before')\nawait wait()")
-        assert text.startswith("The program was ended after 1 seconds.")
+        assert text.startswith("The program was stopped at its time limit of 1 s.")
         assert "before" in text
         assert await run(session, "1 + 1") == "2"
 

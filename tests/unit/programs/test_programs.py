@@ -84,7 +84,7 @@ async def test_what_is_too_large_for_load_is_loaded_in_parts(monkeypatch: pytest
 
 def _load_parts(text: bytes, layout: str) -> tuple[list[Any], str]:
     parts = split_content(text, layout)
-    loaded = [read_content(parts.read(number), parts.layout) for number in range(len(parts.spans))]
+    loaded = [read() for read in parts.reads]
     assert len(loaded) > 2
     return [
         each for part in loaded for each in (json.loads(part.text) if part.form == "json" else part.text.splitlines())
@@ -104,12 +104,53 @@ def test_no_document_and_no_line_is_missing_from_the_parts(monkeypatch: pytest.M
     )
 
 
+FIRST = "id,name,price\n" + "".join(f"{n},n{n},{n}.5\n" for n in range(5000))
+
+
+@pytest.mark.parametrize(
+    ("between", "mark", "names"),
+    [
+        ("\n", ",", ["city", "zip", "people"]),
+        ("", ",", ["city", "zip", "people", "area"]),
+        ("\n", ";", ["city", "zip", "people", "area"]),
+        ("\n\nCities\n", ",", ["city", "zip", "people"]),
+    ],
+)
+async def test_parts_of_two_tables_have_the_heading_of_their_own(
+    monkeypatch: pytest.MonkeyPatch, between: str, mark: str, names: list[str]
+):
+    monkeypatch.setattr("overspill.programs.library.MAX_LOADED_BYTES", 20_000)
+    monkeypatch.setattr(content, "PART_BYTES", 30_000)
+    second = "".join(mark.join([f"c{n}", str(n + 10_000), *map(str, range(len(names) - 2))]) + "\n" for n in range(5000))
+    code = """
+found = {}
+for part in parts("NAME"):
+    for row in load(part):
+        found[tuple(row)] = found.get(tuple(row), 0) + 1
+[[list(names), count] for names, count in found.items()]
+"""
+    async with Session(Settings(asyncTimeoutSecs=60)) as session:
+        kept = await session.keep(f"{FIRST}{between}{mark.join(names)}\n{second}", "two")
+        text = await run(session, code.replace("NAME", kept.name))
+    counts = next(line for line in text.splitlines() if line.startswith("[["))
+    assert json.loads(counts) == [[["id", "name", "price"], 5000], [names, 5000]]
+    assert ("row above the header left out: Cities" in text) is ("Cities" in between)
+
+
+def test_rows_of_one_table_stay_together_whatever_is_between_them():
+    for between in ("\n", "7,x,\n", "8,y,,9\n", "nine,words,here\n", "\nten,n/a,n/a\n"):
+        read = read_content((FIRST + between + FIRST.partition("\n")[2]).encode(), "rows")
+        assert read.form == "json"
+        assert len(json.loads(read.text)) == 10_000 + (between != "\n")
+        assert read.note == ("1 row with more cells than the header; those cells left out." if "9" in between else "")
+
+
 @pytest.mark.parametrize("size", [10, 100, 5000])
 def test_parts_together_are_the_whole(monkeypatch: pytest.MonkeyPatch, size: int):
     monkeypatch.setattr(content, "PART_BYTES", size)
     for value in (ORDERS, {"items": ORDERS, "next": None}, {str(n): [n] for n in range(500)}, [[1], [[2]], "a]", {"[": ","}] * 9):
         parts = split_content(json.dumps(value).encode(), "document")
-        loaded = [json.loads(read_content(parts.read(number), "document").text) for number in range(len(parts.spans))]
+        loaded = [json.loads(read().text) for read in parts.reads]
         inner = value["items"] if isinstance(value, dict) and "items" in value else value
         joined: Any = [each for part in loaded for each in part]
         if isinstance(inner, dict):
@@ -117,8 +158,7 @@ def test_parts_together_are_the_whole(monkeypatch: pytest.MonkeyPatch, size: int
         assert joined == inner
     text = "für alle Zeilen\n".encode() * 40 + b"x" * 200
     parts = split_content(text, "text")
-    assert b"".join(parts.read(number) for number in range(len(parts.spans))) == text
-    assert all(parts.read(number).decode() for number in range(len(parts.spans)))
+    assert "".join(read().text for read in parts.reads).encode() == text
 
 
 @needs("duckdb", "sql")
@@ -172,7 +212,7 @@ async def test_a_model_gets_its_mistakes_as_answers():
         ("x = {1: 2}\ndel x[1]", 2, "del", "items.pop(key)"),
         ("lod('x')", 1, "'lod' is not defined", "Did you mean 'load'?"),
         ("load('out_zzzzzz')", 1, "No stored output", ""),
-        ("load(7)", 1, "load takes the name", ""),
+        ("load(7)", 1, "Use load(name)", ""),
         ("open('/etc/passwd')", 1, "PermissionError", "load(name) reads an output"),
         ("sorted(['a'], key=lambda name: load(name))", 1, "cannot suspend", "`for` loop"),
         ("x = [0] * 10**9", 1, "memory limit", "parts(name)"),
@@ -201,9 +241,10 @@ async def test_what_a_failed_program_printed_is_in_a_block_that_it_cannot_end():
 
 async def test_a_program_that_is_late_ends_with_what_it_kept():
     async with Session(Settings(programTimeoutSecs=1)) as session:
+        assert "stored" not in await fail(session, "while True: pass")
         text = await fail(session, "print('begun')\nsave('some', [1, 2])\nwhile True: pass")
         (saved,) = [kept for kept in session.kept() if kept.source == "run_program: some"]
-        assert text.startswith("The program was ended after 1 seconds.")
+        assert text.startswith("The program was stopped at its time limit of 1 s.")
         assert f"It saved {saved.name}." in text
         assert "begun" in text
         assert await run(session, f"load('{saved.name}')") == "[1, 2]"

@@ -34,7 +34,7 @@ from overspill.tables.delimited import compile_cell, compile_row
 from overspill.tables.types import READINGS, compile_reading
 from overspill.text.lines import FILLERS
 from overspill.text.regex import Regex
-from overspill.wording.programs import RULES
+from overspill.wording.programs import INSTEAD
 
 pytestmark = pytest.mark.no_cover
 
@@ -59,7 +59,7 @@ MADE: dict[str, list[re.Pattern[Any]]] = {
     "overspill.lexical.reading": [escaped_words(bytes((FILLERS[0],)))],
     "overspill.tables.delimited": [compile_cell(","), compile_row("\t")],
     "overspill.tables.types": [compile_reading(reading.pattern) for reading in READINGS],
-    "overspill.wording.programs": [pattern for pattern, _ in RULES],
+    "overspill.wording.programs": [re.compile(pattern) for pattern, _ in INSTEAD],
     "overspill.extraction.wrapper": [wrapper.compile_tag(wrapper.new_nonce())],
 }
 
