@@ -116,6 +116,7 @@ ROOMS: dict[str, Room] = {
         "pydantic_monty",
         "the interpreter is imported when a program runs, and most sessions run none; so is what recognises a text",
     ),
+    "tool_search": Room("find tools by what they do, and describe them", "errors lexical retrieval schema text wording"),
     "task_queue": Room(
         "slow tools on the workers of an existing task engine: the session's side",
         "calls errors gate handles retrieval settings text types wording",
@@ -141,7 +142,7 @@ ROOMS: dict[str, Room] = {
     "web": Room("what serving HTTP takes: an address, and connections that keep nobody else out", "errors", "uvicorn"),
     "mcp": Room(
         "MCP: the client, the proxy, the config files of other clients",
-        "calls errors gate models programs record retrieval schema session settings store text types web wording",
+        "calls errors gate models programs record retrieval schema session settings store text tool_search types web wording",
         "mcp mcp_types pydantic ruamel starlette tomlkit uvicorn",
         "the SDK takes a second to import, and the proxy's servers start meanwhile",
     ),

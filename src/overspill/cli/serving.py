@@ -48,8 +48,11 @@ def serve_proxy(given: Mapping[str, Any]) -> None:
     if not given["address"]:
         terminal.require_output()
     # Forgiving: the working directory, and with it the settings file, is chance, and clients show only that a server failed.
+    searching = (("toolSearch", given["tool_search"]), ("directTools", given["direct"]))
+    assigned = [f"{key}={value}" for key, value in searching if value]
+    assigned += [f"truncation.overrides.{tool}.toolSearch=off" for tool in given["pinned"]]
     settings = load_settings(
-        given["preset"], given["settings"], given["assignments"], [PROXY_DEFAULTS], lasting="proxy", forgiving=True
+        given["preset"], given["settings"], [*given["assignments"], *assigned], [PROXY_DEFAULTS], lasting="proxy", forgiving=True
     ).settings
     quiet = given["quiet"] or is_quiet()
     log: Callable[[str], None] = (lambda _: None) if quiet else inform

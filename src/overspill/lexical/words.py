@@ -59,10 +59,10 @@ def stem(word: str) -> str:
 
 
 @cache
-def read_related() -> dict[str, tuple[str, ...]]:
+def read_related(name: str = "related") -> dict[str, tuple[str, ...]]:
     """By stem, the stems of words that mean nearly the same."""
     groups: dict[str, dict[str, None]] = {}
-    for line in read_lines("related"):
+    for line in read_lines(name):
         stems = dict.fromkeys(map(stem, line.split()))
         for one in stems:
             groups.setdefault(one, {}).update({other: None for other in stems if other != one})

@@ -191,7 +191,11 @@ def definition(name: str, format: Format, words: Wording = OVERSPILL, prefix: st
     if name == "get_tool_output":
         short = ShortGetToolOutput if is_installed() else ShortGetToolOutputWithoutSql
         tool = replace(tool, arguments=PlainGetToolOutput if words.has_closed_sets else short)
-    named = {"name": prefix + name, "description": tool.description}
+    return render_definition(tool, format, prefix)
+
+
+def render_definition(tool: Definition, format: Format, prefix: str = "") -> dict[str, Any]:
+    named = {"name": prefix + tool.name, "description": tool.description}
     if format == "openai":
         return {"type": "function", "function": {**named, "parameters": tool.parameters}}
     if format == "openai-responses":

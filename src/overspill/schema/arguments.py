@@ -42,6 +42,8 @@ def _schema(hint: Any) -> Iterator[tuple[str, Any]]:
         yield from _schema(hint)
     elif origin is Literal:
         yield from (("type", "string"), ("enum", list(get_args(hint))))
+    elif origin is list:
+        yield from (("type", "array"), ("items", dict(_schema(get_args(hint)[0]))))
     elif isinstance(hint, type) and issubclass(hint, Struct):
         yield from (("type", "object"), ("properties", _properties(hint)))
     else:

@@ -15,21 +15,24 @@ _MAX_CHOICES = 12
 _MAX_VALUE_CHARS = 60
 _MAX_LINE_CHARS = 300
 MAX_SIGNATURE_CHARS = 2_000
+_MAX_COMPACT_CHARS = 600
 
 
-def write_signature(name: str, schema: object, returns: object = None, description: str = "") -> str:
-    """`async def get(*, id: str, limit: int = 10) -> list[str]: ...  # The first line of the description`."""
+def write_signature(name: str, schema: object, returns: object = None, description: str = "", *, compact: bool = False) -> str:
+    """`async def get(*, id: str, limit: int = 10) -> list[str]: ...  # The first line of the description`. If compact, as a call:
+    `get(id: str, limit: int = 10)`."""
     root = _as_object(schema)
     fields, more = _Types(root).list_fields(root, 0)
     plain = [field for field in fields if field.name.isidentifier() and not keyword.iskeyword(field.name)]
     odd = [field.name for field in fields if field not in plain]
     spelt = [f"{field.name}: {field.type}{field.default}" for field in plain]
-    arguments = ", ".join([*(["*"] if spelt else []), *spelt, *(["**others"] if odd or more else [])])
+    arguments = ", ".join([*(["*"] if spelt and not compact else []), *spelt, *(["**others"] if odd or more else [])])
     result = _Types(_as_object(returns)).spell(returns, 0) if returns else "Any"
-    head = f"async def {name}({arguments}) -> {result}: ..."
+    form = "{name}({arguments})" if compact else "async def {name}({arguments}) -> {result}: ..."
+    head = form.format(name=name, arguments=arguments, result=result)
     notes = [_first_line(description)]
-    if len(head) > MAX_SIGNATURE_CHARS:
-        head = f"async def {name}(**arguments) -> Any: ..."
+    if len(head) > (_MAX_COMPACT_CHARS if compact else MAX_SIGNATURE_CHARS):
+        head = form.format(name=name, arguments="**arguments", result="Any")
         notes.append(f"{len(fields) + more} arguments; required: {[field.name for field in fields if not field.default]!r}")
     elif odd:
         notes.append(f"others: {odd!r}")

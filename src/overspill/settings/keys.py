@@ -22,6 +22,7 @@ RetrievalTool: TypeAlias = Literal[
 ]
 Programs: TypeAlias = Literal["auto", "whole", "card"]
 Resources: TypeAlias = Literal["auto", "gate", "pass"]
+ToolSearch: TypeAlias = Literal["auto", "on", "off"]
 ProviderKind: TypeAlias = Literal["openai", "anthropic", "google", "ollama", "openai-compatible"]
 Fallback: TypeAlias = Literal["builtin", "truncate"]
 Redacting: TypeAlias = Literal["off", "warn", "on"]
@@ -120,6 +121,7 @@ class Override(Struct, frozen=True, kw_only=True):
     background: Annotated[bool | None, Key("Same as `async`.", "anyone", spelling="async")] = None
     intent: Annotated[IntentMode | None, Key("Same as `intent`.", "anyone")] = None
     programs: Annotated[Programs | None, Key("Same as `programs`.", "owner")] = None
+    tool_search: Annotated[ToolSearch | None, Key("Same as `toolSearch`; off: offered as it is.", "owner")] = None
     refs: Annotated[bool | None, Key("Same as `refs.enabled`.", "owner")] = None
     redact_shown: Annotated[Redacting | None, Key("Same as `redact.shown`.", "owner", anyone_may_set="on")] = None
     redact_sent: Annotated[Redacting | None, Key("Same as `redact.sent`.", "owner", anyone_may_set="on")] = None
@@ -130,6 +132,7 @@ class ClientRule(Struct, frozen=True, kw_only=True):
 
     programs: Annotated[Programs | None, Key("Same as `programs`.", "owner")] = None
     resources: Annotated[Resources | None, Key("Same as `resources`.", "owner")] = None
+    tool_search: Annotated[ToolSearch | None, Key("Same as `toolSearch`.", "owner")] = None
 
 
 class Provider(Struct, frozen=True, kw_only=True):

@@ -35,6 +35,7 @@ from overspill.settings.keys import (
     Seconds,
     SizeCap,
     ToolOutputSettings,
+    ToolSearch,
     TruncationSettings,
 )
 from overspill.settings.layers import nest, resolve
@@ -130,6 +131,11 @@ class Settings(AgentKeys):
     resources: Annotated[
         Resources, Key("Whether the proxy shortens [large resources](protocol.md#resources); auto: by the client.", "owner")
     ] = AUTO
+    tool_search: Annotated[
+        ToolSearch,
+        Key("Whether the proxy offers a [search](tool-search.md) in place of tools; auto: above 10,000 tokens.", "owner"),
+    ] = AUTO
+    direct_tools: Annotated[Literal["pinned", "destructive"], Key("Tools that stay out of this search.", "owner")] = "pinned"
     answer_max_bytes: Annotated[Limit | None, Key("The most bytes of one retrieval answer; null: no limit.", "agent")] = 12_288
     answer_max_chars: Annotated[Limit | None, Key("The same in characters; null: no limit in characters.", "agent")] = None
     sql_timeout_secs: Annotated[Seconds, Key("The most seconds that one SQL query takes.", "agent")] = 10.0

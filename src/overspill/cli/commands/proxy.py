@@ -41,6 +41,13 @@ from overspill.settings import PRESETS
     show_default=True,
     help="When to list the retrieval tools: always, or from the first stored output on, which breaks prompt caches.",
 )
+@click.option(
+    "--tool-search",
+    type=click.Choice(["auto", "on", "off"]),
+    help="Offer a search in place of all tools; auto: above 10,000 tokens of schemas. Default: the setting toolSearch.",
+)
+@click.option("--pin", "pinned", multiple=True, metavar="TOOL", help="Offer this tool beside the search; may be repeated.")
+@click.option("--direct", type=click.Choice(["destructive"]), help="Offer all tools that say they destroy beside the search.")
 @click.option("--list-outputs", is_flag=True, help="List stored outputs as resources.")
 @grace_option(0.0)
 @click.option("--dry-run", is_flag=True, help="Pass everything on and report what would be stored.")

@@ -56,15 +56,19 @@ class Catalog:
         self.routes_tasks = False  # whether the client may ask servers for tasks
         self._known: dict[str, dict[str, Raw]] = {}
         """By server, the tools that it listed last."""
+        self.changes = 0  # how often a list of tools arrived
         self._whole: set[str] = set()
         """Servers whose whole list is known. Changes show when the client lists the tools again."""
 
     async def list(self) -> list[Raw]:
         """All tools of all servers. For a server that is down or late, those it listed before."""
-        found = await ask_each(self._servers.values(), self._fetch_tools)
-        known = {name: [*tools.values()] for name, tools in self._known.items()} | found
-        shown = [self._present(server, known.get(name, [])) for name, server in self._servers.items()]
-        return [*chain.from_iterable(shown), *self.list_own()]
+        await ask_each(self._servers.values(), self._fetch_tools)
+        return [*self.list_theirs(), *self.list_own()]
+
+    def list_theirs(self) -> list[Raw]:
+        """What the servers listed last, as a client sees it."""
+        shown = (self._present(server, [*self._known.get(name, {}).values()]) for name, server in self._servers.items())
+        return [*chain.from_iterable(shown)]
 
     async def extend_page(self, server: Server, result: Raw, *, first: bool) -> Raw:
         """One page of the only server's list. The last page ends with the retrieval tools."""
@@ -79,12 +83,16 @@ class Catalog:
             return []
         tools: list[Raw] = []
         for own in offered_tools(self._session.settings):
-            tool, name = definition(own, "mcp", self._session.settings.wording), self._own_name(own)
-            if name != own:
-                why = f"{own} of Overspill, renamed because the server has a tool with that name."
-                tool = {**tool, "name": name, "description": f"{why} {tool['description']}"}
-            tools.append(tool)
+            tools.append(self.rename(definition(own, "mcp", self._session.settings.wording)))
         return tools
+
+    def rename(self, tool: Raw) -> Raw:
+        """A tool of ours, under a name that no server uses."""
+        own = tool["name"]
+        if (name := self._own_name(own)) == own:
+            return tool
+        why = f"{own} of Overspill, renamed because the server has a tool with that name."
+        return {**tool, "name": name, "description": f"{why} {tool['description']}"}
 
     @property
     def rename_note(self) -> str:
@@ -127,6 +135,14 @@ class Catalog:
         await self._fetch_missing(self._servers.values(), _WAIT_FOR_NAMES)
         return [(self._servers[server], tool) for server, tools in self._known.items() for tool in tools.values()]
 
+    def knows_all_of(self, server: Server) -> bool:
+        return server.name in self._whole
+
+    def note_change(self, server: str, method: str = "notifications/tools/list_changed") -> None:
+        """What it listed last is used until it is listed again."""
+        if method == "notifications/tools/list_changed":
+            self._whole.discard(server)
+
     async def _fetch_missing(self, servers: Iterable[Server], within: float) -> None:
         """List tools that are still unknown, without waiting long for a server that is busy or down."""
         with anyio.move_on_after(within):
@@ -141,6 +157,7 @@ class Catalog:
         routed = self.routes_tasks and offers_tasks(connection.handshake)
         tools = [tool if routed else drop_task_support(tool) for tool in listed if server.config.allows(tool["name"])]
         self._known[server.name] = {**before, **{tool["name"]: tool for tool in tools}}
+        self.changes += 1
         self._whole.add(server.name) if is_whole else self._whole.discard(server.name)
         for tool in tools:
             connection.learn_headers(tool)

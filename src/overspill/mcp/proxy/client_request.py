@@ -46,6 +46,7 @@ class ClientRequest:
         """The client has its answer, so nothing more can be sent for this request."""
         self.ask_later: Ask | None = None
         """Set for a client that can be asked only between two of its calls."""
+        self.is_wrapped = False  # it came as `call_tool`, whose headers cannot repeat the arguments of the tool
         self.is_task = False
         """The client has a task in place of the result, and can be asked about it until that ends."""
         self.started_task: Raw | None = None  # what the client gets if it asked for a task

@@ -23,6 +23,7 @@ from overspill.mcp.proxy.client_request import ClientRequest, Context
 from overspill.mcp.proxy.served_client import ServedClient
 from overspill.mcp.proxy.versions import ROUTED_IN, adapt_result, discover_result, initialize_result, offers_tasks, require_tasks
 from overspill.record.logs import carry_trace
+from overspill.tool_search.search import SEARCH_TOOLS
 
 FindClient: TypeAlias = Callable[[ClientRequest, ClientIdentity], Awaitable[ServedClient]]
 _DISCOVER_WAIT = 5.0  # seconds; the official client waits 10 for its first answer, including the start of the proxy
@@ -133,6 +134,16 @@ class RequestRouter:
         return adapt_result(result, request.method, modern=request.is_modern)
 
     async def _list_tools(self, request: ClientRequest) -> Raw:
+        search = self._client.tool_search
+        if search.offered is None:
+            result = await self._list_all_tools(request)
+            is_whole, was_decided = "nextCursor" not in result, search.is_decided or "cursor" in request.params
+            if was_decided or await search.decide(has_listed=is_whole) is None:
+                # To decide, the catalog has listed all pages. Now it follows the client's pages again.
+                return result if is_whole or was_decided else await self._list_all_tools(request)
+        return self._adapt(request, {"tools": search.offered})
+
+    async def _list_all_tools(self, request: ClientRequest) -> Raw:
         catalog, only = self._client.catalog, self._client.only_server
         if only is None:
             return self._adapt(request, {"tools": await catalog.list()})
@@ -151,8 +162,12 @@ class RequestRouter:
         client.note_call(request)
         if not isinstance(name, str) or not isinstance(arguments, dict | None):  # some server might answer, past the gate
             raise MCPError(mcp_types.INVALID_PARAMS, "A tool call needs a name, and arguments that are an object.")
-        own = await client.catalog.find_own(name)
+        own = await client.tool_search.find_own(name) or await client.catalog.find_own(name)
+        if own == "call_tool":
+            return await client.tool_search.call(request, self._call_tool)
         require_tasks(not request.asks_for_task or (own is None and request.version == ROUTED_IN))
+        if own in SEARCH_TOOLS:
+            return self._adapt(request, await client.tool_search.answer(own, as_mapping(arguments)))
         if own is not None:
             return self._adapt(request, await client.calls.call_own(request, own, as_mapping(arguments)))
         found = client.catalog.find(name)
@@ -169,7 +184,7 @@ class RequestRouter:
 
     async def _check_headers(self, request: ClientRequest, server: Server, name: str) -> None:
         """Headers must repeat the arguments, because something in front of the proxy may have decided by them."""
-        if not request.is_modern or request.http_request is None:
+        if not request.is_modern or request.http_request is None or request.is_wrapped:
             return
         schema = (await self._client.catalog.describe(server, name)).get("inputSchema")
         arguments = as_mapping(request.params.get("arguments"))

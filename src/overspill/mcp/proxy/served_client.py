@@ -27,6 +27,7 @@ from overspill.mcp.proxy.programs import ProgramCalls
 from overspill.mcp.proxy.subscriptions import CHANGES, Subscriptions
 from overspill.mcp.proxy.tasks import RoutedTasks, ServedTasks
 from overspill.mcp.proxy.tool_calls import ToolCalls, list_for_programs
+from overspill.mcp.proxy.tool_search import ServedToolSearch
 from overspill.mcp.proxy.versions import adapt_result, ask_for_input, collect_answers, wants_input
 from overspill.session.session import Session
 from overspill.text import tokens
@@ -62,6 +63,7 @@ class ServedClient:
         always = options.tools_always and not options.dry_run
         self.catalog = Catalog(self.servers, session, programs.is_always_whole, always=always)
         self.calls = ToolCalls(session, self.catalog, self.forward, programs, dry_run=options.dry_run, log=log)
+        self.tool_search = ServedToolSearch(self.catalog, self.calls, session, client.info, dry_run=options.dry_run)
         self.answers = LargeAnswers(session, client, log, dry_run=options.dry_run)
         session.offer_to_programs(list_for_programs)
         self.paused_calls = PausedCalls(group)
@@ -79,8 +81,7 @@ class ServedClient:
         """Servers that were not up during the client's handshake."""
         self.left = anyio.Event()
         """Set when the client says that it goes, or its connection has ended."""
-        self._connections = 0
-        self._answering = 0
+        self._connections = self._answering = 0
         self._has_called = False
         self.last_used = anyio.current_time()
         self._levels: dict[ServerConnection, str] = {}
@@ -259,6 +260,7 @@ class ServedClient:
         if (admitted := await self.answers.admit(server, method, params)) is None:
             return
         params = admitted
+        self.catalog.note_change(server, method)
         request = next((each for each in reversed(self._flights[server]) if not each.is_answered), None)
         if request is None or event_from_wire(method, params) is not None:
             await self._notify_client(method, params)

@@ -65,7 +65,7 @@ class ToolCalls:
             reply = await self._session.invoke(name, args)
         finally:
             _asking.reset(before)
-        return self._render({}, reply)
+        return self.render({}, reply)
 
     async def describe_for_programs(self, request: ClientRequest) -> list[ProgramTool]:
         settings = self._session.settings
@@ -85,7 +85,7 @@ class ToolCalls:
         try:
             args, intent = await self._take_intent_off(server, name, given)
         except BadRequest as error:
-            return _make_failure(str(error))
+            return make_failure(str(error))
         if self._dry_run:
             changes = {} if args is given else {"arguments": args}
             result = await self._forward(request, server, {**request.params, "name": name, **changes})
@@ -108,7 +108,7 @@ class ToolCalls:
                 for_program=chosen != "card",
             )
         except Exception as error:  # Overspill's own error or time limit: the model gets it as an answer
-            return _make_failure(str(error) if isinstance(error, OverspillError) else wording.tool_failure(str(error)))
+            return make_failure(str(error) if isinstance(error, OverspillError) else wording.tool_failure(str(error)))
         if request.knows_tasks and reply.job is not None:
             request.is_task = True
             return {"resultType": "task", **describe_task(await self._session.jobs.find(reply.job.id), self._session.settings)}
@@ -124,7 +124,7 @@ class ToolCalls:
             return self._delivered[job.id]
         reply = await self._session.jobs.deliver(job)
         server = self._catalog.find_server(job.server)
-        shown = self._render({}, reply) if server is None else await self._stand_in(request, server, job.tool, reply)
+        shown = self.render({}, reply) if server is None else await self._stand_in(request, server, job.tool, reply)
         result = adapt_result(shown, "tools/call", modern=True)
         self._delivered.put(job.id, result)
         return result
@@ -170,14 +170,14 @@ class ToolCalls:
         if reply.kept is None and reply.job is None and reply.truncation is None:
             if isinstance(original, MCPError):
                 raise original
-            return self._render({}, reply) if original is None else as_mapping(original)
+            return self.render({}, reply) if original is None else as_mapping(original)
         return await self._stand_in(request, server, name, reply)
 
     async def _stand_in(self, request: ClientRequest, server: Server, name: str, reply: Reply) -> Raw:
         self._programs.warn_of_card(name, server.name, request.meta)
         original = as_mapping(reply.original)
         others = {key: value for key, value in original.items() if key not in ("content", "structuredContent")}
-        result = self._render(others, reply)
+        result = self.render(others, reply)
         if reply.kept is not None and is_version_at_least(request.version, outputs.LINKS_SINCE):
             result["content"].append({"type": "resource_link", **outputs.describe(reply.kept)})
         if not reply.is_error:
@@ -188,7 +188,7 @@ class ToolCalls:
                 result["structuredContent"] = structured
         return result
 
-    def _render(self, rest: Raw, reply: Reply) -> Raw:
+    def render(self, rest: Raw, reply: Reply) -> Raw:
         extra = [text for text in (self._catalog.rename_note, self._session.news()) if text]
         content = [*reply.content, *({"type": "text", "text": text} for text in extra)]
         return {**rest, "content": content, **({"isError": True} if reply.is_error else {})}
@@ -216,5 +216,5 @@ _asking: ContextVar[tuple[ToolCalls | None, ClientRequest | None]] = ContextVar(
 """Travels with the tasks of a program."""
 
 
-def _make_failure(text: str) -> Raw:
+def make_failure(text: str) -> Raw:
     return {"content": [{"type": "text", "text": text}], "isError": True}

@@ -1,0 +1,171 @@
+"""What one client is offered in place of all tools: a search, decided at its first `tools/list` and the same ever after."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+
+import anyio
+import anyio.to_thread
+from mcp.shared.exceptions import MCPError
+
+from overspill.errors import BadRequest, ServerError
+from overspill.mcp.client.connection import Raw, as_mapping
+from overspill.mcp.client.server import Server
+from overspill.mcp.proxy.catalog import Catalog
+from overspill.mcp.proxy.client_request import ClientRequest
+from overspill.mcp.proxy.known_clients import find_known_client
+from overspill.mcp.proxy.tool_calls import ToolCalls, make_failure
+from overspill.retrieval.definitions import TOOLS, render_definition
+from overspill.schema import fits_schema
+from overspill.session.session import Session
+from overspill.text import tokens
+from overspill.text.lenient_json import dumps
+from overspill.tool_search.search import AUTO_ABOVE, SEARCH_TOOLS, ToolSearch, read_call, write_schema
+from overspill.tool_search.words import SearchedTool
+from overspill.wording import tool_search as wording
+
+_FEWEST_BYTES_PER_TOKEN = 2
+"""Schemas never have fewer. A shorter list is not counted, so that it need not wait for a vocabulary."""
+
+
+class ServedToolSearch:
+    def __init__(self, catalog: Catalog, calls: ToolCalls, session: Session, info: Raw, *, dry_run: bool) -> None:
+        self._catalog, self._calls, self._session = catalog, calls, session
+        self._settings = session.settings.for_client(info.get("name"))
+        known = find_known_client(info)
+        self._defers = known is not None and known.defers_tools
+        self.is_decided = dry_run or not self._may_search()
+        self._deciding = anyio.Lock()
+        self.offered: list[Raw] | None = None
+        """The whole list, if tools are searched for."""
+        self.names: dict[str, str] = {}
+        """By the name in that list, the tool of ours that it is."""
+        self._is_all_behind = False  # also the tools whose rule is `auto`
+        self._search: ToolSearch | None = None
+        self._searched = -1  # the state of the catalog that it knows
+
+    async def decide(self, *, has_listed: bool = False) -> list[Raw] | None:
+        """What to offer; None: all tools, as without a search. `has_listed`: whether the catalog has just listed them all."""
+        async with self._deciding:
+            if not self.is_decided:
+                if not has_listed:
+                    await self._catalog.list()
+                theirs = self._catalog.list_theirs()
+                auto = [tool for tool in theirs if self._choose(tool) == "auto"]
+                self._is_all_behind = bool(auto) and not self._defers and await anyio.to_thread.run_sync(_is_long, auto)
+                if any(map(self._is_behind, theirs)):
+                    self._freeze([tool for tool in theirs if not self._is_behind(tool)])
+            self.is_decided = True
+            return self.offered
+
+    def _may_search(self) -> bool:
+        rules = [*self._settings.servers.values(), *self._settings.truncation.overrides.values()]
+        return any(mode in ("on", "auto") for mode in (self._settings.tool_search, *(rule.tool_search for rule in rules)))
+
+    def _freeze(self, direct: list[Raw]) -> None:
+        self._catalog.is_steady = True
+        ours = [self._catalog.rename(render_definition(tool, "mcp")) for tool in SEARCH_TOOLS.values()]
+        kept = self._catalog.list_own()
+        self.names = {tool["name"]: own for own in (*SEARCH_TOOLS, *TOOLS) for tool in (*ours, *kept) if _is_named(tool, own)}
+        self.offered = [*direct, *ours, *kept]
+
+    def _choose(self, tool: Raw) -> str:
+        server, name = self._find(tool["name"])
+        return self._settings.for_tool(name, server.name).tool_search
+
+    def _is_behind(self, tool: Raw) -> bool:
+        """Whether the model has to search for it."""
+        is_destructive = as_mapping(tool.get("annotations")).get("destructiveHint") is True
+        if is_destructive and self._settings.direct_tools == "destructive":
+            return False
+        chosen = self._choose(tool)
+        return chosen == "on" or (chosen == "auto" and self._is_all_behind)
+
+    def _find(self, name: str) -> tuple[Server, str]:
+        found = self._catalog.find(name)
+        assert found is not None  # the catalog listed it
+        return found
+
+    async def find_own(self, name: str) -> str | None:
+        """The tool of ours with this name. A client may know the list from an earlier proxy."""
+        if name.endswith(tuple(SEARCH_TOOLS)):
+            await self.decide()
+        return self.names.get(name)
+
+    async def answer(self, own: str, args: Raw) -> Raw:
+        """To `find_tools` and `describe_tools`: a result like that of any tool."""
+        search = await self._open()
+
+        async def run(**given: object) -> str:
+            if own == "describe_tools":
+                return search.describe(given.get("names"))
+            return await anyio.to_thread.run_sync(search.find, given.get("query"))
+
+        return self._calls.render({}, await self._session.call(own, args, run, background=False))
+
+    async def _open(self) -> ToolSearch:
+        await self._catalog.list_known()
+        if self._search is None or self._searched != self._catalog.changes:
+            self._searched = self._catalog.changes
+            behind = [tool for tool in self._catalog.list_theirs() if self._is_behind(tool)]
+            shown = {own: name for name, own in self.names.items()}
+            tools = [
+                SearchedTool(
+                    each["name"], str(each.get("description") or ""), each["inputSchema"], self._find(each["name"])[0].name
+                )
+                for each in behind
+            ]
+            self._search = await anyio.to_thread.run_sync(ToolSearch, tools, shown)
+        return self._search
+
+    async def call(self, request: ClientRequest, call: Callable[[ClientRequest], Awaitable[Raw]]) -> Raw:
+        """The call that `call_tool` wraps, as if the client had made it. A failure is explained if it can be."""
+        search = await self._open()
+        try:
+            name, args = read_call(as_mapping(request.params.get("arguments")))
+            server, theirs = self._find_behind(search, name)
+        except BadRequest as problem:
+            return make_failure(str(problem))
+        request.params, request.is_wrapped = {**request.params, "name": name, "arguments": args}, True
+        try:
+            result = await call(request)
+        except MCPError as refusal:
+            if why := await self._explain(server, theirs, name, args):
+                return make_failure(f"{refusal.message}\n{why}")
+            raise
+        if result.get("isError") is True and (why := await self._explain(server, theirs, name, args)):
+            return {**result, "content": [*result.get("content", ()), {"type": "text", "text": why}]}
+        return result
+
+    def _find_behind(self, search: ToolSearch, name: str) -> tuple[Server, str]:
+        found = self._catalog.find(name)
+        is_listed = found is not None and bool(self._catalog.describe_if_known(*found))
+        if name in self.names or (is_listed and name not in search.tools):
+            raise BadRequest(wording.own_tool(name))
+        if found is None or (not is_listed and self._catalog.knows_all_of(found[0])):
+            raise BadRequest(search.explain_unknown(name))
+        return found
+
+    async def _explain(self, server: Server, theirs: str, name: str, args: Raw) -> str:
+        """What is wrong with a call that failed: the tool has gone, or its arguments do not fit."""
+        self._catalog.note_change(server.name)
+        with suppress(MCPError, ServerError):
+            tool = await self._catalog.describe(server, theirs)
+            search = await self._open()
+            if not tool:
+                return search.explain_unknown(name)
+            check = fits_schema(tool.get("inputSchema", True), server.name)
+            if name in search.tools and (problem := await anyio.to_thread.run_sync(check, args)):
+                return wording.misfit(problem, write_schema(search.tools[name]))
+        return ""
+
+
+def _is_named(tool: Raw, own: str) -> bool:
+    return tool["name"].removeprefix("overspill_") == own
+
+
+def _is_long(tools: Sequence[Raw]) -> bool:
+    """What a client would send to its model for these."""
+    sent = dumps([{key: tool.get(key) for key in ("name", "description", "inputSchema")} for tool in tools])
+    return len(sent) > AUTO_ABOVE * _FEWEST_BYTES_PER_TOKEN and tokens.has_more_than(sent.decode(), AUTO_ABOVE)
