@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import resource
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,7 @@ import anyio
 import pytest
 from login_servers import Door, FastServer, OidcProvider, door, fastmcp_server, oidc_provider, visit
 
-from overspill.errors import LoginNeeded
+from overspill.errors import LoginNeeded, ServerError
 from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.login.flow import log_in
 from overspill.mcp.client.login.keeper import TokenKeeper, revoke
@@ -50,6 +53,26 @@ def environ(tmp_path: Path) -> dict[str, str]:
 
 async def login_at(config: ServerConfig, environ: dict[str, str], **more: Any) -> Login:
     return await log_in(config, LoginStore(environ), visit, **more)
+
+
+@contextmanager
+def no_room_for_files() -> Generator[None]:
+    """As on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def refuse(notes: Door, oidc: OidcProvider, refused: str) -> None:
+    """As if this token had expired."""
+
+    def check(token: str) -> set[str] | None:
+        return None if token == refused else oidc.introspect(token)
+
+    notes.check = check
 
 
 async def call(server: Server, tool: str = "log", **arguments: Any) -> str:
@@ -98,7 +121,7 @@ async def test_a_token_is_renewed_before_it_expires_and_its_refresh_token_rotate
 
 async def test_a_restart_renews_an_expired_token_without_a_person(notes: Door, oidc: OidcProvider, environ: dict[str, str]):
     login, refreshed = await login_at(notes.config(), environ), oidc.refreshed
-    notes.check = lambda token: None if token == login.tokens.access else oidc.introspect(token)
+    refuse(notes, oidc, login.tokens.access)
     async with open_servers([notes.config()], environ) as servers:
         assert await call(servers["notes"]) == "line"
     assert oidc.refreshed == refreshed + 1
@@ -154,6 +177,18 @@ async def test_a_registration_is_used_again_and_made_anew_where_its_port_is_take
     assert other.redirect_port != first.redirect_port
 
 
+async def test_a_hosted_document_takes_the_place_of_a_registration(notes: Door, environ: dict[str, str]):
+    hosted = "https://overspill.example/client.json"
+    login = await login_at(notes.config(client_metadata_url=hosted), environ)
+    assert (login.client_id, login.tokens.client_secret) == (hosted, "")
+    assert await TokenKeeper(notes.config(), environ).renew(login.tokens.access) != login.tokens.access
+
+
+async def test_a_document_that_nobody_can_host_is_an_error(notes: Door, environ: dict[str, str]):
+    with pytest.raises(ServerError, match=r"login.clientMetadataUrl must be an https address with a path."):
+        await login_at(notes.config(client_metadata_url="http://overspill.example/"), environ)
+
+
 async def test_logging_out_revokes_the_tokens_and_removes_them(notes: Door, oidc: OidcProvider, environ: dict[str, str]):
     login, store = await login_at(notes.config(), environ), LoginStore(environ)
     assert await revoke(notes.config(), store)
@@ -185,24 +220,47 @@ async def test_ten_processes_that_renew_at_the_same_time_spend_one_refresh_token
     assert oidc.refreshed == refreshed + 1
 
 
+KILLED = """
+import os, signal, sys, anyio
+from overspill.mcp.client.config import ServerConfig
+from overspill.mcp.client.login.keeper import TokenKeeper
+url, folder, rejected = sys.argv[1:]
+os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # the new token is there, and the login not yet written
+anyio.run(TokenKeeper(ServerConfig("notes", url=url), {"XDG_DATA_HOME": folder}).renew, rejected)
+"""
+
+
+@pytest.mark.slow
+async def test_a_process_that_is_killed_before_it_wrote_a_rotated_token_leaves_a_login_to_do_again(
+    notes: Door, oidc: OidcProvider, environ: dict[str, str]
+):
+    login, refreshed, lines = await login_at(notes.config(), environ), oidc.refreshed, list[str]()
+    command = [sys.executable, "-c", KILLED, notes.url, environ["XDG_DATA_HOME"], login.tokens.access]
+    assert subprocess.run(command, timeout=60, check=False).returncode == -signal.SIGKILL  # noqa: ASYNC221
+    assert oidc.refreshed == refreshed + 1  # the token in the file is spent
+    refuse(notes, oidc, login.tokens.access)
+    with anyio.fail_after(30):  # nobody holds the lock any more
+        async with open_servers([notes.config()], environ, log=lines.append) as servers:
+            with pytest.raises(LoginNeeded, match="The server notes needs a login"):
+                await call(servers["notes"])
+            await login_at(notes.config(), environ)
+            assert await call(servers["notes"]) == "line"
+    assert [line.partition(".")[0] for line in lines] == ["The server notes needs a login"]
+
+
 async def test_a_renewed_login_that_cannot_be_written_is_reported_and_used(
-    notes: Door, oidc: OidcProvider, environ: dict[str, str], tmp_path: Path
+    notes: Door, oidc: OidcProvider, environ: dict[str, str]
 ):
     login, lines = await login_at(notes.config(), environ), list[str]()
-    keeper = TokenKeeper(notes.config(), environ, lines.append)
-    folder = tmp_path / "overspill" / "logins"
-    file = next(folder.glob("*.json"))
-    content = file.read_bytes()
-    assert await keeper.get_token() == login.tokens.access
-    file.unlink()
-    file.mkdir()  # as with a full disk, the lock is there and the file cannot be replaced
-    keeper._stamp = LoginStore(environ).stamp(notes.url)  # pyright: ignore[reportPrivateUsage]
-    renewed = await keeper.renew(login.tokens.access)
+    with no_room_for_files():
+        renewed = await TokenKeeper(notes.config(), environ, lines.append).renew(login.tokens.access)
     assert oidc.introspect(renewed) == {"notes:read"}
-    assert await keeper.get_token() == renewed
-    assert [line.partition(":")[0] for line in lines] == ["The renewed login of notes could not be written"]
-    assert renewed not in lines[0]
-    assert login.tokens.access.encode() in content
+    told = "The renewed login of notes could not be written: File too large. It works until this process ends. After that, log in"
+    assert lines == [f"{told} again."]
+    refreshed = oidc.refreshed
+    for another in (TokenKeeper(notes.config(), environ), TokenKeeper(notes.config(), environ)):  # of other sessions
+        assert await another.get_token() == await another.renew(login.tokens.access) == renewed
+    assert oidc.refreshed == refreshed
 
 
 async def test_tokens_are_in_a_file_that_only_the_owner_can_read(notes: Door, environ: dict[str, str], tmp_path: Path):

@@ -16,10 +16,9 @@ from msgspec.structs import replace
 
 from overspill.errors import ServerError
 from overspill.mcp.client.config import ServerConfig
-from overspill.mcp.client.login.check import check_login
 from overspill.mcp.client.login.flow import log_in
 from overspill.mcp.client.login.guarded import GuardedTransport
-from overspill.mcp.client.login.keeper import TokenKeeper
+from overspill.mcp.client.login.keeper import TokenKeeper, check_login
 from overspill.mcp.client.login.storage import Login, LoginStore, Reach, TokenResponse, Tokens
 from overspill.mcp.client.server import open_servers
 
@@ -113,11 +112,14 @@ async def test_a_person_who_declines(notes: Door, environ: dict[str, str]):
     assert await fail(notes, environ, person) == "The login was declined (access_denied). Nothing was stored."
 
 
-async def test_redirects_without_end(notes: Door, environ: dict[str, str]):
-    path = "/.well-known/oauth-protected-resource/mcp"
-    notes.pages[path] = page({}, 302, location=path)
-    assert "redirects without end" in await fail(notes, environ)
-    assert notes.seen.count(path) == 5
+async def test_redirects_without_end_are_followed_five_times(notes: Door, environ: dict[str, str]):
+    paths = ["/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-authorization-server"]
+    for path in paths:
+        notes.pages[path] = page({}, 302, location=path)
+    notes.pages["/register"] = page({}, 404)
+    told = await fail(notes, environ)
+    assert told == "Logging in to notes failed: Overspill could not register itself: 127.0.0.1 answered with HTTP status 404."
+    assert [notes.seen.count(path) for path in paths] == [6, 6]
 
 
 async def test_a_redirect_to_another_host_is_not_followed(notes: Door, environ: dict[str, str]):
@@ -158,7 +160,7 @@ async def test_a_token_that_ends_sooner_than_it_said_is_renewed_when_the_server_
     notes.check = {"t2": {"notes:read"}}.get
     async with open_servers([notes.config()], environ) as servers:
         assert not (await servers["notes"].call_tool("log", {})).is_error
-    notes.check = lambda token: None  # whatever it gets
+    notes.check = dict[str, set[str]]().get
     notes.seen.clear()
     async with open_servers([notes.config()], environ) as servers:
         with pytest.raises(ServerError, match="needs a login"):

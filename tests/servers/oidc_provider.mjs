@@ -9,6 +9,16 @@ const issuer = `http://127.0.0.1:${port}`;
 const resource = { scope: 'notes:read notes:write', accessTokenFormat: 'opaque', accessTokenTTL: Number(seconds) };
 const key = JSON.parse(process.env.MACHINE_KEY || 'null');
 const machine = { grant_types: ['client_credentials'], redirect_uris: [], response_types: [], scope: 'notes:read' };
+// A document that somebody hosts. Only the way there is scripted.
+const hosted = 'https://overspill.example/client.json';
+const described = {
+  client_id: hosted,
+  application_type: 'native',
+  redirect_uris: ['http://127.0.0.1/callback'],
+  grant_types: ['authorization_code', 'refresh_token'],
+  response_types: ['code'],
+  token_endpoint_auth_method: 'none',
+};
 const provider = new Provider(issuer, {
   clients: [
     { ...machine, client_id: 'resource', client_secret: 'of-the-resource' },
@@ -16,7 +26,9 @@ const provider = new Provider(issuer, {
     ...(key ? [{ ...machine, client_id: 'signer', token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [key] } }] : []),
   ],
   scopes: ['openid', 'offline_access', 'notes:read', 'notes:write'],
+  fetch: (url, options) => (String(url) === hosted ? Response.json(described) : globalThis.fetch(url, options)),
   features: {
+    clientIdMetadataDocument: { enabled: true, ack: 'draft-02' },
     registration: { enabled: true },
     revocation: { enabled: true, allowedPolicy: () => true },
     introspection: { enabled: true, allowedPolicy: () => true },

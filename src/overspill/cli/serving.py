@@ -75,6 +75,7 @@ def serve_proxy(given: Mapping[str, Any]) -> None:
             dry_run=given["dry_run"],
             list_outputs=given["list_outputs"],
             grace_seconds=given["grace"],
+            separates_logins=bool(given["address"]),
             observers=find_observers(),
         )
         await _serve(given, settings, options, log, stop)

@@ -6,10 +6,11 @@ import asyncio
 import os
 import signal
 import stat
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -21,6 +22,7 @@ from overspill.shell.command import wake_on_signals
 
 _ENDING = (signal.SIGINT, signal.SIGTERM)
 _BLOCK_BYTES = 1 << 20
+_Value = TypeVar("_Value")
 
 
 class Interrupted(Exception):
@@ -63,6 +65,19 @@ def cancel_on_signal() -> Generator[None]:
             signal.signal(number, exit_now if received else handler)
     if received:
         raise Interrupted(128 + received[0])
+
+
+def run_until_done(work: Callable[[], Awaitable[_Value]]) -> _Value:
+    """Run it on an event loop. If a signal ends it, exit with the code that a shell reports for that."""
+
+    async def run() -> _Value:
+        with cancel_on_signal():
+            return await work()
+
+    try:
+        return anyio.run(run)
+    except Interrupted as ended:
+        sys.exit(ended.code)
 
 
 def serve_until_signal(run: Callable[[anyio.Event], Awaitable[None]]) -> None:

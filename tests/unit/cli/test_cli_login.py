@@ -64,16 +64,41 @@ def configure(place: Place, **servers: str) -> None:
 
 def test_a_pasted_answer_logs_in_and_the_login_is_listed_without_a_token(place: Place, notes: Door):
     configure(place, notes=notes.url)
+    notes.check = {"token-of-notes": {"notes:read"}}.get
+    notes.pages["/token"] = page({"access_token": "token-of-notes", "token_type": "Bearer"})
     run = Process(place.root, "notes")
     code, out, err = run.finish("rubbish\nhttp://[rubbish?\n" + run.answer(state="wrong") + run.answer())
     assert (code, out) == (0, "Logged in to notes. Scopes: notes:read.\n")
     assert "in a file that only you can read" in err
-    assert "t1" not in out + err
+    assert "token-of-notes" not in out + err
     listed = place.overspill("login", "--list")
     assert listed.out == f"Server\tScopes\tExpires\n{notes.url}\tnotes:read\t\n"
     assert json.loads(place.overspill("login", "--list", "--json").out) == [
         {"server": notes.url, "scopes": "notes:read", "expires": ""}
     ]
+
+
+def test_a_wrong_paste_gets_an_answer_and_another_try(place: Place, notes: Door):
+    run = Process(place.root, notes.url)
+    code, out, err = run.finish("rubbish\n" + run.answer(state="wrong") + run.answer())
+    assert (code, out) == (0, "Logged in to 127.0.0.1. Scopes: notes:read.\n")
+    assert err.count("That is not the address that the login ends on. Copy all of it from the browser's address bar") == 2
+
+
+def test_five_wrong_pastes_end_the_login(place: Place, notes: Door):
+    run = Process(place.root, notes.url)
+    code, out, err = run.finish("rubbish\n" * 5 + run.answer())
+    assert (code, out) == (2, "")
+    told = "None of 5 pasted addresses is the one that the login ends on. Nothing was stored. Run it again."
+    assert err.endswith(f"overspill: error: {told}\n")
+    assert place.overspill("login", "--list").out == "Server\tScopes\tExpires\n"
+
+
+@pytest.mark.parametrize("address", ["ftp://x", "https://", "//x", "http://a b/mcp"])
+def test_an_address_of_another_kind_is_an_error(place: Place, address: str):
+    result = place.overspill("login", address)
+    told = f"overspill: error: {address} is not the address of a server. Use one like https://example.com/mcp.\n"
+    assert (result.code, result.err) == (2, told)
 
 
 @pytest.mark.parametrize("stdin", [subprocess.PIPE, subprocess.DEVNULL])

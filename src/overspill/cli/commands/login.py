@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import webbrowser
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any
 
 import anyio
 import click
 
 from overspill.cli import output, tables
 from overspill.cli.client_files import find_installed
-from overspill.cli.settings import load_settings
-from overspill.cli.signals import Interrupted, cancel_on_signal
+from overspill.cli.settings import load_settings, read_variable
+from overspill.cli.signals import run_until_done
 from overspill.cli.terminal import inform, lacks_mcp, warn
 from overspill.errors import BadRequest, OverspillError
 from overspill.mcp.client.config import ServerConfig, parse_host
-from overspill.mcp.client.login.storage import Login, LoginStore, normalize
+from overspill.mcp.client.login.storage import Login, LoginStore, identify_token, normalize
 from overspill.mcp.host_configs import rewriting
 from overspill.mcp.host_configs.clients import USUAL
 from overspill.mcp.host_configs.entries import may_hold_secret
@@ -29,15 +27,21 @@ from overspill.settings import Settings
 from overspill.text.humanize import escape_line, suggest_nearest
 
 _MAX_PASTED_BYTES = 16 * 1024
+_token_option = click.option(
+    "--token-env",
+    metavar="VARIABLE",
+    help="The login of the client whose token for overspill proxy --http is in this variable.",
+)
 
 
 @click.command()
 @click.argument("server", required=False)
 @click.option("--no-browser", is_flag=True, help="Print the address, and take the answer that you paste.")
 @click.option("--scope", default="", metavar="SCOPES", help="Ask for these scopes, too.")
+@_token_option
 @click.option("--list", "lists", is_flag=True, help="List the logins.")
 @click.option("--json", "as_json", is_flag=True, help="With --list, print JSON.")
-def login(server: str | None, no_browser: bool, scope: str, lists: bool, as_json: bool) -> None:
+def login(server: str | None, no_browser: bool, scope: str, token_env: str | None, lists: bool, as_json: bool) -> None:
     """Log in to an MCP server, in your browser.
 
     SERVER is the name of a server in your settings or in a client's configuration, or its URL.
@@ -52,8 +56,11 @@ def login(server: str | None, no_browser: bool, scope: str, lists: bool, as_json
     """
     if lists == bool(server):
         raise click.UsageError("Name a server, or use --list." if not lists else "Use --list without a server.")
+    store = _open_store(token_env)
     if server is None:
-        _list(as_json=as_json)
+        logins = [_describe(each) for each in store.list()]
+        headings = ["Server", "Scopes", "Expires"]
+        output.print_json(logins) if as_json else tables.print_table("Logins", headings, [[*each.values()] for each in logins])
         return
     try:
         from overspill.mcp.client.login.flow import log_in
@@ -68,8 +75,7 @@ def login(server: str | None, no_browser: bool, scope: str, lists: bool, as_json
         if no_browser:
             inform("Paste the address of the page that it ends on:")
 
-    paste = _read_line if no_browser else None
-    done = _run(lambda: log_in(config, LoginStore(os.environ), show, paste, scope))
+    done = run_until_done(lambda: log_in(config, store, show, _read_line if no_browser else None, scope))
     click.echo(escape_line(f"Logged in to {config.name}. Scopes: {done.scope or 'not stated'}."))
     if not done.in_keyring:
         inform("The tokens are in a file that only you can read, because there is no system keyring to use.")
@@ -77,7 +83,8 @@ def login(server: str | None, no_browser: bool, scope: str, lists: bool, as_json
 
 @click.command()
 @click.argument("server")
-def logout(server: str) -> None:
+@_token_option
+def logout(server: str, token_env: str | None) -> None:
     """Forget the login at an MCP server, and ask the server to revoke it.
 
     SERVER is the same as for overspill login.
@@ -86,25 +93,20 @@ def logout(server: str) -> None:
         from overspill.mcp.client.login.keeper import revoke
     except ImportError as missing:
         raise lacks_mcp("logout") from missing
-    config, store = _find_server(server), LoginStore(os.environ)
-    is_revoked = _run(lambda: revoke(config, store))
+    config, store = _find_server(server), _open_store(token_env)
+    is_revoked = run_until_done(lambda: revoke(config, store))
     rest = "" if is_revoked else " The server could not be asked to revoke the tokens, so they work until they expire."
     click.echo(escape_line(f"Logged out of {config.name}.{rest}"))
 
 
-def _run(work: Callable[[], Awaitable[Any]]) -> Any:
-    async def run() -> Any:
-        with cancel_on_signal():
-            return await work()
-
-    try:
-        return anyio.run(run)
-    except Interrupted as ended:
-        sys.exit(ended.code)
+def _open_store(token_env: str | None) -> LoginStore:
+    return LoginStore(os.environ, identify_token(read_variable(token_env, os.environ).encode()) if token_env else "")
 
 
-async def _read_line() -> str:
+async def _read_line(problem: str) -> str:
     """Empty at the end of standard input. Not in a thread, which nothing could end."""
+    if problem:
+        inform(problem)
     fd, line, byte = output.standard_input().fileno(), b"", b" "
     while byte not in (b"", b"\n") and len(line) < _MAX_PASTED_BYTES:
         with suppress(PermissionError):  # a file or /dev/null, which is always readable
@@ -112,14 +114,6 @@ async def _read_line() -> str:
         byte = os.read(fd, 1)
         line += byte
     return line.decode(errors="replace")
-
-
-def _list(*, as_json: bool) -> None:
-    logins = LoginStore(os.environ).list()
-    if as_json:
-        output.print_json([_describe(each) for each in logins])
-    else:
-        tables.print_table("Logins", ["Server", "Scopes", "Expires"], [list(_describe(each).values()) for each in logins])
 
 
 def _describe(login: Login) -> dict[str, str]:
@@ -135,6 +129,8 @@ def _find_server(given: str) -> ServerConfig:
     settings = load_settings(None, None, ()).settings
     if host := parse_host(given):
         return ServerConfig(host, url=given, login=settings.login)
+    if "//" in given:
+        raise BadRequest(f"{given} is not the address of a server. Use one like https://example.com/mcp.")
     found, names = dict[str, ServerConfig](), set[str]()
     for where, server in _list_configured(settings):
         config = read_config(server, where, os.environ, Variables(os.environ))

@@ -44,6 +44,8 @@ class ServerConfig(Struct, frozen=True):
     tools: tuple[str, ...] | None = None
     """The only tools to use; None for all."""
     login: LoginSettings = LoginSettings()
+    login_owner: str = ""
+    """Whose login it uses: that of a client over HTTP, or the user's."""
     early: list[Process] = []
     """Its process, if that was started before anything could speak to it. The first start of the server takes it out."""
 
@@ -73,7 +75,7 @@ def parse_host(url: str) -> str:
         parts = urlsplit(url)
     except ValueError:
         return ""
-    return parts.hostname or "" if url.isprintable() and parts.scheme in ("http", "https") else ""
+    return parts.hostname or "" if url.isprintable() and " " not in url and parts.scheme in ("http", "https") else ""
 
 
 def read_servers(path: Path, environ: Mapping[str, str]) -> dict[str, ServerConfig]:

@@ -78,7 +78,7 @@ class Server:
         self.needs_login = False
         self.starts = 0
         self._environ = environ
-        self._logins = LoginStore(environ)
+        self._logins = LoginStore(environ, config.login_owner)
         self._client = client or ClientIdentity()
         self._peer: Peer = peer or SilentPeer()
         self.log = log

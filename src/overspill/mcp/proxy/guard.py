@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
@@ -15,6 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from overspill.mcp.client.login.storage import identify_token
 from overspill.web.server import IS_STREAM, LET_IN, max_files
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
@@ -41,7 +41,7 @@ class Guard:
         self._app = app
         self._hosts = hosts
         self._origins = origins
-        self._digests = [hashlib.sha256(token.encode()).digest() for token in tokens]
+        self._principals = [identify_token(token.encode()) for token in tokens]
         self._count_sessions = count_sessions
         self._are_files_short = are_files_short
         self._max_requests = max(_MIN_REQUESTS_PER_TOKEN, min(_MAX_REQUESTS, max_files() // 2) // len(tokens))
@@ -91,9 +91,9 @@ class Guard:
 
     def _identify(self, headers: Headers) -> str | None:
         kind, _, token = headers.get("authorization", "").partition(" ")
-        digest = hashlib.sha256(token.strip().encode("latin-1")).digest()
-        known = next((each for each in self._digests if hmac.compare_digest(each, digest)), None)
-        return known.hex()[:32] if known is not None and kind.lower() == "bearer" else None
+        given = identify_token(token.strip().encode("latin-1"))
+        known = [each for each in self._principals if hmac.compare_digest(each, given)]
+        return known[0] if known and kind.lower() == "bearer" else None
 
     def _refuse(self, headers: Headers, principal: str | None) -> Response | None:
         """Names are compared whole: any parser of their parts could be tricked."""

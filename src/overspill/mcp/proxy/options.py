@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from overspill.mcp.client.config import ServerConfig
 from overspill.record.logs import Observer
@@ -41,6 +42,8 @@ class ProxyOptions(Struct, frozen=True):
     grace_seconds: float = 0.0
     """How long calls may take to end after the proxy was told to stop."""
 
+    separates_logins: bool = False
+    """Whether each principal has logins of its own, instead of the user's."""
     observers: tuple[Observer, ...] = ()
     """They see what happens in every session."""
 
@@ -49,6 +52,10 @@ class ProxyOptions(Struct, frozen=True):
         """Values that may be secrets, by name."""
         own = [{**server.env, **server.headers} for server in self.servers.values()]
         return {name: value for named in (self.environ, *own) for name, value in named.items()}
+
+    def servers_of(self, principal: str) -> Mapping[str, ServerConfig]:
+        owner = principal if self.separates_logins else ""
+        return {name: replace(server, login_owner=owner) for name, server in self.servers.items()}
 
     def family(self, principal: str) -> str:
         """Names those who share outputs: the same principal with the same servers, also after a restart."""

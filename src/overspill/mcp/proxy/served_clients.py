@@ -15,6 +15,7 @@ import anyio
 import anyio.abc
 import anyio.to_thread
 from msgspec import Struct
+from msgspec.structs import replace
 
 from overspill.mcp.client.connection import ClientIdentity
 from overspill.mcp.proxy.options import ProxyOptions
@@ -139,7 +140,8 @@ class ServedClients:
         self._served[owner.principal] += bool(owner.session)
         try:
             async with anyio.create_task_group() as group:
-                client = ServedClient(self.options, session, identity, group, self.log, outlived_by_jobs=outlived_by_jobs)
+                options = replace(self.options, servers=self.options.servers_of(owner.principal))
+                client = ServedClient(options, session, identity, group, self.log, outlived_by_jobs=outlived_by_jobs)
                 task_status.started(client)
                 await client.wait_until_gone(math.inf if owner.session else self.options.stateless_gone_after)
                 self._open_clients = {key: each for key, each in self._open_clients.items() if each is not client}

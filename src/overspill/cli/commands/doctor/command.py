@@ -10,7 +10,6 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-import anyio
 import click
 from msgspec import to_builtins
 
@@ -19,7 +18,7 @@ from overspill.cli.client_files import clients, complete_clients, find_target
 from overspill.cli.commands.doctor import checks
 from overspill.cli.commands.doctor.checks import DoctorReport, Finding
 from overspill.cli.settings import command_line, lasting_store, settings_options, user_config_dir
-from overspill.cli.signals import Interrupted, cancel_on_signal
+from overspill.cli.signals import run_until_done
 from overspill.errors import MissingPackage
 from overspill.mcp.host_configs import rewriting
 from overspill.mcp.host_configs.clients import USUAL
@@ -92,17 +91,10 @@ def _check_servers(file: str | None, settings: Settings, chosen: Sequence[str], 
         name, text, dialect = file, target.text(target.servers), target.dialect
     servers = rewriting.select_servers(rewriting.list_servers(text, name, dialect), name, chosen)
 
-    async def run() -> list[DoctorReport]:
-        with cancel_on_signal():
-            limits: dict[str, Any] = {"within": timeout, "model": settings.model, "login": settings.login}
-            return await check(servers, os.environ, name=name, expands=expands, **limits)
-
+    limits: dict[str, Any] = {"within": timeout, "model": settings.model, "login": settings.login}
     # A finding quotes what its server wrote to standard error, where that matters.
-    try:
-        with contextlib.redirect_stderr(io.TextIOWrapper(io.BytesIO())):
-            return anyio.run(run)
-    except Interrupted as ended:  # the servers have ended
-        sys.exit(ended.code)
+    with contextlib.redirect_stderr(io.TextIOWrapper(io.BytesIO())):
+        return run_until_done(lambda: check(servers, os.environ, name=name, expands=expands, **limits))
 
 
 def _print(reports: Sequence[DoctorReport], *, lists_clients: bool) -> None:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from overspill.cli.commands.doctor.checks import DoctorReport, Finding
 from overspill.errors import SettingsError
 from overspill.mcp.client.config import ServerConfig, server_configs
-from overspill.mcp.client.login.check import check_login
+from overspill.mcp.client.login.keeper import check_login
 from overspill.mcp.client.probe import probe
 from overspill.mcp.host_configs.entries import edit_entry, recognize, speaks_sse, unwrap_entry
 from overspill.mcp.host_configs.rewriting import ConfiguredServer

@@ -17,12 +17,14 @@ from overspill.errors import ServerError, SettingsError
 from overspill.mcp.client.login.guarded import is_error_code
 from overspill.web.server import LET_IN, Descriptors, WebServer, open_listener
 
-Paste: TypeAlias = Callable[[], Awaitable[str]]
-"""Gets what a person copied from the browser's address bar; empty if nobody will."""
+Paste: TypeAlias = Callable[[str], Awaitable[str]]
+"""Shows what was wrong with the last one, and gets what a person copied from the browser's address bar. Empty if nobody will."""
 _HOST, _PATH = "127.0.0.1", "/callback"
 _ANSWER_SECONDS = 300.0
+_MAX_PASTES = 5
 _DONE = "Overspill has the answer. You can close this window."
 _WRONG = "This is not the answer that Overspill is waiting for."
+_WRONG_PASTE = "That is not the address that the login ends on. Copy all of it from the browser's address bar, and paste it:"
 _HEADERS = [(b"content-type", b"text/plain; charset=utf-8"), (b"cache-control", b"no-store"), (b"connection", b"close")]
 
 
@@ -53,10 +55,16 @@ class Callback:
 
     async def wait(self, paste: Paste | None = None) -> AuthorizationCodeResult:
         """Raises ServerError if the answer is no, or there is none in time."""
+        failure = f"Nobody logged in within {_ANSWER_SECONDS / 60:g} minutes"
 
         async def take_pasted(paste: Paste) -> None:
-            while (line := await paste()) and not self.take(line.strip().partition("?")[2].partition("#")[0]):
-                pass
+            nonlocal failure
+            for number in range(_MAX_PASTES):
+                line = await paste(_WRONG_PASTE if number else "")
+                if not line or self.take(line.strip().partition("?")[2].partition("#")[0]):
+                    return
+            failure = f"None of {_MAX_PASTES} pasted addresses is the one that the login ends on"
+            self._answered.set()
 
         with anyio.move_on_after(_ANSWER_SECONDS):
             async with anyio.create_task_group() as group:
@@ -66,7 +74,7 @@ class Callback:
                 group.cancel_scope.cancel()
         answer = self._answer
         if not answer:
-            raise ServerError(f"Nobody logged in within {_ANSWER_SECONDS / 60:g} minutes. Nothing was stored. Run it again.")
+            raise ServerError(f"{failure}. Nothing was stored. Run it again.")
         if "code" not in answer:
             why = f" ({answer['error']})" if is_error_code(answer["error"]) else ""
             raise ServerError(f"The login was declined{why}. Nothing was stored.")

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import socket
 import ssl
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from functools import cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
-from typing import Any, get_args
+from typing import get_args
 from urllib.request import getproxies, proxy_bypass
 
 import anyio
@@ -42,37 +42,31 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         """Raises ServerError for an address that may not be reached, and httpx2.HTTPError for one that is not."""
         url, proxy = request.url, find_proxy(request.url)
         self.error, self.last = "", f"{url.host} cannot be reached"
+        # A connection serves one host: two that share an address must not share what TLS has checked.
+        limits = httpx2.Limits(max_keepalive_connections=0)
         try:
             with anyio.fail_after(_TOTAL_SECONDS):
-                urls = [url.copy_with(host=address) for address in await self.find_addresses(url)]
-                # A connection serves one host: two that share an address must not share what TLS has checked.
-                limits = httpx2.Limits(max_keepalive_connections=0)
+                *others, last = [_aim(request, address) for address in await self.find_addresses(url)]
                 async with httpx2.AsyncHTTPTransport(_ssl_context(), limits=limits, proxy=proxy) as transport:
-                    response = await _try_each(transport, request, urls)
-                    if self._is_own(url):
-                        self._note_reach(None if proxy else response.extensions.get("network_stream"))
-                    return await self._read(response, request)
+                    for each in others:
+                        with suppress(httpx2.ConnectError, httpx2.ConnectTimeout):
+                            return await self._read(await transport.handle_async_request(each), request)
+                    return await self._read(await transport.handle_async_request(last), request)
         except TimeoutError:
             raise httpx2.ReadTimeout("too slow", request=request) from None
 
     async def find_addresses(self, url: httpx2.URL) -> list[str]:
         """Raises ServerError if one of them may not be reached. Where it is not up to us, the address is the host."""
-        if self._is_own(url):
-            return [url.host]
         addresses = [url.host]
+        if self._is_own(url):
+            return addresses
         if find_proxy(url) is None:
             try:
                 found = await anyio.getaddrinfo(url.host, url.port or 443, type=socket.SOCK_STREAM)
             except (OSError, UnicodeError):
                 raise ServerError(f"The login was stopped: the host {url.host} is unknown.") from None
             addresses = list(dict.fromkeys(str(each[4][0]).partition("%")[0] for each in found))
-        self._require_allowed(url, [_measure(address) for address in addresses])
-        return addresses
-
-    def _is_own(self, url: httpx2.URL) -> bool:
-        return get_origin(url) == get_origin(self._server)
-
-    def _require_allowed(self, url: httpx2.URL, reaches: list[Reach]) -> None:
+        reaches = [_measure(address) for address in addresses]
         if url.scheme != "https" and not (url.scheme == "http" and set(reaches) == {"loopback"}):
             raise ServerError(f"The login was stopped: {url.host} would be reached without encryption. Only https is allowed.")
         if min(map(_REACHES.index, reaches)) < _REACHES.index(self.reach or "public"):
@@ -80,15 +74,19 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
                 f"The login was stopped: the server leads to {url.host}, which is in a private network or on this machine, "
                 "and the server is not."
             )
+        return addresses
 
-    def _note_reach(self, stream: Any) -> None:
-        """A name that changes its address counts as the farthest that it had."""
-        peer = stream.get_extra_info("server_addr") if stream else None
-        found = _measure(str(peer[0]).partition("%")[0] if peer else self._server.host)
-        self.reach = _REACHES[max(map(_REACHES.index, (found, self.reach or found)))]
+    def _is_own(self, url: httpx2.URL) -> bool:
+        own = self._server
+        return (url.scheme, url.host, url.port) == (own.scheme, own.host, own.port)
 
     async def _read(self, response: httpx2.Response, request: httpx2.Request) -> httpx2.Response:
         content, host, status = bytearray(), request.url.host, response.status_code
+        if self._is_own(request.url):
+            # A name that changes its address counts as the farthest that it had. Behind a proxy, the peer is the proxy.
+            peer = None if find_proxy(request.url) else response.extensions["network_stream"].get_extra_info("server_addr")
+            found = _measure(str(peer[0]).partition("%")[0] if peer else host)
+            self.reach = _REACHES[max(map(_REACHES.index, (found, self.reach or found)))]
         is_endless = "event-stream" in response.headers.get("content-type", "")
         async with aclosing(response.aiter_bytes()) as chunks:
             while not is_endless and (chunk := await anext(chunks, b"")):
@@ -106,26 +104,16 @@ def _ssl_context() -> ssl.SSLContext:
     return httpx2.create_ssl_context()  # takes long
 
 
-async def _try_each(transport: httpx2.AsyncHTTPTransport, request: httpx2.Request, urls: list[httpx2.URL]) -> httpx2.Response:
-    """Send it to the first that can be connected to."""
+def _aim(request: httpx2.Request, address: str) -> httpx2.Request:
+    """The same request, to this address of its host."""
     more = {"sni_hostname": request.url.raw_host.decode(), "timeout": {"connect": _CONNECT_SECONDS}}
-    for url in urls:
-        target = httpx2.Request(request.method, url, headers=request.headers, stream=request.stream, extensions=more)
-        try:
-            return await transport.handle_async_request(target)
-        except (httpx2.ConnectError, httpx2.ConnectTimeout):
-            if url is urls[-1]:
-                raise
-    raise AssertionError
+    url = request.url.copy_with(host=address)
+    return httpx2.Request(request.method, url, headers=request.headers, stream=request.stream, extensions=more)
 
 
 def find_proxy(url: httpx2.URL) -> str | None:
     proxies = {} if proxy_bypass(url.host) else getproxies()
     return proxies.get(url.scheme) or proxies.get("all")
-
-
-def get_origin(url: httpx2.URL) -> tuple[str, str, int | None]:
-    return url.scheme, url.host, url.port
 
 
 def _measure(host: str) -> Reach:

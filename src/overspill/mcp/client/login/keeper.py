@@ -2,50 +2,48 @@
 
 from __future__ import annotations
 
-import base64
 import shlex
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from email.utils import parsedate_to_datetime
 from typing import TypeAlias
 from urllib.parse import quote
 
 import httpx2
 import msgspec
+from mcp.client.auth.utils import build_oauth_authorization_server_metadata_discovery_urls, union_scopes
 from msgspec.structs import replace
 
 from overspill.errors import BadRequest, LoginNeeded, ServerError
 from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.login.guarded import GuardedTransport
-from overspill.mcp.client.login.storage import Login, LoginStore, Stamp, TokenResponse
+from overspill.mcp.client.login.storage import Login, LoginStore, TokenResponse
 from overspill.mcp.host_configs.entries import may_hold_secret
 
 Log: TypeAlias = Callable[[str], None]
 _PAUSE = 30.0  # seconds between two tries to renew a token that is still good
 _MAX_SCOPE_CHARS = 2_000
+_MAX_SKEW = 60.0  # seconds
 
 
 class TokenKeeper:
     """`environ` has the place of the logins, and the secrets that the settings name."""
 
     def __init__(
-        self,
-        config: ServerConfig,
-        environ: Mapping[str, str],
-        log: Log = lambda _: None,
-        clock: Callable[[], float] = time.time,
+        self, config: ServerConfig, environ: Mapping[str, str], log: Log = lambda _: None, clock: Callable[[], float] = time.time
     ) -> None:
         self._config = config
         self._environ = environ
         self._log = log
         self._clock = clock
-        self._store = LoginStore(environ)
-        self._login: Login | None = None
-        self._stamp: Stamp | None = None
+        self._store = LoginStore(environ, config.login_owner)
         self._retry_at = 0.0
+        self._has_client = config.url in config.login.clients  # so nobody has to log in
 
     async def get_token(self) -> str:
         """A token to send, or an empty string: the server decides whether it lets us in without. Raises ServerError."""
-        login, now = await self._load(), self._clock()
+        login, now = await self._read(), self._clock()
         if login is None:
             return await self.renew("") if self._has_client else ""
         is_good = login.expires_at is None or now < login.expires_at
@@ -66,74 +64,65 @@ class TokenKeeper:
         """
         try:
             async with self._store.lock(self._config.url):
-                login = await self._load()
+                login = await self._read()
                 if login is not None and login.tokens.access != rejected:
                     return login.tokens.access
-                if self._has_client:
-                    return await self._authenticate()
-                return "" if login is None else await self._refresh(login)
+                if not self._has_client:
+                    return "" if login is None else await self._refresh(login)
+                from overspill.mcp.client.login.flow import authenticate_client  # noqa: PLC0415  # few servers need it
+
+                return await self._save(await authenticate_client(self._config, self._environ, self._clock))
         except OSError as problem:
             raise self._explain_failure(f"{problem.strerror}") from None
 
     async def note_wanted(self, scope: str) -> None:
         """Remember what else the server asks for, until the next login."""
-        login = await self._load()
-        if login is None or len(scope) > _MAX_SCOPE_CHARS or not scope.isascii() or not scope.isprintable():
+        if await self._read() is None or len(scope) > _MAX_SCOPE_CHARS or not scope.isascii() or not scope.isprintable():
             return
-        wanted = " ".join(dict.fromkeys(f"{login.wanted_scope} {scope}".split()))
-        if wanted != login.wanted_scope:
+        with suppress(OSError):  # where nothing can be written, the user has read that already
             async with self._store.lock(self._config.url):
-                await self._save(replace(await self._load() or login, wanted_scope=wanted))
+                if (login := await self._read()) is not None:
+                    await self._save(replace(login, wanted_scope=union_scopes(login.wanted_scope, scope) or ""))
 
     def explain(self, *, wants_more: bool = False) -> LoginNeeded:
         """For the model to read, and for the person in the log."""
-        name, url = self._config.name, self._config.url
+        name, url, owner = self._config.name, self._config.url, self._config.login_owner
         if self._has_client:
             return LoginNeeded(f"The server {name} does not accept the client in your settings. Check login.clients.")
         command = shlex.join(["overspill", "login", name if may_hold_secret(url) else url])
         what = "asks for more rights than its login has" if wants_more else "needs a login"
-        return LoginNeeded(f"The server {name} {what}. Ask the user to run this in a terminal, and then try again: {command}")
+        if owner:
+            command = f"{command} --token-env VARIABLE, with the variable that holds your token for the proxy"
+        where = "on the proxy's machine" if owner else "in a terminal"
+        return LoginNeeded(f"The server {name} {what}. Ask the user to run this {where}, and then try again: {command}")
 
-    @property
-    def _has_client(self) -> bool:
-        """Whether the settings have a client for the server, so that nobody has to log in."""
-        return self._config.url in self._config.login.clients
-
-    async def _load(self) -> Login | None:
-        """The login as it is stored now."""
-        stamp = self._store.stamp(self._config.url)
-        if stamp != self._stamp:
-            try:
-                self._login, self._stamp = await self._store.read(self._config.url), stamp
-            except LoginNeeded as problem:
-                raise LoginNeeded(f"{problem} {self.explain()}") from None
-        return self._login
-
-    async def _save(self, login: Login) -> None:
-        """Keep it, also when it cannot be written: the refresh token before it may be worth nothing any more."""
+    async def _read(self) -> Login | None:
         try:
-            self._login = await self._store.write(login)
-            self._stamp = self._store.stamp(login.server)
+            return await self._store.read(self._config.url)
+        except LoginNeeded as problem:
+            raise LoginNeeded(f"{problem} {self.explain()}") from None
+
+    async def _save(self, login: Login) -> str:
+        """Returns its token, also if it cannot be written: the refresh token before it may be worth nothing any more."""
+        try:
+            await self._store.write(login)
         except OSError as problem:
-            self._login = login
             self._log(
                 f"The renewed login of {self._config.name} could not be written: {problem.strerror}. It works until this process "
                 "ends. After that, log in again."
             )
+        return login.tokens.access
 
     async def _refresh(self, login: Login) -> str:
         if not login.tokens.refresh or not login.token_endpoint:
             return ""
-        data = {"grant_type": "refresh_token", "refresh_token": login.tokens.refresh}
+        data = {"grant_type": "refresh_token", "refresh_token": login.tokens.refresh, "resource": login.resource}
         transport = GuardedTransport(login.server, login.reach)
         try:
-            response = await transport.handle_async_request(
-                _build_form(login.token_endpoint, login, data | ({"resource": login.resource} if login.resource else {}))
-            )
+            response = await _post(transport, login, login.token_endpoint, data)
             if response.status_code == 200:
                 renewed = msgspec.json.decode(response.content, type=TokenResponse, strict=False)
-                await self._save(renewed.apply(login, self._clock()))
-                return renewed.access_token
+                return await self._save(renewed.apply(login, self._clock()))
         except httpx2.HTTPError as problem:
             raise self._explain_failure(f"{transport.last} ({type(problem).__name__})") from None
         except msgspec.DecodeError:
@@ -144,13 +133,6 @@ class TokenKeeper:
             client_id = login.client_id if transport.error == "invalid_grant" else ""
             await self._save(replace(login, client_id=client_id, tokens=replace(login.tokens, refresh="")))
         return ""
-
-    async def _authenticate(self) -> str:
-        from overspill.mcp.client.login.flow import authenticate_client  # noqa: PLC0415  # few servers need it
-
-        login = await authenticate_client(self._config, self._environ, self._clock)
-        await self._save(login)
-        return login.tokens.access
 
     def _explain_failure(self, why: str) -> ServerError:
         return ServerError(f"The login at {self._config.name} could not be renewed: {why}. Try again.")
@@ -165,21 +147,57 @@ async def revoke(config: ServerConfig, store: LoginStore) -> bool:
     if login is None:
         raise BadRequest(f"There is no login at {config.name}. List the logins with `overspill login --list`.")
     await store.remove(login)
-    if not login.revocation_endpoint:
-        return False
-    request = _build_form(login.revocation_endpoint, login, {"token": login.tokens.refresh or login.tokens.access})
+    transport, token = GuardedTransport(login.server, login.reach), login.tokens.refresh or login.tokens.access
     try:
-        return (await GuardedTransport(login.server, login.reach).handle_async_request(request)).status_code == 200
+        address = login.revocation_endpoint
+        return bool(address) and (await _post(transport, login, address, {"token": token})).status_code == 200
     except (httpx2.HTTPError, ServerError):
         return False
 
 
-def _build_form(url: str, login: Login, data: dict[str, str]) -> httpx2.Request:
-    """A request of a registered client, which says who it is in the way that it was registered for."""
-    headers = {"accept": "application/json"}
+async def check_login(url: str, environ: Mapping[str, str]) -> tuple[str, str]:
+    """What there is to say about a login, and what is wrong. Both are empty if nobody has logged in."""
+    try:
+        login = await LoginStore(environ).read(url)
+        return ("", "") if login is None else (_describe(login), await _find_problem(login))
+    except ServerError as problem:
+        return "", str(problem)
+
+
+def _describe(login: Login) -> str:
+    left = "at a time that the server does not say"
+    if login.expires_at is not None:
+        minutes = (login.expires_at - time.time()) / 60
+        left = f"in {minutes:.0f} min" if minutes > 0 else f"{-minutes:.0f} min ago"
+    renewal = "Overspill renews it." if login.tokens.refresh else "It cannot be renewed: log in again when it has expired."
+    return f"Logged in, scopes: {login.scope or 'not stated'}. The token expires {left}. {renewal}"
+
+
+async def _find_problem(login: Login) -> str:
+    """Whether it can be renewed: its authorization server is there, and the clocks agree."""
+    transport = GuardedTransport(login.server, login.reach)
+    for url in build_oauth_authorization_server_metadata_discovery_urls(login.issuer or None, login.server):
+        try:
+            response = await transport.handle_async_request(httpx2.Request("GET", url))
+        except httpx2.HTTPError as problem:
+            return f"The login cannot be renewed now: {transport.last} ({type(problem).__name__})."
+        date = response.headers.get("date")
+        skew = abs(time.time() - parsedate_to_datetime(date).timestamp()) if date else 0.0
+        if skew > _MAX_SKEW:
+            return f"Your clock and that of {httpx2.URL(url).host} differ by {skew:.0f} s. Set yours, or tokens seem expired."
+        if response.status_code == 200:
+            return ""
+    return f"The authorization server no longer describes itself: {transport.last}. Log in again."
+
+
+async def _post(transport: GuardedTransport, login: Login, url: str, data: dict[str, str]) -> httpx2.Response:
+    """As a registered client, which says who it is in the way that it was registered for."""
+    client = {"client_id": login.client_id}
+    if login.auth_method == "client_secret_post":
+        client["client_secret"] = login.tokens.client_secret
+    fields = {name: value for name, value in (data | client).items() if value}
+    request = httpx2.Request("POST", url, data=fields, headers={"accept": "application/json"})
     if login.auth_method == "client_secret_basic":
-        pair = f"{quote(login.client_id, safe='')}:{quote(login.tokens.client_secret, safe='')}"
-        headers["authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
-    elif login.auth_method == "client_secret_post":
-        data = {**data, "client_secret": login.tokens.client_secret}
-    return httpx2.Request("POST", url, data={**data, "client_id": login.client_id}, headers=headers)
+        id, secret = (quote(each, safe="") for each in (login.client_id, login.tokens.client_secret))
+        request = next(httpx2.BasicAuth(id, secret).auth_flow(request))
+    return await transport.handle_async_request(request)

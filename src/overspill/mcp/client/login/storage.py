@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import tempfile
@@ -10,7 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
 import anyio
@@ -20,14 +19,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from overspill.errors import LoginNeeded, ServerError
+from overspill.store.files.lock import try_lock
 
 Reach: TypeAlias = Literal["loopback", "private", "public"]
 Stamp: TypeAlias = tuple[int, ...]
-_Value = TypeVar("_Value")
 _LOCK_SECONDS = 60.0  # another process may be renewing the same token
 _KEYRING_SECONDS = 20.0  # it may ask you to unlock it
 _MIN_LIFETIME, _MAX_LIFETIME = 30.0, 10 * 365 * 86_400.0  # seconds; outside, a server is not believed
 _MAX_AHEAD = 300.0  # seconds before its end that a token is renewed, at the most
+_known: dict[Path, tuple[Stamp, Login]] = {}
+"""By file, for all sessions of this process: one that could not be written is nowhere else."""
 
 
 class Tokens(Struct, frozen=True):
@@ -82,9 +83,12 @@ class TokenResponse(Struct, frozen=True):
 
 
 class LoginStore:
-    def __init__(self, environ: Mapping[str, str]) -> None:
+    """`owner` has logins of its own: it is a client over HTTP, as `identify_token` names it. Empty for the user."""
+
+    def __init__(self, environ: Mapping[str, str], owner: str = "") -> None:
         base, home = Path(environ.get("XDG_DATA_HOME", "")), environ.get("HOME") or os.path.expanduser("~")
-        self._folder = (base if base.is_absolute() else Path("/", home, ".local", "share")) / "overspill" / "logins"
+        self._owner = owner
+        self._folder = (base if base.is_absolute() else Path("/", home, ".local", "share")) / "overspill" / "logins" / owner
 
     def stamp(self, url: str) -> Stamp:
         """Changes whenever the login does. Empty if there is none."""
@@ -108,50 +112,53 @@ class LoginStore:
 
     async def read(self, url: str) -> Login | None:
         """Raises LoginNeeded if there is a login that cannot be read."""
+        file, stamp = self._file(url), self.stamp(url)
+        before, login = _known.get(file, ((), None))
+        if before == stamp:
+            return login
         try:
-            login = msgspec.json.decode(self._file(url).read_bytes(), type=Login)
+            login = msgspec.json.decode(file.read_bytes(), type=Login)
         except FileNotFoundError:
             return None
         except (OSError, msgspec.DecodeError):
             raise LoginNeeded("The stored login cannot be read.") from None
-        if not login.in_keyring:
-            return login
-        secret = await _in_keyring(lambda keyring: keyring.get_password("overspill", normalize(url)))
-        if not secret:
-            raise LoginNeeded("The login is in the system's keyring, which cannot be opened here.")
-        return replace(login, tokens=msgspec.json.decode(secret, type=Tokens))
+        if login.in_keyring:
+            secret = await _use_keyring(lambda keyring: keyring.get_password("overspill", self._name(url)))
+            if not secret:
+                raise LoginNeeded("The login is in the system's keyring, which cannot be opened here.")
+            login = replace(login, tokens=msgspec.json.decode(secret, type=Tokens))
+        _known[file] = stamp, login
+        return login
 
     async def write(self, login: Login) -> Login:
-        """Returns it with where its tokens are. Raises OSError."""
-        secret, kept = msgspec.json.encode(login.tokens).decode(), replace(login, in_keyring=False)
-        if await _in_keyring(lambda keyring: _set(keyring, normalize(login.server), secret)):
-            kept = replace(login, in_keyring=True, tokens=Tokens())
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        fd, name = tempfile.mkstemp(prefix=".", dir=self._folder)  # only the owner can read it
+        """Returns it with where its tokens are. Raises OSError; then only this process has it."""
+        file, name, secret = self._file(login.server), self._name(login.server), msgspec.json.encode(login.tokens).decode()
+
+        def keep(keyring: Any) -> bool:
+            keyring.set_password("overspill", name, secret)
+            return bool(keyring.get_password("overspill", name) == secret)
+
+        login = replace(login, in_keyring=bool(await _use_keyring(keep)))
         try:
-            with os.fdopen(fd, "wb") as file:
-                file.write(msgspec.json.encode(kept))
-                file.flush()
-                os.fsync(fd)
-            os.replace(name, self._file(login.server))
-        except OSError:
-            os.unlink(name)
-            raise
-        return replace(login, in_keyring=kept.in_keyring)
+            self._replace(file, msgspec.json.encode(replace(login, tokens=Tokens()) if login.in_keyring else login))
+        finally:
+            _known[file] = self.stamp(login.server), login
+        return login
 
     async def remove(self, login: Login) -> None:
         if login.in_keyring:
-            await _in_keyring(lambda keyring: keyring.delete_password("overspill", normalize(login.server)))
+            await _use_keyring(lambda keyring: keyring.delete_password("overspill", self._name(login.server)))
+        _known.pop(self._file(login.server), None)
         self._file(login.server).unlink(missing_ok=True)
 
     @asynccontextmanager
     async def lock(self, url: str) -> AsyncGenerator[None]:
-        """Hold a login alone, among all processes of this user. Raises OSError, or ServerError after a minute."""
+        """Hold a login alone, among all sessions and processes. Raises OSError, or ServerError after a minute."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         fd = os.open(self._file(url).with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             with anyio.move_on_after(_LOCK_SECONDS) as waiting:
-                while not _try_lock(fd):  # noqa: ASYNC110  # another process holds it
+                while not try_lock(fd):  # noqa: ASYNC110  # another process holds it
                     await anyio.sleep(0.02)
             if waiting.cancelled_caught:
                 raise ServerError("Another process has been renewing the login for a minute. Try again.")
@@ -159,8 +166,24 @@ class LoginStore:
         finally:
             os.close(fd)
 
+    def _name(self, url: str) -> str:
+        return f"{self._owner}{normalize(url)}"
+
     def _file(self, url: str) -> Path:
         return self._folder / f"{hashlib.sha256(normalize(url).encode()).hexdigest()[:32]}.json"
+
+    def _replace(self, file: Path, content: bytes) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        fd, name = tempfile.mkstemp(prefix=".", dir=self._folder)  # only the owner can read it
+        try:
+            with open(fd, "wb") as fresh:
+                fresh.write(content)
+                fresh.flush()
+                os.fsync(fd)
+            os.replace(name, file)
+        except OSError:
+            os.unlink(name)
+            raise
 
 
 def normalize(url: str) -> str:
@@ -168,23 +191,15 @@ def normalize(url: str) -> str:
     return urlunsplit(parts._replace(scheme=parts.scheme.lower(), netloc=parts.netloc.lower(), fragment=""))
 
 
-def _try_lock(fd: int) -> bool:
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+def identify_token(token: bytes) -> str:
+    """The name of a client over HTTP, by the token that it sends."""
+    return hashlib.sha256(token).hexdigest()[:32]
 
 
-def _set(keyring: Any, url: str, secret: str) -> bool:
-    keyring.set_password("overspill", url, secret)
-    return bool(keyring.get_password("overspill", url) == secret)
-
-
-async def _in_keyring(work: Callable[[Any], _Value]) -> _Value | None:
+async def _use_keyring(work: Callable[[Any], Any]) -> Any:
     """None if there is no keyring that keeps a secret, or it does not answer."""
 
-    def run() -> _Value | None:
+    def run() -> Any:
         try:
             core: Any = import_module("keyring.core")  # an extra
             return work(core) if core.recommended(core.get_keyring()) else None
