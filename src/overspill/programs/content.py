@@ -22,7 +22,7 @@ from overspill.tables.rows import list_omissions, read_heading, read_tables
 from overspill.tables.table import Row, Span, Text, Unreadable
 from overspill.text.encoding import decode
 from overspill.text.humanize import count_noun
-from overspill.text.regex import Pattern, regex
+from overspill.text.regex import Match, regex
 
 MAX_LOADED_BYTES = 16 << 20
 """Parsed, text takes about 23 times its size in the memory of a program."""
@@ -160,21 +160,24 @@ def _split_json(held: HeldJson) -> Parts:
     (document,) = held.documents
     whole = max((table.raw for table in find_json_tables([document]) if table.shape == "list"), key=len, default=document)
     is_list = bytes(whole[:1]) == b"["
-    values, before = (Elements.decode(whole), _BEFORE_ELEMENT) if is_list else (Members.decode(whole).values(), BEFORE_VALUE)
+    values = Elements.decode(whole) if is_list else Members.decode(whole).values()
+    match = _BEFORE_ELEMENT.match if is_list else BEFORE_VALUE.match
     outside = len(document) - len(whole)
     note = f"{count_noun(outside, 'byte')} outside its longest list left out." if outside else _describe_around(held)
-    return _make_parts(whole, "document", _join(_find_values(whole, values, before)), "[]" if is_list else "{}", note)
+    return _make_parts(whole, "document", _join(_find_values(whole, values, match)), "[]" if is_list else "{}", note)
 
 
 def _describe_around(held: HeldJson) -> str:
     return f"{count_noun(held.around, 'byte')} of text around the JSON left out." if held.around else ""
 
 
-def _find_values(raw: memoryview, values: Iterable[Raw], before: Pattern[bytes]) -> Iterator[Span]:
+def _find_values(
+    raw: memoryview, values: Iterable[Raw], match: Callable[[memoryview, int], Match[bytes] | None]
+) -> Iterator[Span]:
     """Each with what is before it: a comma, a key."""
     position = 1
     for value in values:
-        found = before.match(raw, position)
+        found = match(raw, position)
         end = (found.end() if found else position) + len(memoryview(value))
         yield position, end
         position = end
