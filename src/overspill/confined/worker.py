@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Condition, Lock
 from typing import cast
 
 from msgspec import Struct
+
+_PACKAGES = ("overspill", "msgspec", "duckdb", "jsonschema", "pypdf")
+"""What workers import."""
 
 
 class Finished(Struct, frozen=True):
@@ -120,7 +125,7 @@ class Worker:
         of `processes` while it runs, and they own it if no owner is named. Raises OSError if it could not be started."""
         deadline = time.monotonic() + (self._seconds if seconds is None else seconds)
         # -I and -S: nothing of the environment or the working directory decides what the worker imports, only our own path does.
-        command = [sys.executable, "-I", "-S", *self._started, *filter(None, sys.path)]
+        command = [sys.executable, "-I", "-S", *self._started, *_list_folders()]
         processes = processes or Processes()
         owned_by = owner or processes
         if not self._places.take(owned_by, deadline):
@@ -142,3 +147,10 @@ class Worker:
                 return Finished(output, process.returncode == 0, -process.returncode in (signal.SIGALRM, signal.SIGXCPU))
         finally:
             self._places.give_back(owned_by)
+
+
+def _list_folders() -> list[str]:
+    """Our path, and the folders of packages that were found in the working directory or by an import hook."""
+    specs = filter(None, map(find_spec, _PACKAGES))
+    found = [os.path.dirname(os.path.dirname(os.path.abspath(spec.origin))) for spec in specs if spec.origin]
+    return list(dict.fromkeys([*filter(None, sys.path), *found]))

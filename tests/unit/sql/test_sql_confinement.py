@@ -225,3 +225,47 @@ def _run(arguments: list[str], packages: Path | None) -> str:
     environment = {**os.environ, "PYTHONPATH": str(packages)} if packages else None
     command = [sys.executable, *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=True, env=environment).stdout
+
+
+ASK_ELSEWHERE = """
+from overspill.sql.library import Source, SqlLibrary
+from overspill.store.readers import BytesReader
+with SqlLibrary() as library:
+    table = BytesReader(b"id,name\\n1,a\\n2,b\\n3,c\\n4,d\\n")
+    print(library.query("SELECT sum(id) FROM t", {"t": Source("k", table)}, 60).lines)
+"""
+HOOK = """
+import importlib.machinery, sys
+class Finder:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        is_duckdb = path is None and name in ("duckdb", "_duckdb")
+        return importlib.machinery.PathFinder.find_spec(name, [FOLDER]) if is_duckdb else None
+sys.meta_path.append(Finder)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["PYTHONPATH", "user site", ".pth file", "working directory", "import hook"])
+def test_the_process_finds_duckdb_wherever_the_program_finds_it(tmp_path: Path, way: str):
+    packages, duck, start = tmp_path / "packages", tmp_path / "duck", tmp_path / "start"
+    user = tmp_path / f"user/lib/python3.{sys.version_info.minor}/site-packages"
+    for folder in (packages, duck, start, user):
+        folder.mkdir(parents=True)
+    for each in Path(duckdb.__file__).parents[1].iterdir():
+        (duck if "duckdb" in each.name else packages).joinpath(each.name).symlink_to(each)
+    (packages / "overspill").unlink(missing_ok=True)
+    (packages / "overspill").symlink_to(TESTS.parent / "src/overspill")
+    if way == "user site":
+        user.rmdir()
+        user.symlink_to(duck)
+    elif way == ".pth file":
+        (user / "duck.pth").write_text(f"{duck}\n")
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONUSERBASE": str(tmp_path / "user")}
+    environ["PYTHONPATH"] = f"{packages}:{duck}" if way == "PYTHONPATH" else str(packages)
+    code = (HOOK.replace("FOLDER", repr(str(duck))) if way == "import hook" else "") + ASK_ELSEWHERE
+    # Not in an environment of its own, which would have the packages and no user site.
+    command = [getattr(sys, "_base_executable", sys.executable), "-c", code]
+    cwd = duck if way == "working directory" else start
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environ, cwd=cwd)
+    assert '"sum(id)": 10' in done.stdout, done.stderr
