@@ -31,7 +31,7 @@ _TOO_MANY = mcp_types.ErrorData(
 
 Incoming: TypeAlias = SessionMessage | Exception
 
-_sdk_loggers = [logging.getLogger(name) for name in ("httpx2", "mcp.client.streamable_http", "mcp.client.auth.oauth2")]
+_sdk_loggers = [logging.getLogger(name) for name in ("mcp.client.streamable_http", "mcp.client.auth.oauth2")]
 _is_ours: ContextVar[bool] = ContextVar("overspill_connection", default=False)
 _delivering: ContextVar[Notifications | None] = ContextVar("delivering", default=None)
 

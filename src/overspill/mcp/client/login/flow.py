@@ -123,22 +123,22 @@ async def _run(
     scope: str | None,
     clock: Callable[[], float] = time.time,
 ) -> Login:
-    """Ask the server for anything, and answer the questions that the SDK has then."""
+    """Ask the server for anything, and answer the questions that the SDK has then. A client of HTTP would log addresses."""
     parts = urlsplit(config.url)
     if parts.scheme != "https" and parts.hostname != "localhost" and not is_loopback(parts.hostname or ""):
         raise ServerError(f"The address of {config.name} begins with http://, so others could read its token. Use https://.")
     request = httpx2.Request("POST", config.url, json=_PROBE, headers={**_ACCEPT, **config.headers})
     try:
         with drop_records():
-            async with httpx2.AsyncClient(transport=transport) as client, aclosing(provider.async_auth_flow(request)) as flow:
+            async with aclosing(provider.async_auth_flow(request)) as flow:
                 await anext(flow)
-                response = await client.send(request)
+                response = await transport.handle_async_request(request)
                 if (status := response.status_code) == 404 or status >= 500:
                     raise ServerError(f"The server {config.name} answered with HTTP status {status}; check its url.")
                 outgoing = await flow.asend(_ask_for_login(response, scope))
                 while outgoing is not request:
-                    outgoing = await flow.asend(await client.send(outgoing))
-                response = await client.send(request)
+                    outgoing = await flow.asend(await transport.handle_async_request(outgoing))
+                response = await transport.handle_async_request(request)
     except (OAuthFlowError, httpx2.HTTPError, httpx2.InvalidURL, ValueError) as problem:  # ValueError: also of pydantic
         raise ServerError(f"Logging in to {config.name} failed: {_explain(problem, transport)}.") from None
     if response.status_code == 401:

@@ -96,7 +96,10 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         self.error = _find_error(bytes(content)) if status >= 400 else ""
         self.last = f"{host} answered with HTTP status {status}{f' ({self.error})' if self.error else ''}"
         headers = [each for each in response.headers.multi_items() if each[0] not in ("content-encoding", "content-length")]
-        return httpx2.Response(status, headers=headers, content=bytes(content), request=request)
+        made = httpx2.Response(status, headers=headers, content=bytes(content), request=request)
+        if made.has_redirect_location and request.method == "GET":  # the SDK follows it, within one host
+            made.next_request = httpx2.Request("GET", request.url.join(made.headers["location"]), headers=request.headers)
+        return made
 
 
 @cache
