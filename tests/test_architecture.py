@@ -146,7 +146,7 @@ ROOMS: dict[str, Room] = {
         "mcp mcp_types pydantic ruamel starlette tomlkit uvicorn",
         "the SDK takes a second to import, and the proxy's servers start meanwhile",
     ),
-    "hooks": Room("built-in tools of coding agents, by their hooks", "retrieval session settings"),
+    "hooks": Room("built-in tools of coding agents, by their hooks", "retrieval session settings text"),
     "integrations": Room(
         "one line in other people's frameworks, one file each over a shared core",
         "budget calls errors gate hooks mcp session settings text types",

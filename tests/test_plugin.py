@@ -21,7 +21,8 @@ def test_the_plugin_has_the_packages_version():
 
 
 def test_the_plugin_calls_commands_that_exist():
-    hooks = json.loads((PLUGIN / "hooks" / "hooks.json").read_text())["hooks"]["PostToolUse"]
+    events = json.loads((PLUGIN / "hooks" / "hooks.json").read_text())["hooks"]
+    hooks = [hook for groups in events.values() for hook in groups]
     server = json.loads((PLUGIN / ".mcp.json").read_text())["mcpServers"]["overspill"]
     lines = [shlex.split(each["command"]) for entry in hooks for each in entry["hooks"]]
     for program, command, client in [*lines, [server["command"], *server["args"]]]:

@@ -22,6 +22,8 @@ class ScriptedApi:
         self.results: list[str] = []
         """What the model has been shown of each call, in order."""
         self.tools: list[str] = []
+        self.asked = ""
+        """The last request with tools, as text."""
         self.url = ""
         self._lock = Lock()
 
@@ -49,6 +51,8 @@ class AnthropicApi(ScriptedApi):
         blocks = [block for message in body.get("messages", []) for block in _blocks(message["content"])]
         results = [_text(block["content"]) for block in blocks if block.get("type") == "tool_result"]
         tools = [tool["name"] for tool in body.get("tools", [])]
+        if "Bash" in tools:
+            self.asked = json.dumps(body["messages"], ensure_ascii=False)
         call = self.note(results, tools) if "Bash" in tools else None
         block: dict[str, Any] = {"type": "text", "text": "done"}
         if call:

@@ -31,6 +31,7 @@ command = shlex.join([sys.argv[1], "keep", "--", "bash", "-c", event["tool_input
 answer = {"hookEventName": "PreToolUse", "updatedInput": {"command": command}}
 print(json.dumps({"hookSpecificOutput": answer}))
 """
+BASE = "ANTHROPIC_BASE_URL"
 SECOND_LINE = {"id": "NAME", "mode": "slice", "slice": {"lines": "2-2"}}
 
 
@@ -98,6 +99,30 @@ def test_claude_code_shows_what_the_hook_answers(coding_agents: Node, tmp_path: 
     user.overspill("unwrap", "claude-code")
     assert "overspill" not in file.read_text()
     assert not (user.home / ".claude" / "settings.json").exists()
+
+
+@pytest.mark.parametrize("again", ["/compact", "go on"])
+def test_claude_code_names_stored_outputs_again_after_compaction_and_when_it_resumes(
+    coding_agents: Node, tmp_path: Path, again: str
+):
+    user = User(tmp_path, ANTHROPIC_API_KEY="none", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1", DISABLE_AUTOUPDATER="1")
+    (user.home / ".claude.json").write_text('{"hasCompletedOnboarding": true}')
+    user.overspill("wrap", "claude-code", "--hooks")
+    tools = ("--allowedTools", "Bash,mcp__overspill")
+    (large,) = play(
+        user, coding_agents.program("claude", "-p", "go", *tools), AnthropicApi([("Bash", {"command": NUMBERS})]), BASE
+    )
+    name = large.split("stored as ")[1].split(".")[0]
+    if again == "/compact":
+        with serving(api := AnthropicApi([])):
+            user.run(coding_agents.program("claude", "-p", again, "--continue"), ANTHROPIC_BASE_URL=api.url)
+    api = AnthropicApi([])
+    with serving(api):
+        user.run(coding_agents.program("claude", "-p", "what is stored?", "--continue", *tools), ANTHROPIC_BASE_URL=api.url)
+    assert f"- {name}: Bash" in api.asked
+    assert (TOO_LARGE in api.asked) == (again != "/compact")  # what it was told of the output is gone
+    read = AnthropicApi([("mcp__overspill__get_tool_output", {**SECOND_LINE, "id": name})])
+    assert play(user, coding_agents.program("claude", "-p", "read it", *tools), read, BASE) == ["2\n"]
 
 
 def test_claude_code_checks_permissions_against_the_command_that_a_hook_answers(coding_agents: Node, tmp_path: Path):

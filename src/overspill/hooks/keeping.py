@@ -8,12 +8,16 @@ from typing import Any, cast
 
 from overspill.hooks.shapes import Client, HookEvent, HookOutput, Unusable
 from overspill.retrieval.definitions import TOOLS
+from overspill.retrieval.group import SessionGroup
 from overspill.session.session import Session
 from overspill.settings import Layer, Settings
+from overspill.settings.opening import open_configured_store
+from overspill.text import humanize, tokens
 
 HOOK_DEFAULTS = Layer("hook", {"repeats": "full", "toolTimeout": None})
 ASSIGNMENTS = ("refs.enabled=false",)
 """A model's command may contain what looks like a reference to a stored output."""
+_MAX_NOTE_TOKENS = 150
 
 
 def family_of(client: Client, project: str) -> str:
@@ -42,3 +46,21 @@ async def keep(
     if reply.kept.missing:
         raise Unusable(f"it could not be stored whole: {reply.kept.missing}")
     return found.answer(reply.text)
+
+
+def remind(client: Client, project: str, settings: Settings) -> Mapping[str, Any] | None:
+    """A note for a model that has forgotten what was stored: the newest outputs, as many as fit. None if there are none."""
+    group = SessionGroup(open_configured_store(settings), family_of(client, project))
+    outputs = sorted(group.list_kept(), key=lambda kept: -kept.created_ms)
+    lines = [
+        "Outputs stored earlier in this project, newest first. Read one with get_tool_output(id=...) or `overspill get NAME`:"
+    ]
+    for kept in outputs:
+        source = humanize.one_line(kept.source or kept.tool, 60)
+        lines.append(f"- {kept.name}: {source}, {humanize.format_size(kept.size.bytes)}")
+        if tokens.count("\n".join(lines)).tokens > _MAX_NOTE_TOKENS:
+            lines.pop()
+            break
+    if len(lines) == 1:
+        return None
+    return {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "\n".join(lines)}}

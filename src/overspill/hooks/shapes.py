@@ -27,8 +27,10 @@ class HookEvent(Struct, frozen=True):
     """The fields that both clients send. Paths in them are never opened."""
 
     hook_event_name: str
-    tool_name: str
-    tool_response: Any
+    tool_name: str = ""
+    tool_response: Any = None
+    source: str = ""
+    """Why a conversation starts, in the event that says so."""
     cwd: str = ""
     tool_input: Any = None
 
@@ -46,6 +48,8 @@ class Hook(Struct, frozen=True):
     event: str
     project_variable: str
     find: Callable[[HookEvent], HookOutput]
+    returns: frozenset[str] = frozenset()
+    """The sources of a `SessionStart` after which the model no longer knows what was stored."""
 
 
 def decode(data: bytes) -> HookEvent:
@@ -53,6 +57,11 @@ def decode(data: bytes) -> HookEvent:
         return msgspec.json.decode(data, type=HookEvent)
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
         raise Unusable(f"the event cannot be read: {problem}") from None
+
+
+def has_forgotten(client: Client, event: HookEvent) -> bool:
+    """Whether the model has lost the names of stored outputs, because its conversation was compacted or resumed."""
+    return event.hook_event_name == "SessionStart" and event.source in HOOKS[client].returns
 
 
 def find_text(client: Client, event: HookEvent) -> HookOutput:
@@ -96,7 +105,7 @@ def _mapping(value: object) -> dict[str, Any]:
 
 
 HOOKS: Mapping[Client, Hook] = {
-    "claude-code": Hook("PostToolUse", "CLAUDE_PROJECT_DIR", _find_in_claude_code),
+    "claude-code": Hook("PostToolUse", "CLAUDE_PROJECT_DIR", _find_in_claude_code, frozenset({"compact", "resume"})),
     "gemini-cli": Hook("AfterTool", "GEMINI_PROJECT_DIR", _find_in_gemini_cli),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ from frames import TOO_LARGE
 
 from overspill.cli.commands import hook as command
 from overspill.settings.files import WORKING_DIRECTORY_NAMES
+from overspill.text import tokens
 
 LARGE = "".join(f"line {number} of many\n" for number in range(1, 2001))
 
@@ -219,3 +221,46 @@ def test_a_small_output_loads_neither_sessions_nor_models():
 
 def test_the_quick_way_knows_every_settings_file():
     assert command.SETTINGS_FILES == WORKING_DIRECTORY_NAMES
+
+
+def start(source: str) -> dict[str, Any]:
+    return {"hook_event_name": "SessionStart", "source": source, "session_id": "x"}
+
+
+@pytest.mark.parametrize("source", ["compact", "resume"])
+def test_after_a_conversation_was_shortened_what_can_still_be_read_is_listed(agent: Agent, source: str):
+    _, out, _ = agent.hook("claude-code", bash(LARGE))
+    name = find_name(json.loads(out)["hookSpecificOutput"]["updatedToolOutput"]["stdout"])
+    code, out, err = agent.hook("claude-code", start(source))
+    answer = json.loads(out)["hookSpecificOutput"]
+    first, line = answer["additionalContext"].splitlines()
+    assert (code, err, answer["hookEventName"]) == (0, "", "SessionStart")
+    assert first.startswith("Outputs stored earlier in this project")
+    assert line.startswith(f"- {name}: Bash")
+    assert agent.read("claude-code", name) == "line 1 of many\n"
+
+
+def test_a_note_of_many_outputs_is_short_and_names_the_newest(agent: Agent):
+    shown = list[str]()
+    for number in range(12):
+        _, out, _ = agent.hook("claude-code", bash(f"{number}\n{LARGE}"))
+        shown.append(find_name(json.loads(out)["hookSpecificOutput"]["updatedToolOutput"]["stdout"]))
+    note = json.loads(agent.hook("claude-code", start("compact"))[1])["hookSpecificOutput"]["additionalContext"]
+    assert tokens.count(note).tokens <= 150
+    named = re.findall(r"^- (out_\w+):", note, re.MULTILINE)
+    assert len(named) >= 4
+    assert named == shown[::-1][: len(named)]
+
+
+@pytest.mark.parametrize(
+    ("client", "event"),
+    [
+        ("claude-code", start("compact")),
+        ("claude-code", start("startup")),
+        ("gemini-cli", start("compact")),
+        ("gemini-cli", start("resume")),
+    ],
+)
+def test_nothing_is_said_where_nothing_was_stored_or_nothing_was_forgotten(tmp_path: Path, client: str, event: dict[str, Any]):
+    Agent(tmp_path, "other").hook("claude-code", bash(LARGE))  # another project's
+    assert Agent(tmp_path).hook(client, event)[1] == b""

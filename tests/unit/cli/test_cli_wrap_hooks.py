@@ -30,6 +30,7 @@ SETTINGS = """\
 }
 """
 HOOK = {"matcher": "Bash|Read|Grep", "hooks": [{"type": "command", "command": "overspill hook claude-code"}]}
+REMINDER = {"matcher": "compact|resume", "hooks": [{"type": "command", "command": "overspill hook claude-code"}]}
 SERVER = {"type": "stdio", "command": "overspill", "args": ["serve", "claude-code"]}
 
 
@@ -154,7 +155,7 @@ def test_a_projects_file_has_its_hooks_in_the_project(place: Place):
     Path(".mcp.json").write_text('{"mcpServers": {"a": {"command": "x"}}}')
     assert wrap(place, ".mcp.json").code == 0
     made = Path(".claude/settings.json")
-    assert read(made) == {"hooks": {"PostToolUse": [HOOK]}}
+    assert read(made) == {"hooks": {"PostToolUse": [HOOK], "SessionStart": [REMINDER]}}
     assert stat.S_IMODE(made.stat().st_mode) == 0o600
     assert place.overspill("unwrap", ".mcp.json").code == 0
     assert not made.exists()

@@ -11,7 +11,7 @@ from typing import cast
 import click
 
 from overspill.cli.terminal import inform, lacks_mcp
-from overspill.hooks.shapes import HOOKS, MAX_EVENT_BYTES, SMALL_EVENT_BYTES, Client, Unusable, decode, find_text
+from overspill.hooks.shapes import HOOKS, MAX_EVENT_BYTES, SMALL_EVENT_BYTES, Client, Unusable, decode, find_text, has_forgotten
 
 SETTINGS_FILES = (".overspill.yaml", ".overspill.yml", ".overspill.json")
 
@@ -19,7 +19,8 @@ SETTINGS_FILES = (".overspill.yaml", ".overspill.yml", ".overspill.json")
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("client", nargs=-1, type=click.UNPROCESSED)  # a mistake here must not end with 2, which blocks the agent's tools
 def hook(client: tuple[str, ...]) -> None:
-    """Answer a hook event of a coding agent: its tool's output, if that is large, is stored and replaced.
+    """Answer a hook event of a coding agent: its tool's output, if that is large, is stored and replaced. After the agent has
+    compacted or resumed a conversation, list what can still be read.
 
     CLIENT is claude-code or gemini-cli, which calls this with the event on standard input. Standard output stays empty if the
     original output stays, which is also so whenever something goes wrong. The exit code is always 0.
@@ -50,18 +51,23 @@ def _answer(given: tuple[str, ...]) -> bytes:
     # Settings may have lower limits than usual.
     base = Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"))
     has_settings = os.path.exists(base / "overspill") or any(map(os.path.lexists, SETTINGS_FILES))
-    if len(data) <= SMALL_EVENT_BYTES and not has_settings:
+    is_reminder = has_forgotten(client, event)
+    if not is_reminder and len(data) <= SMALL_EVENT_BYTES and not has_settings:
         return b""
-    found = find_text(client, event)
+    found = None if is_reminder else find_text(client, event)
     # Imported late: most outputs are small, and the agent waits for every one of them.
     import anyio
 
     from overspill.cli.settings import load_settings
-    from overspill.hooks.keeping import ASSIGNMENTS, HOOK_DEFAULTS, keep
+    from overspill.hooks.keeping import ASSIGNMENTS, HOOK_DEFAULTS, keep, remind
     from overspill.text.lenient_json import dumps
 
     settings = load_settings(None, None, ASSIGNMENTS, [HOOK_DEFAULTS], lasting="hook", forgiving=True).settings
-    answer = anyio.run(keep, client, project_of(client), event, found, settings, os.environ)
+    project = project_of(client)
+    if found is None:
+        answer = remind(client, project, settings)
+    else:
+        answer = anyio.run(keep, client, project, event, found, settings, os.environ)
     return b"" if answer is None else dumps(answer)
 
 

@@ -158,7 +158,8 @@ def _render(plan: FilePlan) -> list[str]:
         sign, texts = ("-", {path: at.text(path) for path in plan.texts}) if plan.is_undo else ("+", plan.texts)
         words = at.place.find_hook(texts[at.hooks], str(at.hooks), at.place.find_server(texts[at.servers], str(at.servers)))
         if at.hooks in plan.changed:
-            lines += [f"{at.hooks}", f"{sign} hooks.{at.place.event}: {at.place.tools}: {shlex.join(words)}", ""]
+            entries = (f"{sign} hooks.{event}: {matched}: {shlex.join(words)}" for event, matched in at.place.events.items())
+            lines += [f"{at.hooks}", *entries, ""]
         if at.servers in plan.changed:
             lines += [f"{at.servers}", f"{sign} mcpServers.overspill: {shlex.join([*words[:-2], 'serve', at.place.client])}", ""]
     for outcome in plan.changed_servers:
@@ -175,7 +176,7 @@ def _describe(plan: FilePlan, copies: Mapping[Path, Path | None]) -> list[str]:
     lines: list[str] = []
     if hooked:
         verb = "no longer go" if plan.is_undo else "now go"
-        lines.append(f"Outputs of these built-in tools {verb} through Overspill: {', '.join(hooked.place.tools.split('|'))}.")
+        lines.append(f"Outputs of these built-in tools {verb} through Overspill: {', '.join(hooked.place.tools)}.")
     if changed := plan.changed_servers:
         now = "now run" if changed[0].change == "wrapped" else "no longer run"
         lines += [f"These servers {now} through Overspill:", *(f"  {_name_server(outcome)}" for outcome in changed)]

@@ -158,8 +158,9 @@ def known_clients(home: Path, platform: str, environ: Mapping[str, str]) -> dict
         data = Path(environ.get("APPDATA") or home / "AppData" / "Roaming")
     claude, gemini = environ.get("CLAUDE_CONFIG_DIR"), home / ".gemini" / "settings.json"
     claude_settings = Path(claude or home / ".claude") / "settings.json"
-    claude_hooks = HookPlace("claude-code", claude_settings, ".claude/settings.json", "PostToolUse", "Bash|Read|Grep", "stdio")
-    gemini_hooks = HookPlace("gemini-cli", gemini, ".gemini/settings.json", "AfterTool", "run_shell_command|read_file")
+    claude_events = {"PostToolUse": "Bash|Read|Grep", "SessionStart": "compact|resume"}
+    claude_hooks = HookPlace("claude-code", claude_settings, ".claude/settings.json", claude_events, "stdio")
+    gemini_hooks = HookPlace("gemini-cli", gemini, ".gemini/settings.json", {"AfterTool": "run_shell_command|read_file"})
     cline = data / "Code" / "User" / "globalStorage" / "saoudrizwan.claude-dev" / "settings" / "cline_mcp_settings.json"
     codex = Path(environ.get("CODEX_HOME") or home / ".codex") / "config.toml"
     opencode = config / "opencode" / "opencode.jsonc"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import Any
@@ -22,29 +22,36 @@ _GROUP_DEPTH = 3
 
 
 class HookPlace(Struct, frozen=True):
-    """Where a client has its hooks: in which files, for which event, and the built-in tools whose outputs it lets us replace."""
+    """Where a client has its hooks: in which files, and for each event what it has to match. The first event has the outputs of
+    built-in tools that the client lets us replace."""
 
     client: str
     file: Path
     project_file: str
-    event: str
-    tools: str
+    events: Mapping[str, str]
     server_type: str = ""
 
+    @property
+    def tools(self) -> list[str]:
+        return next(iter(self.events.values())).split("|")
+
     def add_hook(self, text: str, name: str, launch: Sequence[str]) -> str:
-        """The same text if the hook is already there. An empty text is a file that does not exist."""
+        """The same text if the hook is already there for every event. An empty text is a file that does not exist."""
+        there = {path[1] for path, _ in self._find_hooks(_open(text, name), launch)}
+        for event in (event for event in self.events if event not in there):
+            text = self._add_event(text, name, event, shlex.join([*launch, "hook", self.client]))
+        return text
+
+    def _add_event(self, text: str, name: str, event: str, command: str) -> str:
         root = _open(text, name)
-        if self.find_hook(text, name, launch):
-            return text
-        command = shlex.join([*launch, "hook", self.client])
-        group = {"matcher": self.tools, "hooks": [{"type": "command", "command": command}]}
+        group = {"matcher": self.events[event], "hooks": [{"type": "command", "command": command}]}
         hooks = root.get("hooks")
         _expect("object", hooks, "hooks", name)
-        groups = hooks.get(self.event) if hooks else None
-        _expect("array", groups, f"hooks.{self.event}", name)
+        groups = hooks.get(event) if hooks else None
+        _expect("array", groups, f"hooks.{event}", name)
         if groups:
             return _insert(text, groups, "", group)
-        return _insert(text, hooks, self.event, [group]) if hooks else _insert(text, root, "hooks", {self.event: [group]})
+        return _insert(text, hooks, event, [group]) if hooks else _insert(text, root, "hooks", {event: [group]})
 
     def find_hook(self, text: str, name: str, launch: Sequence[str] = ()) -> list[str]:
         """The words of our hook's command, or an empty list. `launch` is a command that starts Overspill under another name."""
@@ -58,7 +65,12 @@ class HookPlace(Struct, frozen=True):
 
     def _find_hooks(self, root: Node, launch: Sequence[str]) -> Iterator[tuple[tuple[str | int, ...], list[str]]]:
         """Pairs of a path, from the root down to the hook, and the words of its command."""
-        groups = _get(_get(root, "hooks"), self.event)
+        for event in self.events:
+            yield from self._find_event_hooks(event, _get(_get(root, "hooks"), event), launch)
+
+    def _find_event_hooks(
+        self, event: str, groups: Node | None, launch: Sequence[str]
+    ) -> Iterator[tuple[tuple[str | int, ...], list[str]]]:
         for group_at, group in enumerate(groups.children if groups and groups.kind == "array" else ()):
             hooks = _get(group, "hooks")
             for hook_at, hook in enumerate(hooks.children if hooks and hooks.kind == "array" else ()):
@@ -67,7 +79,7 @@ class HookPlace(Struct, frozen=True):
                     command = _get(hook, "command")
                     words = shlex.split(command.value) if command and command.kind == "string" else words
                 if words[-2:] == ["hook", self.client] and (is_overspill(words[:-2]) or words[:-2] == list(launch)):
-                    yield ("hooks", self.event, group_at, "hooks", hook_at), words
+                    yield ("hooks", event, group_at, "hooks", hook_at), words
 
     def add_server(self, text: str, name: str, launch: Sequence[str]) -> str:
         """The same text if the server is already there. Raises SettingsError if another one has its name."""
