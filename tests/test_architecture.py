@@ -169,10 +169,15 @@ ROOMS: dict[str, Room] = {
         "decoding errors gate handles lexical reading record retrieval settings sql store tables text types web",
         "jinja2 markdown_it markupsafe starlette uvicorn",
     ),
+    "hub": Room(
+        "the resident process that serves all conversations of a user, and its thin front",
+        "errors mcp overspill text",
+        "mcp mcp_types",
+    ),
     "cli": Room(
         "the command line: parsing and rendering",
-        "agent calls errors extraction handles hooks mcp models overspill reading record redaction retrieval session settings "
-        "shell sql store task_queue text types view wording worker",
+        "agent calls errors extraction handles hooks hub mcp models overspill reading record redaction retrieval session "
+        "settings shell sql store task_queue text types view wording worker",
         "click rich",
         "a command imports what it runs, so that the others start fast",
     ),

@@ -6,9 +6,11 @@ The public door. Names are loaded when they are first used, so that importing th
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # as type checkers know it, without importing `typing`
 if TYPE_CHECKING:
+    from typing import Any
+
     from overspill.budget import ContextBudget
     from overspill.calls.job import asking
     from overspill.errors import OverspillError

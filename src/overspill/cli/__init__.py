@@ -1,111 +1,35 @@
-"""The command line: parsing and rendering only. A command's module is imported when the command runs, not before."""
+"""The command line: parsing and rendering only. What a proxy starts with is imported here, and nothing else: it may be a thin
+front of a hub, of which a user has dozens."""
 
 from __future__ import annotations
 
-import atexit
-import gc
+import os
 import sys
-from collections.abc import Sequence
 from importlib import import_module
-from io import TextIOWrapper
-from typing import NoReturn, cast
 
-import click
+TYPE_CHECKING = False  # importing it would cost each front more memory than all its own code
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, NoReturn
 
-from overspill import __version__
-from overspill.cli import terminal
-from overspill.cli.common_options import CommandGroup, add_common_options, make_common_options
-from overspill.cli.terminal import report_usage
-from overspill.errors import OverspillError
+    from overspill.cli.program import COMMANDS, overspill
 
-COMMANDS = {
-    "proxy": ("overspill.cli.commands.proxy:proxy", "Run MCP servers behind Overspill."),
-    "extract": ("overspill.cli.commands.extract:extract", "Print the parts of a file or stream that answer a question."),
-    "keep": ("overspill.cli.commands.keep:keep", "Run a command, and store its output if it is large."),
-    "get": ("overspill.cli.commands.get:get", "Read a stored output: lines, matches, a query, an answer."),
-    "worker": ("overspill.cli.commands.worker:worker", "Run the slow tools of sessions, on any number of machines."),
-    "skill": ("overspill.cli.commands.help:skill", "Print what to tell a coding agent about `keep` and `get`."),
-    "hook": ("overspill.cli.commands.hook:hook", "Answer a hook of a coding agent."),
-    "serve": ("overspill.cli.commands.hook:serve", "Serve what hooks have stored, over MCP."),
-    "sql": ("overspill.cli.commands.sql:sql", "Query files as tables, with SQL."),
-    "python": ("overspill.cli.commands.python:python", "Run a Python program over files or stored outputs, in a sandbox."),
-    "run": ("overspill.cli.commands.run:run", "Run an agent from a file and print its final report."),
-    "snapshot": ("overspill.cli.commands.snapshot:snapshot", "Show what `run --snapshot` recorded."),
-    "artifacts": ("overspill.cli.commands.artifacts:artifacts", "List, show, export and remove stored outputs."),
-    "verify": ("overspill.cli.commands.artifacts:verify", "Check stored outputs against their checksums."),
-    "stats": ("overspill.cli.commands.stats:stats", "Show how much was kept and retrieved."),
-    "jobs": ("overspill.cli.commands.stats:jobs", "List the background jobs of live sessions."),
-    "view": ("overspill.cli.commands.view:view", "Look at sessions and stored outputs in a browser."),
-    "wrap": ("overspill.cli.commands.wrap:wrap", "Run a client's MCP servers through Overspill."),
-    "unwrap": ("overspill.cli.commands.wrap:unwrap", "Undo `wrap`."),
-    "login": ("overspill.cli.commands.login:login", "Log in to an MCP server."),
-    "logout": ("overspill.cli.commands.login:logout", "Forget a login, and tell the server."),
-    "doctor": ("overspill.cli.commands.doctor.command:doctor", "Check your settings, models, stores and servers."),
-    "config": ("overspill.cli.commands.help:config", "Show the settings in effect and where each comes from."),
-    "help": ("overspill.cli.commands.help:help_", "Show how to use a command."),
-}
-"""Where to find each command, and its line in `overspill --help`."""
-
-
-class Commands(CommandGroup):
-    """Loads a command when it is called."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
-        gc.disable()  # modules that are being imported are no garbage, and looking for it takes a tenth of the time
-        try:
-            return add_common_options(getattr(import_module(module), attribute))
-        finally:
-            gc.freeze()  # nor do they become any, and what looks for it later would look at them too
-            gc.enable()
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, help) for name, (_, help) in COMMANDS.items()])
-
-
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, "-V", "--version", message="overspill %(version)s")
-def overspill() -> None:
-    """Keep large tool outputs out of a model's context, whole, and run slow tools in the background."""
-
-
-overspill.params += make_common_options()
+__all__ = ["COMMANDS", "main", "overspill"]
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
-    terminal.hold_closed_streams()
-    if isinstance(sys.stdout, TextIOWrapper):
-        # Characters that the locale cannot encode are escaped, as on standard error.
-        cast("TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
-    try:
-        code = _run(args)
-    except (OSError, OverspillError) as problem:
-        code = terminal.report_failure(problem)
-    terminal.drop_unwritten()
-    atexit.register(gc.freeze)  # Python would otherwise look at every object again before it exits
-    sys.exit(code)
+    words = list(sys.argv[1:] if args is None else args)
+    if words and words[0] in ("proxy", "serve"):
+        from overspill.hub.front import serve_through_hub
+
+        code = serve_through_hub(words, os.environ)
+        if code is not None:
+            sys.exit(code)
+    import_module("overspill.cli.program").main(args)
+    raise AssertionError("the program exits by itself")
 
 
-def _run(args: Sequence[str] | None) -> int:
-    stdout, stderr = sys.stdout, sys.stderr
-    try:
-        code = overspill.main(args, prog_name="overspill", standalone_mode=False)
-    except SystemExit as end:
-        code = end.code
-    except click.ClickException as problem:
-        report_usage(problem)
-        code = problem.exit_code
-    except click.Abort:
-        code = 130
-    if sys.stdout is not stdout:
-        # Click replaces both streams when the reader has gone, and exits with 1, which here means something else.
-        sys.stdout, sys.stderr = stdout, stderr
-        raise BrokenPipeError
-    stdout.flush()
-    return code if isinstance(code, int) else 0
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'overspill.cli' has no attribute {name!r}")
+    return getattr(import_module("overspill.cli.program"), name)

@@ -8,18 +8,21 @@ from __future__ import annotations
 import gc
 import os
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
+from msgspec import Struct
 from msgspec.structs import replace
 
 from overspill.cli import terminal
 from overspill.cli.logs import find_observers, show_log
 from overspill.cli.settings import endpoints, load_settings, read_variable
 from overspill.cli.signals import serve_until_signal
+from overspill.cli.surroundings import Surroundings, find_surroundings
 from overspill.cli.terminal import inform, is_quiet, lacks_mcp
 from overspill.errors import SettingsError
 from overspill.mcp.client.config import ServerConfig, parse_host, read_servers, server_configs, start_early
@@ -29,6 +32,8 @@ from overspill.text.humanize import escape_line
 
 if TYPE_CHECKING:
     from overspill.mcp.proxy.http import ListenOptions
+    from overspill.mcp.proxy.served_clients import ServedClients
+    from overspill.session.sharing import Sessions
 
 _OWN_PREFIX = "OVERSPILL_"
 _TOKEN_VARIABLE = "OVERSPILL_PROXY_TOKEN"  # noqa: S105
@@ -43,10 +48,40 @@ _OPTION_USES = {
 """For each option, which ways to name a server it works with, and the error for the others."""
 
 
-def serve_proxy(given: Mapping[str, Any]) -> None:
-    """Run the proxy with the options of `overspill proxy`, by name."""
-    if not given["address"]:
+class Prepared(Struct, frozen=True):
+    """What `overspill proxy` or `overspill serve` serves, from its options and the place where it was started."""
+
+    given: Mapping[str, Any]
+    settings: Settings
+    options: ProxyOptions
+    environ: Mapping[str, str]
+    log: Callable[[str], None]
+
+
+def serve_proxy(given: Mapping[str, Any]) -> Prepared | None:
+    """Run the proxy with the options of `overspill proxy`, by name. A hub runs it itself."""
+    prepared = prepare_proxy(given, find_surroundings())
+    return _run(prepared, quiet=prepared.log is not inform)
+
+
+def serve_outputs(family: str) -> Prepared | None:
+    """Serve the retrieval tools for what sessions of this family have stored, without any server."""
+    settings = load_settings(None, None, ("async=false",), [PROXY_DEFAULTS], lasting="serve", forgiving=True).settings
+    options = ProxyOptions(servers={}, environ={}, shared_family=family)
+    return _run(Prepared({"address": None}, settings, options, find_surroundings().environ, inform), quiet=False)
+
+
+def _run(prepared: Prepared, *, quiet: bool) -> Prepared | None:
+    if find_surroundings().is_served:
+        return prepared
+    if not prepared.given["address"]:
         terminal.require_output()
+    with nullcontext() if quiet else show_log():
+        serve_until_signal(partial(serve, prepared))
+    return None
+
+
+def prepare_proxy(given: Mapping[str, Any], around: Surroundings) -> Prepared:
     # Forgiving: the working directory, and with it the settings file, is chance, and clients show only that a server failed.
     searching = (("toolSearch", given["tool_search"]), ("directTools", given["direct"]))
     assigned = [f"{key}={value}" for key, value in searching if value]
@@ -54,52 +89,49 @@ def serve_proxy(given: Mapping[str, Any]) -> None:
     settings = load_settings(
         given["preset"], given["settings"], [*given["assignments"], *assigned], [PROXY_DEFAULTS], lasting="proxy", forgiving=True
     ).settings
-    quiet = given["quiet"] or is_quiet()
-    log: Callable[[str], None] = (lambda _: None) if quiet else inform
+    log: Callable[[str], None] = (lambda _: None) if given["quiet"] or is_quiet() else inform
     environ = {
-        name: value for name, value in os.environ.items() if not name.startswith(_OWN_PREFIX) and name not in given["tokens"]
+        name: value for name, value in around.environ.items() if not name.startswith(_OWN_PREFIX) and name not in given["tokens"]
     }
-    servers = {name: replace(server, login=settings.login) for name, server in _find_servers(given).items()}
+    servers = {
+        name: replace(server, login=settings.login, cwd=_place(server.cwd, around))
+        for name, server in _find_servers(given, around).items()
+    }
     problems = [problem for server in servers.values() if (problem := server.find_problem(environ))]
     if len(problems) == len(servers):
         raise SettingsError(" ".join(problems))
     for problem in problems:  # commands that are missing may appear later
         log(problem)
-
-    async def run(stop: anyio.Event) -> None:
-        # Over HTTP, each client has servers of its own, from its first request on.
-        options = ProxyOptions(
-            servers=servers if given["address"] else await start_early(servers, environ),
-            environ=environ,
-            tools_always=given["tools"] == "always",
-            dry_run=given["dry_run"],
-            list_outputs=given["list_outputs"],
-            grace_seconds=given["grace"],
-            separates_logins=bool(given["address"]),
-            observers=find_observers(),
-        )
-        await _serve(given, settings, options, log, stop)
-
-    with nullcontext() if quiet else show_log():
-        serve_until_signal(run)
+    options = ProxyOptions(
+        servers=servers,
+        environ=environ,
+        tools_always=given["tools"] == "always",
+        dry_run=given["dry_run"],
+        list_outputs=given["list_outputs"],
+        grace_seconds=given["grace"],
+        separates_logins=bool(given["address"]),
+        observers=find_observers(),
+    )
+    return Prepared(given, settings, options, around.environ, log)
 
 
-def serve_outputs(family: str) -> None:
-    """Serve the retrieval tools for what sessions of this family have stored, without any server."""
-    terminal.require_output()
-    settings = load_settings(None, None, ("async=false",), [PROXY_DEFAULTS], lasting="serve", forgiving=True).settings
-    options = ProxyOptions(servers={}, environ={}, shared_family=family)
-
-    async def run(stop: anyio.Event) -> None:
-        await _serve({"address": None}, settings, options, inform, stop)
-
-    with show_log():
-        serve_until_signal(run)
+def _place(folder: str | None, around: Surroundings) -> str | None:
+    """The folder that a server starts in: of one that a hub starts, as seen from its front."""
+    return str(around.folder / (folder or "")) if around.is_served else folder
 
 
-async def _serve(
-    given: Mapping[str, Any], settings: Settings, options: ProxyOptions, log: Callable[[str], None], stop: anyio.Event
+async def serve(
+    prepared: Prepared,
+    stop: anyio.Event,
+    serve_client: Callable[[ServedClients, anyio.Event], Awaitable[None]] | None = None,
+    sessions: Sessions | None = None,
+    conversation: object = None,
 ) -> None:
+    """`serve_client` serves the client of a front, which shares the hub's `sessions` with those of its conversation."""
+    given, settings, log = prepared.given, prepared.settings, prepared.log
+    options = prepared.options
+    if not given["address"]:  # over HTTP, each client has servers of its own, from its first request on
+        options = replace(options, servers=await start_early(options.servers, options.environ))
     gc.disable()  # as for commands
     try:
         from overspill.mcp.client.process import end_unused
@@ -111,15 +143,17 @@ async def _serve(
     finally:
         gc.enable()
     try:
-        served = endpoints(settings, os.environ)
+        served = endpoints(settings, prepared.environ)
         listen = _read_listen_options(given) if given["address"] else None
         listener = listen.open_socket() if listen is not None else None
         if listen is not None and listener is not None:
             inform(f"serving at {listen.address(listener)}")
             if not given["tokens"] and not os.environ.get(_TOKEN_VARIABLE):
                 inform(f"the token, shown only once: {listen.tokens[0]}")
-        async with open_clients(settings, options, served, log) as clients:
-            if listen is None or listener is None:
+        async with open_clients(settings, options, served, log, sessions, conversation) as clients:
+            if serve_client is not None:
+                await serve_client(clients, stop)
+            elif listen is None or listener is None:
                 await serve_stdio(clients, stop)
             else:
                 await serve_http(clients, listen, listener, stop)
@@ -143,7 +177,7 @@ def _read_listen_options(given: Mapping[str, Any]) -> ListenOptions:
     )
 
 
-def _find_servers(given: Mapping[str, Any]) -> dict[str, ServerConfig]:
+def _find_servers(given: Mapping[str, Any], around: Surroundings) -> dict[str, ServerConfig]:
     ways = [way for way in ("command", "url", "url_env", "file") if given[way]]
     if len(ways) != 1:
         raise SettingsError(
@@ -154,7 +188,7 @@ def _find_servers(given: Mapping[str, Any]) -> dict[str, ServerConfig]:
         if given[option] and ways[0] not in fitting:
             raise SettingsError(use)
     if given["file"]:
-        servers, chosen = read_servers(given["file"], os.environ), given["chosen"]
+        servers, chosen = read_servers(around.folder / given["file"], around.environ), given["chosen"]
         for name in chosen:
             if name not in servers:
                 raise SettingsError(f"That file has no server {name!r}. It has {', '.join(map(escape_line, servers)) or 'none'}.")
@@ -164,7 +198,7 @@ def _find_servers(given: Mapping[str, Any]) -> dict[str, ServerConfig]:
     if command := given["command"]:
         name = given["name"] or Path(command[0]).stem
         return {name: ServerConfig(name, command=command[0], args=tuple(command[1:]))}
-    url = given["url"] or read_variable(given["url_env"], os.environ)
+    url = given["url"] or read_variable(given["url_env"], around.environ)
     if not (host := parse_host(url)):
         where = "--url" if given["url"] else f"The address in {given['url_env']}"
         raise SettingsError(f"{where} is not the address of a server. Use one like https://example.com/mcp.")
@@ -173,5 +207,5 @@ def _find_servers(given: Mapping[str, Any]) -> dict[str, ServerConfig]:
         name, equals, variable = assignment.partition("=")
         if not equals:
             raise SettingsError(f"--header-env {assignment} has no variable. Write --header-env {assignment}=VARIABLE.")
-        headers[name] = read_variable(variable, os.environ)
+        headers[name] = read_variable(variable, around.environ)
     return server_configs({given["name"] or host: {"url": url, "headers": headers}}, "on the command line")

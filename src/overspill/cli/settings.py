@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 from click.core import ParameterSource
 
+from overspill.cli.surroundings import find_surroundings
 from overspill.cli.terminal import warn
 from overspill.errors import SettingsError
 from overspill.settings import PRESETS, Layer, Loaded, Settings, load
@@ -60,7 +61,9 @@ def load_settings(
     """Load the settings of this process and write their warnings to standard error. `lasting`: a command whose outputs last."""
     cli = command_line(preset, assignments)
     usual = [*usual, *([Layer(lasting, {"storeDir": lasting_store()})] if lasting else [])]
-    loaded = load(cli=cli, config=config, cwd=Path(), user_config_dir=user_config_dir(), usual=usual, forgiving=forgiving)
+    folder = find_surroundings().folder
+    config = config and folder / config
+    loaded = load(cli=cli, config=config, cwd=folder, user_config_dir=user_config_dir(), usual=usual, forgiving=forgiving)
     for warning in loaded.warnings:
         warn(warning)
     context = click.get_current_context(silent=True)

@@ -20,6 +20,7 @@ SINGLE = {
     "artifacts export": "one output",
     "artifacts clean": "what was removed",
     "run": "one report",
+    "hub status": "the one hub of a user",
     "login": "with --list, the few servers that one user has logged in to",
     "snapshot show": "one run",
     "wrap": "one file",

@@ -3,6 +3,7 @@
 import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio
@@ -11,6 +12,7 @@ import pytest
 from mcp.shared.message import SessionMessage
 
 from overspill.mcp.client.streams import IncomingStream, Notifications
+from overspill.mcp.proxy import stdio
 from overspill.mcp.proxy.stdio import OutgoingStream
 
 NOTE_BYTES, BATCH = 10_000, 50
@@ -175,7 +177,7 @@ async def test_cancellations_and_errors_of_the_stream_reach_the_sdk():
 
 async def test_lines_that_wait_are_bounded_and_arrive_in_order():
     source, target = os.pipe()
-    stream, sent = OutgoingStream(target), 0
+    stream, sent = OutgoingStream(partial(stdio._write, target)), 0
 
     async def send() -> None:
         nonlocal sent
@@ -201,7 +203,7 @@ def read_lines(source: int, count: int) -> list[bytes]:
 
 async def test_a_client_that_is_gone_keeps_no_sender_waiting():
     source, target = os.pipe()
-    stream = OutgoingStream(target)
+    stream = OutgoingStream(partial(stdio._write, target))
 
     async def write() -> None:
         with pytest.raises(OSError, match="Broken pipe"):

@@ -10,6 +10,7 @@ from typing import cast
 
 import click
 
+from overspill.cli.surroundings import find_surroundings
 from overspill.cli.terminal import inform, lacks_mcp
 from overspill.hooks.shapes import HOOKS, MAX_EVENT_BYTES, SMALL_EVENT_BYTES, Client, Unusable, decode, find_text, has_forgotten
 
@@ -37,7 +38,8 @@ def hook(client: tuple[str, ...]) -> None:
 
 def project_of(client: Client) -> str:
     """The folder of the project, which a client tells in a variable, or else where it started us."""
-    return os.environ.get(HOOKS[client].project_variable) or os.getcwd()
+    around = find_surroundings()
+    return around.environ.get(HOOKS[client].project_variable) or os.path.abspath(around.folder)
 
 
 def _answer(given: tuple[str, ...]) -> bytes:
@@ -73,7 +75,7 @@ def _answer(given: tuple[str, ...]) -> bytes:
 
 @click.command()
 @click.argument("client", type=click.Choice(tuple(HOOKS)))
-def serve(client: Client) -> None:
+def serve(client: Client) -> object:
     """Serve the tools that read what `overspill hook` has stored, over MCP on standard input and output.
 
     It reads the outputs of this client in this project folder, and nothing else.
@@ -83,4 +85,4 @@ def serve(client: Client) -> None:
     from overspill.cli.serving import serve_outputs
     from overspill.hooks.keeping import family_of
 
-    serve_outputs(family_of(client, project_of(client)))
+    return serve_outputs(family_of(client, project_of(client)))

@@ -48,6 +48,7 @@ from overspill.settings import PRESETS
 )
 @click.option("--pin", "pinned", multiple=True, metavar="TOOL", help="Offer this tool beside the search; may be repeated.")
 @click.option("--direct", type=click.Choice(["destructive"]), help="Offer all tools that say they destroy beside the search.")
+@click.option("--hub/--no-hub", "hub", help="Let the hub do the work, or not; default: OVERSPILL_HUB, which is `off`.")
 @click.option("--list-outputs", is_flag=True, help="List stored outputs as resources.")
 @grace_option(0.0)
 @click.option("--dry-run", is_flag=True, help="Pass everything on and report what would be stored.")
@@ -56,7 +57,7 @@ from overspill.settings import PRESETS
 @click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Set one key, e.g. toolResponseMaxBytes=20000.")
 @click.option("--settings", type=click.Path(path_type=Path), metavar="FILE", help="Read settings from this file only.")
 @click.option("--preset", type=click.Choice(list(PRESETS)), help="The preset to start from.")
-def proxy(**given: Any) -> None:
+def proxy(**given: Any) -> object:
     """Run MCP servers behind Overspill: it stores large results and keeps slow calls running in the background.
 
     \b
@@ -71,4 +72,4 @@ def proxy(**given: Any) -> None:
 
     if find_spec("mcp") is None:
         raise lacks_mcp("proxy")
-    serve_proxy(given)
+    return serve_proxy(given)

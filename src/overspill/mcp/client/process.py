@@ -41,6 +41,10 @@ class ServerProcess:
         self._stderr_tail = b""
         self._stderr_ended = anyio.Event()
 
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid
+
     def restore(self, item: Incoming) -> Incoming:
         return item
 

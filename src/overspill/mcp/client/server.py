@@ -91,6 +91,15 @@ class Server:
         self._closed = False
         self._logged: set[str] = set()
 
+    @property
+    def pid(self) -> int | None:
+        """Of its process, if it has one that is up."""
+        return getattr(self._live.transport, "pid", None) if self._live else None
+
+    @property
+    def state(self) -> str:
+        return "up" if self._live else self.problem or "starting"
+
     async def run(self) -> None:
         pause, logged = _MIN_PAUSE, ""
         try:

@@ -10,6 +10,8 @@ import math
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from functools import partial
+from typing import Any
 
 import anyio
 import anyio.abc
@@ -22,6 +24,7 @@ from overspill.mcp.proxy.options import ProxyOptions
 from overspill.mcp.proxy.served_client import ServedClient
 from overspill.models.endpoints import Endpoint
 from overspill.session.session import Session
+from overspill.session.sharing import Sessions, SharedSession
 from overspill.settings import Settings
 from overspill.settings.opening import open_configured_store
 from overspill.store.away import WaitingStore
@@ -48,6 +51,8 @@ class ServedClients:
         options: ProxyOptions,
         endpoints: Mapping[str, Endpoint],
         log: Callable[[str], None],
+        sessions: Sessions,
+        conversation: object = None,
     ) -> None:
         self.options = options
         self._group = group
@@ -56,8 +61,11 @@ class ServedClients:
         self.log = log
         self._store = WaitingStore(open_configured_store(settings), log)
         self._open_clients: dict[tuple[ClientKey, bytes], ServedClient] = {}
-        self._sessions: dict[str, Session] = {}
+        self._shared_sessions = sessions
+        self._conversation = conversation
+        self._sessions: dict[str, SharedSession] = {}
         self._served = Counter[str]()
+        self._ended = anyio.Event()
         self._opening = anyio.Lock()
 
     async def find(self, owner: ClientKey, identity: ClientIdentity, *, outlived_by_jobs: bool = True) -> ServedClient:
@@ -82,6 +90,10 @@ class ServedClients:
         """How many sessions a principal has open, with those whose jobs still run."""
         return self._served[principal]
 
+    def describe_servers(self) -> list[dict[str, Any]]:
+        servers = [server for client in self._open_clients.values() for server in client.servers.values()]
+        return [{"name": server.name, "pid": server.pid, "state": server.state} for server in servers]
+
     def connected(self, owner: ClientKey) -> AbstractContextManager[None]:
         client = self._open_clients.get((owner, b""))
         return client.connected() if client else nullcontext()
@@ -94,39 +106,52 @@ class ServedClients:
         """Wait for the jobs that still run, as long as the options say."""
         with anyio.move_on_after(self.options.grace_seconds):
             async with anyio.create_task_group() as group:
-                for session in self._sessions.values():
-                    group.start_soon(session.stop)
+                for shared in self._sessions.values():
+                    group.start_soon(shared.session.stop)
 
     async def close_all(self) -> None:
-        """End everything, with the jobs that still run."""
+        """End everything, with the jobs that still run, unless others share their session."""
         while self._sessions:
-            await self._sessions.popitem()[1].close()
+            await self._shared_sessions.give_back(self._sessions.popitem()[1])
+
+    async def outlast(self, owner: ClientKey) -> None:
+        """Its client has gone: wait until its jobs have ended too."""
+        for shared in self._sessions.values():
+            shared.connected -= 1
+        self.leave(owner)
+        while self._served[owner.principal]:
+            await self._ended.wait()
 
     async def _open(self, owner: ClientKey, kind: bytes, identity: ClientIdentity, outlived_by_jobs: bool) -> ServedClient:
         mine = [key for key in self._open_clients if key[0] == owner]
         idle = [key for key in mine if not self._open_clients[key].is_busy]
         for key in idle[: max(0, len(mine) - _MAX_KINDS + 1)]:
             self._open_clients.pop(key).left.set()
-        session = self._sessions.get(owner.principal)
-        if is_new := session is None:
-            session = Session(
-                self._settings,
-                family=self.options.family(owner.principal),
-                shared=bool(self._settings.store),  # which other replicas may use too
-                store=self._store,
-                endpoints=self._endpoints,
-                notice=False,
-                preload=False,
-                observers=self.options.observers,
-                secrets=self.options.secrets,
-            )
-            await session.begin()
-            self._sessions[owner.principal] = session
+        is_new = False
+        if owner.principal not in self._sessions:
+            family, secrets = self.options.family(owner.principal), self.options.secrets
+            make = partial(self._make_session, family, secrets)
+            found = await self._shared_sessions.borrow(self._conversation, family, self._settings, secrets, make)
+            self._sessions[owner.principal], is_new = found
+        session = self._sessions[owner.principal].session
         client: ServedClient = await self._group.start(self._serve, owner, session, identity, outlived_by_jobs)
         if is_new:
             await client.resume_tasks()
         self._open_clients[owner, kind] = client
         return client
+
+    def _make_session(self, family: str, secrets: Mapping[str, str]) -> Session:
+        return Session(
+            self._settings,
+            family=family,
+            shared=bool(self._settings.store),  # which other replicas may use too
+            store=self._store,
+            endpoints=self._endpoints,
+            notice=False,
+            preload=False,
+            observers=self.options.observers,
+            secrets=secrets,
+        )
 
     async def _serve(
         self,
@@ -155,14 +180,22 @@ class ServedClients:
                 group.cancel_scope.cancel()
         finally:
             self._served[owner.principal] -= bool(owner.session)
+            ended, self._ended = self._ended, anyio.Event()
+            ended.set()
 
 
 @asynccontextmanager
 async def open_clients(
-    settings: Settings, options: ProxyOptions, endpoints: Mapping[str, Endpoint], log: Callable[[str], None]
+    settings: Settings,
+    options: ProxyOptions,
+    endpoints: Mapping[str, Endpoint],
+    log: Callable[[str], None],
+    sessions: Sessions | None = None,
+    conversation: object = None,
 ) -> AsyncGenerator[ServedClients]:
+    """`sessions` are those of all proxies in this process, of which those for the same conversation share one."""
     async with anyio.create_task_group() as group:
-        clients = ServedClients(group, settings, options, endpoints, log)
+        clients = ServedClients(group, settings, options, endpoints, log, sessions or Sessions(), conversation)
         group.start_soon(clients.check_store)
         try:
             yield clients

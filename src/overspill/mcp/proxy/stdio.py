@@ -4,43 +4,56 @@ from __future__ import annotations
 
 import os
 import select
-from collections.abc import AsyncGenerator
-from contextlib import aclosing, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, suppress
+from functools import partial
+from typing import TypeAlias
 
 import anyio
 import anyio.to_thread
+import mcp_types
 from anyio.abc import ObjectSendStream
 from anyio.streams.memory import MemoryObjectReceiveStream
 from mcp.shared.message import SessionMessage
 
-from overspill.mcp.client.framing import BadLine, encode, read_batches, refusal, take_last
+from overspill.mcp.client.framing import BadLine, Receive, encode, read_batches, refusal, take_last
 from overspill.mcp.client.handshake import ClientIdentity
 from overspill.mcp.proxy.client_request import ClientRequest
 from overspill.mcp.proxy.proxy import build_protocol_server
 from overspill.mcp.proxy.served_client import ServedClient
 from overspill.mcp.proxy.served_clients import ClientKey, ServedClients
 
+STDIO = ClientKey("local", "stdio")
 _READ_BYTES = 1 << 16
 _WRITE_BYTES = getattr(select, "PIPE_BUF", 512)  # what a writable pipe takes without blocking
 _MAX_WAITING_BYTES = 1 << 16  # of lines that the client has not read, before those who send more wait
 _FLUSH_SECONDS = 2.0  # for the client to read the last answer when the proxy ends
 
 
+Line: TypeAlias = SessionMessage | BadLine | None
+Streams: TypeAlias = "tuple[MemoryObjectReceiveStream[SessionMessage | Exception], OutgoingStream]"
+
+
+async def _take(_: Line) -> None:
+    """Nobody wants to know."""
+
+
 @asynccontextmanager
-async def stdio_streams(
-    source: int, target: int
-) -> AsyncGenerator[tuple[MemoryObjectReceiveStream[SessionMessage | Exception], OutgoingStream]]:
-    """Wrap two file descriptors in the streams that the SDK serves. A line that is not a message is answered with an error."""
+async def message_streams(
+    receive: Receive, outgoing: OutgoingStream, take: Callable[[Line], Awaitable[None]] = _take
+) -> AsyncGenerator[Streams]:
+    """Wrap what a client sends and gets in the streams that the SDK serves. A line that is not a message is answered with an
+    error. `take` is called for each line before anything acts on it."""
     to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     reading, writing = anyio.CancelScope(), anyio.CancelScope(shield=True)
-    outgoing = OutgoingStream(target)
 
     async def read() -> None:
-        async with to_server, aclosing(read_batches(lambda: _read(source))) as found:
+        async with to_server, aclosing(read_batches(receive)) as found:
             with reading:
                 async for lines in found:
                     while lines:
                         message = take_last(lines)
+                        await take(message)
                         if isinstance(message, BadLine):
                             with suppress(anyio.ClosedResourceError):
                                 await outgoing.send(refusal(message))
@@ -68,8 +81,13 @@ async def stdio_streams(
 class OutgoingStream(ObjectSendStream[SessionMessage]):
     """Lines on their way to the client. Those that wait are written together; senders wait when there are many."""
 
-    def __init__(self, target: int) -> None:
-        self._target = target
+    def __init__(
+        self,
+        write: Callable[[bytes], Awaitable[None]],
+        encode: Callable[[mcp_types.JSONRPCMessage], bytes] = encode,
+    ) -> None:
+        self._write = write
+        self._encode = encode
         self._lines: list[bytes] = []
         self._bytes = 0
         self._changed = anyio.Event()
@@ -81,7 +99,7 @@ class OutgoingStream(ObjectSendStream[SessionMessage]):
         if self._is_closed:
             raise anyio.ClosedResourceError
         if not self._is_broken:  # otherwise nobody reads it
-            self._lines.append(encode(item.message))
+            self._lines.append(self._encode(item.message))
             self._bytes += len(self._lines[-1])
             self._announce_change()
 
@@ -92,7 +110,7 @@ class OutgoingStream(ObjectSendStream[SessionMessage]):
                 if self._lines:
                     data, self._lines, self._bytes = b"".join(self._lines), [], 0
                     self._announce_change()
-                    await _write(self._target, data)
+                    await self._write(data)
                 else:
                     await self._changed.wait()
         finally:
@@ -143,17 +161,25 @@ async def _wait_writable(target: int) -> bool:
 
 
 async def serve_stdio(clients: ServedClients, stop: anyio.Event, source: int = 0, target: int = 1) -> None:
-    """Serve until the client closes its end or `stop` is set."""
+    """Serve over two file descriptors until the client closes its end or `stop` is set."""
+    streams = message_streams(lambda: _read(source), OutgoingStream(partial(_write, target)))
+    await serve_streams(clients, stop, streams, outlived_by_jobs=False)
+
+
+async def serve_streams(
+    clients: ServedClients, stop: anyio.Event, streams: AbstractAsyncContextManager[Streams], *, outlived_by_jobs: bool
+) -> None:
+    """`outlived_by_jobs`: whether calls keep running when the client has gone."""
 
     async def find(_: ClientRequest, identity: ClientIdentity) -> ServedClient:
-        return await clients.find(ClientKey("local", "stdio"), identity, outlived_by_jobs=False)
+        return await clients.find(STDIO, identity, outlived_by_jobs=outlived_by_jobs)
 
     async def end() -> None:
         await stop.wait()
         group.cancel_scope.cancel()
 
     server = build_protocol_server(find)
-    async with anyio.create_task_group() as group, stdio_streams(source, target) as streams:
+    async with anyio.create_task_group() as group, streams as (incoming, outgoing):
         group.start_soon(end)
-        await server.run(*streams, server.create_initialization_options())
+        await server.run(incoming, outgoing, server.create_initialization_options())
         group.cancel_scope.cancel()

@@ -1,0 +1,188 @@
+"""`overspill hub`: see, stop and run the process that serves all conversations."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from typing import Any
+
+import anyio
+import click
+
+from overspill.cli import output
+from overspill.cli.common_options import CommandGroup
+from overspill.cli.logs import show_log
+from overspill.cli.signals import run_until_signal
+from overspill.cli.terminal import inform
+from overspill.errors import OverspillError
+from overspill.hub import frames
+from overspill.hub.place import NoHub, Place
+from overspill.text.humanize import count_noun
+
+_IDLE_MINUTES = 10.0
+_ANSWER_SECONDS = 5.0
+_END_SECONDS = 20.0
+
+
+@click.group(cls=CommandGroup)
+def hub() -> None:
+    """See and stop the process that serves all conversations.
+
+    A hub is started by the first `overspill proxy --hub` and ends by itself when nobody has used it for a while.
+    """
+
+
+@hub.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def status(*, as_json: bool) -> None:
+    """Show whether a hub runs and what it serves."""
+    found = ask(_find_place(), b"status")
+    if as_json:
+        click.echo(json.dumps(found))
+    elif found is None:
+        click.echo("No hub is running.")
+    else:
+        for line in describe(found):
+            click.echo(line)
+
+
+@hub.command()
+def stop() -> None:
+    """Stop the hub, and with it the servers of all conversations."""
+    click.echo("The hub has stopped." if _end(b"stop") else "No hub is running.")
+
+
+@hub.command()
+def restart() -> None:
+    """Replace the hub. Conversations stay: their calls end first, and their next calls go to the new hub."""
+    click.echo("The hub has ended. The next call starts another." if _end(b"restart") else "No hub is running.")
+
+
+@hub.command()
+def logs() -> None:
+    """Print the log of the hub. What happens in a conversation is on standard error of its own proxy instead."""
+    try:
+        with open(_find_place().log, encoding="utf-8", errors="backslashreplace") as file:
+            click.echo(file.read(), nl=False)
+    except FileNotFoundError:
+        click.echo("There is no log yet.")
+
+
+@hub.command()
+@click.option(
+    "--idle-minutes",
+    type=click.FloatRange(0),
+    default=_IDLE_MINUTES,
+    show_default=True,
+    help="End after this long unused; 0: never.",
+)
+@click.option("--at", hidden=True)
+@click.option("--inherit", hidden=True)
+def run(idle_minutes: float, at: str | None, inherit: str | None) -> None:
+    """Run the hub in the foreground, for systemd or launchd."""
+    # Imported late: the other commands do not need it.
+    from overspill.cli.hubbed import FrontServer
+    from overspill.hub.link import route_errors
+    from overspill.hub.process import Hub
+
+    place, listener = _take_place(at, inherit)
+
+    async def serve(stop: anyio.Event) -> None:
+        await Hub(place, FrontServer().serve, os.environ, idle_minutes * 60 or float("inf"), stop).run(listener)
+
+    route_errors()
+    with show_log():
+        inform(f"hub {os.getpid()} listens at {place.socket}")
+        anyio.run(run_until_signal, serve)
+        inform(f"hub {os.getpid()} ends")
+
+
+def _take_place(at: str | None, inherit: str | None) -> tuple[Place, socket.socket]:
+    """What whoever started us holds already, or else the place for this environment."""
+    if at and inherit:
+        listener, lock = map(int, inherit.split(","))
+        for each in (listener, lock):
+            os.set_inheritable(each, False)
+        return Place(os.path.dirname(at), os.path.basename(at).removesuffix(".sock")), socket.socket(fileno=listener)
+    place = _find_place()
+    try:
+        place.check()
+        if place.take_lock() is None:
+            raise OverspillError(f"A hub already runs at {place.socket}. Stop it with `{output.program()} hub stop`.")
+        return place, socket.socket(fileno=place.listen().detach())
+    except NoHub as problem:
+        raise OverspillError(f"No hub can run: {problem}.") from None
+
+
+def _find_place() -> Place:
+    try:
+        return Place.of(os.environ)
+    except NoHub as problem:
+        raise OverspillError(f"No hub can run: {problem}.") from None
+
+
+def ask(place: Place, query: bytes) -> dict[str, Any] | None:
+    """The answer of the hub; None if none is running. Raises OverspillError if it does not answer."""
+    try:
+        link = place.connect(_ANSWER_SECONDS)
+    except (OSError, NoHub):
+        return None
+    received = bytearray()
+    try:
+        link.sendall(frames.pack(frames.QUERY, query))
+        while (frame := frames.unpack(received, 1 << 30)) is None:
+            if not (data := link.recv(1 << 16)):
+                return None
+            received += data
+    except TimeoutError:
+        raise OverspillError(
+            f"The hub at {place.socket} does not answer. End its process, and the next call starts another."
+        ) from None
+    finally:
+        link.close()
+    return json.loads(frame[1])
+
+
+def _end(query: bytes) -> bool:
+    """False if none was running. Fronts may start another before this one is gone for long."""
+    place = _find_place()
+    if (told := ask(place, query)) is None:
+        return False
+    deadline = time.monotonic() + _END_SECONDS
+    while (lock := place.take_lock()) is None and (ask(place, b"status") or told)["pid"] == told["pid"]:
+        if time.monotonic() > deadline:
+            raise OverspillError("The hub has not ended yet. Calls are still running, or it hangs.")
+        time.sleep(0.05)
+    if lock is not None:
+        os.close(lock)
+    return True
+
+
+def describe(found: dict[str, Any]) -> list[str]:
+    fronts: list[dict[str, Any]] = found["fronts"]
+    conversations = {front["conversation"] for front in fronts}
+    lines = [f"A hub is running: process {found['pid']}, version {found['version']}, {memory_of(found['pid'])}."]
+    lines.append(f"It serves {count_noun(len(conversations), 'conversation')} through {count_noun(len(fronts), 'front')}.")
+    for conversation in sorted(conversations):
+        whose = f"process {conversation}" if conversation > 0 else "a client whose process is unknown"
+        lines.append(f"{whose}:")
+        for front in fronts:
+            if front["conversation"] == conversation:
+                lines += [f"  {each['name']}: {_describe_server(each)}" for each in front["servers"]]
+    return lines
+
+
+def _describe_server(server: dict[str, Any]) -> str:
+    return f"process {server['pid']}, {memory_of(server['pid'])}" if server["pid"] else server["state"]
+
+
+def memory_of(pid: int) -> str:
+    """What a process has in memory, as far as it does not share it."""
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
+            size = next(int(line.split()[1]) for line in file if line.startswith("Pss:"))
+    except (OSError, StopIteration):
+        return "memory unknown"
+    return f"{size / 1000:.1f} MB"

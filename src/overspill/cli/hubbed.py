@@ -1,0 +1,67 @@
+"""What the hub does for one front: the same as `overspill proxy` does alone, for a client at the end of a socket."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+
+from overspill.cli.program import prepare
+from overspill.cli.serving import Prepared, serve
+from overspill.cli.surroundings import Surroundings
+from overspill.hub import frames
+from overspill.hub.process import Front
+
+if TYPE_CHECKING:
+    from overspill.mcp.proxy.served_clients import ServedClients
+    from overspill.session.sharing import Sessions
+
+
+class FrontServer:
+    """Serves every front of a hub. Their sessions are shared as far as they belong to one conversation."""
+
+    def __init__(self) -> None:
+        self._sessions: Sessions | None = None
+
+    async def serve(self, front: Front) -> None:
+        prepared = prepare(front.words, Surroundings(front.environ, Path(front.folder), is_served=True))
+        if isinstance(prepared, Prepared) and (reason := _find_refusal(prepared)):
+            await front.link.write(frames.pack(frames.REFUSED, reason.encode()))
+            return
+        front.link.post(frames.WELCOME)
+        if not isinstance(prepared, Prepared):
+            front.link.post(frames.EXIT, str(prepared if isinstance(prepared, int) else 0).encode())
+            return
+        if self._sessions is None:
+            from overspill.session.sharing import Sessions
+
+            self._sessions = Sessions()
+        await serve(prepared, anyio.Event(), partial(_serve_client, front), self._sessions, front.conversation)
+
+
+def _find_refusal(prepared: Prepared) -> str:
+    """Why these settings need a process of their own; empty if they do not."""
+    settings = prepared.settings
+    place = settings.store or settings.store_dir or ""
+    if place.startswith("memory:") or settings.retention == "process":
+        return "what it stores is not to outlive its process"
+    is_relative = "://" not in place and not place.startswith("file:") and not os.path.isabs(place)
+    return "its store is in the folder that the client happens to be in" if is_relative else ""
+
+
+async def _serve_client(front: Front, clients: ServedClients, stop: anyio.Event) -> None:
+    """Until the client has gone, and then until its jobs have ended."""
+    from overspill.hub.lines import FrontLines
+    from overspill.mcp.proxy.stdio import STDIO, serve_streams
+
+    lines = FrontLines(front.link)
+    front.describe = clients.describe_servers
+    front.count_requests = lambda: len(lines.requests)
+    front.drain = lines.drain
+    await serve_streams(clients, stop, lines.open(), outlived_by_jobs=True)
+    front.link.post(frames.EXIT, b"0")
+    front.has_left = True
+    await clients.outlast(STDIO)

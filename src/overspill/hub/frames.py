@@ -1,0 +1,60 @@
+"""What a front and a hub send each other: one byte that says what it is, four that say how long, and that many bytes.
+
+A front gives its lines to the hub. The hub takes each of them with `TAKEN` before it acts on it, so that after a hub has died the
+front knows which lines nobody has acted on, and which requests will get no answer.
+"""
+
+from __future__ import annotations
+
+HEADER_BYTES = 5
+MAX_FRAME_BYTES = 1 << 20
+MAX_HELLO_BYTES = 16 << 20
+"""A system may allow arguments and environment of several megabytes."""
+
+# From a front.
+HELLO, DATA, REPLAY, END = b"H", b"D", b"S", b"Z"
+"""Who it is and what it wants; bytes of the client; a line that an earlier hub has answered; the client's input has ended."""
+QUERY = b"Q"
+"""Asked by a command instead of a hello: `status` or `stop`."""
+# From a hub.
+WELCOME, REFUSED = b"W", b"N"
+"""The hub serves this front, or says why it does not. Nothing has been read from the client before."""
+TAKEN, LINES, ANSWER, ERRORS, EXIT = b"A", b"L", b"R", b"E", b"X"
+"""One line of the client was taken; lines for the client; the same, with the request that it answers; bytes for standard error;
+the exit code."""
+
+IS_REQUEST, IS_STATE = 1, 2
+"""In `TAKEN`: the front waits for an answer to the id that follows; it repeats the line to the next hub if this one dies."""
+
+
+def pack(kind: bytes, payload: bytes = b"") -> bytes:
+    return kind + len(payload).to_bytes(4, "big") + payload
+
+
+def unpack(data: bytearray, limit: int) -> tuple[bytes, bytes] | None:
+    """Take the first frame out of `data`; None if it is not whole yet. Raises ValueError for one over the limit."""
+    if len(data) < HEADER_BYTES:
+        return None
+    size = int.from_bytes(data[1:HEADER_BYTES], "big")
+    if size > limit:
+        raise ValueError(f"a frame of {size:,} bytes, more than the limit of {limit:,}")
+    if len(data) < HEADER_BYTES + size:
+        return None
+    frame = bytes(data[:1]), bytes(data[HEADER_BYTES : HEADER_BYTES + size])
+    del data[: HEADER_BYTES + size]
+    return frame
+
+
+def pack_hello(words: list[str], folder: str, environ: list[str], version: str) -> bytes:
+    """Neither arguments nor variables can hold the zero that separates them here."""
+    parts = [version, folder, str(len(words)), *words, *environ]
+    return pack(HELLO, b"\0".join(part.encode("utf-8", "surrogateescape") for part in parts))
+
+
+def unpack_hello(payload: bytes) -> tuple[str, str, list[str], list[str]]:
+    """The version, the folder, the arguments and the variables. Raises ValueError if they cannot be read."""
+    version, folder, count, *rest = (part.decode("utf-8", "surrogateescape") for part in payload.split(b"\0"))
+    size = int(count)
+    if not 0 <= size <= len(rest):
+        raise ValueError("a bad hello")
+    return version, folder, rest[:size], rest[size:]

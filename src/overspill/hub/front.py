@@ -1,0 +1,250 @@
+"""The thin front: what `overspill proxy` is while a hub does its work. It copies bytes between a client and the hub.
+
+It knows nothing about the protocol. When a hub dies, it answers the requests that the hub had taken, starts another hub, repeats
+the lines that made the client's session, and gives it what nobody had taken.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+
+import overspill
+from overspill.hub import frames
+from overspill.hub.place import NoHub, Place
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from overspill.hub.place import Socket
+
+_READ_BYTES = 1 << 16
+_WRITE_BYTES = getattr(select, "PIPE_BUF", 512)  # what a writable pipe takes without blocking
+_MAX_WAITING_BYTES = 1 << 20  # that the other side has not read, before no more is read from this one
+_MAX_UNTAKEN_BYTES = 64 << 20  # of a line that no hub has taken yet
+_MAX_FRAME_BYTES = 1 << 30  # answers of our own hub
+_START_SECONDS, _RETRY_SECONDS, _MAX_STARTS = 30.0, 0.02, 3
+_FLUSH_MILLISECONDS = 1000
+_MAX_DEATHS = 3  # of hubs that took nothing
+_NOT_IN_A_HUB = ("--help", "-h", "--http", "--no-hub", "--dry-run")
+_LOST = (
+    b'{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"The Overspill hub ended while it worked on this request, so its '
+    b"result is lost, and whether the tool did its work is not known. Outputs that were stored before are still there. A new hub "
+    b'is running: repeat the request if that is safe."}}\n'
+)
+
+
+def serve_through_hub(words: Sequence[str], environ: Mapping[str, str]) -> int | None:
+    """The exit code of `overspill proxy` or `overspill serve`; None if there is no hub for it, and it has to work alone."""
+    own = words[: words.index("--")] if "--" in words else words
+    chosen = environ.get("OVERSPILL_HUB", "")
+    if (chosen != "on" and "--hub" not in own) or chosen == "off" or any(word.startswith(_NOT_IN_A_HUB) for word in own):
+        return None
+    try:
+        for number in (0, 1):
+            os.fstat(number)
+        front = Front(Place.of(environ), words, environ)
+        front.connect()
+    except NoHub as problem:
+        if not {"-q", "--quiet"}.intersection(own):
+            os.write(2, f"overspill: No hub is used, because {problem}. This proxy works alone.\n".encode(errors="replace"))
+        return None
+    except OSError:  # a stream is closed: the command itself says so
+        return None
+    try:
+        return front.copy()
+    except NoHub as problem:
+        os.write(2, f"overspill: error: The hub has ended, and {problem}.\n".encode(errors="replace"))
+        return 1
+    except (BrokenPipeError, KeyboardInterrupt):  # the client is gone
+        return 0
+
+
+class Front:
+    def __init__(self, place: Place, words: Sequence[str], environ: Mapping[str, str]) -> None:
+        self._place = place
+        self._environ = environ
+        variables = [f"{name}={value}" for name, value in environ.items()]
+        self._hello = frames.pack_hello(list(words), os.getcwd(), variables, overspill.__version__)
+        self._link: Socket | None = None
+        self._from_hub, self._to_hub, self._to_client, self._errors = bytearray(), bytearray(), bytearray(), bytearray()
+        self._untaken = bytearray()
+        """What the client has sent and no hub has taken."""
+        self._state: list[bytes] = []
+        """The lines to repeat to another hub."""
+        self._requests: dict[bytes, None] = {}
+        """The ids of requests that a hub has taken and not answered, as JSON."""
+        self._has_input = True
+        self._deaths = 0
+
+    def connect(self) -> None:
+        """Connect to the hub, which is started if there is none. Raises NoHub if it does not serve this front."""
+        self._place.check()
+        deadline, starts = time.monotonic() + _START_SECONDS, 0
+        while True:
+            try:
+                self._link = self._place.connect(_START_SECONDS)
+                self._link.sendall(self._hello)
+                if self._hear_welcome(self._link):
+                    self._link.setblocking(False)
+                    return
+            except TimeoutError:
+                self._close()
+                raise NoHub(f"the hub at {self._place.socket} does not answer; end it with `overspill hub stop`") from None
+            except OSError:
+                pass  # nobody listens, or the hub ended at this moment
+            self._close()
+            if (lock := self._place.take_lock()) is not None:
+                starts += 1
+                try:
+                    if starts > _MAX_STARTS:
+                        raise NoHub(f"the hub ends when it starts; {self._place.log} may say why")
+                    self._place.start(lock, self._environ)
+                finally:
+                    os.close(lock)
+            elif time.monotonic() > deadline:
+                raise NoHub(f"nothing listens at {self._place.socket}, although a hub seems to run")
+            else:
+                time.sleep(_RETRY_SECONDS)
+
+    def _hear_welcome(self, link: Socket) -> bool:
+        """False if the hub ended before it decided."""
+        self._errors.clear()
+        while True:
+            while (frame := frames.unpack(self._from_hub, _MAX_FRAME_BYTES)) is None:
+                if not (data := link.recv(_READ_BYTES)):
+                    return False
+                self._from_hub += data
+            kind, payload = frame
+            if kind == frames.REFUSED:
+                raise NoHub(payload.decode(errors="replace"))
+            if kind == frames.ERRORS:
+                self._errors += payload
+            elif kind == frames.WELCOME:
+                return True
+
+    def copy(self) -> int:
+        """Copy until the hub says with which code to exit."""
+        while True:
+            link = self._link
+            assert link is not None
+            poll = select.poll()
+            if self._has_input and len(self._to_hub) < _MAX_WAITING_BYTES:
+                poll.register(0, select.POLLIN)
+            for target, waiting in ((1, self._to_client), (2, self._errors)):
+                if waiting:
+                    poll.register(target, select.POLLOUT)
+            reads = select.POLLIN if len(self._to_client) < _MAX_WAITING_BYTES else 0
+            poll.register(link.fileno(), reads | (select.POLLOUT if self._to_hub else 0))
+            ready = dict(poll.poll())
+            if 0 in ready:
+                self._read_client()
+            if 1 in ready:
+                del self._to_client[: os.write(1, self._to_client[:_WRITE_BYTES])]
+            if 2 in ready:
+                self._write_errors()
+            if (link.fileno() in ready or self._to_hub) and not self._exchange(link):
+                self._replace_hub()
+            if (code := self._act()) is not None:
+                self._flush()
+                return code
+
+    def _read_client(self) -> None:
+        data = os.read(0, _READ_BYTES)
+        self._has_input = bool(data)
+        self._to_hub += frames.pack(frames.DATA, data) if data else frames.pack(frames.END)
+        if len(self._untaken) <= _MAX_UNTAKEN_BYTES:
+            self._untaken += data
+
+    def _exchange(self, link: Socket) -> bool:
+        """Send and receive what is possible. False if the hub is gone."""
+        try:
+            if self._to_hub:
+                del self._to_hub[: link.send(self._to_hub[:_READ_BYTES])]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._to_hub.clear()  # what it had said before is still there to read
+        try:
+            data = link.recv(_READ_BYTES)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        self._from_hub += data
+        return bool(data)
+
+    def _act(self) -> int | None:
+        """Act on what the hub has sent."""
+        while (frame := frames.unpack(self._from_hub, _MAX_FRAME_BYTES)) is not None:
+            kind, payload = frame
+            if kind == frames.LINES:
+                self._to_client += payload
+            elif kind == frames.ANSWER:
+                size = int.from_bytes(payload[:2], "big")
+                self._requests.pop(payload[2 : 2 + size], None)
+                self._to_client += payload[2 + size :]
+            elif kind == frames.TAKEN:
+                self._note_taken(payload)
+            elif kind == frames.ERRORS and len(self._errors) < _MAX_WAITING_BYTES:  # nobody has to read them
+                self._errors += payload
+            elif kind == frames.EXIT:
+                return int(payload)
+        return None
+
+    def _note_taken(self, payload: bytes) -> None:
+        self._deaths = 0
+        line = bytes(self._untaken[: self._untaken.find(b"\n") + 1])
+        del self._untaken[: len(line)]
+        if payload[0] & frames.IS_REQUEST:
+            self._requests[payload[1:]] = None
+        if payload[0] & frames.IS_STATE:
+            self._state.append(line)
+
+    def _replace_hub(self) -> None:
+        """Half an answer was never passed on, so the client sees whole lines only."""
+        if (code := self._act()) is not None:  # it said goodbye before it ended
+            self._flush()
+            raise SystemExit(code)
+        self._deaths += 1
+        if self._deaths > _MAX_DEATHS or len(self._untaken) > _MAX_UNTAKEN_BYTES:
+            raise NoHub("another one would end the same way")
+        self._from_hub.clear()
+        self._to_hub.clear()
+        self._to_client += b"".join(_LOST % id for id in self._requests)
+        self._requests.clear()
+        self._close()
+        self.connect()
+        for line in self._state:
+            self._to_hub += frames.pack(frames.REPLAY, line)
+        for start in range(0, len(self._untaken), _READ_BYTES):
+            self._to_hub += frames.pack(frames.DATA, bytes(self._untaken[start : start + _READ_BYTES]))
+        if not self._has_input:
+            self._to_hub += frames.pack(frames.END)
+
+    def _write_errors(self) -> None:
+        try:
+            del self._errors[: os.write(2, self._errors[:_WRITE_BYTES])]
+        except OSError:
+            self._errors.clear()
+
+    def _flush(self) -> None:
+        """The last answers, and those last errors that somebody reads."""
+        try:
+            while self._to_client:
+                del self._to_client[: os.write(1, self._to_client)]
+        except OSError:
+            pass  # the client is gone
+        poll = select.poll()
+        poll.register(2, select.POLLOUT)
+        while self._errors and poll.poll(_FLUSH_MILLISECONDS):
+            self._write_errors()
+        self._close()
+
+    def _close(self) -> None:
+        if self._link is not None:
+            self._link.close()
+            self._link = None
+            self._from_hub.clear()

@@ -1,0 +1,81 @@
+"""The messages of a front's client, as the SDK serves them. Each line is taken before anything acts on it."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import anyio
+import mcp_types
+from mcp.shared.message import SessionMessage
+
+from overspill.hub import frames
+from overspill.hub.link import FrontLink
+from overspill.mcp.client.framing import encode
+from overspill.mcp.proxy.stdio import Line, OutgoingStream, Streams, message_streams
+from overspill.text.lenient_json import dumps
+
+_STATE_METHODS = (
+    "initialize", "logging/setLevel", "notifications/initialized", "resources/subscribe", "resources/unsubscribe",
+)  # fmt: skip
+"""What these have said holds until the client goes, so another hub has to hear it too."""
+
+
+class FrontLines:
+    """`requests` are the ids of those that have no answer yet."""
+
+    def __init__(self, link: FrontLink) -> None:
+        self._link = link
+        self._replayed = 0  # lines that another hub has answered
+        self._unanswered_replay: object = None
+        self._heard = anyio.Event()
+        self.requests: set[bytes] = set()
+        self._is_draining = False
+
+    def open(self) -> AbstractAsyncContextManager[Streams]:
+        return message_streams(self._receive, OutgoingStream(self._link.write, self._encode), self._take)
+
+    def drain(self) -> None:
+        """Take no more lines: another hub will."""
+        self._is_draining = True
+
+    async def _receive(self) -> bytes:
+        while frame := await self._link.receive():
+            kind, payload = frame
+            self._replayed += payload.count(b"\n") if kind == frames.REPLAY else 0
+            if kind in (frames.DATA, frames.REPLAY) and payload:
+                return payload
+            if kind == frames.END:
+                break
+        return b""
+
+    async def _take(self, line: Line) -> None:
+        while self._unanswered_replay is not None:  # what follows may need it
+            await self._heard.wait()
+        if self._is_draining:
+            await anyio.sleep_forever()
+        message: Any = line.message if isinstance(line, SessionMessage) else None
+        is_request = isinstance(message, mcp_types.JSONRPCRequest)
+        if self._replayed:
+            self._replayed -= 1
+            self._unanswered_replay = message.id if is_request else None
+            return
+        id = dumps(message.id) if is_request else b""
+        if is_request:
+            self.requests.add(id)
+        is_state = getattr(message, "method", "") in _STATE_METHODS
+        flags = (frames.IS_REQUEST if is_request else 0) | (frames.IS_STATE if is_state else 0)
+        self._link.post(frames.TAKEN, bytes([flags]) + id)
+
+    def _encode(self, message: mcp_types.JSONRPCMessage) -> bytes:
+        line = encode(message)
+        if not isinstance(message, mcp_types.JSONRPCResponse | mcp_types.JSONRPCError):
+            return frames.pack(frames.LINES, line)
+        if message.id is not None and message.id == self._unanswered_replay:
+            self._unanswered_replay = None
+            heard, self._heard = self._heard, anyio.Event()
+            heard.set()
+            return b""
+        id = dumps(message.id)
+        self.requests.discard(id)
+        return frames.pack(frames.ANSWER, len(id).to_bytes(2, "big") + id + line)

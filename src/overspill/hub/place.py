@@ -1,0 +1,198 @@
+"""Where a hub listens, who may connect to it, and how one is started.
+
+A front imports this, and a user has dozens of fronts: hence `_socket`, which costs a quarter of the memory of `socket`.
+"""
+
+from __future__ import annotations
+
+import _socket
+import fcntl
+import os
+import stat
+import sys
+from _socket import AF_UNIX, SOCK_STREAM, SOL_SOCKET
+from _socket import socket as Socket  # noqa: N812
+from binascii import crc32
+
+import overspill
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_MAX_PATH_BYTES = 103 if sys.platform == "darwin" else 107
+_MAX_LOG_BYTES = 1 << 20
+_BACKLOG = 128
+_PROCESS_NAMES = {
+    "CURL_CA_BUNDLE", "DBUS_SESSION_BUS_ADDRESS", "HOME", "LOGNAME", "REQUESTS_CA_BUNDLE", "SSL_CERT_DIR", "SSL_CERT_FILE",
+    "TMPDIR", "TZ", "USER", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME",
+}  # fmt: skip
+_PROCESS_PREFIXES = ("AWS_", "AZURE_", "COVERAGE", "DYLD_", "GOOGLE_", "LD_", "PG", "PYTHON")
+_START = "from overspill.cli import main; main()"
+
+
+class NoHub(Exception):
+    """Why no hub can be used. The proxy then works alone."""
+
+
+def process_variables(environ: Mapping[str, str]) -> list[str]:
+    """What libraries read from the environment of their process. Only fronts that agree on it share a hub, and it is all the
+    environment that a hub has; the rest of a front's stays with what is served for that front."""
+    names = [
+        name
+        for name in environ
+        if name in _PROCESS_NAMES or name.startswith(_PROCESS_PREFIXES) or name.lower().endswith("_proxy")
+    ]
+    return [f"{name}={environ[name]}" for name in sorted(names)]
+
+
+class Place:
+    """The files of one hub: `FOLDER/hub-ID.sock`, `.lock` and `.log`. The ID stands for a version and a process environment, so
+    that a front of another version has another hub. A hub is alive as long as it holds the lock, whatever the socket says."""
+
+    def __init__(self, folder: str, name: str) -> None:
+        self.folder = folder
+        self.name = name
+        self.socket, self.lock, self.log = (os.path.join(folder, f"{name}.{kind}") for kind in ("sock", "lock", "log"))
+
+    @classmethod
+    def of(cls, environ: Mapping[str, str]) -> Place:
+        """The place of the hub for this environment."""
+        installed = os.stat(overspill.__file__).st_mtime_ns  # an update in place is another version too
+        parts = [overspill.__version__, str(installed), sys.executable, *process_variables(environ)]
+        return cls(find_folder(environ), f"hub-{crc32(os.fsencode(chr(0).join(parts))):08x}")
+
+    def check(self) -> None:
+        """Raise NoHub unless the folder is there and nobody else can write to it."""
+        if not hasattr(os, "fork") or (not hasattr(_socket, "SO_PEERCRED") and sys.platform != "darwin"):
+            raise NoHub("this system does not say who connects to a socket")
+        if len(os.fsencode(self.socket)) > _MAX_PATH_BYTES:
+            raise NoHub(f"the path {self.socket} is longer than the {_MAX_PATH_BYTES} bytes that a socket may have")
+        try:
+            if not os.path.lexists(self.folder):
+                os.makedirs(self.folder, 0o700, exist_ok=True)
+            found = os.lstat(self.folder)
+        except OSError as problem:
+            raise NoHub(f"{self.folder} cannot be made ({problem.strerror})") from None
+        if stat.S_ISLNK(found.st_mode) or not stat.S_ISDIR(found.st_mode):
+            raise NoHub(f"{self.folder} is not a folder but a link or a file")
+        if found.st_uid != os.getuid():
+            raise NoHub(f"{self.folder} belongs to somebody else")
+        if found.st_mode & 0o077:
+            raise NoHub(f"others may open {self.folder}; run `chmod 700` on it")
+
+    def take_lock(self) -> int | None:
+        """A descriptor that holds the lock, or None if a hub is alive."""
+        try:
+            lock = os.open(self.lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        except OSError as problem:
+            raise NoHub(f"{self.lock} cannot be opened ({problem.strerror})") from None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(lock)
+            return None
+        return lock
+
+    def connect(self, within: float) -> Socket:
+        """Raises OSError if nobody listens, and NoHub if it is somebody else who does."""
+        link = Socket(AF_UNIX, SOCK_STREAM)
+        try:
+            link.settimeout(within)
+            link.connect(self.socket)
+            if peer_of(link)[0] != os.getuid():
+                raise NoHub(f"somebody else listens at {self.socket}")
+        except BaseException:
+            link.close()
+            raise
+        return link
+
+    def listen(self) -> Socket:
+        """Call it while you hold the lock. What a dead hub left is replaced."""
+        listener = Socket(AF_UNIX, SOCK_STREAM)
+        try:
+            if os.path.lexists(self.socket):
+                os.unlink(self.socket)
+            listener.bind(self.socket)
+            os.chmod(self.socket, 0o600)
+            listener.listen(_BACKLOG)
+        except OSError as problem:
+            listener.close()
+            raise NoHub(f"no socket can be made at {self.socket} ({problem.strerror})") from None
+        return listener
+
+    def start(self, lock: int, environ: Mapping[str, str], options: Iterable[str] = ()) -> None:
+        """Start a hub that holds the lock from now on. Clients can connect at once: they wait until it has started."""
+        listener = self.listen()
+        try:
+            log = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            if os.fstat(log).st_size > _MAX_LOG_BYTES:
+                os.ftruncate(log, 0)
+            child = os.fork()
+        except OSError as problem:
+            listener.close()
+            raise NoHub(f"no process can be started ({problem.strerror})") from None
+        if not child:
+            try:
+                self._become_hub(lock, listener.fileno(), log, environ, options)
+            finally:
+                os._exit(127)
+        os.waitpid(child, 0)
+        os.close(log)
+        listener.close()
+
+    def _become_hub(
+        self, lock: int, listener: int, log: int, environ: Mapping[str, str], options: Iterable[str]
+    ) -> None:  # pragma: no cover  # in a child that becomes another program
+        os.setsid()
+        if os.fork():
+            os._exit(0)
+        os.chdir("/")
+        os.umask(0o077)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for number, each in enumerate((nothing, log, log)):
+            os.dup2(each, number)
+        for each in (lock, listener):
+            os.set_inheritable(each, True)
+        own = dict(each.split("=", 1) for each in process_variables(environ))
+        words = ["-X", "utf8", "-P", "-c", _START, "hub", "run", "--at", self.socket, "--inherit", f"{listener},{lock}", *options]
+        os.execve(sys.executable, [sys.executable, *words], own)  # noqa: S606  # our own program
+
+
+def find_folder(environ: Mapping[str, str]) -> str:
+    """XDG_RUNTIME_DIR is the user's own and is emptied when the machine starts. Without one, the folder of the state."""
+    runtime = environ.get("XDG_RUNTIME_DIR", "")
+    if os.path.isabs(runtime) and os.path.isdir(runtime):
+        return os.path.join(runtime, "overspill")
+    state = environ.get("XDG_STATE_HOME", "")
+    if not os.path.isabs(state):
+        home = environ.get("HOME", "")
+        if not os.path.isabs(home):
+            raise NoHub("neither XDG_RUNTIME_DIR nor HOME is set")
+        state = os.path.join(home, ".local", "state")
+    return os.path.join(state, "overspill", "hub")
+
+
+def peer_of(link: Socket) -> tuple[int, int]:
+    """The user and the process at the other end, as the system knows them; 0 for a process that it does not name."""
+    if sys.platform == "darwin":
+        user = link.getsockopt(0, 1, 76)  # LOCAL_PEERCRED of <sys/un.h>: struct xucred begins with a version and the user
+        return int.from_bytes(user[4:8], sys.byteorder), link.getsockopt(0, 2)  # LOCAL_PEERPID
+    found = link.getsockopt(SOL_SOCKET, _socket.SO_PEERCRED, 12)
+    pid, user = (int.from_bytes(found[at : at + 4], sys.byteorder) for at in (0, 4))
+    return user, pid
+
+
+def parent_of(pid: int) -> tuple[int, str] | None:
+    """The parent of a process and when it started, which no other process with its number shares. None where that is unknown."""
+    try:
+        parent = int(_stat(pid)[1])
+        return (parent, _stat(parent)[19]) if parent > 1 else None
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of /proc/PID/stat after the name, which may hold anything."""
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        return file.read().rpartition(b")")[2].decode("ascii").split()

@@ -1,0 +1,191 @@
+"""The hub: it lets in the fronts of its own user, serves each, and ends when nobody has needed it for a while."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import socket
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+import anyio
+import anyio.abc
+from msgspec import Struct
+
+import overspill
+from overspill.errors import OverspillError
+from overspill.hub import frames
+from overspill.hub.link import FrontLink, served_front
+from overspill.hub.place import Place, parent_of, peer_of, process_variables
+
+_HELLO_SECONDS = 10.0
+_DRAIN_SECONDS = 10.0  # for calls to end before a hub steps aside
+_CHECK_SECONDS = 0.05
+_MAX_FRONTS = 1024
+_FILES_PER_FRONT = 8  # its socket, and the pipes of a server
+
+
+class Front(Struct, dict=True):
+    """One entry of one client: what it was started with, and what is served for it."""
+
+    link: FrontLink
+    pid: int
+    words: list[str]
+    folder: str
+    environ: Mapping[str, str]
+    conversation: tuple[int, str]
+    """The process that started it, with the time of its start; of a front whose parent is unknown, that front."""
+    describe: Callable[[], list[dict[str, Any]]] = list
+    """Its servers."""
+    count_requests: Callable[[], int] = int
+    drain: Callable[[], None] = lambda: None
+    has_left: bool = False
+
+
+Serve = Callable[[Front], Awaitable[None]]
+
+
+class Hub:
+    """`serve` welcomes a front or refuses it, serves it until its client has gone, and runs until its jobs have ended too."""
+
+    def __init__(self, place: Place, serve: Serve, environ: Mapping[str, str], idle_seconds: float, stop: anyio.Event) -> None:
+        self._place = place
+        self._stop = stop
+        self._serve = serve
+        self._variables = process_variables(environ)
+        self._idle_seconds = idle_seconds
+        self._fronts: dict[int, Front] = {}
+        self._numbers = 0
+        self._changed = anyio.Event()
+        self._began = time.time()
+        self._is_ending = False
+        self._max_fronts = min(_MAX_FRONTS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // _FILES_PER_FRONT)
+
+    async def run(self, listener: socket.socket) -> None:
+        """Until `stop` is set, a command says so, or nothing happens for long. Fronts that are still there start another hub."""
+        listener.setblocking(False)
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._accept, listener, group)
+            group.start_soon(self._wait_until_idle)
+            await self._stop.wait()
+            self._is_ending = True
+            with suppress(FileNotFoundError):
+                os.unlink(self._place.socket)
+            listener.close()
+            await self._drain()
+            group.cancel_scope.cancel()
+
+    async def _accept(self, listener: socket.socket, group: anyio.abc.TaskGroup) -> None:
+        while not self._is_ending:
+            try:
+                await anyio.wait_readable(listener)
+                connection, _ = listener.accept()
+            except BlockingIOError:
+                continue
+            except OSError:  # out of descriptors, or closed
+                await anyio.sleep(_CHECK_SECONDS)
+                continue
+            group.start_soon(self._greet, connection)
+
+    async def _greet(self, connection: socket.socket) -> None:
+        """Nothing that a front does may end the hub."""
+        link = FrontLink(connection)
+        try:
+            uid, pid = peer_of(connection)
+            if uid != os.getuid():
+                return
+            with anyio.fail_after(_HELLO_SECONDS):
+                frame = await link.receive(frames.MAX_HELLO_BYTES)
+            if frame is not None and frame[0] == frames.QUERY:
+                await self._answer_query(link, frame[1])
+            elif frame is not None and frame[0] == frames.HELLO:
+                await self._let_in(link, pid, frame[1])
+        except (OSError, TimeoutError, ValueError):
+            pass  # it floods, stalls, sends what is not a frame, or is gone
+        finally:
+            link.close()
+
+    async def _let_in(self, link: FrontLink, pid: int, hello: bytes) -> None:
+        version, folder, words, variables = frames.unpack_hello(hello)
+        environ = {name: value for name, _, value in (each.partition("=") for each in variables)}
+        if problem := self._find_problem(version, environ):
+            await link.write(frames.pack(frames.REFUSED, problem.encode()))
+            return
+        self._numbers += 1
+        number = self._numbers
+        front = Front(link, pid, words, folder, environ, parent_of(pid) or (-number, ""))
+        self._fronts[number] = front
+        self._announce_change()
+        served_front.set(link)
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(link.flush)
+                await self._serve_front(front)
+                group.cancel_scope.cancel()
+        finally:
+            del self._fronts[number]
+            self._announce_change()
+
+    async def _serve_front(self, front: Front) -> None:
+        try:
+            await self._serve(front)
+        except OverspillError as problem:
+            front.link.post_errors(f"overspill: error: {problem}\n".encode())
+            front.link.post(frames.EXIT, b"2")
+        except Exception as problem:  # one front's trouble must not be another's
+            front.link.post_errors(f"overspill: error: The hub failed ({type(problem).__name__}); see its log.\n".encode())
+            front.link.post(frames.EXIT, b"1")
+            os.write(2, f"overspill: a front failed: {type(problem).__name__}\n".encode())
+
+    def _find_problem(self, version: str, environ: Mapping[str, str]) -> str:
+        if self._is_ending:
+            return "the hub is ending"
+        if version != overspill.__version__ or process_variables(environ) != self._variables:
+            return "the hub has another version or another environment"
+        if len(self._fronts) >= self._max_fronts:
+            return f"the hub serves {len(self._fronts):,} fronts already, as many as it can"
+        return ""
+
+    async def _answer_query(self, link: FrontLink, query: bytes) -> None:
+        if query == b"status":
+            await link.write(frames.pack(frames.LINES, json.dumps(self.describe()).encode()))
+        elif query in (b"stop", b"restart"):
+            await link.write(frames.pack(frames.LINES, json.dumps({"pid": os.getpid()}).encode()))
+            if query == b"stop":
+                for front in self._fronts.values():
+                    front.link.post_errors(b"overspill: The hub was stopped.\n")
+                    front.link.post(frames.EXIT, b"1")
+            self._stop.set()
+
+    def describe(self) -> dict[str, Any]:
+        fronts = [
+            {"pid": each.pid, "conversation": each.conversation[0], "hasLeft": each.has_left, "servers": each.describe()}
+            for each in self._fronts.values()
+        ]
+        return {"pid": os.getpid(), "version": overspill.__version__, "began": self._began, "fronts": fronts}
+
+    async def _wait_until_idle(self) -> None:
+        while True:
+            if self._fronts:
+                await self._changed.wait()
+                continue
+            with anyio.move_on_after(self._idle_seconds) as waiting:
+                await self._changed.wait()
+            if waiting.cancelled_caught and not self._fronts:
+                self._stop.set()
+                return
+
+    async def _drain(self) -> None:
+        """Take no more lines, which stay with the fronts, and let the calls that run end."""
+        for front in self._fronts.values():
+            front.drain()
+        with anyio.move_on_after(_DRAIN_SECONDS):
+            while any(front.count_requests() for front in self._fronts.values()):  # noqa: ASYNC110
+                await anyio.sleep(_CHECK_SECONDS)
+
+    def _announce_change(self) -> None:
+        changed, self._changed = self._changed, anyio.Event()
+        changed.set()

@@ -1,0 +1,52 @@
+"""Sessions that several proxies in one process share: the entries of one client, as far as they share their outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from overspill.session.session import Session
+from overspill.settings import Settings
+
+
+class SharedSession:
+    """A session, how many use it, and how many of those are still connected."""
+
+    def __init__(self, group: object, family: str, settings: Settings, secrets: Mapping[str, str], session: Session) -> None:
+        self.group = group
+        self.session = session
+        self.users = self.connected = 1
+        self._family, self._settings, self._secrets = family, settings, secrets
+
+    def fits(self, group: object, family: str, settings: Settings, secrets: Mapping[str, str]) -> bool:
+        """For the same group, or for one that comes when everybody in that group has left: a client that comes back."""
+        is_same = (family, settings) == (self._family, self._settings)
+        hides_same = settings.redact == Settings().redact or secrets == self._secrets
+        return is_same and hides_same and (group == self.group or not self.connected)
+
+
+class Sessions:
+    """A session is closed when the last one that uses it has given it back."""
+
+    def __init__(self) -> None:
+        self._shared: list[SharedSession] = []
+
+    async def borrow(
+        self, group: object, family: str, settings: Settings, secrets: Mapping[str, str], make: Callable[[], Session]
+    ) -> tuple[SharedSession, bool]:
+        """The session, and whether it is new."""
+        for each in self._shared:
+            if each.fits(group, family, settings, secrets):
+                each.group = group
+                each.users += 1
+                each.connected += 1
+                return each, False
+        session = make()
+        await session.begin()
+        self._shared.append(SharedSession(group, family, settings, secrets, session))
+        return self._shared[-1], True
+
+    async def give_back(self, shared: SharedSession) -> None:
+        shared.users -= 1
+        if not shared.users:
+            self._shared.remove(shared)
+            await shared.session.close()

@@ -1,0 +1,195 @@
+"""One resident process serves every conversation, and nobody notices."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hubs import SMALL, HubFront, HubHome, hub_home
+from upstream import is_alive
+from wire import EVERY
+
+LARGE = {"count": 5000}
+
+
+@pytest.fixture
+def home() -> Iterator[HubHome]:
+    with hub_home() as found:
+        yield found
+
+
+def test_a_front_answers_as_a_proxy_does_and_ends_with_its_client(home: HubHome):
+    with home.front() as client:
+        assert client.hello()["serverInfo"]["name"] == "every"
+        assert {"say", "tool_output"} <= set(client.names())
+        assert client.text("lines", {"count": 1}) == SMALL
+        server = int(client.text("pid"))
+        assert client.end() == 0
+    assert b"error" not in client.errors
+    assert home.pid()
+    home.overspill("hub", "stop")
+    home.wait_until_gone()
+    assert not is_alive(server)
+
+
+def test_two_fronts_that_start_at_the_same_time_start_one_hub(home: HubHome):
+    with home.front() as one, home.front() as other:
+        one.hello()
+        other.hello()
+        found = home.status()
+        assert found is not None
+        assert len(found["fronts"]) == 2
+    assert Path(home.place.log).read_text().count("listens at") == 1
+
+
+def test_only_the_owner_can_open_the_socket(home: HubHome):
+    with home.front() as client:
+        client.hello()
+        modes = [oct(os.stat(path).st_mode & 0o777) for path in (home.place.folder, home.place.socket, home.place.lock)]
+        assert modes == ["0o700", "0o600", "0o600"]
+        assert oct(os.stat(home.place.log).st_mode & 0o777) == "0o600"
+
+
+def test_a_hub_has_no_variable_of_a_client_in_its_own_environment(home: HubHome):
+    with home.front(server=[sys.executable, str(EVERY), "legacy", "every"], MY_VALUE="hunter2") as client:
+        client.hello()
+        assert b"hunter2" not in Path(f"/proc/{home.pid()}/environ").read_bytes()
+
+
+ENVIRON = """
+import json, os, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message:
+        continue
+    result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "e", "version": "1"}}
+    if message["method"] == "tools/list":
+        result = {"tools": [{"name": "where", "inputSchema": {"type": "object"}}]}
+    if message["method"] == "tools/call":
+        text = json.dumps([os.getcwd(), os.environ.get("WHOSE"), sys.argv[1:]])
+        result = {"content": [{"type": "text", "text": text}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"""
+
+
+def test_each_front_has_its_own_folder_and_environment(home: HubHome, tmp_path: Path):
+    folders = [tmp_path / name for name in ("one", "other")]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "server.py").write_text(ENVIRON)
+        (folder / "mcp.json").write_text(
+            json.dumps({"mcpServers": {"e": {"command": sys.executable, "args": ["server.py", "${WHOSE}"]}}})
+        )
+    fronts = [home.front(server=[sys.executable, "server.py"], cwd=folder, WHOSE=folder.name) for folder in folders]
+    with fronts[0], fronts[1]:
+        for front in fronts:
+            front.hello()
+        seen = [json.loads(front.text("where")) for front in fronts]
+    assert seen == [[str(folder), folder.name, []] for folder in folders]
+
+
+def test_a_config_file_is_found_from_where_the_client_is(home: HubHome, tmp_path: Path):
+    (tmp_path / "server.py").write_text(ENVIRON)
+    entry = {"command": sys.executable, "args": ["server.py", "${WHOSE}"]}
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"e": entry}}))
+    command = [sys.executable, "-c", "from overspill.cli import main; main()", "proxy", "--config", "mcp.json"]
+    with HubFront(command, {**home.env, "WHOSE": "mine"}, tmp_path) as client:
+        client.hello()
+        assert json.loads(client.text("where")) == [str(tmp_path), "mine", ["mine"]]
+
+
+def test_a_mistake_comes_back_as_standard_error_and_exit_code(home: HubHome):
+    with home.front("--url", "https://example.com") as client:
+        assert client.process.wait(30) == 2
+    assert b"Give exactly one of" in client.errors
+    with home.front("--nmae", "x") as client:
+        assert client.process.wait(30) == 2
+    assert b"No such option '--nmae'" in client.errors
+
+
+def test_a_hub_that_is_killed_in_a_call_is_replaced_and_the_client_learns_it(home: HubHome):
+    with home.front() as client:
+        client.hello()
+        handle = client.call("lines", LARGE)["content"][-1]["uri"]
+        call = client.begin("tools/call", {"name": "wait", "arguments": {"until": "never"}})
+        first = int(client.text("pid"))
+        home.kill()
+        assert "The Overspill hub ended while it worked on this request" in client.answer(call)["error"]["message"]
+        assert int(client.text("pid")) != first
+        assert client.result("resources/read", {"uri": handle})["contents"][0]["text"]
+
+
+def test_a_front_that_is_killed_ends_its_session_and_its_servers(home: HubHome):
+    with home.front() as stays, home.front() as client:
+        stays.hello()
+        client.hello()
+        server = int(client.text("pid"))
+        client.process.send_signal(signal.SIGKILL)
+        client.process.wait()
+        while is_alive(server):
+            stays.call("pid")
+        found = home.status()
+        assert found is not None
+        assert len(found["fronts"]) == 1
+
+
+def test_a_hub_ends_when_nobody_needs_it(home: HubHome):
+    hub = subprocess.Popen(
+        [sys.executable, "-c", "from overspill.cli import main; main()", "hub", "run", "--idle-minutes", "0.01"],
+        env=home.env,
+        stderr=subprocess.PIPE,
+    )
+    assert hub.stderr is not None
+    assert b"listens at" in hub.stderr.readline()
+    with home.front() as client:
+        client.hello()
+        assert client.text("lines", {"count": 1}) == SMALL
+    assert hub.wait(30) == 0
+    hub.stderr.close()
+    assert not os.path.exists(home.place.socket)
+
+
+def test_restarting_the_hub_lets_calls_end_and_keeps_conversations(home: HubHome):
+    with home.front() as client:
+        client.hello()
+        before = home.pid()
+        assert home.overspill("hub", "restart").stdout == "The hub has ended. The next call starts another.\n"
+        assert client.text("lines", {"count": 1}) == SMALL
+        assert home.pid() != before
+
+
+def test_stopping_the_hub_ends_its_fronts(home: HubHome):
+    with home.front() as client:
+        client.hello()
+        assert home.overspill("hub", "stop").stdout == "The hub has stopped.\n"
+        assert client.process.wait(30) == 1
+    assert b"The hub was stopped." in client.errors
+    assert home.overspill("hub", "status").stdout == "No hub is running.\n"
+
+
+def test_the_first_slow_call_is_answered_after_the_race_and_read_by_a_client_that_comes_back(home: HubHome):
+    with home.front("--set", "asyncTimeoutSecs=0.2") as client:
+        client.hello()
+        said = client.text("wait", {"until": "never"})
+        assert "It keeps running in the background." in said
+    with home.front("--set", "asyncTimeoutSecs=0.2") as client:
+        client.hello()
+        job = said.split()[3]
+        assert client.text("get_tool_output", {"id": job, "mode": "raw"}).startswith("Tool not ready.")
+
+
+@pytest.mark.parametrize("setting", [("--store", "memory:"), ("--set", "storeDir=here"), ("--set", "retention=process")])
+def test_what_must_not_outlive_its_process_or_lies_in_the_clients_folder_stays_out_of_the_hub(
+    home: HubHome, setting: tuple[str, str]
+):
+    with home.front(*setting, cwd=home.folder) as client:
+        client.hello()
+        assert client.text("lines", {"count": 1}) == SMALL
+        found = home.status()
+        assert found is not None
+        assert found["fronts"] == []
+    assert b"This proxy works alone." in client.errors

@@ -1,0 +1,123 @@
+"""A hub of its own for a test, in a folder with a short path, and fronts as the clients of a user start them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from wire import OVERSPILL, PATIENCE, Wire, every
+
+from overspill.hub.place import Place
+
+SMALL = "line 1: the quick brown fox\n"
+"""What the tool `lines` answers for one line."""
+
+
+class HubFront(Wire):
+    """A front, with the client at its other end."""
+
+    def __init__(self, command: list[str], env: Mapping[str, str], cwd: Path | None = None, *, modern: bool = False) -> None:
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=dict(env), cwd=cwd)
+        self.errors = b""
+        self._hearing = threading.Thread(target=self._hear, daemon=True)
+        self._hearing.start()
+        assert self.process.stdin
+        assert self.process.stdout
+        super().__init__(self.process.stdin, self.process.stdout, modern=modern)
+
+    def end(self) -> int:
+        self.hang_up()
+        code = self.process.wait(PATIENCE)
+        self._hearing.join(PATIENCE)
+        return code
+
+    def close(self) -> None:
+        with suppress(subprocess.TimeoutExpired):
+            self.end()
+        self.process.kill()
+        self.process.wait()
+        super().close()
+        assert self.process.stderr
+        self.process.stderr.close()
+
+    def _hear(self) -> None:
+        assert self.process.stderr
+        for line in self.process.stderr:
+            self.errors += line
+
+
+class HubHome:
+    """The surroundings of one user."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        measuring = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE")}
+        self.env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder),
+            "XDG_RUNTIME_DIR": str(folder),
+            "PYTHONPATH": str(Path(__file__).parents[1] / "src"),
+            "OVERSPILL_HUB": "on",
+            **measuring,
+        }
+
+    @property
+    def place(self) -> Place:
+        return Place.of(self.env)
+
+    def front(
+        self, *options: str, server: list[str] | None = None, cwd: Path | None = None, modern: bool = False, **env: str
+    ) -> HubFront:
+        command = [*OVERSPILL, "proxy", *options, "--", *(every() if server is None else server)]
+        return HubFront(command, {**self.env, **env}, cwd, modern=modern)
+
+    def elsewhere(self, *options: str, **env: str) -> HubFront:
+        """A front whose parent is another process, as that of another conversation is."""
+        inner = [*OVERSPILL, "proxy", *options, "--", *every()]
+        code = f"import subprocess, sys; sys.exit(subprocess.call({inner!r}))"
+        return HubFront([sys.executable, "-c", code], {**self.env, **env})
+
+    def overspill(self, *args: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([*OVERSPILL, *args], env=self.env, capture_output=True, text=True, timeout=60, check=False)
+
+    def status(self) -> dict[str, Any] | None:
+        return json.loads(self.overspill("hub", "status", "--json").stdout)
+
+    def pid(self) -> int:
+        found = self.status()
+        assert found is not None
+        return int(found["pid"])
+
+    def kill(self) -> None:
+        os.kill(self.pid(), signal.SIGKILL)
+
+    def wait_until_gone(self) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while (lock := self.place.take_lock()) is None:
+            assert time.monotonic() < deadline, "the hub does not end"
+            time.sleep(0.02)
+        os.close(lock)
+
+
+@contextmanager
+def hub_home() -> Iterator[HubHome]:
+    folder = Path(tempfile.mkdtemp(prefix="hub"))
+    home = HubHome(folder)
+    try:
+        yield home
+    finally:
+        if os.path.exists(home.place.lock) and home.overspill("hub", "stop").returncode == 0:
+            home.wait_until_gone()
+        shutil.rmtree(folder)

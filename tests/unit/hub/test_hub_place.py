@@ -1,0 +1,145 @@
+"""Where a hub may listen, and what a front does where none can."""
+
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hubs import SMALL, HubHome, hub_home
+
+from overspill.hub import frames, front
+from overspill.hub.place import NoHub, Place, parent_of, process_variables
+
+
+@pytest.fixture
+def home() -> Iterator[HubHome]:
+    with hub_home() as found:
+        yield found
+
+
+def alone(home: HubHome, **env: str) -> str:
+    """What a proxy says on standard error that works, but alone."""
+    with home.front(**env) as client:
+        client.hello()
+        assert client.text("lines", {"count": 1}) == SMALL
+        assert client.end() == 0
+    return client.errors.decode()
+
+
+def test_a_folder_that_is_a_link_is_refused(home: HubHome, tmp_path: Path):
+    Path(home.place.folder).symlink_to(tmp_path)
+    said = alone(home)
+    assert f"No hub is used, because {home.place.folder} is not a folder but a link or a file. This proxy works alone." in said
+
+
+def test_a_folder_that_others_may_open_is_refused(home: HubHome):
+    os.mkdir(home.place.folder, 0o755)
+    assert "run `chmod 700` on it" in alone(home)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
+def test_a_folder_of_somebody_else_is_refused(home: HubHome):
+    os.mkdir(home.place.folder, 0o700)
+    os.chown(home.place.folder, 12345, 12345)
+    with pytest.raises(NoHub, match="belongs to somebody else"):
+        home.place.check()
+
+
+def test_a_path_longer_than_a_socket_may_have_is_refused(home: HubHome):
+    long = home.folder / ("x" * 90)
+    long.mkdir()
+    assert "longer than" in alone(home, XDG_RUNTIME_DIR=str(long))
+
+
+def test_a_folder_in_which_nothing_can_be_made_is_refused(home: HubHome):
+    (home.folder / "file").write_text("")
+    assert "cannot be made" in alone(home, XDG_RUNTIME_DIR="", XDG_STATE_HOME=str(home.folder / "file"))
+
+
+def test_without_a_home_there_is_no_hub():
+    with pytest.raises(NoHub, match="neither XDG_RUNTIME_DIR nor HOME is set"):
+        Place.of({})
+
+
+def test_off_means_off_without_a_word(home: HubHome):
+    assert alone(home, OVERSPILL_HUB="off") == ""
+    assert not os.path.exists(home.place.folder)
+
+
+def test_the_socket_of_a_dead_hub_is_replaced(home: HubHome):
+    home.place.check()
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(home.place.socket)
+    with home.front() as client:
+        client.hello()
+        assert home.pid()
+
+
+def test_a_hub_that_hangs_is_left_alone(home: HubHome, monkeypatch: pytest.MonkeyPatch):
+    home.place.check()
+    lock = home.place.take_lock()
+    assert lock is not None
+    monkeypatch.setattr(front, "_START_SECONDS", 0.3)
+    with socket.socket(socket.AF_UNIX) as hanging:
+        hanging.bind(home.place.socket)
+        hanging.listen()
+        with pytest.raises(NoHub, match="does not answer"):
+            front.Front(home.place, ["proxy"], home.env).connect()
+    os.close(lock)
+    os.unlink(home.place.socket)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"H",
+        b"H\xff\xff\xff\xff",
+        frames.pack(frames.HELLO, b"no"),
+        frames.pack(frames.HELLO, b"0.1.0\0/\x0099\0proxy"),
+        frames.pack(frames.HELLO, b"0.1.0\0/\0many\0proxy"),
+        frames.pack(b"?", b"what"),
+        frames.pack(frames.QUERY, b"what"),
+        b"GET / HTTP/1.1\r\n\r\n" * 1000,
+    ],
+)
+def test_what_is_not_a_front_gets_no_answer_and_harms_nobody(home: HubHome, sent: bytes):
+    with home.front() as client:
+        client.hello()
+        with socket.socket(socket.AF_UNIX) as stranger:
+            stranger.connect(home.place.socket)
+            stranger.sendall(sent)
+            stranger.shutdown(socket.SHUT_WR)
+            stranger.settimeout(30)
+            with suppress(ConnectionResetError):
+                assert stranger.recv(100) == b""
+        assert client.text("lines", {"count": 1}) == SMALL
+
+
+def test_a_front_of_another_version_is_refused(home: HubHome):
+    with home.front() as client:
+        client.hello()
+        with socket.socket(socket.AF_UNIX) as other:
+            other.connect(home.place.socket)
+            other.sendall(frames.pack_hello(["proxy"], "/", [], "9.9.9"))
+            other.settimeout(30)
+            received = bytearray(other.recv(1000))
+        assert frames.unpack(received, 1000) == (frames.REFUSED, b"the hub has another version or another environment")
+
+
+def test_another_process_environment_has_another_hub_and_other_variables_do_not():
+    base = {"HOME": "/home/me", "XDG_RUNTIME_DIR": "/"}
+    assert Place.of(base).name == Place.of({**base, "API_KEY": "x", "PATH": "/bin"}).name
+    for name in ("HTTPS_PROXY", "http_proxy", "SSL_CERT_FILE", "PYTHONPATH", "AWS_PROFILE", "TMPDIR"):
+        assert Place.of(base).name != Place.of({**base, name: "x"}).name
+    assert process_variables({"API_KEY": "x", "TZ": "UTC"}) == ["TZ=UTC"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says so in /proc")
+def test_the_parent_of_a_process_is_known_by_its_start_too():
+    assert parent_of(os.getpid()) == (os.getppid(), (parent_of(os.getpid()) or (0, ""))[1])
+    assert parent_of(1 << 30) is None
+    assert parent_of(1) is None
