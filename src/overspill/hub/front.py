@@ -69,7 +69,10 @@ class Front:
         variables = [f"{name}={value}" for name, value in environ.items()]
         self._hello = frames.pack_hello(list(words), os.getcwd(), variables, overspill.__version__)
         self._link: Socket | None = None
-        self._from_hub, self._to_hub, self._to_client, self._errors = bytearray(), bytearray(), bytearray(), bytearray()
+        self._from_hub: bytearray = bytearray()
+        self._to_hub: bytearray = bytearray()
+        self._to_client: bytearray = bytearray()
+        self._errors: bytearray = bytearray()
         self._untaken = bytearray()
         """What the client has sent and no hub has taken."""
         self._state: list[bytes] = []
