@@ -121,12 +121,39 @@ def test_clients_of_earlier_versions_have_no_tasks(tmp_path: Path, version: str)
         assert wire.request("tasks/list", {})["error"]["code"] == -32601
 
 
-def test_no_result_comes_with_a_notification_about_a_task(wire: Wire) -> None:
+def hear_of_tasks(wire: Wire) -> list[dict[str, Any]]:
     start = wire.mark
     assert wire.text(wire.prefix + "tell") == "told"
     wire.call(wire.prefix + "heard")
-    assert [each["method"] for each in wire.received[start:] if "tasks" in each.get("method", "")] == []
-    assert any("notifications/tasks" in line for line in wire.log)
+    return [each for each in wire.received[start:] if "tasks" in each.get("method", "")]
+
+
+def test_a_report_about_a_task_reaches_the_client_that_asked_for_it_under_its_id_and_without_the_result(wire: Wire) -> None:
+    if not wire.routed:
+        assert hear_of_tasks(wire) == []
+        assert any("notifications/tasks" in line for line in wire.log)
+        return
+    id = wire.call(wire.prefix + "must", task={})["task"]["taskId"]
+    state = {"taskId": id, **{key: value for key, value in TASK.items() if key != "taskId"}}
+    assert hear_of_tasks(wire) == [{"jsonrpc": "2.0", "method": "notifications/tasks/status", "params": state}]
+
+
+@pytest.mark.promise("nobody-elses")
+def test_a_report_about_a_task_that_the_client_did_not_ask_for_does_not_pass(tmp_path: Path) -> None:
+    with Served([script("tasks", "legacy", name="s0"), script("tasks", "legacy", name="s1")], tmp_path) as wire:
+        wire.hello()
+        wire.prefix = "s0__"
+        wire.call("s1__must", task={})  # which has the same id there
+        assert hear_of_tasks(wire) == []
+        assert any("notifications/tasks/status" in line for line in wire.log)
+
+
+def test_a_server_that_answers_about_another_task_is_refused(tmp_path: Path) -> None:
+    with Served([script("tasks", "legacy", "confused")], tmp_path) as wire:
+        wire.hello()
+        id = wire.call("must", task={})["task"]["taskId"]
+        error = wire.request("tasks/get", {"taskId": id})["error"]
+    assert "answered about another task" in error["message"]
 
 
 @pytest.mark.parametrize(("client", "count"), [(client, count) for client in ("legacy", "modern") for count in (1, 2)])

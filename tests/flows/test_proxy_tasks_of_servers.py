@@ -211,7 +211,9 @@ def test_a_task_that_asks_when_nobody_can_answer_is_cancelled_and_says_so(tmp_pa
         wire.stay()
         id = find_id(start(wire, "a"))
         tasks.set("a", status="input_required", inputRequests=ASKED)
-        assert f"{id}, failed: The client can be asked only while it waits" in wire.text("wait_for_tool_output")
+        said = wire.text("wait_for_tool_output")
+        assert f"{id}, failed: ServerError: The server s asked for input and got none, so its task was cancelled" in said
+        assert "The client can be asked only while it waits for an answer" in said
         eventually(lambda: tasks.count("tasks/cancel", "a"))
 
 

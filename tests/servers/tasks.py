@@ -1,7 +1,8 @@
-"""A server that offers tasks as its version of the protocol does. `python tasks.py legacy|modern [stubborn]`
+"""A server that offers tasks as its version of the protocol does. `python tasks.py legacy|modern [stubborn] [confused]`
 
-It makes a task of a call whose client asked for one or declared the extension; a stubborn one makes one of every call. It uses
-nothing but the standard library: what goes over the wire is exactly what is written here.
+It makes a task of a call whose client asked for one or declared the extension; a stubborn one makes one of every call, and a
+confused one answers about another task. It uses nothing but the standard library: what goes over the wire is exactly what is
+written here.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class Tasks:
             case "tasks/get" if MODERN:
                 return self.complete({**TASK, "result": text(REPORT)})
             case "tasks/get":
-                return {"result": TASK}
+                return {"result": {**TASK, **({"taskId": "t2"} if "confused" in sys.argv else {})}}
             case "tasks/cancel" if not MODERN:
                 return {"result": {**TASK, "result": text(REPORT), "statusMessage": REPORT}}
             case "tasks/list" if not MODERN:

@@ -76,7 +76,7 @@ class Meter:
             self._chars += len(data[:end].decode("utf-8"))
         except UnicodeDecodeError:
             self._is_plain = False
-            self._chars += len(encoding.decode(data[:end]))
+            self._chars += encoding.count_characters(data[:end])
         self._tail = data[end:]
 
 

@@ -19,6 +19,7 @@ from overspill.calls.job import current
 from overspill.errors import ServerError
 from overspill.mcp.client.handshake import TASKS, Raw, as_mapping
 from overspill.text.humanize import quote_line
+from overspill.text.lenient_json import dumps
 
 _MIN_INTERVAL_MS, _MAX_INTERVAL_MS = 100, 60_000
 _FIRST_LOOK = 0.25  # seconds, because many tasks are short
@@ -56,20 +57,22 @@ class TaskFollower(Struct):
 
         If the caller is cancelled, so is the task, unless only the session ends: then a later one may follow it.
         """
-        job, pause, given = current.get(), _FIRST_LOOK, set[str]()
+        job, pause, given = current.get(), _FIRST_LOOK, dict[str, int]()
         if job is not None:
             job.note_task(self.id)
         try:
             while True:
                 await anyio.sleep(pause * (1 + random.random() * _JITTER))  # noqa: S311 - no secret
                 task = await self._ask("tasks/get")
+                if task.get("taskId", self.id) != self.id:
+                    raise ServerError(f"The server {self.server} answered about another task, so the result of this one is lost.")
                 pause = self._next_interval(task.get("pollIntervalMs"))
                 if job is not None and isinstance(message := task.get("statusMessage"), str):
                     job.progress = message[:_MAX_MESSAGE_CHARS]
                 if (result := self._read_end(task)) is not None:
                     return result
                 if task.get("status") == "input_required":
-                    await self._give_input(as_mapping(task.get("inputRequests")), given)
+                    await self._give_input(task.get("inputRequests"), given)
         except anyio.get_cancelled_exc_class():
             if job is None or job.is_unwanted:
                 await self._cancel()
@@ -129,20 +132,27 @@ class TaskFollower(Struct):
                     raise ServerError(f"{problem} It was away for too long, and its task with it.") from None
             await anyio.sleep(self.interval)
 
-    async def _give_input(self, wanted: Raw, given: set[str]) -> None:
-        """Answer each question once, even if the server repeats it."""
-        new = {key: question for key, question in wanted.items() if key not in given}
-        given.update(new)
-        if not new:
-            return
+    async def _give_input(self, wanted: object, given: dict[str, int]) -> None:
+        """Answer each question once, even if the server repeats it. A task that gets no answer is cancelled."""
+        asked = as_mapping(wanted)
+        marks = {key: hash(dumps(question)) for key, question in asked.items()}
+        new = {key: asked[key] for key in asked if key not in given}
+        is_odd = not isinstance(wanted, dict | None) or any(given.get(key, mark) != mark for key, mark in marks.items())
+        given.update(marks)
         try:
+            if is_odd or not given or not all(isinstance(as_mapping(each).get("method"), str) for each in new.values()):
+                raise ServerError("it is not clear what the server asks")
             if self.answer is None:
-                raise ServerError("the tool asks for input that nobody can give it here")
+                raise ServerError("nobody can answer here")
             answers = await self.answer(new)
-        except (MCPError, ServerError):
+        except (MCPError, ServerError) as problem:
             await self._cancel()
-            raise
-        await self._ask("tasks/update", inputResponses=answers)
+            why = quote_line(problem.message if isinstance(problem, MCPError) else str(problem)).rstrip(".")
+            raise ServerError(
+                f"The server {self.server} asked for input and got none, so its task was cancelled: {why}."
+            ) from None
+        if new:
+            await self._ask("tasks/update", inputResponses=answers)
 
     async def _cancel(self) -> None:
         with anyio.move_on_after(_CANCEL_SECONDS, shield=True), suppress(MCPError, ServerError):  # it may be gone

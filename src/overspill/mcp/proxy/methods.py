@@ -58,7 +58,7 @@ RULES: tuple[Rule, ...] = (
     Rule("impossible", "client", "tasks/list", "It has only states of tasks.", _TASKS),
     Rule("impossible", "server", "tasks/get tasks/result tasks/list tasks/cancel", "The proxy refuses it.", _TASKS),
     Rule("impossible", "client", "notifications/tasks/status", "It goes to servers, and nothing comes back.", _TASKS),
-    Rule("impossible", "server", "notifications/tasks/status", "The proxy does not pass it on.", _TASKS),
+    Rule("impossible", "server", "notifications/tasks/status", "It has only the state of a task.", _TASKS),
     Rule("gated", "client", "tasks/get", "The result of a task is gated when the client fetches it.", "tasks extension"),
     Rule("impossible", "client", "tasks/update tasks/cancel", "Its answer has no result.", "tasks extension"),
     Rule("impossible", "server", "notifications/tasks", "The proxy polls servers, and reports tasks itself.", "tasks extension"),

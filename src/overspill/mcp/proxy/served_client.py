@@ -25,7 +25,7 @@ from overspill.mcp.proxy.login_links import LoginLinks
 from overspill.mcp.proxy.options import ProxyOptions
 from overspill.mcp.proxy.programs import ProgramCalls
 from overspill.mcp.proxy.subscriptions import CHANGES, Subscriptions
-from overspill.mcp.proxy.tasks import RoutedTasks, ServedTasks
+from overspill.mcp.proxy.tasks import STATUS, RoutedTasks, ServedTasks
 from overspill.mcp.proxy.tool_calls import ToolCalls, list_for_programs
 from overspill.mcp.proxy.tool_search import ServedToolSearch
 from overspill.mcp.proxy.versions import adapt_result, ask_for_input, collect_answers, wants_input
@@ -243,6 +243,8 @@ class ServedClient:
 
     async def _ask_client(self, request: ClientRequest | None, method: str, params: Raw) -> Raw:
         """Ask with the answer to a request, if the client can be asked there; else on its channel."""
+        if self.channel is None and (kind := method.split("/")[0]) not in self.client.capabilities:
+            raise MCPError(mcp_types.INVALID_REQUEST, f"The client does not declare {kind}, so it cannot be asked.")
         if request is not None and request.can_ask:
             return await request.ask(method, params)
         if self.channel is not None:
@@ -255,8 +257,10 @@ class ServedClient:
         if method == "notifications/subscriptions/acknowledged":
             return
         if method.split("/")[:2] == ["notifications", "tasks"]:
-            self.servers[server].log_once(f"The server {server} sends {method}, which Overspill does not pass on.")
-            return
+            if (task := self.routed_tasks.rename(server, params) if method == STATUS else None) is None:
+                self.servers[server].log_once(f"The server {server} sends {method}, which Overspill does not pass on.")
+                return
+            params = task
         if (admitted := await self.answers.admit(server, method, params)) is None:
             return
         params = admitted

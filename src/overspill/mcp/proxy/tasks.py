@@ -6,6 +6,7 @@ A task is a background job: its id is the id of the output, and its result passe
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import secrets
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -29,8 +30,10 @@ from overspill.record.events import now_ms
 from overspill.session.session import Session
 from overspill.settings import Settings
 from overspill.text.humanize import quote_line
+from overspill.text.lenient_json import dumps
 
 _METHODS = ("tasks/get", "tasks/update", "tasks/cancel")
+STATUS = "notifications/tasks/status"
 _ROUTED_METHODS = ("tasks/get", "tasks/result", "tasks/list", "tasks/cancel")
 _RELATED = "io.modelcontextprotocol/related-task"
 _MAX_ROUTED = 10_000  # tasks of one client
@@ -147,18 +150,20 @@ class ServedTasks:
 
 
 class RoutedTasks:
-    """Tasks of 2025-11-25: those that one client asked servers for. Its ids for them are random, and nobody else's."""
+    """Tasks of 2025-11-25: those that one client asked servers for. Nobody else can guess its ids for them."""
 
     def __init__(self, call: Callable[[ClientRequest, Server, str], Awaitable[Raw]], forward: Forward) -> None:
         self._call = call
         self._forward = forward
         self._known: BoundedCache[tuple[Server, str, str]] = BoundedCache(_MAX_ROUTED)  # the server, its own id, the tool
+        self._key = secrets.token_bytes(32)
 
     def take(self, request: ClientRequest, server: Server, tool: str, result: Raw) -> Raw | None:
         """An empty result if this one is a task that the client asked for: `request` has the task then."""
-        task, id = as_mapping(result.get("task")), secrets.token_urlsafe(16)
+        task = as_mapping(result.get("task"))
         if not request.asks_for_task or "content" in result or not isinstance(theirs := task.get("taskId"), str):
             return None
+        id = self._name(server.name, theirs)
         self._known.put(id, (server, theirs, tool))
         request.started_task = {**result, "task": _describe_routed(id, task)}
         return {"content": []}
@@ -174,9 +179,19 @@ class RoutedTasks:
         server, theirs, tool = self._known[id]
         request.params = {"taskId": theirs, **({"_meta": request.meta} if request.meta else {})}
         if request.method != "tasks/result":
-            return _describe_routed(id, await self._forward(request, server, request.params))
+            if (task := await self._forward(request, server, request.params)).get("taskId", theirs) != theirs:
+                raise MCPError(mcp_types.INTERNAL_ERROR, f"The server {server.name} answered about another task.")
+            return _describe_routed(id, task)
         result = await self._call(request, server, tool)
         return {**result, "_meta": {**as_mapping(result.get("_meta")), _RELATED: {"taskId": id}}}
+
+    def rename(self, server: str, task: Raw) -> Raw | None:
+        """A server's report about a task under the client's id, or None if the client did not ask for the task."""
+        id = self._name(server, str(task.get("taskId")))
+        return _describe_routed(id, task) if id in self._known else None
+
+    def _name(self, server: str, theirs: str) -> str:
+        return hashlib.blake2b(dumps([server, theirs]), key=self._key, digest_size=16).hexdigest()
 
     async def _list(self, request: ClientRequest, server: Server) -> list[Raw]:
         pages = await list_pages(lambda _, params: self._forward(request, server, params), "tasks/list", "tasks", server.name)
