@@ -190,7 +190,7 @@ def test_a_client_without_the_capability_is_not_asked(tmp_path: Path) -> None:
         wire.capabilities = {}
         wire.hello()
         (error,) = json.loads(wire.text("ask", {"requests": [FORM]}))
-    assert error["message"] == "The client can be asked only while it waits for an answer."
+    assert error["message"] == "The client does not declare elicitation, so it cannot be asked."
 
 
 def test_a_servers_ping_is_answered(tmp_path: Path) -> None:

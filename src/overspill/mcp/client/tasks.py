@@ -29,6 +29,12 @@ _MAX_REFUSALS = 5  # in a row
 _MAX_AWAY_SECONDS = 600.0
 _CANCEL_SECONDS = 0.3  # a cancelled call has 0.4 to clean up
 _MAX_MESSAGE_CHARS = 200
+_NO_TASKS = "no longer offers tasks, so the result of this one is lost"
+_LOST = {
+    mcp_types.INVALID_PARAMS: "no longer has the task",
+    mcp_types.METHOD_NOT_FOUND: _NO_TASKS,
+    mcp_types.MISSING_REQUIRED_CLIENT_CAPABILITY: _NO_TASKS,
+}
 
 Request: TypeAlias = Callable[[str, Raw], Awaitable[Raw]]
 Answer: TypeAlias = Callable[[Raw], Awaitable[Raw]]
@@ -91,13 +97,10 @@ class TaskFollower(Struct):
             case "completed" if isinstance(task.get("result"), dict) and not is_task(task["result"]):
                 return task["result"]
             case "failed":
-                error, message = as_mapping(task.get("error")), str(task.get("statusMessage") or "The task failed.")
-                code = error.get("code")
-                raise MCPError(
-                    code if isinstance(code, int) else mcp_types.INTERNAL_ERROR,
-                    str(error.get("message") or message),
-                    cast("Any", error.get("data")),
-                )
+                error = as_mapping(task.get("error"))
+                code = error["code"] if isinstance(error.get("code"), int) else mcp_types.INTERNAL_ERROR
+                message = str(error.get("message") or task.get("statusMessage") or "The task failed.")
+                raise MCPError(code, message, cast("Any", error.get("data")))
             case "cancelled":
                 why = quote_line(str(task.get("statusMessage") or "")).rstrip(".")
                 raise ServerError(f"The server {self.server} cancelled the task{f': {why}' if why else ''}.")
@@ -118,15 +121,9 @@ class TaskFollower(Struct):
             except MCPError as refusal:
                 refusals += 1
                 why = quote_line(refusal.message).rstrip(".")
-                if refusal.code == mcp_types.INVALID_PARAMS:
-                    raise ServerError(f"The server {self.server} no longer has the task: {why}. Call the tool again.") from None
-                if refusal.code in (mcp_types.METHOD_NOT_FOUND, mcp_types.MISSING_REQUIRED_CLIENT_CAPABILITY):
-                    raise ServerError(
-                        f"The server {self.server} no longer offers tasks, so the result of this one is lost: {why}. "
-                        "Call the tool again."
-                    ) from None
-                if refusals >= _MAX_REFUSALS:
-                    raise ServerError(f"The server {self.server} does not say how the task is: {why}.") from None
+                if refusal.code in _LOST or refusals >= _MAX_REFUSALS:
+                    lost = _LOST.get(refusal.code, "does not say how the task is")
+                    raise ServerError(f"The server {self.server} {lost}: {why}. Call the tool again.") from None
             except ServerError as problem:
                 if anyio.current_time() - away_since > _MAX_AWAY_SECONDS:
                     raise ServerError(f"{problem} It was away for too long, and its task with it.") from None

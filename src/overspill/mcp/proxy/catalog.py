@@ -81,10 +81,8 @@ class Catalog:
     def list_own(self) -> list[Raw]:
         if not self.is_steady and not self._session.has_outputs:
             return []
-        tools: list[Raw] = []
-        for own in offered_tools(self._session.settings):
-            tools.append(self.rename(definition(own, "mcp", self._session.settings.wording)))
-        return tools
+        settings = self._session.settings
+        return [self.rename(definition(own, "mcp", settings.wording)) for own in offered_tools(settings)]
 
     def rename(self, tool: Raw) -> Raw:
         """A tool of ours, under a name that no server uses."""

@@ -17,7 +17,6 @@ from overspill.text.regex import regex
 Programs: TypeAlias = Literal["always", "sometimes", "never"]
 Reader: TypeAlias = Literal["model", "person", "program"]
 
-_CHECKED = "2026-11-18"
 _VERSION = regex(r"v?(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?", re.ASCII)
 
 
@@ -41,7 +40,7 @@ class KnownClient(Struct, frozen=True, kw_only=True):
     """Whether it keeps the schemas of many tools from its model until the model searches for them."""
     source: str
     """Where the name and the rest of the row are in its released source."""
-    checked: str = _CHECKED
+    checked: str = "2026-11-18"
 
     def describes(self, version: object) -> bool:
         """Whether it describes this version. A version that cannot be read counts as the newest."""

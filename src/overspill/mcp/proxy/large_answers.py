@@ -53,7 +53,7 @@ class LargeAnswers:
             shown = await self._shorten_contents(call, contents)
             # Only this client can follow the links, so nobody else may get them from a cache.
             scope = {"cacheScope": "private"} if "cacheScope" in result else {}
-            return result if shown is contents else {**result, "contents": shown, **scope}
+            return result if shown == contents else {**result, "contents": shown, **scope}
         if call.name == "prompts/get" and isinstance(messages, list):
             return {**result, "messages": await self._link_embedded(call, cast("list[Any]", messages), request.version)}
         return result if wants_input(result) else await self._measure(call, result)
@@ -89,11 +89,9 @@ class LargeAnswers:
         return is_declared or (known is not None and known.resources_for != "model")
 
     async def _shorten_contents(self, call: ToolCall, entries: list[Raw]) -> list[Raw]:
-        large = [self._is_large_blob(call, {"resource": entry}) for entry in entries]
-        if any(large):
-            entries = [
-                await self._store_blob(call, entry) if is_large else entry for entry, is_large in zip(entries, large, strict=True)
-            ]
+        entries = [
+            await self._store_blob(call, each) if self._is_large_blob(call, {"resource": each}) else each for each in entries
+        ]
         texts = [entry["text"] for entry in entries if "text" in entry]
         frames = [{key: value for key, value in entry.items() if key not in ("text", "blob")} for entry in entries]
         is_framed = await self._fits(call, encoding.decode(dumps(frames)))

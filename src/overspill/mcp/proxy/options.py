@@ -41,7 +41,6 @@ class ProxyOptions(Struct, frozen=True):
     """How long a call without a `toolTimeout` may run after its client has gone."""
     grace_seconds: float = 0.0
     """How long calls may take to end after the proxy was told to stop."""
-
     separates_logins: bool = False
     """Whether each principal has logins of its own, instead of the user's."""
     observers: tuple[Observer, ...] = ()

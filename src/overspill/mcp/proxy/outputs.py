@@ -6,7 +6,8 @@ Some clients show a model the structured content and nothing else, so all that a
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import Any, cast
 from urllib.parse import parse_qs
 
@@ -71,12 +72,18 @@ async def read(session: Session, uri: str) -> Raw:
     start = parse_qs(query, keep_blank_values=True).get("from", ["0"])[0]
     if not start.isdecimal():
         raise MCPError(mcp_types.INVALID_PARAMS, f"from={start} is not a byte offset.", {"uri": uri})
-    try:
+    with refusing(data={"uri": uri}):
         return {"contents": await anyio.to_thread.run_sync(read_part, session, handle, int(start[:18]))}
+
+
+@contextmanager
+def refusing(what: str = "", data: Raw | None = None) -> Generator[None]:
+    """Refuse a request in the protocol's way if it raises one of our errors."""
+    try:
+        yield
     except OverspillError as error:
         is_mistake = isinstance(error, HandleError | BadRequest)
-        code = mcp_types.INVALID_PARAMS if is_mistake else mcp_types.INTERNAL_ERROR
-        raise MCPError(code, str(error), {"uri": uri}) from None
+        raise MCPError(mcp_types.INVALID_PARAMS if is_mistake else mcp_types.INTERNAL_ERROR, f"{what}{error}", data) from None
 
 
 def read_part(session: Session, handle: str, start: int = 0) -> list[Raw]:

@@ -52,10 +52,7 @@ def build_protocol_server(find_client: FindClient) -> Protocol[Any]:
                 return request.make_sendable(await RequestRouter(client).answer(request, ctx))
         except MCPError as error:
             refusal = await client.answers.shorten(error, request)
-            parts = [refusal.message, refusal.data]
-            if (sendable := request.make_sendable(parts)) is parts:
-                raise refusal from None
-            raise MCPError(refusal.code, *sendable) from None
+            raise MCPError(refusal.code, *request.make_sendable([refusal.message, refusal.data])) from None
         except OverspillError as problem:
             raise MCPError(mcp_types.INTERNAL_ERROR, request.make_sendable(str(problem))) from None
         finally:
@@ -145,17 +142,13 @@ class RequestRouter:
 
     async def _list_all_tools(self, request: ClientRequest) -> Raw:
         catalog, only = self._client.catalog, self._client.only_server
-        if only is None:
-            return self._adapt(request, {"tools": await catalog.list()})
-        try:
-            page = await self._list_from(request, only, "tools")
-            result = await catalog.extend_page(only, page, first="cursor" not in request.params)
-        except ServerError:
-            return self._adapt(request, {"tools": await catalog.list()})
-        if catalog.is_steady or not request.is_modern:
-            return result
-        # The retrieval tools come and go for this client alone, so nothing may cache the list.
-        return {**result, "ttlMs": 0, "cacheScope": "private"}
+        if only is not None:
+            with suppress(ServerError):
+                page = await self._list_from(request, only, "tools")
+                result = await catalog.extend_page(only, page, first="cursor" not in request.params)
+                # If the retrieval tools come and go, then for this client alone, so nothing may cache the list.
+                return {**result, **({} if catalog.is_steady or not request.is_modern else {"ttlMs": 0, "cacheScope": "private"})}
+        return self._adapt(request, {"tools": await catalog.list()})
 
     async def _call_tool(self, request: ClientRequest) -> Raw:
         client, name, arguments = self._client, request.params.get("name"), request.params.get("arguments")

@@ -18,14 +18,14 @@ from overspill.calls.job import Requester, requester
 from overspill.errors import LoginNeeded, ServerError, Unheard
 from overspill.mcp.client.connection import ClientIdentity, Raw, ServerConnection, as_mapping
 from overspill.mcp.client.server import Server
-from overspill.mcp.proxy.catalog import Catalog
+from overspill.mcp.proxy.catalog import Catalog, ask_each
 from overspill.mcp.proxy.client_request import NOT_WAITING, ClientRequest, PausedCalls
 from overspill.mcp.proxy.large_answers import LargeAnswers
 from overspill.mcp.proxy.login_links import LoginLinks
 from overspill.mcp.proxy.options import ProxyOptions
 from overspill.mcp.proxy.programs import ProgramCalls
 from overspill.mcp.proxy.subscriptions import CHANGES, Subscriptions
-from overspill.mcp.proxy.tasks import STATUS, RoutedTasks, ServedTasks
+from overspill.mcp.proxy.tasks import RoutedTasks, ServedTasks
 from overspill.mcp.proxy.tool_calls import ToolCalls, list_for_programs
 from overspill.mcp.proxy.tool_search import ServedToolSearch
 from overspill.mcp.proxy.versions import adapt_result, ask_for_input, collect_answers, wants_input
@@ -82,10 +82,9 @@ class ServedClient:
         self.left = anyio.Event()
         """Set when the client says that it goes, or its connection has ended."""
         self._connections = self._answering = 0
-        self._has_called = False
+        self._has_called = self._offered = False
         self.last_used = anyio.current_time()
         self._levels: dict[ServerConnection, str] = {}
-        self._offered = False
         for server in self.servers.values():
             group.start_soon(server.run)
         group.start_soon(self._load_vocabulary)
@@ -150,20 +149,17 @@ class ServedClient:
 
     async def connect_all(self, within: float) -> dict[str, ServerConnection | ServerError]:
         """Each server's connection, or the error that explains why there is none yet."""
-        found: dict[str, ServerConnection | ServerError] = {}
 
-        async def one(server: Server) -> None:
+        async def one(server: Server) -> ServerConnection | ServerError:
             try:
-                found[server.name] = await server.wait_until_connected(within)
+                return await server.wait_until_connected(within)
             except ServerError as problem:
                 if isinstance(problem, LoginNeeded):
                     self._login_links.offer(server, self.channel)
                 self._missed.add(server.name)
-                found[server.name] = problem
+                return problem
 
-        async with anyio.create_task_group() as group:
-            for server in self.servers.values():
-                group.start_soon(one, server)
+        found = await ask_each(self.servers.values(), one)
         return {name: found[name] for name in self.servers}
 
     async def forward(self, request: ClientRequest, server: Server, params: Raw) -> Raw:
@@ -257,7 +253,7 @@ class ServedClient:
         if method == "notifications/subscriptions/acknowledged":
             return
         if method.split("/")[:2] == ["notifications", "tasks"]:
-            if (task := self.routed_tasks.rename(server, params) if method == STATUS else None) is None:
+            if (task := self.routed_tasks.rename(server, params) if method == "notifications/tasks/status" else None) is None:
                 self.servers[server].log_once(f"The server {server} sends {method}, which Overspill does not pass on.")
                 return
             params = task

@@ -8,8 +8,8 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import secrets
-from collections.abc import Awaitable, Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, TypeAlias, cast
 
@@ -19,12 +19,12 @@ from mcp.server.subscriptions import SUBSCRIPTION_ID_META_KEY, ListenHandler
 from mcp.shared.exceptions import MCPError
 
 from overspill.calls.job import Job
-from overspill.errors import OverspillError, StoreError
 from overspill.gate.kept import BoundedCache
 from overspill.mcp.client.connection import Raw, as_mapping, list_pages
 from overspill.mcp.client.handshake import TASKS
 from overspill.mcp.client.server import Server
 from overspill.mcp.proxy.client_request import ClientRequest, Context, PausedCalls
+from overspill.mcp.proxy.outputs import refusing
 from overspill.mcp.proxy.versions import ROUTED_IN, require_tasks
 from overspill.record.events import now_ms
 from overspill.session.session import Session
@@ -33,8 +33,8 @@ from overspill.text.humanize import quote_line
 from overspill.text.lenient_json import dumps
 
 _METHODS = ("tasks/get", "tasks/update", "tasks/cancel")
-STATUS = "notifications/tasks/status"
 _ROUTED_METHODS = ("tasks/get", "tasks/result", "tasks/list", "tasks/cancel")
+_FAILED = "Failed to retrieve task: "
 _RELATED = "io.modelcontextprotocol/related-task"
 _MAX_ROUTED = 10_000  # tasks of one client
 _FIELDS = ("status", "statusMessage", "createdAt", "lastUpdatedAt", "ttl", "pollInterval")
@@ -49,9 +49,8 @@ Deliver: TypeAlias = Callable[[ClientRequest, Job], Awaitable["Raw | MCPError"]]
 
 
 def describe_task(job: Job, settings: Settings) -> Raw:
-    created = job.created_ms
+    created, message = job.created_ms, job.error or job.progress
     updated = min(now_ms(), created + round(job.seconds * 1000)) if job.done else now_ms()
-    message = job.error or job.progress
     return {
         "taskId": job.artifact_id,
         "status": _STATUS.get(job.state, "working"),
@@ -85,7 +84,7 @@ class ServedTasks:
         if request.method == "tasks/get":
             return await self._get(request, job)
         if request.method == "tasks/cancel":
-            with _refusing():
+            with refusing(_FAILED):
                 await self._session.jobs.call_off(job)
         elif isinstance(responses := request.params.get("inputResponses"), dict):
             self._paused_calls.give_answers(job.artifact_id, as_mapping(responses))
@@ -99,10 +98,8 @@ class ServedTasks:
         ids: Any = as_mapping(wanted.notifications.model_extra).get("taskIds")
         jobs: list[Job] = []
         for id in cast("list[Any]", ids)[:_MAX_LISTENED] if isinstance(ids, list) else ():
-            try:
+            with suppress(MCPError):  # the acknowledgement leaves it out
                 jobs.append(await self._find(id))
-            except MCPError:
-                continue  # the acknowledgement leaves it out
         session, result = _AcknowledgingSession(ctx.session, [job.artifact_id for job in jobs]), None
         async with anyio.create_task_group() as group:
             for job in jobs:
@@ -114,7 +111,7 @@ class ServedTasks:
     async def _find(self, id: object) -> Job:
         if not isinstance(id, str):
             raise MCPError(mcp_types.INVALID_PARAMS, "A request about a task needs its taskId, a string.")
-        with _refusing():
+        with refusing(_FAILED):
             return await self._session.jobs.find(id)
 
     async def _get(self, request: ClientRequest, job: Job) -> Raw:
@@ -126,7 +123,7 @@ class ServedTasks:
             return {**task, "status": "working"}
         if not job.done or job.state == "cancelled":
             return task
-        with _refusing():
+        with refusing(_FAILED):
             is_nothing = job.error and job.kept is None
             outcome = MCPError(mcp_types.INTERNAL_ERROR, job.error) if is_nothing else await self._deliver(request, job)
         if isinstance(outcome, MCPError):
@@ -143,10 +140,9 @@ class ServedTasks:
             if job.done:
                 return
             await changed.wait()
-            if not job.done:  # many changes are one report
-                with anyio.move_on_after(_MIN_SECONDS_BETWEEN_REPORTS):
-                    while not job.done:
-                        await job.changed.wait()
+            with anyio.move_on_after(_MIN_SECONDS_BETWEEN_REPORTS):  # many changes are one report
+                while not job.done:
+                    await job.changed.wait()
 
 
 class RoutedTasks:
@@ -175,7 +171,7 @@ class RoutedTasks:
             return {"tasks": [task for server in servers.values() for task in await self._list(request, server)]}
         id = request.params.get("taskId")
         if not isinstance(id, str) or id not in self._known:
-            raise MCPError(mcp_types.INVALID_PARAMS, "Failed to retrieve task: this client has started none with this id.")
+            raise MCPError(mcp_types.INVALID_PARAMS, f"{_FAILED}this client has started none with this id.")
         server, theirs, tool = self._known[id]
         request.params = {"taskId": theirs, **({"_meta": request.meta} if request.meta else {})}
         if request.method != "tasks/result":
@@ -196,9 +192,7 @@ class RoutedTasks:
     async def _list(self, request: ClientRequest, server: Server) -> list[Raw]:
         pages = await list_pages(lambda _, params: self._forward(request, server, params), "tasks/list", "tasks", server.name)
         listed = [as_mapping(task) for page in pages if isinstance(page, list) for task in cast("list[Any]", page)]
-        found = {str(task.get("taskId")): task for task in listed}
-        mine = {id: theirs for id, (owner, theirs, _) in self._known.items() if owner is server}
-        return [_describe_routed(id, found[theirs]) for id, theirs in mine.items() if theirs in found]
+        return [mine for task in listed if (mine := self.rename(server.name, task)) is not None]
 
 
 def _describe_routed(id: str, task: Raw) -> Raw:
@@ -217,20 +211,10 @@ class _AcknowledgingSession:
 
     async def send_notification(self, notification: Any, related_request_id: Any = None) -> None:
         if isinstance(notification, mcp_types.SubscriptionsAcknowledgedNotification):
-            notification.params.notifications = notification.params.notifications.model_copy(
-                update={"taskIds": list(self._task_ids)}
-            )
+            params = notification.params
+            params.notifications = params.notifications.model_copy(update={"taskIds": list(self._task_ids)})
         await self._session.send_notification(notification, related_request_id=related_request_id)
         self.acknowledged.set()
-
-
-@contextmanager
-def _refusing() -> Generator[None]:
-    try:
-        yield
-    except OverspillError as error:
-        code = mcp_types.INTERNAL_ERROR if isinstance(error, StoreError) else mcp_types.INVALID_PARAMS
-        raise MCPError(code, f"Failed to retrieve task: {error}") from None
 
 
 def _format_time(milliseconds: int) -> str:

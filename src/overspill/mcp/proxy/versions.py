@@ -24,7 +24,6 @@ Connections: TypeAlias = Mapping[str, ServerConnection | ServerError]
 Ask: TypeAlias = Callable[[str, Raw], Awaitable[Raw]]
 _ALL = {"tools": {"listChanged": True}, "prompts": {"listChanged": True}, "resources": {"listChanged": True}}
 _MAX_INPUT_ROUNDS = 10
-_NO_TASK = "forbidden"
 ROUTED_IN = "2025-11-25"  # the only version in which clients ask for tasks
 
 
@@ -160,7 +159,7 @@ def drop_from_request(method: str, params: Raw) -> Raw:
 
 def drop_task_support(tool: Raw) -> Raw:
     """A tool as one that cannot be a task, which is what a tool is that does not say."""
-    if (execution := as_mapping(tool.get("execution"))).get("taskSupport", _NO_TASK) == _NO_TASK:
+    if (execution := as_mapping(tool.get("execution"))).get("taskSupport", "forbidden") == "forbidden":
         return tool
     rest = {name: value for name, value in execution.items() if name != "taskSupport"}
     return {**{name: value for name, value in tool.items() if name != "execution"}, **({"execution": rest} if rest else {})}
