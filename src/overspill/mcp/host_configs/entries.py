@@ -150,8 +150,10 @@ def _refuse_stdio(value: Mapping[str, Any]) -> str:
 
 def _refuse_url(value: Mapping[str, Any]) -> str:
     url, headers = value["url"], value.get("headers", {})
-    if not isinstance(url, str) or _COMMAND_KEYS & value.keys():
+    if _COMMAND_KEYS & value.keys():
         return "it has keys for both a command and a url"
+    if not isinstance(url, str) or not url.lower().startswith(("http://", "https://", "$")):
+        return "its url does not begin with http:// or https://"
     kind = value.get("type", "http")
     if not isinstance(kind, str) or re.sub("[-_]", "", kind.lower()) not in {"http", "streamablehttp"}:
         return _refuse_type(value)
@@ -168,7 +170,7 @@ def _refuse_url(value: Mapping[str, Any]) -> str:
 def may_need_login(value: Mapping[str, Any]) -> bool:
     """Whether nothing in an entry lets the proxy in, so that the server may want a login."""
     url = value.get("url")
-    if not isinstance(url, str) or value.get("headers") or may_hold_secret(url):
+    if not isinstance(url, str) or value.get("headers") or value.get("disabled") or may_hold_secret(url):
         return False
     return urlsplit(url).hostname not in {"localhost", "127.0.0.1", "::1"}
 
