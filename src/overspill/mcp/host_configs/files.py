@@ -91,7 +91,7 @@ class ClientFile(Struct, frozen=True):
                 fd, name = tempfile.mkstemp(prefix=f".{self.path.name}.", dir=self.path.parent)
                 fresh = Path(name)
                 os.fchmod(fd, stat.S_IMODE(like.st_mode))
-                _fill(fresh, fd, text, owner=(like.st_uid, like.st_gid))
+                fill(fresh, fd, text, owner=(like.st_uid, like.st_gid))
                 undo.callback(fresh.unlink, missing_ok=True)
                 copy = known or _back_up(self, now)
                 if not known:
@@ -121,7 +121,7 @@ def create(path: Path, text: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        _fill(path, fd, text, owner=(-1, -1))  # yours
+        fill(path, fd, text)
     except FileExistsError:
         raise SettingsError(f"{path} has just been made by another program. Nothing was written; run this again.") from None
     except OSError as problem:
@@ -143,12 +143,12 @@ def _back_up(file: ClientFile, now: datetime) -> Path:
             now += timedelta(microseconds=1)
         else:
             like = file.path.stat()
-            _fill(copy, fd, file.text, owner=(like.st_uid, like.st_gid))
+            fill(copy, fd, file.text, owner=(like.st_uid, like.st_gid))
             return copy
 
 
-def _fill(path: Path, fd: int, text: str, owner: tuple[int, int]) -> None:
-    """Write the whole file to disk, or remove it."""
+def fill(path: Path, fd: int, text: str, owner: tuple[int, int] = (-1, -1)) -> None:
+    """Write the whole file to disk, or remove it. It is yours, or the owner's."""
     with ExitStack() as undo, open(fd, "wb") as file:
         undo.callback(path.unlink)
         os.fchown(fd, *owner)

@@ -18,7 +18,7 @@ from overspill.mcp.proxy.client_request import ClientRequest
 
 class LoginLinks:
     def __init__(self, environ: Mapping[str, str], group: anyio.abc.TaskGroup, greeted: anyio.Event) -> None:
-        self._environ = environ
+        self._store = LoginStore(environ)
         self._group = group
         self._greeted = greeted
         self._offered: set[str] = set()
@@ -26,28 +26,26 @@ class LoginLinks:
 
     def offer(self, server: Server, channel: ClientRequest | None) -> None:
         """Only to a client that started the proxy: the browser has to return to the same machine."""
-        if channel is None or channel.http_request is not None or server.name in self._offered:
-            return
-        capabilities = as_mapping(channel.params.get("capabilities"))
-        if "url" in as_mapping(capabilities.get("elicitation")):
+        capabilities = as_mapping(channel.params.get("capabilities")) if channel and channel.http_request is None else {}
+        if channel and "url" in as_mapping(capabilities.get("elicitation")) and server.name not in self._offered:
             self._offered.add(server.name)
             self._group.start_soon(self._log_in, server, channel)
 
     async def _log_in(self, server: Server, channel: ClientRequest) -> None:
         from overspill.mcp.client.login.flow import log_in  # noqa: PLC0415  # with a library for signatures, which is slow
 
-        id, outbound = uuid4().hex, channel.connection.outbound
+        id, name, outbound = uuid4().hex, server.name, channel.connection.outbound
 
         async def show(url: str) -> None:
-            text = f"The server {server.name} needs a login. This link leads to its login page."
+            text = f"The server {name} needs a login. This link leads to its login page."
             params = {"mode": "url", "message": text, "url": url, "elicitationId": id}
             if (await outbound.send_raw_request("elicitation/create", params)).get("action") != "accept":
-                raise ServerError(f"The login at {server.name} was declined.")
+                raise ServerError(f"The login at {name} was declined.")
 
         await self._greeted.wait()
         try:
-            await log_in(server.config, LoginStore(self._environ), show)
+            await log_in(server.config, self._store, show)
             await outbound.notify("notifications/elicitation/complete", {"elicitationId": id})
-            self._offered.discard(server.name)
+            self._offered.discard(name)
         except (MCPError, ServerError, OSError) as problem:
-            server.log(str(problem) if isinstance(problem, ServerError) else f"The link to log in to {server.name} did not work.")
+            server.log(str(problem) if isinstance(problem, ServerError) else f"The link to log in to {name} did not work.")

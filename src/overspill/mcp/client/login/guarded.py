@@ -7,9 +7,7 @@ Behind an HTTP proxy, the proxy looks names up, and only addresses without a nam
 from __future__ import annotations
 
 import socket
-import ssl
 from contextlib import aclosing, suppress
-from functools import cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import get_args
 from urllib.request import getproxies, proxy_bypass
@@ -47,7 +45,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         try:
             with anyio.fail_after(_TOTAL_SECONDS):
                 *others, last = [_aim(request, address) for address in await self.find_addresses(url)]
-                async with httpx2.AsyncHTTPTransport(_ssl_context(), limits=limits, proxy=proxy) as transport:
+                async with httpx2.AsyncHTTPTransport(limits=limits, proxy=proxy) as transport:
                     for each in others:
                         with suppress(httpx2.ConnectError, httpx2.ConnectTimeout):
                             return await self._read(await transport.handle_async_request(each), request)
@@ -100,11 +98,6 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         if made.has_redirect_location and request.method == "GET":  # the SDK follows it, within one host
             made.next_request = httpx2.Request("GET", request.url.join(made.headers["location"]), headers=request.headers)
         return made
-
-
-@cache
-def _ssl_context() -> ssl.SSLContext:
-    return httpx2.create_ssl_context()  # takes long
 
 
 def _aim(request: httpx2.Request, address: str) -> httpx2.Request:

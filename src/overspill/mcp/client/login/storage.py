@@ -19,6 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from overspill.errors import LoginNeeded, ServerError
+from overspill.mcp.host_configs.files import fill
 from overspill.store.files.lock import try_lock
 
 Reach: TypeAlias = Literal["loopback", "private", "public"]
@@ -139,8 +140,12 @@ class LoginStore:
             return bool(keyring.get_password("overspill", name) == secret)
 
         login = replace(login, in_keyring=bool(await _use_keyring(keep)))
+        kept = replace(login, tokens=Tokens()) if login.in_keyring else login
         try:
-            self._replace(file, msgspec.json.encode(replace(login, tokens=Tokens()) if login.in_keyring else login))
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            fd, fresh = tempfile.mkstemp(prefix=".", dir=self._folder)  # only the owner can read it
+            fill(Path(fresh), fd, msgspec.json.encode(kept).decode())
+            os.replace(fresh, file)
         finally:
             _known[file] = self.stamp(login.server), login
         return login
@@ -171,19 +176,6 @@ class LoginStore:
 
     def _file(self, url: str) -> Path:
         return self._folder / f"{hashlib.sha256(normalize(url).encode()).hexdigest()[:32]}.json"
-
-    def _replace(self, file: Path, content: bytes) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        fd, name = tempfile.mkstemp(prefix=".", dir=self._folder)  # only the owner can read it
-        try:
-            with open(fd, "wb") as fresh:
-                fresh.write(content)
-                fresh.flush()
-                os.fsync(fd)
-            os.replace(name, file)
-        except OSError:
-            os.unlink(name)
-            raise
 
 
 def normalize(url: str) -> str:
