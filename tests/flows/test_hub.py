@@ -171,6 +171,55 @@ def test_stopping_the_hub_ends_its_fronts(home: HubHome):
     assert home.overspill("hub", "status").stdout == "No hub is running.\n"
 
 
+def test_all_proxies_use_the_hub_once_it_is_turned_on(home: HubHome):
+    del home.env["OVERSPILL_HUB"]
+    assert "Restart your clients." in home.overspill("hub", "on").stdout
+    with home.front() as client:
+        client.hello()
+        found = home.status()
+        assert found is not None
+        assert len(found["fronts"]) == 1
+        assert "hub: A hub is running: process" in home.overspill("doctor").stdout
+    home.overspill("hub", "off")
+    with home.front() as client:
+        client.hello()
+        found = home.status()
+        assert found is not None
+        assert found["fronts"] == []
+
+
+def test_a_conversation_is_all_that_one_process_has_started(home: HubHome):
+    with home.front() as one, home.front() as same, home.elsewhere() as other:
+        for client in (one, same, other):
+            client.hello()
+        found = home.status()
+        assert found is not None
+        whose = [front["conversation"] for front in found["fronts"]]
+        assert sorted(map(whose.count, set(whose))) == [1, 2]
+        assert whose.count(os.getpid()) == 2
+
+
+def test_what_one_conversation_stores_is_not_read_in_another_that_runs(home: HubHome):
+    with home.front() as one, home.elsewhere() as other:
+        one.hello()
+        other.hello()
+        handle = one.call("lines", LARGE)["content"][-1]["uri"]
+        assert one.result("resources/read", {"uri": handle})["contents"][0]["text"].startswith("line 1:")
+        assert "error" in other.request("resources/read", {"uri": handle})
+
+
+def test_a_front_imports_next_to_nothing():
+    code = (
+        "import os, sys; before = set(sys.modules); import overspill.cli, overspill.hub.front; "
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
+    found = subprocess.run([sys.executable, "-S", "-c", code], env=env, capture_output=True, text=True, timeout=60, check=True)
+    ours = {"overspill", "overspill.cli", "overspill.hub", "overspill.hub.frames", "overspill.hub.front", "overspill.hub.place"}
+    standard = {"__future__", "_socket", "binascii", "fcntl", "importlib", "select", "warnings"}
+    assert set(found.stdout.split()) - ours - standard <= {"importlib._bootstrap", "importlib._bootstrap_external"}
+
+
 def test_the_first_slow_call_is_answered_after_the_race_and_read_by_a_client_that_comes_back(home: HubHome):
     with home.front("--set", "asyncTimeoutSecs=0.2") as client:
         client.hello()

@@ -12,7 +12,7 @@ import time
 
 import overspill
 from overspill.hub import frames
-from overspill.hub.place import NoHub, Place
+from overspill.hub.place import NoHub, Place, find_switch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _LOST = (
 def serve_through_hub(words: Sequence[str], environ: Mapping[str, str]) -> int | None:
     """The exit code of `overspill proxy` or `overspill serve`; None if there is no hub for it, and it has to work alone."""
     own = words[: words.index("--")] if "--" in words else words
-    chosen = environ.get("OVERSPILL_HUB", "")
+    chosen = environ.get("OVERSPILL_HUB") or ("on" if os.path.exists(find_switch(environ)) else "")
     if (chosen != "on" and "--hub" not in own) or chosen == "off" or any(word.startswith(_NOT_IN_A_HUB) for word in own):
         return None
     try:

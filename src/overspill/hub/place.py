@@ -173,6 +173,13 @@ def find_folder(environ: Mapping[str, str]) -> str:
     return os.path.join(state, "overspill", "hub")
 
 
+def find_switch(environ: Mapping[str, str]) -> str:
+    """The file that exists if all proxies of the user are to use a hub. A front has no time to read settings."""
+    config = environ.get("XDG_CONFIG_HOME", "")
+    base = config if os.path.isabs(config) else os.path.join(environ.get("HOME", ""), ".config")
+    return os.path.join(base, "overspill", "hub-on")
+
+
 def peer_of(link: Socket) -> tuple[int, int]:
     """The user and the process at the other end, as the system knows them; 0 for a process that it does not name."""
     if sys.platform == "darwin":

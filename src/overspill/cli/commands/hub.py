@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import time
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -18,7 +19,7 @@ from overspill.cli.signals import run_until_signal
 from overspill.cli.terminal import inform
 from overspill.errors import OverspillError
 from overspill.hub import frames
-from overspill.hub.place import NoHub, Place
+from overspill.hub.place import NoHub, Place, find_switch
 from overspill.text.humanize import count_noun
 
 _IDLE_MINUTES = 10.0
@@ -46,6 +47,22 @@ def status(*, as_json: bool) -> None:
     else:
         for line in describe(found):
             click.echo(line)
+
+
+@hub.command()
+def on() -> None:
+    """Let all your proxies use the hub from now on, also those that clients start."""
+    switch = Path(find_switch(os.environ))
+    switch.parent.mkdir(0o700, parents=True, exist_ok=True)
+    switch.touch(0o600)
+    click.echo(f"Proxies that start from now on use the hub. Restart your clients. To undo: {output.program()} hub off")
+
+
+@hub.command()
+def off() -> None:
+    """Let each proxy work alone again. Those that use the hub keep using it until they end."""
+    Path(find_switch(os.environ)).unlink(missing_ok=True)
+    click.echo("Proxies that start from now on work alone.")
 
 
 @hub.command()

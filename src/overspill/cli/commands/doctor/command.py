@@ -59,6 +59,7 @@ def doctor(file: str | None, chosen: tuple[str, ...], timeout: float, as_json: b
     # Without a setting there are two: programs store in the temporary directory, the proxy in a folder that lasts.
     urls = [place] if (place := store_place(settings)) else [None, lasting_store()]
     findings += [finding for url in urls for finding in checks.check_store(url, settings)]
+    findings += checks.check_hub()
     findings += [*checks.check_hooks(file), *checks.check_programs(file, settings)] if file else []
     if chosen and file is None and not settings.mcp_servers:
         raise click.UsageError("--server needs FILE, because your settings have no servers.")

@@ -1,0 +1,187 @@
+"""What a hub saves and costs, beside proxies that work alone, in the same run.
+
+memory    the PSS of 5 conversations with 10 servers each: fronts and hub, beside as many proxies of which each works alone
+start     until a client has its tools: with a warm hub, with a cold one, alone, and from the server directly
+calls     what a small call takes through a front and the hub, beside a proxy that works alone
+together  200 calls at once from 20 conversations: wrong answers
+kills     a hub that is killed in the middle of calls, 100 times: calls without an answer, stored outputs that are lost
+many      2,000 conversations opened and closed: memory and descriptors of the hub
+
+    python benchmarks/proxy/hub.py [memory] [start] [calls] [together] [kills] [many] [--kills N] [--conversations N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import re
+import signal
+import statistics
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+
+from hubs import HubFront, HubHome, hub_home
+from wire import every
+
+OVERSPILL = str(Path(sys.executable).with_name("overspill"))
+SOMETIMES = random.Random(36)  # noqa: S311
+PARENT = "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))"
+
+
+def pss(pid: int) -> float:
+    """MB."""
+    found = re.search(r"^Pss:\s+(\d+)", Path(f"/proc/{pid}/smaps_rollup").read_text(), re.MULTILINE)
+    return int(found[1]) / 1000 if found else 0.0
+
+
+def start(home: HubHome, *, hub: bool = True, own_parent: bool = False) -> HubFront:
+    command = [OVERSPILL, "proxy", "--", *every()]
+    parent = [sys.executable, "-S", "-c", PARENT] if own_parent else []
+    client = HubFront([*parent, *command], {**home.env, "OVERSPILL_HUB": "on" if hub else "off"})
+    client.hello()
+    return client
+
+
+def measure_memory() -> None:
+    with hub_home() as home, ExitStack() as opened:
+        for _ in range(50):
+            opened.enter_context(start(home))
+        status = home.status()
+        assert status is not None
+        fronts = [pss(front["pid"]) for front in status["fronts"]]
+        hub = pss(status["pid"])
+    with hub_home() as home, ExitStack() as opened:
+        alone = [pss(opened.enter_context(start(home, hub=False)).process.pid) for _ in range(5)]
+    print(f"50 fronts: {statistics.median(fronts):.1f} MB each (median), hub {hub:.0f} MB, together {sum(fronts) + hub:.0f} MB")
+    print(f"a proxy alone: {statistics.median(alone):.0f} MB, so 50 of them {50 * statistics.median(alone):,.0f} MB")
+
+
+def time_to_tools(home: HubHome, *, hub: bool = True, direct: bool = False) -> float:
+    began = time.perf_counter()
+    command = every() if direct else [OVERSPILL, "proxy", "--", *every()]
+    with HubFront(command, {**home.env, "OVERSPILL_HUB": "on" if hub else "off"}) as client:
+        client.hello()
+        client.result("tools/list")
+        return time.perf_counter() - began
+
+
+def measure_start(rounds: int = 7) -> None:
+    times: dict[str, list[float]] = {"direct": [], "warm": [], "alone": [], "cold": []}
+    with hub_home() as home:
+        time_to_tools(home)
+        for _ in range(rounds):
+            times["direct"].append(time_to_tools(home, direct=True))
+            times["warm"].append(time_to_tools(home))
+            times["alone"].append(time_to_tools(home, hub=False))
+            home.overspill("hub", "stop")
+            times["cold"].append(time_to_tools(home))
+    middles = {name: statistics.median(found) for name, found in times.items()}
+    for name, seconds in middles.items():
+        print(f"tools {name}: {seconds:.2f} s ({seconds / middles['direct']:.1f} x)")
+
+
+def measure_calls(rounds: int = 1000) -> None:
+    with hub_home() as home, start(home) as through, start(home, hub=False) as alone:
+        times: dict[str, list[float]] = {"hub": [], "alone": []}
+        for number in range(rounds):
+            for name, client in random.sample([("hub", through), ("alone", alone)], 2):
+                began = time.perf_counter()
+                client.call("lines", {"count": 1})
+                if number >= 50:
+                    times[name].append(time.perf_counter() - began)
+        for rank, place in (("median", 49), ("p95", 94)):
+            found = {name: statistics.quantiles(values, n=100)[place] * 1000 for name, values in times.items()}
+            ratio = found["hub"] / found["alone"]
+            print(f"small call, {rank}: {found['hub']:.2f} ms through the hub, {found['alone']:.2f} ms alone ({ratio:.2f} x)")
+
+
+def measure_together() -> None:
+    with hub_home() as home, ExitStack() as opened, ThreadPoolExecutor(20) as pool:
+        clients = [opened.enter_context(start(home, own_parent=True)) for _ in range(20)]
+
+        def call(number: int) -> int:
+            client = clients[number]
+            ids = {each: client.begin("tools/call", tool_call(f"{number}-{each}", 2)) for each in range(10)}
+            answers = {each: client.answer(id)["result"]["content"][0]["text"] for each, id in ids.items()}
+            return sum(not text.startswith(f"{number}-{each} 1:") for each, text in answers.items())
+
+        status = home.status()
+        assert status is not None
+        groups = {front["conversation"] for front in status["fronts"]}
+        print(f"200 calls at once from {len(groups)} conversations: {sum(pool.map(call, range(20)))} wrong answers")
+
+
+def tool_call(prefix: str, count: int) -> dict[str, object]:
+    return {"name": "lines", "arguments": {"count": count, "prefix": prefix}}
+
+
+def measure_kills(kills: int) -> None:
+    """Each answer is right or says that the hub ended. What a client has the handle of is still there at the end."""
+    unanswered, failed, wrong, kept = 0, 0, 0, list[tuple[str, str]]()
+    with hub_home() as home, start(home) as client:
+        for number in range(kills):
+            status = home.status()
+            assert status is not None
+            ids = {f"{number}-{each}": client.begin("tools/call", tool_call(f"{number}-{each}", 3000)) for each in range(4)}
+            killing = threading.Timer(SOMETIMES.random() * 2, os.kill, (status["pid"], signal.SIGKILL))
+            killing.start()
+            for prefix, id in ids.items():
+                try:
+                    answer = client.answer(id)
+                except AssertionError:
+                    unanswered += 1
+                    continue
+                links = [
+                    block["uri"] for block in answer.get("result", {}).get("content", ()) if block["type"] == "resource_link"
+                ]
+                failed += "error" in answer and "hub ended" in answer["error"]["message"]
+                wrong += "error" in answer and "hub ended" not in answer["error"]["message"]
+                kept += [(prefix, uri) for uri in links]
+            killing.join()
+            client.call("lines", {"count": 1})
+        read = [(prefix, client.request("resources/read", {"uri": uri})) for prefix, uri in kept]
+        lost = sum(not (a.get("result") or {"contents": [{}]})["contents"][0].get("text", "").startswith(p) for p, a in read)
+    print(f"{kills} kills, {4 * kills} calls: {len(kept)} stored, {failed} said that the hub ended, {wrong} other errors")
+    print(f"{unanswered} without an answer, {lost} of {len(kept)} stored outputs lost")
+
+
+def measure_many(conversations: int) -> None:
+    with hub_home() as home, ThreadPoolExecutor(4) as pool:
+        keeper = start(home)
+        pid = home.pid()
+
+        def converse(_: int) -> None:
+            with start(home, own_parent=True) as client:
+                client.call("lines", {"count": 1000})
+
+        for part in range(5):
+            list(pool.map(converse, range(conversations // 5)))
+            files = len(os.listdir(f"/proc/{pid}/fd"))
+            print(f"after {(part + 1) * (conversations // 5):,} conversations: {pss(pid):.0f} MB, {files} descriptors")
+        keeper.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", nargs="*", default=["memory", "start", "calls", "together", "kills"])
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--conversations", type=int, default=2000)
+    given = parser.parse_args()
+    for what in given.what:
+        if what == "kills":
+            measure_kills(given.kills)
+        elif what == "many":
+            measure_many(given.conversations)
+        else:
+            {"memory": measure_memory, "start": measure_start, "calls": measure_calls, "together": measure_together}[what]()
+
+
+if __name__ == "__main__":
+    main()
