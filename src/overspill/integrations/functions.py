@@ -12,6 +12,7 @@ from overspill.gate.collect import block_text
 from overspill.gate.intent import LOOKING_FOR
 from overspill.integrations.options import Asking, Options
 from overspill.integrations.sessions import AgentRun, Sessions
+from overspill.programs.tools import ProgramTool
 from overspill.session.session import Session
 from overspill.session.sync import SyncSession
 from overspill.types import Reply
@@ -23,13 +24,19 @@ def wrap_tools(tools: Sequence[Callable[..., Any]], session: Session | SyncSessi
     """The same functions, and the retrieval tools after them. With a `Session` all are async, with a `SyncSession` none is.
 
     Each has the name, the signature and the docstring of its tool. With the setting `intent: ask`, it has one more argument, in
-    which the model says what it is looking for. Wrap the tools once for each conversation.
+    which the model says what it is looking for. Programs may call the functions that the setting `programTools` lists. Wrap the
+    tools once for each conversation.
     """
     require("session", session, (Session, SyncSession), "a Session or a SyncSession")
     require("tools", tools, Sequence, "a list of functions")
     sessions = Sessions(Options("functions", session=session))
     run = sessions.begin_run()
     wrapped = [_wrap(tool, session, run, sessions.asking) for tool in tools]
+
+    async def list_tools() -> list[ProgramTool]:
+        return [ProgramTool(_find_name(tool), "", None, tool) for tool in tools]
+
+    session.offer_to_programs(list_tools)
     return [*wrapped, *(_make_function(tool, session, run) for tool in session.tools())]
 
 
@@ -43,7 +50,7 @@ def show_reply(reply: Reply) -> Any:
 def _wrap(tool: Callable[..., Any], session: Session | SyncSession, run: AgentRun, asking: Asking) -> Callable[..., Any]:
     if not callable(tool):  # pyright: ignore[reportUnnecessaryComparison]
         raise BadRequest(f"A tool must be a function, not {describe_type(tool)}.")
-    name = getattr(tool, "__name__", type(tool).__name__)
+    name = _find_name(tool)
     signature = inspect.signature(tool)
     if any(each.kind in (each.POSITIONAL_ONLY, each.VAR_POSITIONAL) for each in signature.parameters.values()):
         raise BadRequest(f"{name} cannot be a tool: models pass arguments by name, and {signature} has some without a name.")
@@ -69,6 +76,10 @@ def _wrap(tool: Callable[..., Any], session: Session | SyncSession, run: AgentRu
         wrapped.__signature__ = shown
         wrapped.__annotations__ = {**wrapped.__annotations__, LOOKING_FOR: shown.parameters[LOOKING_FOR].annotation}
     return wrapped
+
+
+def _find_name(tool: Callable[..., Any]) -> str:
+    return getattr(tool, "__name__", type(tool).__name__)
 
 
 def _ask(asking: Asking, name: str, signature: inspect.Signature) -> inspect.Signature:

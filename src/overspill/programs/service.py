@@ -103,7 +103,7 @@ class Programs:
             failure = wording.describe_failure(ending.cause, ending.line, ending.source, allowed)
         saved = [kept.name for kept in library.saved]
         text = wording.result(ending.printed, ending.value, failure, saved, list(library.notes))
-        return Output([{"type": "text", "text": text}], is_error=bool(failure))
+        return Output([{"type": "text", "text": text}], is_error=bool(failure), original=text)
 
     def _open_sandbox(self) -> Sandbox:
         self._sandbox = opened = self._sandbox or import_module("overspill.programs.sandbox").Sandbox()

@@ -31,7 +31,7 @@ class ToolRegistry:
         self._surface = surface
         self.remote: RemoteTools | None = None
         """The tools of workers, if the session has a queue."""
-        self._list_others: ListTools | None = None
+        self._others: list[ListTools] = []
 
     def register(
         self, function: Callable[P, Any], call: Callable[[str, dict[str, Any]], Awaitable[str]]
@@ -63,12 +63,12 @@ class ToolRegistry:
 
     def offer_to_programs(self, list_tools: ListTools) -> None:
         """Programs may call these tools too, as far as the settings `programTools` and `trustReadOnly` allow."""
-        self._list_others = list_tools
+        self._others.append(list_tools)
 
     async def list_for_programs(self) -> list[ProgramTool]:
         """The registered functions, and the other tools of the host."""
         own = [ProgramTool(name, "", None, tool) for name, tool in self._tools.items()]
-        return [*own, *(await self._list_others() if self._list_others else ())]
+        return [*own, *[tool for list_tools in self._others for tool in await list_tools()]]
 
     def find(self, name: str, tool: Tool | None = None) -> Tool:
         """The tool that was given, or else the one that is registered under the name."""

@@ -97,6 +97,7 @@ class SyncSession:
     @_taking(Session.__init__)
     def __init__(self, *args: Any, **options: Any) -> None:
         self._session = Session(*args, **options)
+        self.offer_to_programs = self._session.offer_to_programs
         self._thread = LoopThread()
 
     def __enter__(self) -> SyncSession:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 import pytest
+from extras import needs
 
 from overspill import Session, Settings, SyncSession
 from overspill.errors import BadRequest
@@ -140,3 +141,14 @@ async def test_an_argument_of_the_tool_that_has_this_name_is_its_own():
         wrapped, *_ = wrap_tools([seek], session)
         assert inspect.signature(wrapped) == inspect.signature(seek)
         assert await wrapped(looking_for="gold") == "gold"
+
+
+@needs("pydantic_monty", "programs")
+@pytest.mark.parametrize(("listed", "printed"), [(["count"], "7"), ([], "'count' is not defined")])
+def test_programs_call_the_functions_that_the_user_lists(tmp_path: Path, listed: list[str], printed: str):
+    def count(word: str) -> int:
+        return len(word)
+
+    with SyncSession(Settings(storeDir=str(tmp_path), programTools=listed)) as session:
+        tools = {tool.__name__: tool for tool in wrap_tools([count], session)}
+        assert printed in tools["run_program"](code="await count(word='letters')")

@@ -32,6 +32,17 @@ def takes(**properties: Any) -> dict[str, Any]:
         (takes(**{"odd-name": {"type": "string"}, "class": {}}), "**others"),
         ("not a schema", ""),
         ({"properties": {"a": 5}, "required": "a"}, "*, a: Any = ..."),
+        (takes(a={"type": "object"}), "*, a: dict[str, Any] = ..."),
+        (takes(a={"oneOf": [{"type": "string"}, {}]}), "*, a: Any = ..."),
+        (takes(a={"type": "date"}), "*, a: Any = ..."),
+        (takes(a={"enum": list(range(20))}), "*, a: Literal[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, ...] = ..."),
+        (takes(a={"default": [1]}, b={"default": "x" * 100}), "*, a: Any = ..., b: Any = ..."),
+        (takes(a={"$ref": "http://elsewhere/#/a"}, b={"$ref": "#/no/such"}), "*, a: Any = ..., b: Any = ..."),
+        ({**takes(a={"$ref": "#/$defs/x~1y~0"}), "$defs": {"x/y~": {"type": "null"}}}, "*, a: None = ..."),
+        (
+            takes(**{f"p{n:02}": {"type": "null"} for n in range(41)}),
+            ", ".join(["*", *(f"p{n:02}: None = ..." for n in range(40)), "**others"]),
+        ),
     ],
 )
 def test_arguments_are_typed(schema: Any, arguments: str):
@@ -43,6 +54,17 @@ def test_the_result_and_the_first_line_of_the_description_are_shown():
     assert write_signature("t", {}, returns, "Lists\trows.\nAnd more.") == (
         "async def t() -> TypedDict[{'rows': NotRequired[list[Any]]}]: ...  # Lists rows."
     )
+
+
+def test_arguments_that_are_no_names_and_signatures_that_are_too_long_are_named():
+    assert write_signature("t", {**takes(**{"a-b": {}, "c": {}}), "required": ["a-b"]}) == (
+        "async def t(*, c: Any = ..., **others) -> Any: ...  # others: ['a-b']"
+    )
+    deep = takes(x=takes(**{f"name{n}": takes(**{f"inner{m}": {"type": "string"} for m in range(9)}) for n in range(30)}))
+    assert write_signature("t", {**deep, "required": ["x"]}, None, "Long.") == (
+        "async def t(**arguments) -> Any: ...  # Long.; 1 arguments; required: ['x']"
+    )
+    assert write_signature("t", {}, takes(**{f"f{n}": {} for n in range(41)})).count("NotRequired[Any]") == 40
 
 
 def test_a_hostile_schema_takes_little_time_and_room():
