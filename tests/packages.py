@@ -33,6 +33,7 @@ CODE_MODE = {
     "ai": "6.0.326",
     "zod": "4.6.7",
 }
+EXT_TASKS = {"node": NPM["node"], "@modelcontextprotocol/ext-tasks": "0.2.2", "@modelcontextprotocol/client": "2.4.0"}
 AZURITE = {"azurite": "3.33.0"}  # the last that does not bring 200 MB of packages that report to its maker
 MCPB = {"@anthropic-ai/mcpb": "2.1.2"}
 PYTHON = {

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import pytest
 from large import LARGE
 from official import Node
-from packages import CODING_AGENTS, INSPECTOR, Unavailable, npm_home, python_home
+from packages import CODING_AGENTS, EXT_TASKS, INSPECTOR, Unavailable, npm_home, python_home
 
 PythonHome: TypeAlias = Callable[[str], Path]
 
@@ -41,6 +41,11 @@ def inspector() -> list[str]:
 @pytest.fixture(scope="session")
 def coding_agents() -> Node:
     return Node(_or_skip(lambda: npm_home("coding-agents", CODING_AGENTS)))
+
+
+@pytest.fixture(scope="session")
+def ext_tasks() -> Node:
+    return Node(_or_skip(lambda: npm_home("ext-tasks", EXT_TASKS)))
 
 
 @pytest.fixture(scope="session")

@@ -59,7 +59,8 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
     if method == "server/discover":
         return {"supportedVersions": ["2026-07-28"], "capabilities": CAPABILITIES}
     if method == "tools/list":
-        return {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in ("work", "pid", "flood")]}
+        tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ("work", "pid", "flood")]
+        return {"tools": tools, "ttlMs": 0, "cacheScope": "private"}
     if method == "tools/call":
         given = params.get("arguments") or {}
         if params["name"] == "pid":

@@ -31,7 +31,8 @@ _TOO_MANY = mcp_types.ErrorData(
 
 Incoming: TypeAlias = SessionMessage | Exception
 
-_sdk_loggers = [logging.getLogger(name) for name in ("mcp.client.streamable_http", "mcp.client.auth.oauth2")]
+_NAMES = ("mcp.client.streamable_http", "mcp.client.auth.oauth2", "httpcore2.http11", "httpcore2.http2", "httpcore2.proxy")
+_sdk_loggers = [logging.getLogger(name) for name in _NAMES]
 _is_ours: ContextVar[bool] = ContextVar("overspill_connection", default=False)
 _delivering: ContextVar[Notifications | None] = ContextVar("delivering", default=None)
 
@@ -42,7 +43,7 @@ def _belongs_to_others(record: logging.LogRecord) -> bool:
 
 @contextmanager
 def drop_records() -> Generator[None]:
-    """Keep the SDK from logging what our connections carry: it logs whole messages, session ids and tokens.
+    """Keep the SDK from logging what our connections carry: it logs whole messages and tokens, and at DEBUG all headers.
 
     Holds for what runs inside and for tasks started inside: the SDK handles each message in the context of its sender. A program
     that uses the SDK itself, beside Overspill, keeps its log.
