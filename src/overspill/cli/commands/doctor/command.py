@@ -61,6 +61,7 @@ def doctor(file: str | None, chosen: tuple[str, ...], timeout: float, as_json: b
     findings += [finding for url in urls for finding in checks.check_store(url, settings)]
     findings += checks.check_hub()
     findings += [*checks.check_hooks(file), *checks.check_programs(file, settings)] if file else []
+    findings += checks.check_tool_search(settings)
     if chosen and file is None and not settings.mcp_servers:
         raise click.UsageError("--server needs FILE, because your settings have no servers.")
     reports = list(map(DoctorReport, findings))
