@@ -20,7 +20,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.proxy.http import ListenOptions, serve_http
-from overspill.mcp.proxy.options import PROXY_DEFAULTS, ProxyOptions
+from overspill.mcp.proxy.options import PROXY_DEFAULTS, SHARED_DEFAULTS, ProxyOptions
 from overspill.mcp.proxy.served_clients import open_clients
 from overspill.settings import load
 
@@ -85,7 +85,7 @@ class Served(_Reachable):
     def __init__(self, store: Path, settings: Mapping[str, Any], **options: Any) -> None:
         config = ServerConfig("every", command=sys.executable, args=(str(SERVER),))
         self._options = ProxyOptions({"every": config}, dict(os.environ), **options)
-        self._settings = load(cli={"storeDir": str(store), **settings}, usual=[PROXY_DEFAULTS]).settings
+        self._settings = load(cli={"storeDir": str(store), **settings}, usual=[PROXY_DEFAULTS, SHARED_DEFAULTS]).settings
         self._listen = ListenOptions("127.0.0.1", 0, (ANN, BOB))
         self._listener = self._listen.open_socket()
         self.url = self._listen.address(self._listener)

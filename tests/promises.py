@@ -11,6 +11,9 @@ PROMISES: dict[str, str] = {
     "small-things-untouched": "A result within limits is passed on equal in every string and field, non-text blocks too.",
     "nobody-elses": "A session resolves only its own handles; files are owner-only; ids unguessable.",
     "cheap": "For small outputs the gate costs microseconds; for large ones about what writing them costs.",
-    "cache-safe": "What a model was given is never rewritten, and the tools we offer never change within a conversation.",
+    "cache-safe": (
+        "What a model was given is never rewritten, except where the host itself rewrites that prefix (compaction, a trimmed "
+        "history); the tools we offer never change within a conversation."
+    ),
     "a-model-never-makes-it-worse": "With any model, a reply holds at least what the built-in engine would have shown.",
 }

@@ -67,7 +67,9 @@ ROOMS: dict[str, Room] = {
         "users name functions to import",
     ),
     "record": Room(
-        "what happened: events, ledger, counters, op tree, observers", "budget errors handles store text types", "opentelemetry"
+        "what happened: events, ledger, counters, bill, op tree, observers",
+        "budget errors handles settings store text types",
+        "opentelemetry",
     ),
     "reading": Room(
         "stored bytes, read exactly: ranges, grep, JSON queries, references",

@@ -448,7 +448,12 @@ def test_an_image_inside_a_text_is_listed_and_delivered_as_an_image(wire: Wire) 
     assert image == {"type": "image", "data": base64.b64encode(data).decode(), "mimeType": "image/png"}
 
 
-def test_an_output_that_comes_again_is_shown_in_full(wire: Wire) -> None:
-    """Another conversation of the same client may not have seen it."""
-    texts = [wire.text("lines", {"count": LINES}) for _ in range(2)]
-    assert all("line 1: the quick brown fox" in text for text in texts)
+def test_an_output_that_comes_again_is_named_unless_conversations_share_the_process(tmp_path: Path) -> None:
+    shown: dict[str, list[bool]] = {}
+    for repeats in ("stub", "full"):
+        settings = {} if repeats == "stub" else {"repeats": repeats}
+        with Served([config(every())], tmp_path / repeats, settings=settings) as wire:
+            wire.hello()
+            texts = [wire.text("lines", {"count": LINES}) for _ in range(2)]
+        shown[repeats] = ["line 1: the quick brown fox" in text for text in texts]
+    assert shown == {"stub": [True, False], "full": [True, True]}

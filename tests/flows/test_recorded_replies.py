@@ -23,7 +23,6 @@ from overspill.record.events import (
     RecordedReply,
     TextShown,
     decode_events,
-    find_reply,
 )
 from overspill.record.ledger import Ledger
 from overspill.retrieval.archive import Archive
@@ -52,7 +51,7 @@ def read_events(store: Store, session: str) -> list[Entry]:
 
 
 def read_replies(store: Store, session: str) -> list[str]:
-    found = [reply for event in read_events(store, session) if (reply := find_reply(event))]
+    found = [reply for event in read_events(store, session) if (reply := getattr(event, "reply", None))]
     return [read_reply(store, session, reply) for reply in found]
 
 
@@ -153,7 +152,7 @@ async def test_blocks_other_than_text_are_counted(tmp_path: Path):
     async with Session(RECORDING, store=store, preload=False) as session:
         await session.call("draw", {}, lambda: Output([{"type": "text", "text": "a picture"}, image, image]))
         id = session.id
-    [reply] = [reply for event in read_events(store, id) if (reply := find_reply(event))]
+    [reply] = [reply for event in read_events(store, id) if (reply := getattr(event, "reply", None))]
     assert reply.others == 2
     assert read_replies(store, id) == ["a picture"]
     store.close()
@@ -176,7 +175,9 @@ async def test_an_error_that_is_raised_to_the_host_is_not_taken_for_a_reply(tmp_
 async def test_no_tool_and_no_command_reads_a_recorded_reply(tmp_path: Path):
     store = FileStore(tmp_path)
     replies: list[RecordedReply | None] = []
-    async with Session(RECORDING, store=store, observers=[lambda _, event: replies.append(find_reply(event))]) as session:
+    async with Session(
+        RECORDING, store=store, observers=[lambda _, event: replies.append(getattr(event, "reply", None))]
+    ) as session:
         await session.call("small", {}, lambda: WORDS)
         await until(lambda: list_stored(tmp_path))
         [reply] = filter(None, replies)

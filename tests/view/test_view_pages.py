@@ -266,7 +266,8 @@ def test_savings_count_each_output_once_and_say_how(tmp_path: Path):
         days = client.get("/savings?by=day").words
         plot = client.get("/savings.json").text
     assert re.search(rf"dump 1 1 {kept.size.tokens:,} ", tools)
-    assert "would have entered the context once" in tools
+    assert "each later request would have sent it again" in tools
+    assert re.search(r"What was kept out would have cost \$0\.\d{4} What was shown instead −\$0\.\d{4}", tools)
     assert re.search(rf"db 1 1 {kept.size.tokens:,} ", servers)
     assert re.search(r"20\d\d-\d\d-\d\d 2 1 ", days)
     assert '"keptOut":[' in plot

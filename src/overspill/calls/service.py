@@ -224,6 +224,7 @@ class CallService:
                 # What the host shows of an error is its own.
                 reply=self._recorder.add(reply.content) if self._recorder.is_on and not is_raised else None,
                 error_type=name_type(error) if error else "",
+                tokens=reply.tokens if cut is not None or (kept is not None and not reply.passed) else 0,
             )
         )
         return reply

@@ -26,7 +26,7 @@ from overspill.cli.surroundings import Surroundings, find_surroundings
 from overspill.cli.terminal import inform, is_quiet, lacks_mcp
 from overspill.errors import SettingsError
 from overspill.mcp.client.config import ServerConfig, parse_host, read_servers, server_configs, start_early
-from overspill.mcp.proxy.options import PROXY_DEFAULTS, ProxyOptions
+from overspill.mcp.proxy.options import PROXY_DEFAULTS, SHARED_DEFAULTS, ProxyOptions
 from overspill.settings import Settings
 from overspill.text.humanize import escape_line
 
@@ -66,7 +66,8 @@ def serve_proxy(given: Mapping[str, Any]) -> Prepared | None:
 
 def serve_outputs(family: str) -> Prepared | None:
     """Serve the retrieval tools for what sessions of this family have stored, without any server."""
-    settings = load_settings(None, None, ("async=false",), [PROXY_DEFAULTS], lasting="serve", forgiving=True).settings
+    usual = [PROXY_DEFAULTS, SHARED_DEFAULTS]
+    settings = load_settings(None, None, ("async=false",), usual, lasting="serve", forgiving=True).settings
     options = ProxyOptions(servers={}, environ={}, shared_family=family)
     return _run(Prepared({"address": None}, settings, options, find_surroundings().environ, inform), quiet=False)
 
@@ -83,11 +84,12 @@ def _run(prepared: Prepared, *, quiet: bool) -> Prepared | None:
 
 def prepare_proxy(given: Mapping[str, Any], around: Surroundings) -> Prepared:
     # Forgiving: the working directory, and with it the settings file, is chance, and clients show only that a server failed.
-    searching = (("toolSearch", given["tool_search"]), ("directTools", given["direct"]))
-    assigned = [f"{key}={value}" for key, value in searching if value]
+    chosen = (("toolSearch", given["tool_search"]), ("directTools", given["direct"]), ("holdoutPercent", given["holdout"]))
+    assigned = [f"{key}={value}" for key, value in chosen if value is not None]
     assigned += [f"truncation.overrides.{tool}.toolSearch=off" for tool in given["pinned"]]
+    usual = [PROXY_DEFAULTS, *([SHARED_DEFAULTS] if given["address"] or around.is_served else [])]
     settings = load_settings(
-        given["preset"], given["settings"], [*given["assignments"], *assigned], [PROXY_DEFAULTS], lasting="proxy", forgiving=True
+        given["preset"], given["settings"], [*given["assignments"], *assigned], usual, lasting="proxy", forgiving=True
     ).settings
     log: Callable[[str], None] = (lambda _: None) if given["quiet"] or is_quiet() else inform
     environ = {

@@ -22,7 +22,11 @@ from overspill.store.protocols import Store
 
 
 def archive(preset: str | None, config: Path | None, assignments: Sequence[str]) -> Archive:
-    return Archive(find_stores(load_settings(preset, config, assignments).settings), warn=warn)
+    return open_archive(load_settings(preset, config, assignments).settings)
+
+
+def open_archive(settings: Settings) -> Archive:
+    return Archive(find_stores(settings), warn=warn)
 
 
 def find_stores(settings: Settings) -> list[Store]:

@@ -13,7 +13,7 @@ from overspill.record.events import MAX_REPLY_BYTES, RecordedReply, Shown, TextS
 from overspill.record.ledger import Ledger
 from overspill.record.logs import logger
 from overspill.store.protocols import Shelf
-from overspill.text import encoding
+from overspill.text import encoding, tokens
 from overspill.types import Block
 
 
@@ -57,7 +57,8 @@ class ReplyRecorder:
         """Record what a model is shown without asking, and return its text. `content`: if there is more than the text."""
         if text:
             reply = self.add(content or [{"type": "text", "text": text}])
-            self._ledger.record(TextShown(now_ms(), what, len(text), id, reply))
+            counted = tokens.count(text).tokens if what == "output" else 0
+            self._ledger.record(TextShown(now_ms(), what, len(text), id, reply, counted))
         return text
 
     def close(self) -> None:

@@ -20,8 +20,7 @@ from overspill.types import JobState, Kept, Kind, OutputForm, Reason, Support
 Status: TypeAlias = Literal["ok", "failed"]
 Fallback: TypeAlias = Literal["", "builtin", "truncate"]
 Shown: TypeAlias = Literal["notice", "news", "output"]
-"""What a model is shown without asking: the state of its jobs, the jobs that have ended, or the output of one at the end of a
-turn, in place of the answer that it is still running."""
+"""What a model is shown without asking: the state of its jobs, those that ended, or, after a turn, the output of one."""
 MAX_REPLY_BYTES = 64 << 20
 """Of the replies that are stored together, and so of each."""
 
@@ -67,6 +66,7 @@ class ToolCalled(Event, frozen=True, tag="call"):
     reply: RecordedReply | None = None
     error_type: str = ""
     """Here and below: the type of the exception, if one was raised."""
+    tokens: int = 0
 
 
 class OutputStored(Event, frozen=True, tag="kept"):
@@ -88,6 +88,8 @@ class OutputRetrieved(Event, frozen=True, tag="retrieval"):
     chars_in: int = 0
     reply: RecordedReply | None = None
     error_type: str = ""
+    tokens: int = 0
+    question: RecordedReply | None = None
 
 
 class TextShown(Event, frozen=True, tag="shown"):
@@ -96,6 +98,16 @@ class TextShown(Event, frozen=True, tag="shown"):
     id: str = ""
     """The job whose output it is."""
     reply: RecordedReply | None = None
+    tokens: int = 0
+
+
+class ConversationOpened(Event, frozen=True, tag="conversation"):
+    """Each time a session is opened, or a client of the proxy connects."""
+
+    offered_chars: int = 0
+    is_untouched: bool = False
+    client: str = ""
+    servers: tuple[str, ...] = ()
 
 
 class ReferenceUsed(Event, frozen=True, tag="ref"):
@@ -146,8 +158,7 @@ class EventsDropped(Event, frozen=True, tag="dropped"):
 
 
 class ModelCalled(Event, frozen=True, tag="model"):
-    """A request to a model, as a step of the operation `op`, or of an agent's turn if that is empty: sizes, and the beginning of
-    the answer."""
+    """A request to a model, as a step of the operation `op`, or of an agent's turn if that is empty."""
 
     op: str
     model: str
@@ -233,6 +244,7 @@ Entry: TypeAlias = (
     | OutputStored
     | OutputRetrieved
     | TextShown
+    | ConversationOpened
     | ReferenceUsed
     | TokensReported
     | JobChanged
@@ -249,8 +261,8 @@ _encoder = msgspec.json.Encoder()
 _decode = msgspec.json.Decoder(Entry).decode
 
 
-def find_reply(event: Entry) -> RecordedReply | None:
-    return getattr(event, "reply", None)
+def find_replies(event: Entry) -> list[RecordedReply]:
+    return [found for name in ("reply", "question") if (found := getattr(event, name, None)) is not None]
 
 
 def name_type(error: BaseException | None) -> str:
@@ -268,7 +280,7 @@ def now_ms() -> int:
 
 
 def encode_events(events: Iterable[Entry]) -> bytes:
-    """Encode events as lines of a journal. A lone surrogate, such as in the name of a tool, becomes a question mark."""
+    """As lines of a journal. A lone surrogate, such as in the name of a tool, becomes a question mark."""
     try:
         return _encoder.encode_lines(events)
     except UnicodeEncodeError:
@@ -277,10 +289,7 @@ def encode_events(events: Iterable[Entry]) -> bytes:
 
 
 def decode_events(lines: Iterable[bytes], skip: Callable[[bytes], object] = len, *, about: str = "") -> Iterator[Entry]:
-    """Decode the lines of a journal, or only those that contain the word `about`, such as an id.
-
-    Lines that this version does not know are skipped, and `skip` gets them.
-    """
+    """From the lines of a journal, or only those with the word `about`, such as an id. `skip` gets lines it does not know."""
     written = about.encode()
     for line in lines:
         if not about or written in line:

@@ -18,7 +18,7 @@ _MAX_DEFERRED_EVENTS = 256  # events of calls and retrievals that are written to
 MAX_UNWRITTEN_EVENTS = 4096
 """Events that wait in memory for a journal that cannot be written, besides those that are never dropped."""
 ReadLines: TypeAlias = Callable[[], Iterable[bytes]]
-_DEFERRABLE = frozenset({events.ToolCalled, events.OutputRetrieved, events.TextShown})
+_DEFERRABLE = frozenset({events.ToolCalled, events.OutputRetrieved, events.TextShown, events.ConversationOpened})
 _NEVER_DROPPED = frozenset({OutputStored, events.JobChanged, events.OutputExtracted})
 
 

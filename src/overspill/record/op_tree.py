@@ -81,8 +81,8 @@ def op_tree(happened: Iterable[Entry]) -> Op:
 
 
 def _describe_event(event: ToolCalled | OutputRetrieved) -> dict[str, Any]:
-    call = {"call": event.call} if event.call else {}
-    return call | ({"reply": event.reply} if event.reply else {})
+    names = ("call", "reply", "question")
+    return {name: found for name in names if (found := getattr(event, name, None))}
 
 
 def _call_op(event: ToolCalled, session: str) -> Op:

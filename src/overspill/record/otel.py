@@ -11,9 +11,9 @@ from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from overspill import handles
+from overspill.record.bill import count_tokens
 from overspill.record.events import Entry, JobChanged, ModelCalled, OutputExtracted, OutputRetrieved, OutputStored, ToolCalled
 from overspill.record.logs import trace_context
-from overspill.text.tokens import CHARS_PER_TOKEN
 from overspill.types import Kept
 
 _NAME = "overspill"
@@ -48,10 +48,10 @@ class OpenTelemetry:
                 self._trace_call(session, event)
             case OutputRetrieved():
                 attributes = _describe_tool(event.tool, False, event.call)
-                attributes |= {"overspill.mode": event.mode, "overspill.shown.tokens": event.chars_out // CHARS_PER_TOKEN}
+                attributes |= {"overspill.mode": event.mode, "overspill.shown.tokens": count_tokens(event)}
                 if kept := self._find_kept(event.id):
                     attributes |= _describe_output(kept)
-                    self._shown.add(event.chars_out // CHARS_PER_TOKEN, {"gen_ai.tool.name": kept.tool})
+                    self._shown.add(count_tokens(event), {"gen_ai.tool.name": kept.tool})
                 links = self._find_links(event.id)
                 self._record(f"execute_tool {event.tool}", session, event, event.latency, event.status, attributes, links)
             case JobChanged(state="ready" | "failed" | "cancelled"):
@@ -71,8 +71,8 @@ class OpenTelemetry:
         if event.server:
             attributes["overspill.server"] = event.server
         if event.truncated or event.id:
-            attributes["overspill.shown.tokens"] = event.chars_out // CHARS_PER_TOKEN
-            self._shown.add(event.chars_out // CHARS_PER_TOKEN, {"gen_ai.tool.name": event.tool})
+            attributes["overspill.shown.tokens"] = count_tokens(event)
+            self._shown.add(count_tokens(event), {"gen_ai.tool.name": event.tool})
         kept = self._find_kept(event.id)
         if kept is not None:
             attributes |= _describe_output(kept)

@@ -18,12 +18,13 @@ from overspill.calls.job import Job
 from overspill.calls.scheduler import JobScheduler
 from overspill.errors import BadRequest, HandleError, OverspillError
 from overspill.extraction import ExtractionFailed, Mode
+from overspill.gate.collect import text_block
 from overspill.gate.decide import Keep, Pass, Shorten, decide
 from overspill.gate.gate import Gate
 from overspill.gate.recorder import ReplyRecorder
 from overspill.gate.replies import OutputText, ReplyDraft
 from overspill.reading import Bound
-from overspill.record.events import OutputRetrieved, now_ms
+from overspill.record.events import OutputRetrieved, RecordedReply, now_ms
 from overspill.record.ledger import Ledger
 from overspill.retrieval import definitions, exact, extracted
 from overspill.retrieval.definitions import TOOLS, GetArtifact, GetToolOutput, WaitForToolOutput, parse_arguments
@@ -35,8 +36,8 @@ from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.outputs import StoredOutputs
 from overspill.retrieval.pages import Page, add_note, failure_page, finished_page, make_page
 from overspill.retrieval.tables import OutputTables
-from overspill.text import tokens
-from overspill.text.arguments import chars_in
+from overspill.text import encoding, tokens
+from overspill.text.arguments import chars_in, encode_arguments
 from overspill.text.humanize import escape_invisible
 from overspill.types import Block, Extraction, JobInfo, Reply
 from overspill.wording import names, replies, retrieval, slow_tools
@@ -103,9 +104,15 @@ class RetrievalTools(Struct, eq=False):
         content = [{"type": "text", "text": answer.text}, *page.blocks]
         mode = mode if isinstance(mode, str) and mode in definitions.MODES else ""
         latency, reply = round((time.perf_counter() - started) * 1000), self.recorder.add(content)
+        question = self._record_question(name, given) if self.recorder.is_on else None
         shown = (page.id, page.start, page.end, len(page.text), latency, call, chars_in(given), reply, page.error_type)
-        self.ledger.record(OutputRetrieved(now_ms(), name, mode, "failed" if page.is_error else "ok", *shown))
+        counted = tokens.count(answer.text, self.gate.settings.model).tokens
+        self.ledger.record(OutputRetrieved(now_ms(), name, mode, "failed" if page.is_error else "ok", *shown, counted, question))
         return Reply(text=answer.text, content=content, is_error=page.is_error, fits=fits, model=self.gate.settings.model)
+
+    def _record_question(self, name: str, args: Mapping[str, Any]) -> RecordedReply | None:
+        written = encoding.decode(encode_arguments(args) or b"")
+        return self.recorder.add([text_block(self.gate.redaction.redact(written, name, ""))])
 
     async def deliver(self, info: JobInfo) -> Reply | None:
         """The output of a background job as its call would have given it: whole if it may pass, otherwise its card. None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, cast, get_args
@@ -17,10 +18,11 @@ from overspill.errors import BadRequest, SessionClosed, describe_type, require
 from overspill.extraction import Mode
 from overspill.models.endpoints import Endpoint
 from overspill.models.protocol import Model
+from overspill.record.events import ConversationOpened, now_ms
 from overspill.record.ledger import Ledger
 from overspill.record.logs import Observers
 from overspill.redaction.policy import Redaction
-from overspill.retrieval.definitions import Format
+from overspill.retrieval.definitions import Format, define_offered_tools
 from overspill.retrieval.extractor import Extractor, configured_endpoints
 from overspill.retrieval.group import JOBS, SessionGroup
 from overspill.session.parts import SessionParts, hold_shelf
@@ -31,7 +33,9 @@ from overspill.store.protocols import Store
 from overspill.task_queue.address import QueueAddress, parse_address
 from overspill.task_queue.remote import open_queue
 from overspill.text import tokens
+from overspill.text.lenient_json import dumps
 from overspill.types import JobInfo, ToolCall
+from overspill.wording.shell import COMMAND
 
 _NONE = type(None)
 _MODES: tuple[object, ...] = get_args(Mode)
@@ -172,6 +176,8 @@ class SessionOpening(Struct, frozen=True, kw_only=True):
         id, is_shared = handles.new(), shared or jobs is not None
         name = name or ("" if family or jobs is None else id)
         family = find_family(name, family, shared=is_shared)
+        if budget is None:  # whoever counts a window has no room for what Overspill keeps out
+            settings = draw_untouched(settings, name or id)
         if isinstance(store, str):
             store = open_store(store, run_bytes=settings.max_run_bytes)
         return cls(
@@ -221,7 +227,15 @@ class SessionOpening(Struct, frozen=True, kw_only=True):
             if shelf.session != id:
                 await anyio.to_thread.run_sync(parts.remove_unrecorded)
             await parts.calls.jobs.open()
+            offered = define_offered_tools(self.settings, "openai") if COMMAND not in self.settings.surface else ()
+            ledger.record(ConversationOpened(now_ms(), len(dumps(offered)) if offered else 0, self.settings.off))
             return parts
+
+
+def draw_untouched(settings: Settings, conversation: str) -> Settings:
+    """Always the same for one conversation, whoever opens it again."""
+    drawn = int.from_bytes(hashlib.sha256(conversation.encode(errors="surrogatepass")).digest()[:8]) % 100
+    return settings.untouched() if drawn < settings.holdout_percent else settings
 
 
 def find_family(name: str, family: str, *, shared: bool) -> str:

@@ -101,8 +101,8 @@ class SessionParts:
                 note(kept.id, kept.name_chars)
             elif isinstance(event, JobChanged):
                 self.calls.jobs.background.note_earlier(event)
-            elif reply := events.find_reply(event):
-                self._earlier_replies.add(reply.id)
+            else:
+                self._earlier_replies.update(reply.id for reply in events.find_replies(event))
         self._knows_all_events = not unknown
 
     def remove_unrecorded(self) -> None:
@@ -194,7 +194,8 @@ class SessionParts:
                 await self.remote.close()
             await anyio.to_thread.run_sync(self._close)
             is_empty = not (self.gate.kept or self.calls.jobs.background or self.recorder.has_recorded)
-            if remove_empty and is_empty:  # true of most sessions of a family
+            is_compared = self.gate.settings.holdout_percent and self.ledger.counters.calls
+            if remove_empty and is_empty and not is_compared:  # true of most sessions of a family
                 with suppress(StoreError, HandleError):  # if it stays, it only takes a little room
                     await anyio.to_thread.run_sync(remove_empty, self.shelf.session)
         if left:

@@ -39,6 +39,7 @@ Percent: TypeAlias = Annotated[int, Meta(ge=0, le=50)]
 Retries: TypeAlias = Annotated[int, Meta(ge=0, le=10)]
 Ratio: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
 Temperature: TypeAlias = Annotated[float, Meta(ge=0, le=2)]
+Price: TypeAlias = Annotated[float, Meta(ge=0, le=1_000_000)]
 Seconds: TypeAlias = Annotated[float, Meta(gt=0)]
 Name: TypeAlias = Annotated[str, Meta(min_length=1)]
 
@@ -201,6 +202,15 @@ class TruncationSettings(Struct, frozen=True):
     overrides: Annotated[Mapping[str, Override], Key("Rules by tool name, in any case.", "anyone", any_case=True)] = (
         MappingProxyType({})
     )
+
+
+class PriceSettings(Struct, frozen=True):
+    """In US dollars for a million tokens. The defaults are the list prices of Claude Sonnet 4.5 in October 2025."""
+
+    cache_write: Annotated[Price, Key("Tokens that a prompt has for the first time.", "owner")] = 3.75
+    cache_read: Annotated[Price, Key("Tokens that the provider's cache has, or all others without one.", "owner")] = 0.3
+    output: Annotated[Price, Key("Tokens that the model writes.", "owner")] = 15.0
+    prompt_tokens: Annotated[Count, Key("Tokens of your client's own prompt and tools, read in each request.", "owner")] = 7_500
 
 
 class RefsSettings(Struct, frozen=True):

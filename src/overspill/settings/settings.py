@@ -22,7 +22,9 @@ from overspill.settings.keys import (
     ModelLimits,
     Name,
     Override,
+    Percent,
     PresetName,
+    PriceSettings,
     Programs,
     Provider,
     Recording,
@@ -106,19 +108,13 @@ class Settings(AgentKeys):
         Seconds | None, Key("The most seconds that a reply waits for such passages; null: until a limited search ends.", "agent")
     ] = None
     intent_model: Annotated[
-        bool,
-        Key(
-            "Whether the model that extracts answers an intent given in words. The call then takes as long as the model.", "owner"
-        ),
+        bool, Key("Whether the model that extracts answers an intent in words. The call then takes as long as it.", "owner")
     ] = False
     repeats: Annotated[
         Repeats,
-        Key(
-            "What the model sees of an output that it has been shown before in this session: `stub` names it, `full` shows it "
-            "again. The proxy starts from `full`.",
-            "anyone",
-        ),
+        Key("An output that was shown before: `stub` names it, `full` shows it, as the proxy does over HTTP.", "anyone"),
     ] = "stub"
+    holdout_percent: Annotated[Percent, Key("The share of conversations left as without Overspill, to compare.", "owner")] = 0
     programs: Annotated[
         Programs,
         Key(
@@ -170,14 +166,10 @@ class Settings(AgentKeys):
     retention: Annotated[
         Retention, Key("How long outputs stay: until the session closes, until the process ends, or longer (`keep`).", "owner")
     ] = "process"
-    record: Annotated[Recording, Key("`replies`: store what the model was shown, word for word.", "owner")] = "figures"
+    record: Annotated[Recording, Key("`replies`: store what the model asked and was shown, word for word.", "owner")] = "figures"
     keep_days: Annotated[Limit, Key("Retention `keep` removes what has not been used for this many days.", "owner")] = 7
     keep_bytes: Annotated[
-        Limit,
-        Key(
-            "Above this many bytes in a family, `keep` removes what was used longest ago, but nothing of the last 24 hours.",
-            "owner",
-        ),
+        Limit, Key("Above this many bytes in a family, `keep` removes what was used longest ago, over a day ago.", "owner")
     ] = 2_147_483_648
     max_run_bytes: Annotated[
         Limit, Key("The most bytes that one run stores. It never stores more than half of the free space.", "agent")
@@ -188,6 +180,7 @@ class Settings(AgentKeys):
     clients: Annotated[Mapping[str, ClientRule], Key("Rules by the name of an MCP client, in any case.", "owner", any_case=True)]
     login: Annotated[LoginSettings, Key("Servers behind a login.", "owner")]
     refs: Annotated[RefsSettings, Key("Handles in the arguments of calls.", "owner")]
+    prices: Annotated[PriceSettings, Key("What a model costs, for figures in money.", "owner")]
     redact: Annotated[RedactSettings, Key("Secrets in outputs.", "anyone")]
     providers: Annotated[Mapping[str, Provider], Key("Model servers by name. Use their models as `name/model`.", "owner")]
     model_limits: Annotated[Mapping[str, ModelLimits], Key("Limits of models by `provider/model`.", "agent")]
@@ -226,7 +219,8 @@ class Settings(AgentKeys):
     @cached_property
     def may_use_background(self) -> bool:
         """Whether any tool may keep running in the background."""
-        return self.async_ or any(rule.background for rule in (*self.servers.values(), *self.truncation.overrides.values()))
+        rules = () if self.off else (*self.servers.values(), *self.truncation.overrides.values())
+        return self.async_ or any(rule.background for rule in rules)
 
     @cached_property
     def size_cap(self) -> int:
@@ -242,9 +236,13 @@ class Settings(AgentKeys):
             return None if not self.async_ or self.size_cap > DEFAULT_SIZE_CAP else DEFAULT_TOKEN_THRESHOLD
         return self.async_token_threshold if self.async_ else None
 
+    def untouched(self) -> "Settings":
+        """As without Overspill, except that what is to be redacted still is, for all tools."""
+        return self._with({"off": True, "async_": False, "surface": (), "intent": "off", "resources": "pass"})
+
     def for_client(self, name: object) -> "Settings":
         """The settings for the MCP client that introduces itself by this name."""
-        rule = self.clients.get(name.lower()) if isinstance(name, str) else None
+        rule = self.clients.get(name.lower()) if isinstance(name, str) and not self.off else None
         changes = {key: value for key, value in structs.asdict(rule).items() if value is not None} if rule else {}
         return self._with(changes) if changes else self
 
@@ -281,7 +279,8 @@ class Settings(AgentKeys):
         changes["redact"] = structs.replace(self.redact, **redacting)
         shortening = {name: changes.pop(name) for name in tuple(changes) if name in self.truncation.__struct_fields__}
         changes["truncation"] = structs.replace(self.truncation, **shortening)
-        return self._with(changes)
+        found = self._with(changes)
+        return found.untouched() if self.off else found
 
     def _with(self, changes: dict[str, Any]) -> "Settings":
         return self._holding({name: getattr(self, name) for name in self.__dataclass_fields__} | changes)

@@ -13,7 +13,7 @@ from overspill import handles
 from overspill.decoding import redecode
 from overspill.errors import HandleError, MalformedHandle, OverspillError, StoreError, UnknownHandle
 from overspill.reading.positions import View
-from overspill.record.events import Entry, ModelCalled, OutputExtracted, OutputRetrieved, Quote, RecordedReply, find_reply
+from overspill.record.events import Entry, ModelCalled, OutputExtracted, OutputRetrieved, Quote, find_replies
 from overspill.retrieval.archive import Archive, ArchivedOutput, Check
 from overspill.retrieval.output import StoredOutput, is_quoted
 from overspill.store.protocols import ShelfLabel
@@ -84,10 +84,10 @@ class Library:
     def read_reply(self, session: str, id: str, start: int) -> bytes:
         """What a model was shown. Raises HandleError if the session has not recorded it, or it is gone."""
         for event in self.events(self.session(session).session):
-            reply = find_reply(event)
-            if reply is not None and (reply.id, reply.start) == (id, start):
-                with closing(self._archive.open_beside(session, id)) as reader:
-                    return reader.read(start, start + reply.size)
+            for reply in find_replies(event):
+                if (reply.id, reply.start) == (id, start):
+                    with closing(self._archive.open_beside(session, id)) as reader:
+                        return reader.read(start, start + reply.size)
         raise UnknownHandle(handles.handle(session, id))
 
     def verify(self, item: ArchivedOutput) -> Check:
@@ -119,8 +119,8 @@ class Citation(Struct, frozen=True):
     quotes: tuple[CheckedQuote, ...]
     answers: tuple[str, ...]
     """How the answers of models begin, as the journal has them."""
-    reply: RecordedReply | None
-    """The whole answer, where it is on record."""
+    retrieval: OutputRetrieved | None
+    """It has the question and the whole answer, where they are on record."""
     cost: float
     problem: str
     """What is wrong with the output itself, checked now: its size, its hash or a quote. Empty if nothing is."""
@@ -162,8 +162,8 @@ def find_citation(library: Library, session: str, op: str) -> Citation:
     return Citation(item, event, tuple(quotes), tuple(answers), find_answer(found, op), cost, problem)
 
 
-def find_answer(events: Iterable[Entry], op: str) -> RecordedReply | None:
-    """The reply to the retrieval that extracted. None if several asked the same tool about the same output at the same time."""
+def find_answer(events: Iterable[Entry], op: str) -> OutputRetrieved | None:
+    """The retrieval that extracted. None if several asked the same tool about the same output at the same time."""
     waiting: list[OutputExtracted] = []
     for event in events:
         if isinstance(event, OutputExtracted):
@@ -171,6 +171,6 @@ def find_answer(events: Iterable[Entry], op: str) -> RecordedReply | None:
         elif isinstance(event, OutputRetrieved):
             mine = [each for each in waiting if (each.id, each.tool) == (event.id, event.tool)]
             if any(each.op == op for each in mine):
-                return event.reply if len(mine) == 1 else None
+                return event if len(mine) == 1 else None
             waiting = [each for each in waiting if each not in mine]
     return None

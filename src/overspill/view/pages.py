@@ -15,14 +15,15 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from overspill.errors import BadRequest, HandleError, OverspillError
 from overspill.gate.replies import OutputText, draft_handle
 from overspill.reading.positions import View
+from overspill.record.bill import Bill
 from overspill.retrieval.output import StoredOutput
-from overspill.settings import Settings
+from overspill.settings import PriceSettings, Settings
 from overspill.store.readers import BytesReader
 from overspill.text.encoding import clean, decode
 from overspill.text.humanize import count_noun, escape_invisible, format_size, one_line, to_datetime
 from overspill.text.regex import regex
 from overspill.view.library import Library
-from overspill.view.records import GROUPINGS, SessionRecord, plot_context, sum_days, sum_savings
+from overspill.view.records import GROUPINGS, SessionRecord, plot_context, sum_savings, sum_times
 from overspill.view.timeline import make_timeline
 from overspill.view.windows import Span, make_window
 
@@ -88,7 +89,7 @@ class AnswerPage:
 class Showing:
     """Renders pages below one folder of URLs."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, library: Library) -> None:
         def show_visibly(value: Any) -> Any:
             """Nothing in a name, an error or a text can turn the direction of what follows, or hide."""
             return escape_invisible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
@@ -104,20 +105,20 @@ class Showing:
         )
         # Jinja's types know only its own globals and filters.
         known: dict[str, Any] = self._environment.globals
-        known["root"] = root
+        known |= {"root": root, "session_of": library.session}
         filters: dict[str, Any] = self._environment.filters
-        filters.update(
-            time=_format_time, seconds=_format_seconds, size=format_size, count=count_noun, number="{:,}".format, line=one_line
-        )
+        filters.update(time=_format_time, seconds=_format_seconds, size=format_size, count=count_noun)
+        filters.update(number="{:,}".format, line=one_line, money=_format_money)
 
     def page(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
         return HTMLResponse(self._environment.get_template(template).render(**values), status)
 
 
 class ViewerPages:
-    def __init__(self, library: Library, showing: Showing) -> None:
+    def __init__(self, library: Library, showing: Showing, prices: PriceSettings) -> None:
         self._library = library
         self._showing = showing
+        self._prices = prices
 
     def sessions(self, request: Request) -> Response:
         words, state = read_words(request, "q"), request.query_params.get("state", "all")
@@ -151,6 +152,7 @@ class ViewerPages:
             kept=kept,
             outputs=AnswerPage(len(kept), read_number(request, "outputs", 1), OUTPUTS_PER_PAGE),
             points=plot_context(self._library.events(session)),
+            costs=record.counters.bill.costs(self._prices),
         )
 
     def context(self, request: Request) -> Response:
@@ -161,7 +163,9 @@ class ViewerPages:
         grouping = request.query_params.get("by", "tool")
         if grouping not in GROUPINGS:
             raise BadRequest(f"by must be one of: {', '.join(GROUPINGS)}.")
-        rows = sum_savings(self._library.sessions(), grouping)
+        records = self._library.sessions()
+        rows = sum_savings(records, grouping)
+        costs = [record.counters.bill.costs(self._prices) for record in records]
         page = AnswerPage(len(rows), read_number(request, "page", 1), ROWS_PER_PAGE)
         return self._showing.page(
             "savings.html",
@@ -171,11 +175,12 @@ class ViewerPages:
             groupings=GROUPINGS,
             kept_tokens=sum(found.kept_tokens for _, found in rows),
             shown_tokens=sum(found.shown_tokens for _, found in rows),
+            costs={name: sum(each[name] for each in costs) for name in Bill().costs(self._prices)},
         )
 
     def days(self, request: Request) -> Response:
-        days = sum_days(self._library.sessions())
-        return _plot([day for day, _ in days], [found.shown_tokens for _, found in days], [s.saved_tokens for _, s in days])
+        times = sum_times(self._library.sessions())
+        return _plot([at for at, _ in times], [found.shown_tokens for _, found in times], [s.saved_tokens for _, s in times])
 
     def recorded_reply(self, request: Request) -> Response:
         session, id, start = (request.path_params[name] for name in ("session", "id", "start"))
@@ -215,6 +220,10 @@ def _rebuild_reply(stored: StoredOutput) -> str:
 
 def _format_time(milliseconds: int) -> str:
     return to_datetime(milliseconds).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _format_money(dollars: float) -> str:
+    return f"{'−' if dollars < 0 else ''}${abs(dollars):,.{2 if abs(dollars) >= 1 else 4}f}"
 
 
 def _format_seconds(milliseconds: int) -> str:

@@ -13,17 +13,21 @@ from msgspec import Struct
 
 from overspill import handles
 from overspill.record import events as recorded
+from overspill.record.bill import Bill, count_tokens
 from overspill.record.counters import Counters
-from overspill.record.events import MAX_REPLY_BYTES, Entry, JobChanged, RecordedReply, TextShown, ToolCalled, decode_events
+from overspill.record.events import MAX_REPLY_BYTES, Entry, JobChanged, RecordedReply, TextShown, ToolCalled
 from overspill.store.protocols import ShelfLabel
 from overspill.text.humanize import to_datetime
-from overspill.text.tokens import CHARS_PER_TOKEN
 from overspill.types import Kept
 
-DAY_MS = 24 * 60 * 60 * 1000
+HOUR_MS = 60 * 60 * 1000
 MAX_TOOLS = 1_000
 """Tools of one session that are told apart. A server may invent a name for each call."""
 _OTHERS = "(other tools)"
+MAX_NAMES = 4
+"""Clients or servers that the title of a session has."""
+MAX_HOURS = 72
+"""That are plotted one by one. More are plotted by day."""
 MAX_POINTS = 2_000
 """Of a plot. With more, each point stands for several steps."""
 N = TypeVar("N", int, str)
@@ -31,7 +35,7 @@ N = TypeVar("N", int, str)
 
 def read_events(lines: Iterable[bytes]) -> Iterator[Entry]:
     """The events of a journal. Those that no session can have written, because an id in them is none, count as missing."""
-    for event in decode_events(lines):
+    for event in recorded.decode_events(lines):
         yield event if _is_sound(event) else recorded.EventsDropped(event.t, 1)
 
 
@@ -44,16 +48,16 @@ def _is_sound(event: Entry) -> bool:
         case JobChanged():
             return handles.is_uuid(event.id) and math.isfinite(event.seconds)
         case ToolCalled() | recorded.OutputRetrieved() | TextShown():
-            reply = event.reply
-            is_sound = reply is None or (handles.is_uuid(reply.id) and reply.start >= 0 and 0 <= reply.size <= MAX_REPLY_BYTES)
+            stored = recorded.find_replies(event)
+            is_sound = all(handles.is_uuid(each.id) and each.start >= 0 and 0 <= each.size <= MAX_REPLY_BYTES for each in stored)
             return is_sound and (not event.id or handles.is_uuid(event.id))
         case _:
             return True
 
 
 class SavingsKey(Struct, frozen=True):
-    day: int
-    """Days since 1970, in UTC."""
+    hour: int
+    """Hours since 1970, in UTC."""
     server: str
     tool: str
 
@@ -61,7 +65,7 @@ class SavingsKey(Struct, frozen=True):
 GROUPINGS: dict[str, Callable[[SavingsKey], str]] = {
     "tool": lambda key: key.tool,
     "server": lambda key: key.server or "(none)",
-    "day": lambda key: to_datetime(key.day * DAY_MS).date().isoformat(),
+    "day": lambda key: to_datetime(key.hour * HOUR_MS).date().isoformat(),
 }
 
 
@@ -74,10 +78,8 @@ class Savings(Struct):
     shown_tokens: int = 0
 
     def add(self, other: Savings) -> None:
-        self.calls += other.calls
-        self.kept += other.kept
-        self.kept_tokens += other.kept_tokens
-        self.shown_tokens += other.shown_tokens
+        for name in self.__struct_fields__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
 
     @property
     def saved_tokens(self) -> int:
@@ -98,8 +100,9 @@ class SessionRecord:
         self.replies: dict[str, RecordedReply] = {}
         """What the model was shown first of each output, where it is on record."""
         self.jobs: dict[str, JobChanged] = {}
+        self.clients: dict[str, None] = {}
+        self.servers: dict[str, None] = {}
         self.savings: dict[SavingsKey, Savings] = {}
-        self.passed_chars = 0
         self.events = 0
         """Lines of the journal that were read."""
 
@@ -120,7 +123,11 @@ class SessionRecord:
 
     @property
     def title(self) -> str:
-        return self.label.name or self.label.session
+        """Its name; otherwise, or if the name only identifies it, its client, servers and beginning."""
+        if self.label.name and self.label.session not in self.label.name:
+            return self.label.name
+        known = (", ".join(self.clients), ", ".join(self.servers) or ", ".join(islice(self.tools, 3)))
+        return " · ".join([*filter(None, known), f"{to_datetime(self.began_ms):%Y-%m-%d %H:%M}"])
 
     @property
     def running(self) -> list[JobChanged]:
@@ -132,19 +139,9 @@ class SessionRecord:
     def errors(self) -> int:
         return self.counters.failed_calls + self.counters.failed_retrievals + self.counters.failed_model_calls
 
-    @property
-    def produced_tokens(self) -> int:
-        """What the tools returned: the tokens of kept outputs, and an estimate for those that passed."""
-        return self.counters.kept_tokens + self.passed_chars // CHARS_PER_TOKEN
-
-    @property
-    def shown_tokens(self) -> int:
-        """What entered the context, estimated: what passed, what was shown instead of an output, and what was retrieved."""
-        return (self.passed_chars + self.counters.shown_chars + self.counters.retrieved_chars) // CHARS_PER_TOKEN
-
     def matches(self, words: str) -> bool:
-        """Whether its name, its id or the name of a tool contains every word."""
-        text = "\n".join((self.label.name, self.label.session, *self.tools)).lower()
+        """Whether its title, its name, its id or the name of a tool contains every word."""
+        text = "\n".join((self.title, self.label.name, self.label.session, *self.tools)).lower()
         return all(word in text for word in words.lower().split())
 
     def _add(self, event: Entry) -> None:
@@ -156,26 +153,29 @@ class SessionRecord:
                 is_told_apart = event.tool in self.tools or len(self.tools) < MAX_TOOLS
                 self.tools[event.tool if is_told_apart else _OTHERS] += 1
                 self._note_reply(event)
-                if not event.truncated:
-                    self.passed_chars += event.chars_out
-                else:
-                    self._find(event.t, event.server, event.tool).shown_tokens += event.chars_out // CHARS_PER_TOKEN
-                self._find(event.t, event.server, event.tool).calls += 1
+                _note_name(self.servers, event.server)
+                found = self._find(event.t, event.server, event.tool)
+                found.calls += 1
+                if event.truncated or event.id:
+                    found.shown_tokens += count_tokens(event)
             case recorded.OutputStored(kept=kept):
                 self.kept[kept.id] = kept
                 if kept.reason != "requested":  # what the host stored itself would not have entered
                     found = self._find(event.t, kept.server, kept.tool)
                     found.kept += 1
                     found.kept_tokens += kept.size.tokens
-            case recorded.OutputRetrieved(status="ok"):
-                if (made := self.kept.get(event.id)) is not None and made.reason != "requested":
-                    self._find(event.t, made.server, made.tool).shown_tokens += event.chars_out // CHARS_PER_TOKEN
+            case recorded.OutputRetrieved() if (made := self.kept.get(event.id)) is not None and made.reason != "requested":
+                self._find(event.t, made.server, made.tool).shown_tokens += count_tokens(event)
             case JobChanged():
                 self.jobs[event.id] = event
+            case recorded.ConversationOpened():
+                _note_name(self.clients, event.client)
+                for server in event.servers[:MAX_NAMES]:
+                    _note_name(self.servers, server)
             case TextShown():
                 self._note_reply(event)
                 if event.what == "output" and (made := self.kept.get(event.id)) is not None:
-                    self._find(event.t, made.server, made.tool).shown_tokens += event.chars // CHARS_PER_TOKEN
+                    self._find(event.t, made.server, made.tool).shown_tokens += count_tokens(event)
             case _:
                 pass
 
@@ -184,10 +184,15 @@ class SessionRecord:
             self.replies.setdefault(event.id, event.reply)
 
     def _find(self, t: int, server: str, tool: str) -> Savings:
-        key = SavingsKey(t // DAY_MS, server, tool)
+        key = SavingsKey(t // HOUR_MS, server, tool)
         if key not in self.savings and len(self.savings) >= MAX_TOOLS:
-            key = SavingsKey(t // DAY_MS, "", _OTHERS)
+            key = SavingsKey(t // HOUR_MS, "", _OTHERS)
         return self.savings.setdefault(key, Savings())
+
+
+def _note_name(known: dict[str, None], name: str) -> None:
+    if name and len(known) < MAX_NAMES:
+        known[name] = None
 
 
 class ContextPoint(Struct, frozen=True):
@@ -201,26 +206,20 @@ class ContextPoint(Struct, frozen=True):
 
 def plot_context(events: Iterable[Entry]) -> list[ContextPoint]:
     """A point for each turn, or for each call where nobody recorded turns."""
-    entered = produced = shown_of_kept = 0
+    bill = Bill()
     points: list[ContextPoint] = []
     turns: list[ContextPoint] = []
 
     def make_point(step: int, label: str) -> ContextPoint:
-        return ContextPoint(step, label, entered // CHARS_PER_TOKEN, max(0, produced - shown_of_kept // CHARS_PER_TOKEN))
+        return ContextPoint(step, label, bill.entered, max(0, bill.kept_out))
 
     for event in events:
+        bill.add(event)
         match event:
-            case ToolCalled() | recorded.OutputRetrieved(status="ok"):
-                entered += event.chars_out
-                is_of_kept = event.truncated if isinstance(event, ToolCalled) else bool(event.id)
-                shown_of_kept += event.chars_out if is_of_kept else 0
+            case ToolCalled() | recorded.OutputRetrieved():
                 points.append(make_point(len(points) + 1, event.tool))
-            case TextShown(what="output" | "news"):  # a notice leaves the context again
-                entered += event.chars
-                shown_of_kept += event.chars if event.what == "output" else 0
+            case TextShown(what="output" | "news"):
                 points.append(make_point(len(points) + 1, event.what))
-            case recorded.OutputStored(kept=kept) if kept.reason != "requested":
-                produced += kept.size.tokens
             case recorded.TurnOpened():
                 turns.append(make_point(len(turns), f"before turn {event.turn}"))
             case _:
@@ -237,9 +236,14 @@ def sum_savings(records: Iterable[SessionRecord], grouping: str) -> list[tuple[s
     return sorted(rows) if grouping == "day" else sorted(rows, key=lambda row: -row[1].saved_tokens)
 
 
-def sum_days(records: Iterable[SessionRecord]) -> list[tuple[int, Savings]]:
-    """By the second at which each day begins."""
-    return [(day * (DAY_MS // 1000), found) for day, found in sorted(_sum_by(lambda key: key.day, records).items())]
+def sum_times(records: Iterable[SessionRecord]) -> list[tuple[int, Savings]]:
+    """By the second at which each day begins, or each hour if there are few days."""
+    hours = _sum_by(lambda key: key.hour, records)
+    length = 1 if not hours or max(hours) - min(hours) < MAX_HOURS else 24
+    sums: dict[int, Savings] = {}
+    for hour, found in sorted(hours.items()):
+        sums.setdefault(hour // length * length * (HOUR_MS // 1000), Savings()).add(found)
+    return list(sums.items())
 
 
 def _sum_by(name: Callable[[SavingsKey], N], records: Iterable[SessionRecord]) -> dict[N, Savings]:

@@ -24,6 +24,7 @@ from starlette.staticfiles import StaticFiles
 from overspill.errors import OverspillError
 from overspill.record.events import Entry
 from overspill.retrieval.archive import Archive
+from overspill.settings import PriceSettings
 from overspill.store.files.scratch import ScratchFolder
 from overspill.text.urls import is_loopback
 from overspill.view.guard import Entrance, ViewerGuard
@@ -58,13 +59,16 @@ class Address:
 class Viewer(WebServer):
     """The page over an archive. `link` opens it, once. Journals of live sessions are looked at every `poll_seconds`."""
 
-    def __init__(self, archive: Archive, address: Address, poll_seconds: float = POLL_SECONDS) -> None:
+    def __init__(
+        self, archive: Archive, address: Address, poll_seconds: float = POLL_SECONDS, prices: PriceSettings | None = None
+    ) -> None:
         self.entrance = Entrance()
         self.address = address
         self.link = address.origin + self.entrance.start_path
         self._searches = Searches()
         self._library = Library(archive)
         self._live = LivePages(self._library, poll_seconds)
+        self._prices = prices or PriceSettings()
         super().__init__(
             uvicorn.Config(
                 self._build_application(),
@@ -82,8 +86,8 @@ class Viewer(WebServer):
         )
 
     def _build_application(self) -> Starlette:
-        showing, folder = Showing(self.entrance.folder), self.entrance.folder
-        pages, outputs = ViewerPages(self._library, showing), OutputPages(self._library, showing, self._searches)
+        showing, folder = Showing(self.entrance.folder, self._library), self.entrance.folder
+        pages, outputs = ViewerPages(self._library, showing, self._prices), OutputPages(self._library, showing, self._searches)
         routes = [
             Route("/", pages.sessions),
             Route("/session/{session}", pages.session),

@@ -59,6 +59,7 @@ class TimelineRow(Struct, frozen=True):
     """The extraction whose quotes can be looked at."""
     reply: RecordedReply | None = None
     """What the model was shown, where it is on record."""
+    question: RecordedReply | None = None
     is_kept: bool = False
     """Whether the model was shown something in place of the output."""
 
@@ -137,6 +138,7 @@ def _tree_rows(op: Op, session: str, citations: dict[Any, list[OutputExtracted]]
         output=(owner, file) if owner else None,
         citation=event.op if event and event.quotes else "",
         reply=reply,
+        question=op.attributes.get("question"),
         is_kept="tool_output_reason" in op.attributes,
     )
     for child in op.children:

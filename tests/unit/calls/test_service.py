@@ -334,7 +334,7 @@ async def test_the_first_call_of_a_session_may_be_one_that_is_refused():
     async with opened() as session:
         (reply,) = await session.turn([ToolCall("1", "nope")])
         assert reply.is_error
-        assert [type(event) for event in recorded(session)][1:] == [ToolCalled]
+        assert [type(event) for event in recorded(session)][2:] == [ToolCalled]
 
 
 async def test_a_blocking_executor_runs_in_a_thread_and_its_failure_is_an_answer():

@@ -10,8 +10,9 @@ import anyio
 import pytest
 
 from overspill import ContextBudget, Session, Settings
-from overspill.mcp.proxy.options import PROXY_DEFAULTS
+from overspill.mcp.proxy.options import PROXY_DEFAULTS, SHARED_DEFAULTS
 from overspill.record.events import OutputStored, ToolCalled
+from overspill.settings import load
 from overspill.settings.keys import PresetName
 from overspill.text import tokens
 from overspill.types import Output, Reply
@@ -152,9 +153,13 @@ async def test_repeats_can_be_shown_in_full():
     assert not any("Same output" in reply.text for reply in replies)
 
 
-def test_the_proxy_shows_repeats_in_full():
-    """Its session may serve several conversations."""
-    assert PROXY_DEFAULTS.values["repeats"] == "full"
+def test_the_proxy_names_repeats_over_pipes_and_shows_them_in_full_over_http():
+    """Over HTTP, its session may serve several conversations. The documents' presets always show them in full."""
+    presets = [{"preset": preset} for preset in ("overspill", "tool_output", "artifacts", "slow")]
+    over_pipes = [load(cli=preset, usual=[PROXY_DEFAULTS]).settings.repeats for preset in presets]
+    over_http = [load(cli=preset, usual=[PROXY_DEFAULTS, SHARED_DEFAULTS]).settings.repeats for preset in presets]
+    assert (over_pipes, over_http) == (["stub", "full", "full", "full"], ["full"] * 4)
+    assert load(cli={"repeats": "full"}, usual=[PROXY_DEFAULTS]).settings.repeats == "full"
 
 
 async def test_what_was_found_too_late_for_the_first_reply_is_in_a_later_one():

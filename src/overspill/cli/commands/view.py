@@ -10,7 +10,7 @@ import anyio
 import click
 
 from overspill.cli import stores
-from overspill.cli.settings import settings_options
+from overspill.cli.settings import load_settings, settings_options
 from overspill.cli.signals import serve_until_signal
 from overspill.cli.terminal import inform, warn
 from overspill.errors import MissingPackage, SettingsError
@@ -49,7 +49,8 @@ def view(port: int, host: str, insecure: bool, opens: bool, **options: Any) -> N
         raise SettingsError(f"--host {host!r} is no address that a browser can call. Give one that this machine has.")
     if not is_loopback(host) and not insecure:
         raise SettingsError(_ANYONE.format(host=host))
-    viewer = Viewer(stores.archive(**options), Address(host, port))
+    settings = load_settings(**options).settings
+    viewer = Viewer(stores.open_archive(settings), Address(host, port), prices=settings.prices)
 
     async def run(stop: anyio.Event) -> None:
         if not opens:

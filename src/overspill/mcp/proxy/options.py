@@ -15,10 +15,11 @@ from overspill.text.lenient_json import dumps
 
 PROXY_DEFAULTS = Layer(
     "proxy",
-    {"retention": "keep", "repeats": "full", "waitMaxSecs": 45, "toolTimeout": None, "toolOutput": {"answerWithinSecs": 45}},
+    {"retention": "keep", "waitMaxSecs": 45, "toolTimeout": None, "toolOutput": {"answerWithinSecs": 45}},
 )
-"""Clients resume conversations, so stored outputs stay. A session may serve several conversations, of which one has not seen what
-another was shown. Many give up a call after a minute."""
+"""Clients resume conversations, so stored outputs stay. Many give up a call after a minute."""
+SHARED_DEFAULTS = Layer("proxy", {"repeats": "full"})
+"""Besides, over HTTP: a session may serve several conversations, of which one has not seen what another was shown."""
 
 
 class ProxyOptions(Struct, frozen=True):

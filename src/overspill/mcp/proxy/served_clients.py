@@ -23,11 +23,13 @@ from overspill.mcp.client.connection import ClientIdentity
 from overspill.mcp.proxy.options import ProxyOptions
 from overspill.mcp.proxy.served_client import ServedClient
 from overspill.models.endpoints import Endpoint
+from overspill.record.events import ConversationOpened, now_ms
 from overspill.session.session import Session
 from overspill.session.sharing import Sessions, SharedSession
 from overspill.settings import Settings
 from overspill.settings.opening import open_configured_store
 from overspill.store.away import WaitingStore
+from overspill.text.humanize import one_line
 from overspill.text.lenient_json import dumps
 from overspill.wording import slow_tools as wording
 
@@ -167,6 +169,8 @@ class ServedClients:
             async with anyio.create_task_group() as group:
                 options = replace(self.options, servers=self.options.servers_of(owner.principal))
                 client = ServedClient(options, session, identity, group, self.log, outlived_by_jobs=outlived_by_jobs)
+                name = one_line(str(identity.info.get("name") or ""), 80)
+                session.note(ConversationOpened(now_ms(), client=name, servers=tuple(client.servers)))
                 task_status.started(client)
                 await client.wait_until_gone(math.inf if owner.session else self.options.stateless_gone_after)
                 self._open_clients = {key: each for key, each in self._open_clients.items() if each is not client}

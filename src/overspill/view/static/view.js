@@ -28,14 +28,16 @@
     const data = await answer.json();
     place.replaceChildren();
     if (!data.steps.length) { place.textContent = "Nothing to plot yet."; return; }
-    const around = "days" in place.dataset ? 3 * 86400 : 1; // on both sides of a single point
+    const around = "days" in place.dataset ? 7200 : 1; // on both sides of a single point
+    // What happened in each hour or day is a bar; what adds up is a line.
+    const bars = "days" in place.dataset ? uPlot.paths.bars({ size: [0.6, 40] }) : undefined;
     const axis = { stroke: color("--muted"), grid: { stroke: color("--line") }, ticks: { stroke: color("--line") } };
-    const line = (label, name) => ({ label, stroke: color(name), width: 2, points: { show: data.steps.length < 60 } });
+    const line = (label, name) => ({ label, stroke: color(name), width: 2, fill: bars && color(name) + "55", paths: bars, points: { show: !bars && data.steps.length < 60 } });
     new uPlot({
       width: Math.max(280, place.clientWidth), height: 240,
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"), // as the table counts days
-      scales: { x: { time: "days" in place.dataset, range: (_, first, last) => data.steps.length > 1 ? [first, last] : [first - around, first + around] } },
-      series: [{ label: "days" in place.dataset ? "Day" : "Step" }, line("Entered", "--bad"), line("Kept out", "--bar")],
+      scales: { x: { time: "days" in place.dataset, range: (_, first, last) => data.steps.length > 1 ? (bars ? [first - around, last + around] : [first, last]) : [first - around, first + around] } },
+      series: [{ label: "days" in place.dataset ? "Time (UTC)" : "Step" }, line("Entered", "--bad"), line("Kept out", "--bar")],
       axes: [axis, { ...axis, size: 80 }],
     }, [data.steps, data.entered, data.keptOut], place);
   };
