@@ -249,7 +249,7 @@ def test_a_part_past_the_end_is_empty(wire: Wire) -> None:
 def test_stored_outputs_are_listed_on_request(wire: Wire, tmp_path: Path) -> None:
     handle = kept_lines(wire)
     assert [each["uri"] for each in wire.result("resources/list")["resources"]][:2] == ["file:///notes.txt", "file:///pixel.png"]
-    assert wire.result("resources/list")["resources"][-1]["uri"] == f"overspill://{handle}"
+    assert f"overspill://{handle}" in [each["uri"] for each in wire.result("resources/list")["resources"]][2:]
     with Served([config(every())], tmp_path) as quiet:
         quiet.hello()
         kept_lines(quiet)
