@@ -129,7 +129,6 @@ MECHANISMS: dict[str, tuple[str, str, Callable[..., Any]]] = {
     "rows: exclusions": ("rows.conditions", "_find_exclusions", lambda *_: ()),
     "rows: ordered by a column": ("rows.ordering", "_order_by_value", lambda *_: []),
     "rows: ordered by date": ("rows.ordering", "_order_by_date", lambda *_: []),
-    "rows: conditions of an order": ("rows.ordering", "_list_conditions", lambda ranking, records: [records]),
     "rows: sizes of a listing": ("rows.ordering", "find_listed_rows", lambda *_, **__: []),
     "rows: newest of a history": ("rows.ordering", "find_newest_rows", lambda *_, **__: []),
 }

@@ -29,8 +29,6 @@ _EXAMPLE = regex(
 _NUMBER = regex(r"\d[\d.,:/-]*$")
 
 _LISTING = r"\b(?:{all}|which (?:of the )?(?!(?:is|was|has|does)\b)\w+s|which\b[^.?!]{0,200}? (?:are|were|have))\b"
-_COUNTED = (r"\b(?:first|last|{extreme}) (\d+|{numbers})\b", r"\b(\d+|{numbers}) (?:{extreme})\b")
-"""How many are asked for. This number is not expected in the records."""
 
 MOST_TERMS = 256
 """Only the first terms of a question are used: a matcher for more would be too slow."""
@@ -108,9 +106,6 @@ def parse(question: str) -> Query:
             _add_token(token, WEIGHTS.quoted, said, terms.add)
     for token in tokens:
         _add_token(token, 1.0, silent, terms.add)
-    for number in map(max, compile_phrases(*_COUNTED).findall(text)):
-        terms.pop((number, True), None)
-        terms.pop((stem(number.lower()), False), None)
     words = [word for token in tokens for word in split_words(token) if word not in silent]
     for token in others:
         _add_token(token, WEIGHTS.other_word, silent, terms.add)
@@ -187,8 +182,6 @@ def _find_silent_words(text: str, tokens: list[str]) -> frozenset[str]:
     if words <= read_lexicon("stop"):
         return frozenset()
     known = read_lexicon("stop")
-    if len(words & (foreign := read_lexicon("foreign"))) > len(words & known) and not words <= known | foreign:
-        known |= foreign
     shouted = () if text.isupper() else (token.lower() for token in tokens if len(token) > 1 and token.isupper())
     return known.difference(shouted)
 

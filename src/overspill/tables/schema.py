@@ -30,11 +30,6 @@ _MAX_REFERENCES, _MAX_ALIKE, _MAX_TARGETS = 400, 60, 2
 """In all, from one table to another, and of a column of numbers that may mean several."""
 _MIN_NAME_CHARS, _MAX_ENDING_CHARS = 3, 2
 """How long the name of a table must be, and how much longer its plural may be."""
-MAX_LINK_COLUMNS = 4
-"""A table with no more than these may only link others: both ends, and a type, a weight or a date."""
-_CODES = regex(r"[\s,;|/]+")
-_MAX_CODES, _MAX_CODE_CHARS = 12, 40
-"""Of a cell with several, such as `"DH1 DH2"`."""
 _MEMBERS = regex(r"[^\s\[\]{},'\"]+")
 NEVER_KEYS = ("", "None", "True", "False")
 _MAX_KEY_CHARS = 100
@@ -105,12 +100,6 @@ def split_cell(cell: str) -> list[str]:
     return [member for member in members if member not in NEVER_KEYS and len(member) <= _MAX_KEY_CHARS]
 
 
-def split_codes(cell: str) -> list[str]:
-    """The same; and the codes that it has one after the other."""
-    codes = [code for code in _CODES.split(cell) if code] if len(cell) <= _MAX_CODE_CHARS else []
-    return [*split_cell(cell), *(codes if 1 < len(codes) <= _MAX_CODES else ())]
-
-
 class _Holders:
     """For the values that may refer to something: the columns that name rows and have them."""
 
@@ -122,7 +111,7 @@ class _Holders:
         for number in sorted(range(len(tables)), key=lambda number: tables[number].rows):
             table = tables[number]
             left -= table.rows
-            if table.rows > MAX_KEYS or left < 0 or _is_link(table):
+            if table.rows > MAX_KEYS or left < 0:
                 continue
             most = max(map(len, table.values), default=0)
             likely = [
@@ -149,8 +138,6 @@ def _list_parts(value: str) -> Iterator[str]:
     yield value
     if (at := max(map(value.rfind, ":/#"))) >= 0:
         yield value[at + 1 :]
-    if _CODES.search(value):
-        yield from split_codes(value)
 
 
 def _score(tables: Sequence[Sketch], holders: _Holders, source: int, column: int) -> list[Reference]:
@@ -168,10 +155,7 @@ def _score(tables: Sequence[Sketch], holders: _Holders, source: int, column: int
         return make([place], confidence, f"it is named after it, and {share:.0%} of its values are there") if confidence else []
     if len(values) < MIN_VALUES:
         return []
-    several = _find_several(holders, source, values)
     if all(map(str.isdigit, values)):
-        if several and _is_link(table):
-            return make(several, 0.7, "it links rows, and each of its numbers is the key of one alone")
         found = _find_keys(tables, holders, source, column, times)
         return [each for place, confidence in found for each in make([place], confidence, "all of its numbers are there")]
     # What nearly all of them begin with, up to the last sign that may end the name of a table or of a scheme.
@@ -179,20 +163,14 @@ def _score(tables: Sequence[Sketch], holders: _Holders, source: int, column: int
     prefix, many = max(begins.items(), key=lambda pair: (pair[1], pair[0]))
     prefix = prefix if many >= _MIN_SHARE * len(values) else ""
     bare = holders.count((value.removeprefix(prefix) for value in values), apart_from=(source, column))
-    codes = [code for value in values for code in split_codes(value)[1:]]
-    parted = holders.count(codes, apart_from=(source, column))
     place, share = _find_most(times, len(values))
     if share >= _MIN_SHARE:
         return make([place], 0.8, f"{share:.0%} of its words are there")
     if prefix and (most := _find_most(bare, len(values)))[1] >= _MIN_SHARE:
         return make(most[:1], 0.8, f"its words are there, without {prefix}", prefix)
-    if several:
+    if several := _find_several(holders, source, values):
         return make(several, 0.6, "each of its words is there, or in a table like it")
-    if share >= _MIN_POSSIBLE_SHARE:
-        return make([place], 0.4, f"{share:.0%} of its words are there")
-    if codes and (most := _find_most(parted, len(codes)))[1] >= _MIN_POSSIBLE_SHARE:
-        return make(most[:1], 0.4, "the codes in its cells are there")
-    return []
+    return make([place], 0.4, f"{share:.0%} of its words are there") if share >= _MIN_POSSIBLE_SHARE else []
 
 
 def _find_named(
@@ -217,7 +195,7 @@ def _find_named(
 def _measure_name(words: Words, core: Words, table: Sketch) -> int:
     """`country_code` refers to the `code` of a country, `author` and `fk_author` to an author, `born_city_id` to a city."""
     name = table.name
-    if not words or table.key < 0 or _is_link(table):
+    if not words or table.key < 0:
         return 0
     if name and (words == name or are_same_name(core, name)):
         return 4
@@ -241,7 +219,7 @@ def _find_keys(
 ) -> list[tuple[Place, float]]:
     """Numbers may be keys of several tables, so those that have all of them, the one with the fewest other keys first."""
     table, many = tables[source], len(tables[source].values[column])
-    is_called = column in table.keyed or column in table.lists or _is_link(table)
+    is_called = column in table.keyed or column in table.lists
     if column == table.key or many < MIN_VALUES:
         return []
     own = (source, table.key)
@@ -250,15 +228,6 @@ def _find_keys(
     confidence = 0.6 if is_called and len(full) == 1 else POSSIBLE if likely else 0.2
     found = [(place, confidence) for place in sorted(likely or full, key=holders.sizes.__getitem__)[:_MAX_TARGETS]]
     return [*found, (own, POSSIBLE)] if times[own] == many else found
-
-
-def _is_link(table: Sketch) -> bool:
-    """Whether its rows only link others: it is narrow, has no key of its own and no names, and several columns of numbers."""
-    numeric = {
-        column for column, values in enumerate(table.values) if len(values) >= MIN_VALUES and all(map(str.isdigit, values))
-    }
-    has_names = not table.naming <= numeric
-    return len(table.columns) <= MAX_LINK_COLUMNS and table.key not in table.keyed and len(numeric) > 1 and not has_names
 
 
 def _find_most(times: Counter[Place], total: int) -> tuple[Place, float]:

@@ -69,15 +69,6 @@ def test_a_row_that_refers_to_two_named_things_leads_to_a_third(number: int) -> 
         assert str(line[field]) in answer
 
 
-@pytest.mark.parametrize("number", [5, 50])
-def test_a_cell_with_several_codes_refers_to_each(number: int) -> None:
-    trip = next(trip for trip in _TRIPS[number:] if " " in str(trip["fleet"]))
-    start, end = (_find(_TABLES, "harbours", "id", trip[column])["name"] for column in ("source_id", "destination_id"))
-    answer = select(_INDEX, f"Which boats sail from {start} to {end}?", max_tokens=400).text
-    for code in str(trip["fleet"]).split():
-        assert str(_find(_TABLES, "boats", "code", code)["model"]) in answer
-
-
 def test_the_other_end_is_asked_for_by_the_name_of_its_table() -> None:
     ends = {trip["source_id"] for trip in _TRIPS if trip["destination_id"] == 70}
     answer = select(_INDEX, "From which harbours can one sail to Aster Harbour?", max_tokens=600).text
@@ -121,7 +112,7 @@ def test_values_tell_which_columns_refer_to_what() -> None:
         for step in steps
         if step.is_forward
     }
-    assert {("source_id", "harbour", "id"), ("destination_id", "harbour", "id"), ("fleet", "boat", "code")} <= links
+    assert {("source_id", "harbour", "id"), ("destination_id", "harbour", "id")} <= links
 
 
 def test_long_lists_of_keys_take_little_time_and_memory() -> None:

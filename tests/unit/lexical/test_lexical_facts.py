@@ -42,13 +42,6 @@ def test_facts_are_shown_if_no_word_of_the_question_is_on_the_page() -> None:
     assert found.confidence < 0.3
 
 
-def test_little_words_of_other_languages_are_ignored_in_their_languages_alone() -> None:
-    prose = "".join(f"<p>Das ist die Lampe, die in der Halle {number} auf dem Tisch war.</p>" for number in range(40))
-    page = f"<html><body>{prose}<table><tr><td>Masse</td><td>4,2 kg</td></tr></table></body></html>"
-    assert "4,2 kg" in select(build(page.encode()), "Wie schwer ist die denn?", max_tokens=100).text
-    assert "the die was cast" in select(build(b"one\n\nthe die was cast\n\nthree"), "Where is the die?", max_tokens=100).text
-
-
 SPECIFICATIONS = "".join(
     f"<li>{label}: {value}</li>"
     for label, value in (("Hue", "ochre"), ("Maker", "Orla"), ("Stem", "1.40 m"), ("Launch", "3 May 2019"), ("Home", "Bergen"))

@@ -156,7 +156,6 @@ def test_a_question_is_taken_apart() -> None:
     weights = {(term.key, term.literal): term.weight for term in query.terms}
     assert weights["1.2.3", True] == 2.0
     assert weights["parsereply", True] == 3.2
-    assert ("3", True) not in weights
     assert (query.failure, query.after, query.before, query.listing) == (True, True, False, False)
     assert not parse('the entry of "disk error"').failure
     assert [question for question in LISTS if not parse(question).listing] == []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from overspill.lexical.index import build
 from overspill.lexical.select import select
 
@@ -20,21 +18,6 @@ def write_issues(number: str, body: str = "{}") -> str:
         parts.append(f"ann, 2023-03-{place + 10} 10:00:\n{body.format(opening)}\n")
         parts.append(f"bo, 2023-03-{place + 10} 11:00:\n{body.format(reply)}\n")
     return "\n".join(parts)
-
-
-@pytest.mark.parametrize("number", ["#{}", "#{} (closed)", "#{} [open]", "HOUSE-{}", "!{}:", "## #{}"])
-def test_an_issue_may_begin_with_its_number_alone(number: str):
-    index = build(write_issues(number).encode())
-    assert index.kind == "messages"
-    tops = [label for label, parent in enumerate(index.outline.label_parents) if parent < 0]
-    assert len(tops) == len(SUBJECTS)
-
-
-def test_a_number_in_a_message_does_not_begin_an_issue():
-    text = write_issues("#{} (closed)").replace("he has the tools.", "he has the tools.\n\n#99\n\nThat was the same.")
-    index = build(text.encode())
-    tops = [label for label, parent in enumerate(index.outline.label_parents) if parent < 0]
-    assert len(tops) == len(SUBJECTS)
 
 
 def test_an_archive_of_messages_in_html_is_read_as_posts():

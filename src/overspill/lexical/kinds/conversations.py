@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import islice
 
 from msgspec.structs import replace
 
@@ -30,15 +29,12 @@ _THREAD = regex(
     rb"(?::\s{1,8}\S| #?\d{1,10}\b[^\n.]{0,40}$)",
 )
 """How a thread begins: `Thread: Slow queries`, or `Issue 12 (closed)` and `Title: Slow queries`."""
-_NUMBERED = regex(rb"(?:#{1,6} |={2,6} ?)?(?:[A-Z][A-Z0-9]{1,9}-|[#!])\d{1,10}(?: {0,2}[\[(][^\])\n]{1,40}[\])])?:?[ =]*$")
-"""How a tracker begins an issue: `#12 (closed)`, or `ABC-12`. It is one only if a message or a title follows."""
 _QUOTED = regex(rb"[>|]")
 _MIN_MESSAGES = 3
 _MAX_MESSAGES_SHARE = 0.5
 """If more lines begin a message, these are the entries of a log."""
 _MAX_HEADING_BYTES = 400
 """Of all lines at the beginning of a thread."""
-_MAX_LINES_BELOW_NUMBER = 4
 _THREAD_DEPTH = 1
 """A message is one deeper."""
 _MIN_HEADERS = 3
@@ -65,7 +61,7 @@ def _cut_messages(text: Text, start: int, end: int, outline: Outline, cut_embedd
         is_quoted = _QUOTED.match(line) is not None
         if is_blank(line) or is_blank(line.lstrip(b">| ")):
             archive.end_paragraph()
-        elif (archive.opened < 0 or continues_title) and (_THREAD.match(line) or _begins_issue(text, line_start, line_end, end)):
+        elif (archive.opened < 0 or continues_title) and _THREAD.match(line):
             is_title = True
             if continues_title and line_end - archive.opened <= _MAX_HEADING_BYTES:
                 outline.label_ends[archive.label] = archive.closed = line_end
@@ -79,17 +75,6 @@ def _cut_messages(text: Text, start: int, end: int, outline: Outline, cut_embedd
             archive.line(line_start, line_end)
         was_quoted = is_quoted
     archive.end_paragraph()
-
-
-def _begins_issue(text: Text, start: int, end: int, limit: int) -> bool:
-    """Whether a line is a number above the title or the first message of an issue."""
-    if not _NUMBERED.match(text, start, end):
-        return False
-    for line_start, line_end in islice(iterate_lines(text, end, limit), _MAX_LINES_BELOW_NUMBER):
-        line = text[line_start:line_end]
-        if not is_blank(line):
-            return bool(_THREAD.match(line) or _SIGNED.match(line) or _HEADER.match(line))
-    return False
 
 
 MESSAGES = Kind(

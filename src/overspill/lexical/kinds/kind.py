@@ -124,8 +124,6 @@ class Sample:
 
 CutEmbedded: TypeAlias = Callable[[int, int], None]
 """Cuts a span that is a text itself, whatever its kind."""
-Locator: TypeAlias = Literal["pointer", "line", "heading"]
-"""How a record is located: by a JSON pointer, by its line, or by its line and the heading above it."""
 Layout: TypeAlias = Literal[
     "document",
     "documents",
@@ -174,11 +172,8 @@ class Traits(Struct, frozen=True):
     """Whether letters in its strings may be escaped."""
     has_one_header: bool = False
     """Whether a first row names the columns of all rows, up to a blank line."""
-    size_places: int = 0
-    """Among how many first words of a line its size may be."""
     memory_per_byte: int = 1
     """Bytes of memory per byte of text that the index takes."""
-    locator: Locator = "heading"
     layout: Layout = "text"
 
 

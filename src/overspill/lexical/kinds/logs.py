@@ -115,7 +115,7 @@ def _cut_hunks(text: Text, start: int, end: int, outline: Outline, cut_embedded:
 
 _LINE_START, _EVENT_START = regex(rb"\n"), regex(rb"\n(?=\S)")
 _COMMIT_START, _HUNK_START = regex(rb"\n(?=commit [0-9a-f]{7})"), regex(rb"\n(?=diff --git |@@ )")
-LOG_TRAITS = Traits(is_program_output=True, is_log=True, has_telling_lines=True, size_places=1, layout="events")
+LOG_TRAITS = Traits(is_program_output=True, is_log=True, has_telling_lines=True, layout="events")
 LOG = Kind("log", _is_log, _cut_events, LOG_TRAITS, find_start=find_first(_EVENT_START, _LINE_START))
 MATCHES = Kind(
     "matches", are_matches, _cut_lines, Traits(is_code=True, has_context=True, has_telling_lines=True, layout="results")

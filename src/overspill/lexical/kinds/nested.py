@@ -189,7 +189,7 @@ JSON = Kind(
     "json",
     _is_json,
     _cut_json,
-    Traits(is_celled=True, has_members=True, has_string_escapes=True, memory_per_byte=6, locator="pointer", layout="document"),
+    Traits(is_celled=True, has_members=True, has_string_escapes=True, memory_per_byte=6, layout="document"),
     _read,
     find_element_start,
 )
@@ -203,7 +203,6 @@ NDJSON = Kind(
         has_telling_lines=True,
         has_string_escapes=True,
         memory_per_byte=6,
-        locator="line",
         layout="documents",
     ),
     _read,

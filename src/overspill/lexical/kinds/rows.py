@@ -62,7 +62,7 @@ CSV = Kind(
     "csv",
     _is_delimited,
     _cut_delimited,
-    Traits(is_celled=True, has_one_header=True, size_places=6, locator="line", layout="rows"),
+    Traits(is_celled=True, has_one_header=True, layout="rows"),
     find_start=_find_row_start,
 )
 
@@ -139,12 +139,12 @@ COLUMNS = Kind(
     "columns",
     _show_tables,
     _cut_tables,
-    Traits(is_celled=True, has_one_header=True, size_places=6, locator="line", layout="aligned"),
+    Traits(is_celled=True, has_one_header=True, layout="aligned"),
 )
 LISTING = Kind("listing", _is_listing, _cut_tables, replace(COLUMNS.traits, has_one_header=False))
 ACCESS_LOG = Kind(
     "access log",
     partial(_is_listing, is_log=True),
     _cut_tables,
-    replace(LOG_TRAITS, is_celled=True, locator="line", layout="aligned"),
+    replace(LOG_TRAITS, is_celled=True, layout="aligned"),
 )

@@ -38,13 +38,13 @@ def render(index: Index, start: int, end: int) -> str:
 
 
 def make_locator(index: Index, record: int, start: int) -> str:
-    """A JSON pointer in JSON; otherwise a line, or a byte position if lines are too long, and the heading above."""
-    if index.traits.locator == "pointer" and not index.is_partial:
+    """A JSON pointer in JSON; otherwise a line, or a byte position if lines are too long, and the heading above it."""
+    if index.traits.has_members and not index.is_partial:
         return _on_one_line(make_pointer(index, record), _MAX_POINTER_CHARS) or "/"
     place = f"@{start}" if index.total_bytes > _MAX_NUMBERED_LINE_BYTES * index.lines else f"L{index.line_at(start)}"
     outline = index.outline
     above = outline.under[record] if record >= 0 else -1
-    if above < 0 or index.traits.locator != "heading" or outline.label_ends[above] > start:
+    if above < 0 or index.traits.is_celled or outline.label_ends[above] > start:
         return place
     span = outline.label_starts[above], outline.label_ends[above]
     if index.text.find(b"|", *span) >= 0:
@@ -139,7 +139,7 @@ def _describe_contents(index: Index) -> str:
     """The outermost labels (keys, headings, columns), or the first record if there are none."""
     outline = index.outline
     outermost = [label for label, parent in enumerate(outline.label_parents[:_MAX_LABELS]) if parent < 0]
-    if index.traits.locator == "pointer" and len(outermost) == 1:
+    if index.traits.has_members and len(outermost) == 1:
         outermost = [label for label, parent in enumerate(outline.label_parents[:_MAX_LABELS]) if parent == outermost[0]]
     names = [
         render(index, outline.label_starts[label], outline.label_ends[label]).strip('#"{[: \n')

@@ -24,10 +24,10 @@ _SAMPLED_ROWS = 50
 """Rows to read to find out which fields rows have: not every row has all of them."""
 MAX_COLUMNS = 500
 """Of rows of JSON, which may have any number of different fields. Each row is as long as there are columns."""
-_MAX_REMEMBERED_BYTES = 12 << 20
-"""Memory for the rows of JSON that were read. Several steps of a question read the same ones."""
-_CELL_BYTES = 64
-"""What a cell takes besides its text."""
+_COMPARED_ROWS = 200
+"""Rows to read to find out what a column has."""
+_MAX_REMEMBERED_ROWS = 5_000
+"""Rows of JSON that a question is about. Several steps of it read the same ones."""
 _MIN_LISTED_ROWS = 3
 _MAX_SPANNING_BYTES = 1 << 20
 """Of a table of a page, read again for cells that span others."""
@@ -90,37 +90,30 @@ def list_notes(index: Index, table: Table) -> list[str]:
 def read_rows(index: Index, table: Table, records: Sequence[int] = ()) -> Iterator[tuple[int, list[str]]]:
     """The cells of these records, or of all. They are remembered, so they must not be changed."""
     names = read_columns(index, table)
-    remembered = index.remember(_RememberedRows)
+    known = index.remember(_remember_rows)
     header, rows = index.remember(_read_spanning, table) if index.traits.is_markup else ((), ())
     for record in records or range(table.first + max(0, len(header) - 1), table.last):
         if isinstance(table.rows, JsonRows):
-            yield record, remembered.read(index, record, names, is_chosen=bool(records))
+            if (cells := known.get(record)) is None:
+                fields = read_fields(index, record)
+                cells = [fields.get(name, "") for name in names]
+                if records and len(known) < _MAX_REMEMBERED_ROWS:
+                    known[record] = cells
+            yield record, cells
         elif table.last - record <= len(rows):
             yield record, rows[record - table.last]
         else:
             yield record, table.rows.split(render(index, index.outline.starts[record], index.outline.ends[record]))
 
 
-class _RememberedRows:
-    """The cells of rows of JSON that were read, as many as there is room for."""
+def _remember_rows(_: Index) -> dict[int, list[str]]:
+    return {}
 
-    def __init__(self, _: Index) -> None:
-        self._rows: dict[int, list[str]] = {}
-        self._left = _MAX_REMEMBERED_BYTES
 
-    def read(self, index: Index, record: int, names: list[str], *, is_chosen: bool) -> list[str]:
-        """`is_chosen` is false where all rows of a table are read, which does not displace those that a question is about."""
-        if (known := self._rows.get(record)) is not None:
-            return known
-        fields = read_fields(index, record)
-        cells = [fields.get(name, "") for name in names]
-        taken = index.outline.ends[record] - index.outline.starts[record] + _CELL_BYTES * len(cells)
-        if is_chosen and self._left < taken <= _MAX_REMEMBERED_BYTES:
-            self._rows, self._left = {}, _MAX_REMEMBERED_BYTES
-        if taken <= self._left:
-            self._rows[record] = cells
-            self._left -= taken
-        return cells
+def sample_columns(index: Index, table: Table) -> list[list[str]]:
+    """The cells of each column in the first rows, where they have any."""
+    rows = [cells for _, cells in islice(read_rows(index, table), _COMPARED_ROWS)]
+    return [[cells[number] for cells in rows if number < len(cells)] for number in range(len(read_columns(index, table)))]
 
 
 def find_column(names: list[str], words: Sequence[str]) -> int | None:

@@ -18,7 +18,7 @@ from overspill.lexical.outline import Table
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
 from overspill.lexical.reply.render import render
-from overspill.lexical.rows.cells import MOST_ROWS, ends_with_total, find_column, read_columns, read_rows
+from overspill.lexical.rows.cells import MOST_ROWS, ends_with_total, find_column, read_columns, read_rows, sample_columns
 from overspill.lexical.rows.measures import Scale, are_measures, find_scale, measure
 from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import read_lexicon, read_list
@@ -28,18 +28,13 @@ from overspill.text.regex import regex
 _MAX_ROWS = 12
 _MAX_TABLES = 4
 _WORDS_AFTER_SUPERLATIVE = 4
-_SAMPLED_ROWS = 200
-"""Rows to read to find out what a column measures."""
 _MAX_DATED_ROWS = 2
 _MIN_MEASURED, _MIN_MEASURED_SHARE = 3, 0.3
 """How many rows have something to compare in a column that orders them."""
 _COUNT = regex(r"\d{1,6}")
 _SIZE = regex(r"\d[\d,]*(?:\.\d+)?(?:[kKMGTP]i?B?|m?s)?")
 _COMMIT = regex(rb"(?:commit )?[0-9a-f]{7,64}\b")
-_MODE = regex(rb"(?m)^[-dlbcps][-rwxsStT]{9}\S? ")
 _HEAD_BYTES = 4_000
-_MAX_SIZE_PLACES = 6
-"""The size of a line is among this many words."""
 _MIN_SIZED_SHARE = 0.8
 
 
@@ -132,17 +127,12 @@ def _find_likeliest_tables(index: Index, ranking: Ranking) -> list[Table]:
 
 def _order_by_date(index: Index, table: Table, asked: _OrderQuestion) -> list[int]:
     """The first or last by date, for rows that are not in the order of their dates."""
-    names, columns = read_columns(index, table), _sample_columns(index, table)
+    names, columns = read_columns(index, table), index.remember(sample_columns, table)
     column = find_column(names, asked.words)
     if column is None or find_scale(columns[column]) != "date":
         column = find_column(names, read_list("dates"))
     dated = _measure_rows(index, table, column, "date") if column is not None else []
     return [record for _, record in sorted(dated, reverse=asked.last)[:_MAX_DATED_ROWS]]
-
-
-def _sample_columns(index: Index, table: Table) -> list[list[str]]:
-    rows = [cells for _, cells in islice(read_rows(index, table), _SAMPLED_ROWS)]
-    return [[cells[number] for cells in rows if number < len(cells)] for number in range(len(read_columns(index, table)))]
 
 
 def _measure_rows(index: Index, table: Table, column: int, scale: Scale, records: Sequence[int] = ()) -> list[tuple[float, int]]:
@@ -155,7 +145,7 @@ def _measure_rows(index: Index, table: Table, column: int, scale: Scale, records
 
 def _order_by_value(index: Index, table: Table, asked: _OrderQuestion, ranking: Ranking, records: Sequence[int]) -> list[int]:
     """Orders by the column that the words after the superlative name, or else those before it."""
-    names, columns = read_columns(index, table), _sample_columns(index, table)
+    names, columns = read_columns(index, table), index.remember(sample_columns, table)
     column = _choose_column(names, columns, asked)
     if column is None:
         return []
@@ -168,9 +158,12 @@ def _order_by_value(index: Index, table: Table, asked: _OrderQuestion, ranking: 
     is_speed = not asked.when and asked.slow and find_column(names, read_list("speeds")) == column
     high = asked.high != (is_age or is_speed)
     values.sort(key=lambda pair: (-pair[0] if high else pair[0], pair[1]))
-    fitting = [
-        [record for _, record in values if record in rows] for rows in _list_conditions(ranking, {record for _, record in values})
-    ]
+    held = {
+        record: sum(ranking.worth[term] for term in {spot[2] for spot in ranking.hits.get(record, ())}) for _, record in values
+    }
+    least = WEIGHTS.condition * max(held.values())
+    # Those that have most of the question's words, and all.
+    fitting = [record for _, record in values if held[record] >= least], [record for _, record in values]
     turns = [record for many in (asked.many, 3 * asked.many, _MAX_ROWS) for rows in fitting for record in rows[:many]]
     return list(dict.fromkeys(turns))[: 2 * _MAX_ROWS]
 
@@ -185,49 +178,34 @@ def _choose_column(names: list[str], columns: list[list[str]], asked: _OrderQues
     meant = find_column(
         names, read_list("ages") if asked.when else (*read_list("durations"), *read_list("speeds")) if asked.slow else ()
     )
-    return next((column for column in (meant, named) if column is not None), find_column(names, near))
-
-
-def _list_conditions(ranking: Ranking, records: set[int]) -> list[set[int]]:
-    """What rows may have to match besides the order: most of the question, nothing, or one of its words."""
-    terms = {record: {spot[2] for spot in ranking.hits.get(record, ())} for record in records}
-    held = {record: sum(ranking.worth[term] for term in found) for record, found in terms.items()}
-    best = max(held.values(), default=0.0)
-    telling = {term for found in terms.values() for term in found if ranking.terms[term].telling}
-    alone = [
-        {record for record, found in terms.items() if term in found}
-        for term in sorted(telling, key=lambda term: -ranking.worth[term])
-    ]
-    return [{record for record, worth in held.items() if worth >= WEIGHTS.condition * best}, records, *alone]
+    others = (meant, named, find_column(names, near), find_column(names, ["size"]))
+    return next((column for column in others if column is not None), None)
 
 
 def find_listed_rows(index: Index, *, high: bool) -> list[int]:
-    """Orders lines by the size that each has in the same place; among several such places, the one with the largest size."""
+    """Orders lines by the size that each begins with, as `du` and `wc` print them."""
     outline = index.outline
-    # In a log, only the first word may be a size: later numbers mean other things.
-    places = index.traits.size_places
-    places = _MAX_SIZE_PLACES if places and _MODE.search(index.text, 0, _HEAD_BYTES) else places
-    sizes: list[dict[int, float]] = [{} for _ in range(places)]
-    lines = min(len(outline), MOST_ROWS) if places else 0
-    for record in range(lines):
-        for place, word in enumerate(render(index, outline.starts[record], outline.ends[record]).split()[:places]):
-            if _SIZE.fullmatch(word) and (size := measure(word, "span" if word.endswith("s") else "number")) is not None:
-                sizes[place][record] = size
-    everywhere = [found for found in sizes if len(found) >= max(3, _MIN_SIZED_SHARE * lines)]
-    if not everywhere:
+    lines = range(min(len(outline), MOST_ROWS) if _may_list(index) else 0)
+    words = {record: render(index, outline.starts[record], outline.ends[record]).split(None, 1)[:1] for record in lines}
+    sizes = {
+        record: measure(word, "span" if word.endswith("s") else "number") or 0.0
+        for record, (word, *_) in words.items()
+        if _SIZE.fullmatch(word)
+    }
+    if len(sizes) < max(_MIN_MEASURED, _MIN_SIZED_SHARE * len(lines)):
         return []
-    size_of = max(everywhere, key=lambda found: max(found.values()))
-    return sorted(size_of, key=lambda record: -size_of[record] if high else size_of[record])[:_MAX_ROWS]
+    return sorted(sizes, key=lambda record: -sizes[record] if high else sizes[record])[:_MAX_ROWS]
 
 
 def lists_sizes(index: Index) -> bool:
-    """Whether each line at the beginning has a size where a listing has one."""
-    if not index.traits.size_places:
-        return False
-    head = bytes(index.source[:_HEAD_BYTES])
-    lines = decode(head).splitlines()[:-1]
+    """Whether the lines at the beginning have such sizes."""
+    lines = decode(bytes(index.source[:_HEAD_BYTES])).splitlines()[:-1]
     sized = sum(_SIZE.fullmatch(line.split(maxsplit=1)[0]) is not None for line in lines if line.strip())
-    return _MODE.search(head) is not None or sized > _MIN_SIZED_SHARE * max(1, len(lines))
+    return _may_list(index) and sized > _MIN_SIZED_SHARE * max(1, len(lines))
+
+
+def _may_list(index: Index) -> bool:
+    return index.traits.is_log or index.traits.has_one_header
 
 
 def find_newest_rows(index: Index, count: int, *, newest: bool) -> list[int]:

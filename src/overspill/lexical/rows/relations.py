@@ -18,7 +18,7 @@ from overspill.lexical.reply.render import render
 from overspill.lexical.rows.cells import read_columns, read_rows
 from overspill.lexical.words import read_lexicon, split_subwords, stem
 from overspill.tables.json_rows import KEY
-from overspill.tables.schema import MAX_KEYS, MIN_VALUES, NEVER_KEYS, Reference, Sketch, find_references, split_cell, split_codes
+from overspill.tables.schema import MAX_KEYS, MIN_VALUES, NEVER_KEYS, Reference, Sketch, find_references, split_cell
 from overspill.tables.table import JsonRows
 from overspill.text.patterns import compile_pattern, escape
 
@@ -137,32 +137,27 @@ def follow(index: Index, relations: list[Relation], step: Reference, rows: list[
     source, target = relations[step.source], relations[step.target]
     starts: dict[str, list[int]] = {}
     for row, cells in read_rows(index, source.table, rows[:_MAX_STARTS]) if rows else ():
-        for value in _split(cells[step.column], is_reference=step.is_forward):
+        for value in split_cell(cells[step.column]):
             other = value.removeprefix(step.prefix) if step.is_forward else step.prefix + value
             starts.setdefault(other, []).append(row)
     if not 0 < len(starts) <= _MAX_VALUES:
         return []
-    held = _find_holding(index, target, step.other_column, starts, has_codes=not step.is_forward)
+    held = _find_holding(index, target, step.other_column, starts)
     found = [
         (row, record)
         for record, cells in (read_rows(index, target.table, held) if held else ())
-        for value in _split(cells[step.other_column], is_reference=not step.is_forward)
+        for value in split_cell(cells[step.other_column])
         for row in starts.get(value, ())
         if row != record
     ]
     return list(dict.fromkeys(found))[:_MAX_FOUND]
 
 
-def _split(cell: str, *, is_reference: bool) -> list[str]:
-    return split_codes(cell) if is_reference else [cell] if cell else []
-
-
-def _find_holding(index: Index, relation: Relation, column: int, values: Iterable[str], *, has_codes: bool) -> list[int]:
-    """The rows that seem to have one of these values in a column, alone or among several codes, such as `"DH1 DH2"`."""
+def _find_holding(index: Index, relation: Relation, column: int, values: Iterable[str]) -> list[int]:
+    """The rows that seem to have one of these values in a column."""
     name = escape(relation.columns[column].rsplit(".", 1)[-1].encode("utf-8", "replace"))
     spelt = b"|".join(escape(value.encode("utf-8", "replace")) for value in sorted(values))
-    alone = rb'"?(?:[^"{}]{0,40}?[\s,;|/])??' if has_codes else rb'"?'
-    opening = rb'(?:\[(?:[^{}\[\]]*?\W)??|"?)' if column in relation.lists else alone
+    opening = rb'(?:\[(?:[^{}\[\]]*?\W)??|"?)' if column in relation.lists else rb'"?'
     is_member = relation.columns[column] == KEY
     spelling = rb'"(?:%b)"\s*:\s*\{' % spelt if is_member else rb'[".]%b"\s*:\s*%b(?:%b)(?:\W|$)' % (name, opening, spelt)
     outline, table = index.outline, relation.table

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 
 from overspill.lexical.index import Index
-from overspill.lexical.rows.cells import find_column, read_columns, read_rows
+from overspill.lexical.rows.cells import find_column, read_columns, sample_columns
 from overspill.lexical.words import read_lexicon, split_words
 from overspill.tables.table import JsonRows
 from overspill.tables.types import find_reading
@@ -19,7 +18,6 @@ _GROUPS = regex(r"(?i)\b(?:per|by|for each|for every|grouped by)\s+([^\W_]+)")
 _PLAIN_NAME = regex(r"(?a)[A-Za-z_]\w{0,29}")
 _PLAIN_VALUE = regex(r"(?a)[A-Za-z][\w .-]{0,29}")
 """Only these go into a statement: they are from the output."""
-_SAMPLED_ROWS = 400
 _MAX_VALUES = 60
 _MAX_CONDITIONS = 3
 
@@ -31,8 +29,7 @@ def suggest_sql(index: Index, question: str) -> str:
         return ""
     (table,) = tables
     names = read_columns(index, table)
-    rows = [cells for _, cells in islice(read_rows(index, table), _SAMPLED_ROWS)]
-    columns = [[cells[number] for cells in rows if number < len(cells)] for number in range(len(names))]
+    columns = index.remember(sample_columns, table)
     words = [word for word in split_words(question) if word not in read_lexicon("stop")]
     is_json = isinstance(table.rows, JsonRows)
     plain = [name if _PLAIN_NAME.fullmatch(name) else "" for name in names]
