@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
+import anyio.to_thread
 
 from overspill.cli.program import prepare
 from overspill.cli.serving import Prepared, serve
@@ -27,7 +28,8 @@ class FrontServer:
         self._sessions: Sessions | None = None
 
     async def serve(self, front: Front) -> None:
-        prepared = prepare(front.words, Surroundings(front.environ, Path(front.folder), is_served=True))
+        around = Surroundings(front.environ, Path(front.folder), is_served=True)
+        prepared = await anyio.to_thread.run_sync(prepare, front.words, around)  # a file may be on a disk that hangs
         if isinstance(prepared, Prepared) and (reason := _find_refusal(prepared)):
             await front.link.write(frames.pack(frames.REFUSED, reason.encode()))
             return

@@ -45,6 +45,9 @@ def serve_through_hub(words: Sequence[str], environ: Mapping[str, str]) -> int |
     try:
         for number in (0, 1):
             os.fstat(number)
+        for path in (word.rpartition("=")[2] for word in own):
+            if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+                raise NoHub(f"only this process can read {path}")
         front = Front(Place.of(environ), words, environ)
         front.connect()
     except NoHub as problem:

@@ -8,6 +8,7 @@ import os
 import socket
 import sys
 import threading
+from contextlib import suppress
 from contextvars import ContextVar
 
 import anyio
@@ -115,7 +116,8 @@ class RoutedErrors(io.RawIOBase):
         piece = bytes(memoryview(data))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
         front = served_front.get()
         if front is None:
-            os.write(2, piece)
+            with suppress(OSError):  # its disk may be full
+                os.write(2, piece)
         else:
             front.post_errors(piece)
         return len(piece)

@@ -148,7 +148,6 @@ class Place:
         if os.fork():
             os._exit(0)
         os.chdir("/")
-        os.umask(0o077)
         nothing = os.open(os.devnull, os.O_RDWR)
         for number, each in enumerate((nothing, log, log)):
             os.dup2(each, number)

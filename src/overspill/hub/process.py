@@ -67,13 +67,15 @@ class Hub:
     async def run(self, listener: socket.socket) -> None:
         """Until `stop` is set, a command says so, or nothing happens for long. Fronts that are still there start another hub."""
         listener.setblocking(False)
+        own = os.stat(self._place.socket).st_ino
         async with anyio.create_task_group() as group:
             group.start_soon(self._accept, listener, group)
             group.start_soon(self._wait_until_idle)
             await self._stop.wait()
             self._is_ending = True
             with suppress(FileNotFoundError):
-                os.unlink(self._place.socket)
+                if os.stat(self._place.socket).st_ino == own:  # another hub may be there if somebody emptied the folder
+                    os.unlink(self._place.socket)
             listener.close()
             await self._drain()
             group.cancel_scope.cancel()

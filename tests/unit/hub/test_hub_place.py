@@ -1,14 +1,21 @@
 """Where a hub may listen, and what a front does where none can."""
 
+import json
 import os
+import shutil
+import signal
 import socket
 import sys
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hubs import SMALL, HubHome, hub_home
+from hubs import SMALL, HubFront, HubHome, hub_home
+from upstream import is_alive
+from wire import OVERSPILL, every
 
 from overspill.hub import frames, front
 from overspill.hub.place import NoHub, Place, parent_of, process_variables
@@ -62,6 +69,51 @@ def test_a_folder_in_which_nothing_can_be_made_is_refused(home: HubHome):
 def test_without_a_home_there_is_no_hub():
     with pytest.raises(NoHub, match="neither XDG_RUNTIME_DIR nor HOME is set"):
         Place.of({})
+
+
+def test_a_file_that_only_the_proxy_can_read_is_not_given_to_the_hub(home: HubHome):
+    pipe = home.folder / "pipe"
+    os.mkfifo(pipe)
+    command, *args = every()
+    content = json.dumps({"mcpServers": {"every": {"command": command, "args": args}}})
+    threading.Thread(target=pipe.write_text, args=(content,), daemon=True).start()
+    with HubFront([*OVERSPILL, "proxy", "--config", str(pipe)], home.env) as client:
+        client.hello()
+        assert client.end() == 0
+    assert f"only this process can read {pipe}" in client.errors.decode()
+
+
+def test_an_old_hub_leaves_the_socket_of_a_new_one_alone(home: HubHome):
+    with home.front() as old:
+        old.hello()
+        shutil.rmtree(home.place.folder)
+        with home.front() as new:
+            new.hello()
+            before = home.pid()
+            old.end()
+            assert home.pid() == before
+            assert os.path.exists(home.place.socket)
+            (first,) = [pid for pid in hubs_at(home) if pid != before]
+            os.kill(first, signal.SIGTERM)
+            wait_until(lambda: not is_alive(first))
+            assert home.pid() == before
+
+
+def hubs_at(home: HubHome) -> list[int]:
+    """The processes that listen, or have listened, there."""
+    found: list[int] = []
+    for each in Path("/proc").iterdir():
+        with suppress(OSError):
+            words = (each / "cmdline").read_bytes().split(b"\0") if each.name.isdigit() else []
+            found += [int(each.name)] if home.place.socket.encode() in words else []
+    return found
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def test_off_means_off_without_a_word(home: HubHome):
