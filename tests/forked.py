@@ -50,7 +50,16 @@ _OF_SERVING = tuple(
 """What few commands need and brings large packages: with them, all others would take longer to end."""
 _OF_FEW = tuple(
     f"overspill.{room}"
-    for room in ("integrations", "models.clients", "record.otel", "sql", "store.objects", "store.postgres", "testing")
+    for room in (
+        "integrations",
+        "models.clients",
+        "record.otel",
+        "sql",
+        "store.objects",
+        "store.postgres",
+        "testing",
+        "tool_search.semantic",
+    )
 )
 """What even fewer tests need."""
 _SERVING = ("doctor", "proxy", "run", "serve", "view", "worker")
