@@ -196,6 +196,22 @@ async def test_logging_out_revokes_the_tokens_and_removes_them(notes: Door, oidc
     assert oidc.introspect(login.tokens.access) is None
 
 
+async def test_ten_sessions_of_one_process_that_renew_at_the_same_time_spend_one_refresh_token(
+    notes: Door, oidc: OidcProvider, environ: dict[str, str]
+):
+    login, refreshed, tokens = await login_at(notes.config(), environ), oidc.refreshed, set[str]()
+
+    async def renew() -> None:
+        tokens.add(await TokenKeeper(notes.config(), environ).renew(login.tokens.access))
+
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as group:
+            for _ in range(10):
+                group.start_soon(renew)
+    assert len(tokens) == 1
+    assert oidc.refreshed == refreshed + 1
+
+
 RENEW = """
 import sys, anyio
 from overspill.mcp.client.config import ServerConfig
