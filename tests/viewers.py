@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import anyio
 import anyio.from_thread
 
+from overspill.redaction.policy import Redaction
 from overspill.retrieval.archive import Archive
 from overspill.session.session import Session
 from overspill.settings import Settings
@@ -83,9 +84,11 @@ class Client:
 
 
 @contextmanager
-def running_viewer(*places: Path | Store, poll_seconds: float = POLL_SECONDS) -> Generator[Viewer]:
+def running_viewer(
+    *places: Path | Store, poll_seconds: float = POLL_SECONDS, redaction: Redaction | None = None
+) -> Generator[Viewer]:
     stores = [FileStore(each) if isinstance(each, Path) else each for each in places]
-    viewer = Viewer(Archive(stores), Address(), poll_seconds)
+    viewer = Viewer(Archive(stores, redaction=redaction), Address(), poll_seconds)
     thread = Thread(target=lambda: anyio.run(_serve, viewer))
     thread.start()
     try:

@@ -13,6 +13,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
+from string import ascii_letters, digits
 from typing import Any, NamedTuple
 from urllib.parse import quote, quote_plus
 
@@ -36,6 +37,7 @@ ENCODINGS: dict[str, Callable[[str], str]] = {
     "JSON": lambda value: json.dumps(value)[1:-1],
     "JSON as UTF-8": lambda value: json.dumps(value, ensure_ascii=False)[1:-1],
     "JSON in JSON": lambda value: json.dumps(json.dumps(value))[3:-3],
+    "JSON three times": lambda value: json.dumps(json.dumps(json.dumps(value)))[7:-7],
     "HTML": html.escape,
     "entities": lambda value: "".join(f"&#{ord(each)};" for each in value),
     "hexadecimal entities": lambda value: "".join(f"&#x{ord(each):X};" for each in value),
@@ -47,6 +49,8 @@ ENCODINGS: dict[str, Callable[[str], str]] = {
     "base64 in lines": lambda value: base64.encodebytes(value.encode()).decode(),
 }
 SHAPES = ("log", "one line", "JSON", "JSON in a string", "table", "binary", "stream")
+OTHERS = str.maketrans(ascii_letters + digits, ascii_letters[13:] + ascii_letters[:13] + digits[5:] + digits[:5])
+"""Makes another value of the same form."""
 CHARACTERS = st.sampled_from("abcXYZ019 \n\t\"'\\/<>&%+=-_.:;,#{}é日😀\x7f")
 
 
@@ -192,7 +196,12 @@ async def find_shown(case: Case) -> list[tuple[str, str]]:
     """Ways of asking that show some of it, with what they show."""
     windows = list_windows(case)
     answers = {way: text.replace(WORDS, " ").replace("none\n", " ") for way, text in (await read_everything(case)).items()}
-    return [(way, each) for way, text in answers.items() for each in windows if each in text]
+    shown = [(way, each) for way, text in answers.items() for each in windows if each in text]
+    if not shown:
+        return []
+    # A value may have words in it that are also ours, such as "string" in a card: they are there with any other value, too.
+    own = "\n".join((await read_everything(case._replace(value=case.value.translate(OTHERS)))).values())
+    return [(way, each) for way, each in shown if each not in own or each.translate(OTHERS) == each]
 
 
 def main() -> None:

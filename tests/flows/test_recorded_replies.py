@@ -236,7 +236,7 @@ async def test_a_full_store_costs_no_call_its_answer(tmp_path: Path, caplog: pyt
 def test_a_reply_that_would_take_too_much_memory_is_left_out_and_said_to_be(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     store = FileStore(tmp_path)
     shelf = store.open_shelf(handles.new())
-    recorder = ReplyRecorder(shelf, Ledger(shelf.session, shelf.append_journal), is_on=True)
+    recorder = ReplyRecorder(shelf, Ledger(shelf.session, shelf.append_journal), str, is_on=True)
     assert recorder.add([{"type": "text", "text": "x" * (MAX_REPLY_BYTES + 1)}]) is None
     assert recorder.add([{"type": "text", "text": WORDS}]) is not None
     recorder.close()

@@ -12,6 +12,7 @@ import pytest
 from viewers import Client, fill, output_path, running_viewer
 
 from overspill.reading.positions import View
+from overspill.redaction.policy import Redaction
 from overspill.session.session import Session
 from overspill.settings import Settings
 from overspill.store.files.store import FileStore
@@ -327,3 +328,23 @@ def test_a_torn_or_foreign_journal_hides_no_other_session(tmp_path: Path):
         assert session.status == 200
         assert "missing from the journal" in session.words
         assert client.get("/savings?by=day").status == 200
+
+
+def test_secrets_are_hidden_until_the_original_is_asked_for(tmp_path: Path):
+    secret, lines = "blue-heron-4711-xyz", "".join(f"line {number}\n" for number in range(3_000))
+    (kept,) = fill(tmp_path, one=f"the token is {secret}\n{lines}")
+    hidden, original = output_path(kept), output_path(kept).replace("/output/", "/original/")
+    redaction = Redaction(Settings(redact={"shown": "on"}), {"SERVICE_TOKEN": secret})
+    with running_viewer(tmp_path, redaction=redaction) as viewer:
+        client = Client(viewer).enter()
+        for part in ("", "/window?from=0", "/search?words=token", "/raw", "?hex"):
+            assert secret not in client.get(hidden + part).text, part
+            assert "heron" not in client.get(hidden + part).text, part
+        assert f'href="{client.root}{original}"' in client.get(hidden).text
+        assert "[redacted:service-token:" in client.get(hidden).text
+        for part in ("", "/window?from=0", "/search?words=token", "/raw"):
+            assert secret in client.get(original + part).text, part
+        assert f"{client.root}{original}/window" in client.get(original).text  # what follows is the original, too
+        assert client.get(original.replace("/original/", "/other/")).status == 404
+    with running_viewer(tmp_path) as viewer:
+        assert secret in Client(viewer).enter().get(hidden).text

@@ -92,12 +92,11 @@ class CallService:
         written = encode_arguments(call.args)
         try:
             check_arguments(call.name, call.args)
-            has_references = settings.refs.enabled and (written is None or references.OPENING in written)
-            args = await self._fill_references(call, settings, check) if has_references else call.args
+            args = await self._fill_references(self._fill_secrets(call, written, tool), written, settings, check)
         except (BadRequest, RefError) as error:
             if errors == "raise":
                 raise
-            return self.refuse(call, error)
+            return self.refuse(call, self._gate.redaction.redact_error(error, call.name, call.server))
         run = ToolBody(call, args, tool, settings, self._gate, self._threads)
         job = self._make_job(call, tool, settings)
         try:
@@ -131,7 +130,7 @@ class CallService:
         self.jobs.check_open()
         settings = self._gate.settings.for_tool(call.name, call.server)
         check_arguments(call.name, call.args)
-        args = await self._fill_references(call, settings, None) if settings.refs.enabled else call.args
+        args = await self._fill_references(self._fill_secrets(call, encode_arguments(call.args), tool), None, settings, None)
         job = self.start_job(self._make_job(call, tool, settings), call, args, tool)
         await self.settle()
         return job
@@ -183,8 +182,15 @@ class CallService:
         assert job is not None
         return await invoke_tool(partial(execute, msgspec.structs.replace(call, args=args)), {}, job, self._threads)
 
-    async def _fill_references(self, call: ToolCall, settings: Settings, check: Check | None) -> Mapping[str, Any]:
-        if not references.may_have_references(call.args):
+    def _fill_secrets(self, call: ToolCall, written: bytes | None, tool: Tool) -> ToolCall:
+        return self._gate.redaction.fill(call, written, is_elsewhere=isinstance(tool, RemoteTool))
+
+    async def _fill_references(
+        self, call: ToolCall, written: bytes | None, settings: Settings, check: Check | None
+    ) -> Mapping[str, Any]:
+        """`written`: the arguments as JSON, if they have been written."""
+        may_have = settings.refs.enabled and (written is None or references.OPENING in written)
+        if not may_have or not references.may_have_references(call.args):
             return call.args
         filling = self._filling.setdefault(call.server, anyio.CapacityLimiter(_MAX_FILLING))
         args, uses = await anyio.to_thread.run_sync(self._resolve, call, settings, check, limiter=filling)

@@ -76,7 +76,7 @@ class CollectedResult:
         if self._spool is None:
             spool, starts = self._make_spool(), list[int]()
             for text in self.in_hand or ():
-                starts.append(spool.total)
+                starts.append(spool.begin_block())
                 spool.add_text(text)
             self._spool, self.boundaries = spool, tuple(starts[1:])
         return self._spool

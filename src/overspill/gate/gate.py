@@ -21,7 +21,7 @@ from overspill.gate.intent import find_intent
 from overspill.gate.kept import MAX_INLINE_BLOB_BYTES, KnownOutputs, LateOutput, ShownOutputs, describe_kept
 from overspill.gate.off_loop import MAX_BYTES_ON_LOOP, run_off_loop
 from overspill.gate.passages import IntentAnswers, Seeker
-from overspill.gate.redacting import ShownSource, redact_result
+from overspill.gate.redacting import open_source, redact_result
 from overspill.gate.replies import ReplyDraft
 from overspill.gate.serialise import write_arguments
 from overspill.record.events import OutputStored, now_ms
@@ -67,8 +67,8 @@ class Gate:
         # Over the limit in bytes it is kept, whatever else is known of it, so that it need not be measured first.
         is_kept = self._budget is None and collected.media == "text" and not keeps_nothing(settings) and not passes
         is_kept = is_kept and 0 < settings.size_cap < collected.least_bytes
-        if self.redaction.is_on and (redactor := self.redaction.shown(call.name, call.server)) is not None:
-            await run_off_loop(partial(redact_result, collected, redactor, may_pass=not is_kept), collected.least_bytes)
+        if self.redaction.is_on:
+            await redact_result(collected, self.redaction, call, may_pass=not is_kept)
         texts = collected.in_hand
         if texts is not None and passes_for_sure(texts, settings) and (passes or self._finds_room(collected, settings)):
             reply = self._reply_in_hand(collected)
@@ -97,7 +97,7 @@ class Gate:
         self._ledger.record(OutputStored(now_ms(), kept, call.kind))
         self.kept.add(kept)
         self.checkpoints.put(kept.id, sealed.checkpoints)
-        self.arguments.put(kept.id, write_arguments(call))
+        self.arguments.put(kept.id, self.redaction.redact(write_arguments(call), call.name, call.server))
 
     async def keep_for_later(self, call: ToolCall, collected: CollectedResult, settings: Settings) -> LateOutput:
         """Keep a result that finished in the background: in memory, as far as possible, where it cannot be stored."""
@@ -189,8 +189,7 @@ class Gate:
             try:
                 collected.plain = encoding.decode(await run_off_loop(lambda: collected.spool.read(0, size.bytes), size.bytes))
                 collected.value = collected.plain if collected.value is None else collected.value
-                if (redactor := self.redaction.shown(call.name, call.server)) is not None:
-                    await run_off_loop(partial(redact_result, collected, redactor, may_pass=True), size.bytes)
+                await redact_result(collected, self.redaction, call)
             except StoreError as error:
                 collected.is_error, collected.plain = True, wording.unsaved_output(collected.spool.total, str(error))
 
@@ -199,8 +198,8 @@ class Gate:
         return self._reply(content, shown, collected, passed=passed, value=collected.value)
 
     async def _truncate(self, call: ToolCall, collected: CollectedResult, size: Size, limit: int, settings: Settings) -> Reply:
-        open_source = partial(ShownSource, self.redaction, call, collected, size, is_stored=collected.plain is None)
-        cut = await run_off_loop(lambda: open_source().text.truncate_to_bytes(limit, settings), size.bytes)
+        read = partial(open_source, self.redaction, call, collected, size, "")
+        cut = await run_off_loop(lambda: read()[0].truncate_to_bytes(limit, settings), size.bytes)
         facts = replies.describe_truncation(cut, size, self._count_tokens, None)
         answer, fits = self.reserve([ReplyDraft((encoding.clean(cut.text), *collected.notes))])
         if not collected.spool.in_memory:
@@ -227,14 +226,14 @@ class Gate:
             size = collected.spool.size if sealed is None else sealed.size
             if unstored and collected.plain is not None:  # what was not stored was not measured either
                 size = size_of(collected.plain, settings.model)
-            source = ShownSource(self.redaction, call, collected, size, is_stored=not unstored)
+            sha256 = sealed.sha256 if sealed and not unstored else ""
+            source, collected.remarks = open_source(self.redaction, call, collected, size, sha256)
             if collected.media == "binary":
                 return replies.draft_binary(kept, collected.spool, unstored, self.settings), size
             if unstored:
-                return replies.draft_incomplete(kept, collected.spool.total, unstored, source.text, settings), size
+                return replies.draft_incomplete(kept, collected.spool.total, unstored, source, settings), size
             assert kept is not None
-            drafts, blobs = replies.draft(kept, source.text, settings, partial(self._store_blob, call, settings))
-            collected.remarks = source.remarks
+            drafts, blobs = replies.draft(kept, source, settings, partial(self._store_blob, call, settings))
             return drafts, size
 
         try:
@@ -289,11 +288,13 @@ class Gate:
         return self._describe(call, collected, sealed, reason), sealed
 
     def _describe(self, call: ToolCall, collected: CollectedResult, sealed: SealedOutput, reason: Reason) -> Kept:
-        return describe_kept(call, collected, sealed, reason, self._shelf.session, self.names.give(collected.spool.id))
+        kept = describe_kept(call, collected, sealed, reason, self._shelf.session, self.names.give(collected.spool.id))
+        return replace(kept, source=self.redaction.redact(kept.source, call.name, call.server))
 
     def _reply(self, content: list[Block], shown: str, collected: CollectedResult, **facts: Any) -> Reply:
         model, original = self.settings.model, collected.original
         return Reply(text=shown, content=content, is_error=collected.is_error, model=model, original=original, **facts)
 
     def new_spool(self, settings: Settings, new_id: Callable[[], str] = handles.new) -> Spool:
-        return Spool(self._shelf, new_id(), settings.truncation.max_artifact_size, settings.model, deciding_bytes(settings))
+        most, inlet = settings.truncation.max_artifact_size, self.redaction.open_inlet(settings)
+        return Spool(self._shelf, new_id(), most, settings.model, deciding_bytes(settings), inlet)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 
@@ -21,11 +21,12 @@ class ReplyRecorder:
     """Stores replies in a thread, so that no call waits for it. Those that come meanwhile are stored together, so that it keeps
     up with any disk or server. A reply that cannot be stored stops no call: it is missing, and the log says that some are."""
 
-    def __init__(self, shelf: Shelf, ledger: Ledger, *, is_on: bool) -> None:
+    def __init__(self, shelf: Shelf, ledger: Ledger, redact: Callable[[str], str], *, is_on: bool) -> None:
         self.is_on = is_on
         self.has_recorded = False
         self._shelf = shelf
         self._ledger = ledger
+        self._redact = redact
         self._storing = ThreadPoolExecutor(1, "overspill-replies") if is_on else None
         self._id = ""
         self._next = bytearray()
@@ -37,7 +38,7 @@ class ReplyRecorder:
         """Where it will be; None if replies are not recorded, or there is no room in memory."""
         if self._storing is None:
             return None
-        data = encoding.encode(join_texts(content, "\n\n"))
+        data = encoding.encode(self._redact(join_texts(content, "\n\n")))
         with self._mutex:
             if len(self._next) + len(data) > MAX_REPLY_BYTES:
                 self._warn("the store takes them too slowly, or one is too large.")

@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 from overspill.errors import StoreError
 from overspill.gate.collect import CollectedResult, block_text, field, text_block
+from overspill.gate.off_loop import run_off_loop
 from overspill.gate.replies import OutputText
 from overspill.gate.serialise import to_json
+from overspill.redaction.inlet import Inlet
 from overspill.redaction.policy import Redaction
-from overspill.redaction.redactor import Redactor, Replacement, apply, count_kinds
-from overspill.redaction.view import RedactedParts
+from overspill.redaction.redactor import Redactor, Replacement, count_kinds
+from overspill.redaction.view import redact_text
 from overspill.store.readers import BytesReader
-from overspill.store.spool import Spool
 from overspill.text import encoding
 from overspill.types import Block, Size, ToolCall
 from overspill.wording import replies as wording
 
-MAX_WHOLE_BYTES = 1 << 20
-"""Searched as a whole for its reply. Of larger outputs, the parts that the reply shows."""
-MAX_COUNTED_BYTES = 16 << 20
-"""Searched where secrets are only counted."""
 
-
-def redact_result(collected: CollectedResult, redactor: Redactor, *, may_pass: bool) -> None:
+async def redact_result(collected: CollectedResult, redaction: Redaction, call: ToolCall, *, may_pass: bool = True) -> None:
     """In why it failed and, if it may pass, in its texts and in the tool's own object. The spool has the texts as they came."""
-    collected.broke_off = redactor.redact(collected.broke_off)
-    texts = collected.in_hand
-    if texts is None or not may_pass:
-        return
+    collected.broke_off = redaction.redact(collected.broke_off, call.name, call.server)
+    redactor = redaction.shown(call.name, call.server)
+    if collected.in_hand is not None and redactor is not None and may_pass:
+        await run_off_loop(partial(_redact_in_hand, collected, redactor, collected.in_hand), collected.least_bytes)
+
+
+def _redact_in_hand(collected: CollectedResult, redactor: Redactor, texts: Sequence[str]) -> None:
     shown = [redactor.redact(text) for text in texts]
     original = _redact_object(redactor, collected.original)
     if shown == list(texts) and original is collected.original:
@@ -50,10 +51,10 @@ def redact_result(collected: CollectedResult, redactor: Redactor, *, may_pass: b
 
 def _redact_object(redactor: Redactor, value: Any) -> Any:
     """The same object if there is nothing to hide in it; None if what is in it cannot be replaced."""
-    if value is None:
-        return None
     try:
-        return redactor.redact_value(value) if redactor.find(encoding.encode(to_json(value))) else value
+        written = to_json(value)
+        shown = redactor.redact(written)
+        return value if shown == written else json.loads(shown) if isinstance(value, str | list | dict) else None
     except (TypeError, ValueError, RecursionError):  # not JSON
         return None
 
@@ -66,44 +67,31 @@ def _replace_text(block: Block, text: str) -> Block:
     return {**cast("Mapping[str, Any]", block), "resource": {**field(block, "resource"), "text": text}}
 
 
-class ShownSource:
-    """A finished output as its reply shows it, and what the reply says about secrets in it."""
-
-    def __init__(self, redaction: Redaction, call: ToolCall, collected: CollectedResult, size: Size, *, is_stored: bool) -> None:
-        spool = collected.spool
-        self.text = OutputText(spool, size, collected.plain)
-        self._warning = ""
-        self._parts: RedactedParts | None = None
-        self._found: list[Replacement] = []
-        if (redactor := redaction.shown(call.name, call.server)) is not None:
-            self._parts = RedactedParts(redactor, spool.read, size.bytes)
-            self.text = OutputText(self._parts, size)
-            if not is_stored or size.bytes <= MAX_WHOLE_BYTES:
-                self.text, self._found = _redact_whole(redactor, spool, size, None if is_stored else collected.plain)
-        elif (counter := redaction.warned(call.name, call.server)) is not None:
-            counted = count_kinds(counter.find(_read(spool, min(size.bytes, MAX_COUNTED_BYTES))))
-            self._warning = wording.may_have_secrets(counted, size.bytes, MAX_COUNTED_BYTES) if counted else ""
-
-    @property
-    def remarks(self) -> list[str]:
-        """To be asked for when the reply is drafted: only then is it known what was hidden."""
-        found = self._found or (list(self._parts.found) if self._parts else [])
-        hidden = wording.hidden_secrets(count_kinds(found), has_numbers=any(each.is_number for each in found))
-        return [text for text in (hidden if found else "", self._warning) if text]
-
-
-def _redact_whole(redactor: Redactor, spool: Spool, size: Size, plain: str | None) -> tuple[OutputText, list[Replacement]]:
-    """`plain`: the text, if the spool does not have all of it."""
-    data = _read(spool, size.bytes) if plain is None else encoding.encode(plain)
-    found = redactor.find(data)
-    shown = apply(data, found)
-    text = encoding.decode(shown)
-    size = Size(len(shown), len(text), size.lines, size.tokens, size.estimated)
-    return OutputText(BytesReader(shown), size, text), found
-
-
-def _read(spool: Spool, end: int) -> bytes:
+def open_source(
+    redaction: Redaction, call: ToolCall, collected: CollectedResult, size: Size, sha256: str
+) -> tuple[OutputText, list[str]]:
+    """A finished output as its reply shows it, and what the reply says about secrets in it. `sha256`: if it is stored whole.
+    Blocks."""
+    spool, plain = collected.spool, collected.plain
+    if isinstance(spool.filter, Inlet):
+        found = spool.filter.found
+        return OutputText(spool, size), [wording.unstored_secrets(count_kinds(found), _has_numbers(found))] if found else []
+    hiding, counting = redaction.shown(call.name, call.server), redaction.warned(call.name, call.server)
+    if (redactor := hiding or counting) is None:
+        return OutputText(spool, size, plain), []
     try:
-        return spool.read(0, end)
+        reader = spool.open() if sha256 or plain is None else BytesReader(encoding.encode(plain))
     except StoreError:  # removed since; the reply says so
-        return b""
+        return OutputText(BytesReader(b""), size), []
+    found = redactor.find(reader.buffer(), sha256)
+    if not found:
+        return OutputText(spool, size, plain), []
+    if hiding is None:
+        return OutputText(spool, size, plain), [wording.may_have_secrets(count_kinds(found))]
+    shown = redact_text(redactor, reader, size, sha256)
+    assert shown is not None
+    return OutputText(shown.reader, shown.size), [wording.hidden_secrets(count_kinds(found), _has_numbers(found))]
+
+
+def _has_numbers(found: list[Replacement]) -> bool:
+    return any(each.is_number for each in found)

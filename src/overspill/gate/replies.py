@@ -12,7 +12,6 @@ from overspill.errors import StoreError
 from overspill.gate.cards.draft import CardRoom, draft_cards
 from overspill.gate.collect import CollectedResult, field, join_texts, text_block
 from overspill.gate.images import SealedKept, StoreBlob, describe_blob, describe_images
-from overspill.redaction.view import RedactedParts
 from overspill.settings import Settings
 from overspill.settings.keys import DEFAULT_STRATEGY
 from overspill.settings.presets import TOOL_STRATEGIES
@@ -47,7 +46,7 @@ class ReplyDraft(Struct, frozen=True):
 class OutputText:
     """A finished output that can be shortened without loading all of it."""
 
-    def __init__(self, spool: Spool | Reader | RedactedParts, size: Size, plain: str | None = None) -> None:
+    def __init__(self, spool: Spool | Reader, size: Size, plain: str | None = None) -> None:
         self.size = size
         self._spool = spool
         self._plain = plain

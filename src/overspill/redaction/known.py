@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from functools import cached_property
 
 from msgspec import Struct
 
 from overspill.redaction.shapes import Finding
-from overspill.text.patterns import Pattern, Searched, compile_pattern, escape
+from overspill.text.patterns import Pattern, Searched, compile_pattern, escape, find_groups
 from overspill.text.regex import regex
 
 MIN_CHARS, MAX_BYTES = 8, 16 << 10
@@ -20,10 +20,10 @@ _SECRET_NAME = regex(
     r"(?:$|[_.-](?:[a-z]|id|b64|base64|json|pem|value|[0-9]+)?$)"
 )
 _PATH = regex(r"(?:~|\.{0,2})(?:/[\w.@+ -]+){2,}/?|/[\w.-]+")
-_ANCHOR_UNITS, _PIECE_UNITS = 8, 128
+_ANCHOR_UNITS, _PIECE_UNITS, _ESCAPE_BYTES = 8, 128, 1024
 _SHORT_ESCAPES = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f"}
 _ENTITIES = {"&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos"}
-_LINE_BREAK = rb"(?:[\r\n]|\\{1,8}[rn]){0,4}"
+_LINE_BREAK = rb"(?:[\r\n]|\\+[rn])*"
 _BASE64 = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")
 
 
@@ -37,7 +37,7 @@ def _can_be_secret(name: str, value: str) -> bool:
     return len(value) >= MIN_CHARS and len(value.encode()) <= MAX_BYTES and not is_said_by_name and not _PATH.fullmatch(value)
 
 
-class _Form(Struct, frozen=True):
+class _Form(Struct, frozen=True, dict=True):
     """A value in one encoding: the pattern of each of its characters."""
 
     kind: str
@@ -45,14 +45,19 @@ class _Form(Struct, frozen=True):
     units: list[bytes]
     is_base64: bool = False
 
-    def match(self, data: Searched, start: int) -> int:
-        """Where the value ends that begins here, or -1. A long value is compared piece by piece."""
-        for first in range(0, len(self.units), _PIECE_UNITS):
-            pattern: Any = compile_pattern(b"".join(self.units[first : first + _PIECE_UNITS]))
-            found = pattern.match(data, start)
-            if found is None:
+    @cached_property
+    def pieces(self) -> list[Pattern]:
+        """A long value is compared piece by piece."""
+        starts = range(0, len(self.units), _PIECE_UNITS)
+        return [compile_pattern(b"".join(self.units[first : first + _PIECE_UNITS])) for first in starts]
+
+    def find_end(self, data: Searched, start: int) -> int:
+        """Where the value ends that begins here, or -1."""
+        for pattern in self.pieces:
+            spans = find_groups(pattern, data, start, len(data), anchored=True)
+            if not spans:
                 return -1
-            start = cast("int", found.end())
+            start = spans[0][1]
         return start
 
 
@@ -60,48 +65,52 @@ class KnownValues:
     def __init__(self, named: Mapping[str, str]) -> None:
         """`named`: all of them are secrets."""
         self._forms = [form for name, value in named.items() for form in _write_forms(name, value.strip())]
-        anchors = [b"".join(form.units[:_ANCHOR_UNITS]) for form in self._forms]
-        self._anchors: Pattern | None = compile_pattern(b"|".join(anchors), max_memory=64 << 20) if anchors else None
+        self.anchors = b"|".join(b"".join(form.units[:_ANCHOR_UNITS]) for form in self._forms)
+        """A pattern for the places to look at."""
+        self._anchor = compile_pattern(self.anchors, max_memory=64 << 20) if self._forms else None
 
-    def find(self, data: Searched) -> Iterator[Finding]:
-        at, done = 0, 0
-        while self._anchors is not None and (anchor := self._anchors.search(data, at)) is not None:
-            start, at = anchor.start(), anchor.start() + 1  # values may overlap
-            found = [(end, form) for form in self._forms if (end := form.match(data, start)) > done]
-            if not found:
+    def begins_at(self, data: Searched, start: int) -> bool:
+        """Whether one may begin here."""
+        return self._anchor is not None and bool(find_groups(self._anchor, data, start, len(data), anchored=True))
+
+    def find(self, data: Searched, start: int) -> Iterator[Finding]:
+        """Those that begin here."""
+        escapes = bytes(data[max(0, start - _ESCAPE_BYTES) : start])
+        for form in self._forms:
+            if (end := form.find_end(data, start)) < 0:
                 continue
-            done, form = max(found, key=lambda each: each[0])
-            if form.is_base64:  # the characters at its ends hold some of its bits
-                start -= start > 0 and data[start - 1] in _BASE64
-                done += done < len(data) and data[done] in _BASE64
-            yield Finding(start, done, form.kind, form.value)
+            # The characters at the ends of base64 hold some of its bits, and backslashes belong to what they escape.
+            before = len(escapes) - len(escapes.rstrip(b"\\")) if not form.value[:1].isalnum() else 0
+            before = before or (form.is_base64 and start > 0 and data[start - 1] in _BASE64)
+            after = form.is_base64 and end < len(data) and data[end] in _BASE64
+            yield Finding(start - before, end + after, form.kind, form.value, is_known=True)
 
 
 def _write_forms(name: str, value: str) -> Iterator[_Form]:
     kind, data = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-"), value.encode("utf-8", "surrogatepass")
-    yield _Form(kind, data, [_spell_character(character) for character in value])
-    yield _Form(kind, data, _break_lines([_spell_hex(f"{byte:02x}") for byte in data]))
+    yield _Form(kind, data, _separate([_spell_character(character) for character in value], b""))
+    yield _Form(kind, data, _separate([_spell_hex(f"{byte:02x}") for byte in data], _LINE_BREAK))
     for offset in range(3):
         encoded = base64.b64encode(bytes(offset) + data)
         whole = encoded[-(-offset * 8 // 6) : (offset + len(data)) * 8 // 6]
-        yield _Form(kind, data, _break_lines([_spell_base64(byte) for byte in whole]), is_base64=True)
+        yield _Form(kind, data, _separate([_spell_base64(byte) for byte in whole], _LINE_BREAK), is_base64=True)
 
 
 def _spell_character(character: str) -> bytes:
-    """As it is, or as in a URL, in JSON, even inside other JSON, or in HTML."""
+    """As it is, or as in a URL, in HTML, or in JSON, however deep in other JSON: each level doubles the backslashes."""
     written = character.encode("utf-8", "surrogatepass")
     plain = escape(written)
-    ways = [plain if character.isalnum() else rb"\\{0,8}" + plain]
+    ways = [plain if character.isalnum() else rb"\\*" + plain]
     ways.append(b"".join(rb"%" + _spell_hex(f"{byte:02x}") for byte in written))
     units = character.encode("utf-16-be", "surrogatepass")
-    ways.append(b"".join(rb"\\{1,8}u" + _spell_hex(units[at : at + 2].hex()) for at in range(0, len(units), 2)))
+    ways.append(b"".join(rb"\\+u" + _spell_hex(units[at : at + 2].hex()) for at in range(0, len(units), 2)))
     ways.append(rb"&#0{0,6}(?:%d|[xX]0{0,6}%s);?" % (ord(character), _spell_hex(f"{ord(character):x}")))
     if short := _SHORT_ESCAPES.get(character):
-        ways.append(rb"\\{1,8}" + short.encode())
+        ways.append(rb"\\+" + short.encode())
     if entity := _ENTITIES.get(character):
         ways.append(f"&{entity};".encode())
     if character == '"':  # in CSV
-        ways.append(rb'\\{0,8}""')
+        ways.append(rb'\\*""')
     if character == "\n":
         ways.append(rb"\r?\n[ \t]{0,32}")
     if character == " ":
@@ -109,8 +118,10 @@ def _spell_character(character: str) -> bytes:
     return b"(?:" + b"|".join(reversed(ways)) + b")"
 
 
-def _break_lines(units: list[bytes]) -> list[bytes]:
-    return [units[0], *(_LINE_BREAK + unit for unit in units[1:])]
+def _separate(units: list[bytes], by: bytes) -> list[bytes]:
+    """The first takes no backslashes that it can do without: a long row of them would be searched from each one."""
+    first = units[0].replace(rb"\\*", b"").replace(rb"\\+", rb"\\")
+    return [first, *(by + unit for unit in units[1:])]
 
 
 def _spell_hex(digits: str) -> bytes:
@@ -118,4 +129,4 @@ def _spell_hex(digits: str) -> bytes:
 
 
 def _spell_base64(byte: int) -> bytes:
-    return {b"+": rb"(?:[+-]|%2[bB])", b"/": rb"(?:\\{0,8}/|_|%2[fF])"}.get(bytes([byte]), bytes([byte]))
+    return {b"+": rb"(?:[+-]|%2[bB])", b"/": rb"(?:\\*/|_|%2[fF])"}.get(bytes([byte]), bytes([byte]))

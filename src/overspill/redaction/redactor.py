@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import base64
 import hmac
-import json
 import secrets
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Mapping
-from typing import Any, cast
+from collections import Counter, OrderedDict
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from msgspec import Struct
 
-from overspill.redaction.known import KnownValues
-from overspill.redaction.shapes import Finding, read_shapes
+from overspill.redaction.known import MIN_CHARS, KnownValues
+from overspill.redaction.shapes import VALUE_BYTES, Finding, Rule, read_shapes
 from overspill.text import encoding
 from overspill.text.lines import count_line_ends
-from overspill.text.patterns import Pattern, Searched, compile_pattern
+from overspill.text.patterns import Pattern, Searched, compile_pattern, find_groups, find_spans
 from overspill.text.regex import regex
 
 _MARK_CHARS = 8
-_JSON_STRING = compile_pattern(rb'"(?:[^"\\]|\\.)*"')
+_MAX_REMEMBERED = 100_000
+"""Secrets in the texts searched last, and values that may be filled in."""
+_JSON_TOKEN = compile_pattern(rb'"(?:[^"\\]|\\.)*"|-?[0-9][-+.0-9eE]*')
 _JSON_START = regex(rb"\s*[\[{]")
 _NUMBER = regex(rb"[-+.0-9eE]+")
-_NUMBER_BYTES = b"-+.0123456789eE"
 
 
 class Replacement(Struct, frozen=True):
@@ -41,111 +41,118 @@ class Replacement(Struct, frozen=True):
 class Redactor:
     """The same value gets the same mark from one redactor, and another from each other one."""
 
-    def __init__(self, known: Mapping[str, str], patterns: Mapping[str, str]) -> None:
-        """`known`: values that are secrets, by name. `patterns`: more of them, by name, in RE2's syntax."""
+    def __init__(self, known: Mapping[str, str], patterns: Mapping[str, str], *, remembers: bool = False) -> None:
+        """`known`: values that are secrets, by name. `patterns`: more of them, by name, in RE2's syntax. `remembers`: what each
+        mark stands for, for `get_value`."""
+        self._remembers = remembers
         self._own: dict[str, Pattern] = {
             name: compile_pattern(spelling.encode(), utf8=True) for name, spelling in patterns.items()
         }
-        self._known = KnownValues(known)
+        self._values, self._known = dict(known), KnownValues(known)
+        self._marked: dict[str, bytes] = {}
         self._key = secrets.token_bytes(32)
+        self._found: OrderedDict[str, list[Replacement]] = OrderedDict()
 
-    def find(self, data: Searched) -> list[Replacement]:
-        """In order. Where several overlap, all of them go, under one mark."""
-        # Known values first, then by place: the first of those that overlap gives the mark.
-        findings = self._known.find(data), read_shapes().find(data, self._own)
-        found = [(each.start, rank, each) for rank, several in enumerate(findings) for each in several]
+    def find(self, data: Searched, sha256: str = "") -> list[Replacement]:
+        """In order. Where several overlap, all of them go, under one mark. `sha256`: that of the data, which is then searched
+        only once for all who ask."""
+        if sha256 and (remembered := self._found.get(sha256)) is not None:
+            return remembered
         replaced: list[Finding] = []
-        for _, _, each in sorted(found):
+        # The first of those that overlap gives the mark. Known values come first.
+        for each in sorted(self._search(data), key=lambda each: (each.start, not each.is_known)):
             last = replaced[-1] if replaced else None
             if last is None or each.start >= last.end:
                 replaced.append(each)
             elif each.end > last.end:
                 replaced[-1] = Finding(last.start, each.end, last.kind, b"")
-        return self._write_marks(data, replaced)
+        found = self._write_marks(data, replaced)
+        if sha256:
+            self._found[sha256] = found
+            while sum(map(len, self._found.values())) + len(self._found) > _MAX_REMEMBERED:
+                self._found.popitem(last=False)
+        return found
 
     def redact(self, text: str) -> str:
         data = encoding.encode(text)
         found = self.find(data)
         return encoding.decode(apply(data, found)) if found else text
 
-    def redact_value(self, value: Any) -> Any:
-        """JSON with the strings in it redacted, and its numbers if they are secret. Anything else stays as it is."""
-        if isinstance(value, str):
-            return self.redact(value)
-        if isinstance(value, Mapping):
-            entries = cast("Mapping[Any, Any]", value)
-            return {self.redact_value(key): self._redact_entry(key, entry) for key, entry in entries.items()}
-        if isinstance(value, list | tuple):
-            return [self.redact_value(entry) for entry in cast("list[Any]", value)]
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            shown = self.redact(written := json.dumps([value]))
-            return value if shown == written else json.loads(shown)[0]
+    def get_value(self, name: str) -> str:
+        """What a mark with this name stands for. From then on it is a known value, so that no answer shows it in another form."""
+        value = encoding.decode(self._marked[name])
+        if len(value) >= MIN_CHARS and value not in self._values.values():
+            self._values[name] = value
+            self._known = KnownValues(self._values)
         return value
 
-    def _redact_entry(self, key: Any, entry: Any) -> Any:
-        """Some values are secret because of the name in front of them."""
-        cleaned = self.redact_value(entry)
-        if isinstance(key, str) and isinstance(cleaned, str) and cleaned == entry:
-            written = f"{json.dumps(key)}: {json.dumps(cleaned, ensure_ascii=False)}"
-            redacted = self.redact(written)
-            return cleaned if redacted == written else redacted.partition(": ")[2].strip('"')
-        return cleaned
+    def _search(self, data: Searched) -> Iterator[Finding]:
+        """One pass over the text for known values and for words that rules need. What overlaps is found by each."""
+        shapes, at, windows = read_shapes(), 0, dict[Rule, list[list[int]]]()
+        pattern, words = _compile_filter(self._known.anchors), _compile_filter(b"")
+        while spans := find_groups(pattern, data, at, len(data)):
+            start, end = spans[0]
+            at = max(start + 1, end - VALUE_BYTES)
+            if self._known.begins_at(data, start):
+                yield from self._known.find(data, start)
+                at = start + 1
+                _, end = next(iter(find_groups(words, data, start, len(data), anchored=True)), (start, start))
+            for rule in shapes.list_rules(bytes(data[start:end])) if end > start else ():
+                if rule.is_named:
+                    yield from rule.find(data, start, min(len(data), start + rule.reach))
+                else:
+                    rule.add_window(windows.setdefault(rule, []), start, end, len(data))
+        for rule, several in windows.items():
+            for start, end in several:
+                yield from rule.find(data, start, end)
+        for kind, own in self._own.items():
+            spans = ((start, end) for start, end in find_spans(own, data, 0, len(data)) if end > start)
+            yield from (Finding(start, end, kind, bytes(data[start:end])) for start, end in spans)
 
     def _write_marks(self, data: Searched, found: list[Finding]) -> list[Replacement]:
-        strings = _find_strings(data, found)
+        numbers = _find_numbers(data, found)
         replaced: list[Replacement] = []
         for each in found:
             start, end = each.start, each.end
             name = self._name(each.value or bytes(data[start:end]))
             mark = f"[redacted:{each.kind}:{name}]".encode()
-            number = None if strings is None or _is_inside(strings, start) else _find_number(data, start, end)
-            if number is not None:
+            number = numbers[max(0, bisect_right(numbers, (start, len(data))) - 1)] if numbers else (0, 0)
+            is_number = number[0] <= start < end <= number[1]
+            if is_number:
                 (start, end), mark = number, b'"%s"' % mark
             breaks = count_line_ends(bytes(data[start:end]))  # so that lines keep their numbers
-            replaced.append(Replacement(start, end, each.kind, mark + b"\n" * breaks, number is not None))
+            replaced.append(Replacement(start, end, each.kind, mark + b"\n" * breaks, is_number))
         return replaced
 
     def _name(self, value: bytes) -> str:
         digest = hmac.digest(self._key, value, "sha256")
-        return base64.b32encode(digest)[:_MARK_CHARS].decode().lower()
+        name = base64.b32encode(digest)[:_MARK_CHARS].decode().lower()
+        if self._remembers and len(self._marked) < _MAX_REMEMBERED:
+            self._marked[name] = value
+        return name
 
 
-def apply(data: Searched, found: list[Replacement], start: int = 0, end: int | None = None) -> bytes:
-    """The bytes from `start` to `end` with marks. A secret at the border shows as a whole mark."""
-    pieces, at = list[bytes](), start
-    end = len(data) if end is None else end
+@lru_cache(4)
+def _compile_filter(anchors: bytes) -> Pattern:
+    """For all sessions with the same known values: it gets fast with use."""
+    return compile_pattern(b"|".join(filter(None, (anchors, read_shapes().filter))), max_memory=64 << 20)
+
+
+def apply(data: Searched, found: list[Replacement]) -> bytes:
+    pieces, at = list[bytes](), 0
     for each in found:
-        if each.end > start and each.start < end:
-            pieces += (bytes(data[at : each.start]), each.mark)
-            at = max(at, each.end)
-    pieces.append(bytes(data[at:end]))
-    return b"".join(pieces)
+        pieces += (bytes(data[at : each.start]), each.mark)
+        at = each.end
+    return b"".join((*pieces, bytes(data[at:])))
 
 
 def count_kinds(found: list[Replacement]) -> dict[str, int]:
     return dict(Counter(each.kind for each in found).most_common())
 
 
-def _find_strings(data: Searched, found: list[Finding]) -> list[tuple[int, int]] | None:
-    """The strings of JSON, if a number in it may be a secret; else None."""
-    if not any(_NUMBER.fullmatch(bytes(data[each.start : each.end])) for each in found):
-        return None
-    if not _JSON_START.match(bytes(data[:64])):
-        return None
-    return [match.span() for match in _JSON_STRING.finditer(data)]
-
-
-def _is_inside(spans: list[tuple[int, int]], place: int) -> bool:
-    before = bisect_right(spans, (place, len(spans) and spans[-1][1])) - 1
-    return before >= 0 and place < spans[before][1]
-
-
-def _find_number(data: Searched, start: int, end: int) -> tuple[int, int] | None:
-    """The whole number in JSON of which this is a part."""
-    if not _NUMBER.fullmatch(bytes(data[start:end])):
-        return None
-    while start and data[start - 1] in _NUMBER_BYTES:
-        start -= 1
-    while end < len(data) and data[end] in _NUMBER_BYTES:
-        end += 1
-    return start, end
+def _find_numbers(data: Searched, found: list[Finding]) -> list[tuple[int, int]]:
+    """The numbers of JSON, in order, if one may be a secret."""
+    may_be = any(_NUMBER.fullmatch(bytes(data[each.start : each.end])) for each in found)
+    if not may_be or not _JSON_START.match(bytes(data[:64])):
+        return []
+    return [span for span in find_spans(_JSON_TOKEN, data, 0, len(data)) if data[span[0]] != ord('"')]

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from collections.abc import Iterable
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from overspill.decoding.limits import Sink
 from overspill.reading.positions import View
-from overspill.redaction.redactor import Redactor, Replacement, apply
+from overspill.redaction.redactor import Redactor, Replacement
 from overspill.store.protocols import Reader
 from overspill.text.encoding import count_characters
 from overspill.types import Size
 
-_MARGIN_BYTES = 128 << 10
-"""Around a part of a text, looked at too: a known value of the largest size in its longest encoding is found at any border."""
 _BLOCK_BYTES = 1 << 20
-
-Read: TypeAlias = Callable[[int, int], bytes]
 
 
 class RedactedView(View):
@@ -70,14 +65,13 @@ def _convert(byte: int, spans: list[tuple[int, int]], others: list[tuple[int, in
 class RedactedText(Struct, frozen=True):
     reader: Reader
     view: RedactedView
-    found: list[Replacement]
     size: Size
 
 
-def redact_text(redactor: Redactor, reader: Reader, size: Size) -> RedactedText | None:
+def redact_text(redactor: Redactor, reader: Reader, size: Size, sha256: str = "") -> RedactedText | None:
     """None if there is nothing to hide. Blocks. The text is searched as a whole, so that no border can hide a value."""
     data = reader.buffer()
-    found = redactor.find(data)
+    found = redactor.find(data, sha256)
     if not found:
         return None
     with Sink() as sink:
@@ -90,25 +84,4 @@ def redact_text(redactor: Redactor, reader: Reader, size: Size) -> RedactedText 
         shown = sink.reader()
     hidden = sum(count_characters(bytes(data[each.start : each.end])) - len(each.mark) for each in found)
     size = replace(size, bytes=shown.size, chars=size.chars - hidden)
-    return RedactedText(shown, RedactedView(shown, len(data), found), found, size)
-
-
-class RedactedParts:
-    """Reads parts of a text with marks in them, without searching all of it: for what shows only some of a large output."""
-
-    def __init__(self, redactor: Redactor, read: Read, size: int) -> None:
-        self._redactor = redactor
-        self._read = read
-        self._size = size
-        self.found: set[Replacement] = set()
-        """In the parts that were read, by their places in the text."""
-
-    def read(self, start: int, end: int) -> bytes:
-        """Positions are those of the stored bytes, so that the result may be longer or shorter than the range."""
-        start, end = max(0, start), min(end, self._size)
-        low, high = max(0, start - _MARGIN_BYTES), min(self._size, end + _MARGIN_BYTES)
-        data = self._read(low, high)
-        found = self._redactor.find(data)
-        inside = [each for each in found if each.end > start - low and each.start < end - low]
-        self.found.update(replace(each, start=each.start + low, end=each.end + low) for each in inside)
-        return apply(data, inside, start - low, end - low)
+    return RedactedText(shown, RedactedView(shown, len(data), found), size)

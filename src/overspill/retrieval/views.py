@@ -38,13 +38,6 @@ class TextView(Struct, frozen=True):
     """What it is remembered by: the SHA-256 of the stored bytes, and whether secrets are hidden."""
 
 
-class Clean(Struct, frozen=True):
-    """A text in which nothing has to be hidden."""
-
-
-CLEAN = Clean()
-
-
 def describe_gaps(kept: Kept, text: TextView) -> list[str]:
     """What an answer about all of the text has to say: what is missing of the output, and how it was decoded."""
     missing = [f"[{wording.incomplete(kept)}]"] if kept.missing else []
@@ -55,7 +48,7 @@ class TextViews:
     """By the SHA-256 of the stored bytes. Several threads may ask for one."""
 
     def __init__(self) -> None:
-        self._recent: Recent[str, TextView | Decoding | NotText | Clean] = Recent(MAX_VIEW_BYTES, _weigh)
+        self._recent: Recent[str, TextView | Decoding | NotText] = Recent(MAX_VIEW_BYTES, _weigh)
 
     def get(self, kept: Kept, reader: Reader, positions: View) -> TextView:
         """Blocks. Raises NotText, every time, if there is no text in it. A caller that asks for a view that is being decoded
@@ -74,16 +67,18 @@ class TextViews:
         if redactor is None:
             return text
         formats = text.decoding.formats if text.decoding else ()
-        key = f"{kept.sha256 or kept.id} redacted {' '.join(formats)}"
+        key = " ".join((kept.sha256 or kept.id, "redacted", *formats))
         with self._recent.making(key):
             shown = self._recent.get(key) if kept.sha256 else None
-            if shown is None:
-                found = redact_text(redactor, text.reader, text.size)
-                # Without secrets it is not remembered: its reader may belong to others.
-                shown = CLEAN if found is None else TextView(found.reader, found.size, found.view, text.decoding, key)
+            if isinstance(shown, TextView):
+                return shown
+            found = redact_text(redactor, text.reader, text.size, " ".join((kept.sha256, *formats)) if kept.sha256 else "")
+            if found is None:
+                return text
+            shown = TextView(found.reader, found.size, found.view, text.decoding, key)
             if kept.sha256:
                 self._recent[key] = shown
-        return shown if isinstance(shown, TextView) else text
+            return shown
 
     def _decode(self, kept: Kept, reader: Reader) -> TextView | Decoding | NotText:
         """The reader of an output that needs no decoding belongs to others and is not remembered."""
@@ -106,7 +101,7 @@ def _measure(reader: Reader) -> Size:
     return meter.size()
 
 
-def _weigh(outcome: TextView | Decoding | NotText | Clean) -> int:
+def _weigh(outcome: TextView | Decoding | NotText) -> int:
     return _ENTRY_BYTES + (outcome.reader.size if isinstance(outcome, TextView) else 0)
 
 

@@ -66,7 +66,7 @@ class SessionParts:
         inherits: bool,
     ) -> None:
         self.shelf, self.budget, self.ledger, self.extractor, self.family = shelf, budget, ledger, extractor, family
-        self.recorder = recorder = ReplyRecorder(shelf, ledger, is_on=settings.record == "replies")
+        self.recorder = recorder = ReplyRecorder(shelf, ledger, redaction.redact_recorded, is_on=settings.record == "replies")
         jobs, known = BackgroundJobs(partial(recall_job, ledger)), KnownOutputs(ledger, family.list_names if family else tuple)
         self.outputs = outputs = StoredOutputs(shelf, known, family, jobs, settings.wording, redaction)
         self.gate = gate = Gate(settings, shelf, ledger, budget, known, PassageSearch(outputs, extractor), redaction)

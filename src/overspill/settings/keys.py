@@ -63,6 +63,8 @@ class Key(Struct, frozen=True):
     """Its values may be secrets and are never shown. Names, and addresses without their password, may be shown."""
     names_models: bool = False
     """Each value is a target, `provider/model`."""
+    holds_patterns: bool = False
+    """Each value is a regular expression in RE2's syntax."""
     anyone_may_set: str = ""
     """The only value that anyone may set, because it is the strictest."""
 
@@ -126,6 +128,7 @@ class Override(Struct, frozen=True, kw_only=True):
     refs: Annotated[bool | None, Key("Same as `refs.enabled`.", "owner")] = None
     redact_shown: Annotated[Redacting | None, Key("Same as `redact.shown`.", "owner", anyone_may_set="on")] = None
     redact_sent: Annotated[Redacting | None, Key("Same as `redact.sent`.", "owner", anyone_may_set="on")] = None
+    redact_stored: Annotated[Redacting | None, Key("Same as `redact.stored`.", "owner")] = None
 
 
 class ClientRule(Struct, frozen=True, kw_only=True):
@@ -231,6 +234,16 @@ class RedactSettings(Struct, frozen=True):
     sent: Annotated[Redacting, Key("Whether secrets are hidden from the model that extracts.", "owner", anyone_may_set="on")] = (
         "off"
     )
+    stored: Annotated[Redacting, Key("Whether secrets are replaced before an output is stored; they are then lost.", "owner")] = (
+        "off"
+    )
+    fill: Annotated[
+        tuple[Name, ...],
+        Key(
+            "Tools, or `server/tool`, in whose arguments `{{secret:NAME}}` becomes the value of the mark with that name.", "owner"
+        ),
+    ] = ()
     patterns: Annotated[
-        Mapping[str, Name] | None, Key("More secrets: regular expressions in RE2's syntax, by what to call them.", "owner")
+        Mapping[str, Name] | None,
+        Key("More secrets: regular expressions in RE2's syntax, by what to call them.", "owner", holds_patterns=True),
     ] = None

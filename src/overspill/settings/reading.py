@@ -159,7 +159,20 @@ class LayerReading:
             raise self._not_allowed(field, given, spelled)
         if field.key.names_models:
             self._check_targets(checked, spelled)
+        if field.key.holds_patterns:
+            self._check_patterns(cast("Mapping[str, str]", checked or {}), spelled)
         return checked
+
+    def _check_patterns(self, patterns: Mapping[str, str], spelled: str) -> None:
+        from overspill.text.patterns import PatternError, compile_pattern  # noqa: PLC0415  # most settings have none
+
+        for name, pattern in patterns.items():
+            try:
+                compile_pattern(pattern.encode(), utf8=True)
+            except PatternError as error:
+                raise SettingsError(
+                    f"{spelled}.{shorten(name, _SHOWN_CHARS)} is not a regular expression of RE2 {self.layer.where}: {error}."
+                ) from None
 
     def _check_targets(self, checked: object, spelled: str) -> None:
         names = (checked,) if isinstance(checked, str) else cast("tuple[str, ...]", checked or ())

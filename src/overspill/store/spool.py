@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from contextlib import closing, suppress
 from functools import partial
 from threading import Lock
+from typing import TypeAlias
 
 from msgspec import Struct
 
 from overspill.errors import HandleError, StoreError
 from overspill.store.away import WaitingWriter
 from overspill.store.meter import Meter
-from overspill.store.protocols import Shelf, Writer
+from overspill.store.protocols import Reader, Shelf, Writer
+from overspill.store.readers import BytesReader
 from overspill.text import encoding, tokens
 from overspill.types import Size
 from overspill.wording import retrieval as wording
 
 MEMORY = 1 << 20
 """Bytes that wait in memory until it is known whether the output has to be stored at all."""
+
+Filter: TypeAlias = Callable[[bytes, bool], bytes]
+"""Gets what is to be stored, and whether that is the end; returns what to store of it. It may hold some of it back until then."""
 
 
 class SealedOutput(Struct, frozen=True):
@@ -34,7 +40,7 @@ class SealedOutput(Struct, frozen=True):
 
 class Spool:
     """Its methods block. `limit` is how many bytes of one output may be stored; any after that are counted and dropped.
-    `exact_bytes` is for `Meter`."""
+    `exact_bytes` is for `Meter`. Nothing of what came is left but what `filter` made of it."""
 
     def __init__(
         self,
@@ -43,8 +49,10 @@ class Spool:
         limit: int | None = None,
         model: str | None = None,
         exact_bytes: int = tokens.MAX_EXACT_CHARS,
+        filter: Filter | None = None,
     ) -> None:
         self.id = id
+        self.filter = filter
         self.total = 0
         self.failure = ""
         self._shelf = shelf
@@ -59,7 +67,10 @@ class Spool:
 
     @property
     def size(self) -> Size:
-        return self._meter.size()
+        """When everything has come."""
+        with self._lock:
+            self._end_filter()
+            return self._meter.size()
 
     @property
     def in_memory(self) -> bool:
@@ -77,8 +88,9 @@ class Spool:
 
     @property
     def sha256(self) -> str:
-        """Of everything so far; empty if some of it could not be stored."""
+        """When everything has come; empty if some of it could not be stored."""
         with self._lock:
+            self._end_filter()
             digest = self._hash.copy()
             digest.update(self._memory)
             return "" if self.failure else digest.hexdigest()
@@ -92,16 +104,29 @@ class Spool:
             if self._closed:  # a generator that was left behind may still yield
                 return
             self.total += len(data)
-            if self.failure:
-                return
-            accepted = data
-            if self._limit is not None and self._meter.bytes + len(data) > self._limit:
-                accepted = data[: self._limit - self._meter.bytes]
-                accepted = accepted[: encoding.complete_length(accepted)]
-            self._meter.add(accepted, chars if len(accepted) == len(data) else None)
-            self._memory += accepted
-            if len(accepted) < len(data):
-                self.failure = f"one output may have at most {self._limit:,} bytes (truncation.maxArtifactSize)."
+            self._take(data if self.filter is None else self.filter(data, False), None if self.filter else chars)
+
+    def _take(self, data: bytes, chars: int | None = None) -> None:
+        if self.failure:
+            return
+        accepted = data
+        if self._limit is not None and self._meter.bytes + len(data) > self._limit:
+            accepted = data[: self._limit - self._meter.bytes]
+            accepted = accepted[: encoding.complete_length(accepted)]
+        self._meter.add(accepted, chars if len(accepted) == len(data) else None)
+        self._memory += accepted
+        if len(accepted) < len(data):
+            self.failure = f"one output may have at most {self._limit:,} bytes (truncation.maxArtifactSize)."
+
+    def begin_block(self) -> int:
+        """Where the next text begins that is stored. No secret is in two texts."""
+        with self._lock:
+            self._end_filter()
+            return self.total if self.filter is None else self._meter.bytes
+
+    def _end_filter(self) -> None:
+        if self.filter is not None:
+            self._take(self.filter(b"", True))
 
     def add_text(self, content: str) -> None:
         """Add in slices, so that a large string and all of its UTF-8 are never in memory together."""
@@ -120,18 +145,23 @@ class Spool:
         """Read from memory or the store. Raises StoreError if what was stored has been removed."""
         if self._writer is None:
             return bytes(self._memory[start:end])
+        with closing(self.open()) as reader:
+            return reader.read(start, end)
+
+    def open(self) -> Reader:
+        if self._writer is None:
+            return BytesReader(bytes(self._memory))
         self.flush()
         try:
-            reader = self._shelf.open(self.id)
+            return self._shelf.open(self.id)
         except HandleError as error:
             raise StoreError("its beginning was stored and has been removed since.") from error
-        with closing(reader):
-            return reader.read(start, end)
 
     def seal(self) -> SealedOutput:
         """Commit what there is. Raises StoreError if nothing could be stored; what was in memory then stays there."""
         with self._lock:
             self._closed = True
+            self._end_filter()
             held = self._memory if self._writer is None or not self._writer.size else bytearray()
             self._to_store()
             try:
@@ -157,6 +187,7 @@ class Spool:
         with self._lock:
             if self._writer is not None:
                 return None
+            self._end_filter()
             data = bytes(self._memory[:most])
             data = data[: encoding.complete_length(data)] if len(data) < self.total else data
             meter = self._new_meter()

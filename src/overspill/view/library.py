@@ -15,7 +15,7 @@ from overspill.errors import HandleError, MalformedHandle, OverspillError, Store
 from overspill.reading.positions import View
 from overspill.record.events import Entry, ModelCalled, OutputExtracted, OutputRetrieved, Quote, find_replies
 from overspill.retrieval.archive import Archive, ArchivedOutput, Check
-from overspill.retrieval.output import StoredOutput, is_quoted
+from overspill.retrieval.output import REDACTED, StoredOutput, is_quoted
 from overspill.store.protocols import ShelfLabel
 from overspill.text.encoding import decode
 from overspill.view.records import SessionRecord, read_events
@@ -145,7 +145,7 @@ def find_citation(library: Library, session: str, op: str) -> Citation:
         raise HandleError("This session has no such extraction.")
     item, quotes, problem = library.find(session, event.id), list[CheckedQuote](), ""
     try:
-        reader = library.open(item).reader
+        reader = library.open(item).as_stored().reader
         reader = redecode(reader, event.decoded) if event.decoded else reader
     except OverspillError as error:
         problem = str(error)
@@ -157,7 +157,8 @@ def find_citation(library: Library, session: str, op: str) -> Citation:
             shown = reader.read(start, min(end, start + _MAX_QUOTE_BYTES))
             is_sound = 0 <= quote.start <= quote.end <= reader.size and is_quoted(quote, reader)
             line = view.line_at(start) if shown else 0
-            quotes.append(CheckedQuote(quote, decode(shown), line, is_sound, end - start > len(shown)))
+            text = "(with secrets)" if quote.sha256 == REDACTED else decode(shown)
+            quotes.append(CheckedQuote(quote, text, line, is_sound, end - start > len(shown)))
     problem = problem or library.verify(item).problem
     return Citation(item, event, tuple(quotes), tuple(answers), find_answer(found, op), cost, problem)
 

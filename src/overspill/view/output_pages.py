@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 from weakref import WeakKeyDictionary
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
@@ -42,9 +44,11 @@ class OutputPages:
         is_rendered = "rendered" in request.query_params and not is_hex
         kind = self._recognise(stored, text)
         window = None if is_hex or is_rendered else self._window(request, text)
-        return self._showing.page(
+        return self._page(
+            request,
             "output.html",
             item=item,
+            hides=text.view.hides(0, text.view.bytes),
             kept=item.kept,
             damage=stored.damage,
             notes=text.notes,
@@ -64,10 +68,11 @@ class OutputPages:
         """A window alone, for a page that is scrolled."""
         item, stored = self._open(request)
         if "hex" in request.query_params:
-            return self._showing.page("_hex.html", kept=item.kept, rows=self._hex_window(request, stored.reader))
+            return self._page(request, "_hex.html", kept=item.kept, rows=self._hex_window(request, stored.reader))
         text = open_text(stored)
         window = self._window(request, text)
-        return self._showing.page(
+        return self._page(
+            request,
             "_window.html",
             kept=item.kept,
             window=window,
@@ -86,7 +91,7 @@ class OutputPages:
         def work() -> tuple[ArchivedOutput, SearchResult]:
             item, stored = self._open(request)
             stored.check()
-            return item, self._searches.ask(way, words, open_text(stored), item.kept.sha256 or item.kept.id)
+            return item, self._searches.ask(way, words, open_text(stored), stored.shown.key or item.kept.id)
 
         is_part = "hx-request" in request.headers
         template = "_found.html" if is_part else "found.html"
@@ -96,7 +101,7 @@ class OutputPages:
             if not is_part or isinstance(problem, HandleError):
                 raise
             return self._showing.page("_refused.html", what=str(problem))
-        return self._showing.page(template, kept=item.kept, found=found, way=way, words=words)
+        return self._page(request, template, kept=item.kept, found=found, way=way, words=words)
 
     async def citation(self, request: Request) -> Response:
         """The quotes of an extraction, checked now. Reads the whole output, so it counts as a question."""
@@ -131,8 +136,14 @@ class OutputPages:
         return self._kinds[stored]
 
     def _open(self, request: Request) -> tuple[ArchivedOutput, StoredOutput]:
-        item = self._library.find(request.path_params["session"], request.path_params["file"])
-        return item, self._library.open(item)
+        form, item = request.path_params["form"], self._library.find(request.path_params["session"], request.path_params["file"])
+        if form not in ("output", "original"):
+            raise HTTPException(404)
+        stored = self._library.open(item)
+        return item, stored.as_stored() if form == "original" else stored
+
+    def _page(self, request: Request, template: str, **values: Any) -> Response:
+        return self._showing.page(template, form=request.path_params["form"], **values)
 
     def _window(self, request: Request, text: ShownText) -> TextWindow:
         reader, view = text.reader, text.view

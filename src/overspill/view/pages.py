@@ -212,7 +212,7 @@ def _rebuild_reply(stored: StoredOutput) -> str:
     if stored.damage or kept.media != "text" or kept.reason == "requested":
         return ""
     try:
-        drafts = draft_handle(kept, OutputText(stored.reader, kept.size), Settings())
+        drafts = draft_handle(kept, OutputText(stored.reader, stored.shown.size), Settings())
     except OverspillError:
         return ""
     return clean(drafts[0].text)

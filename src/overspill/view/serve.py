@@ -35,7 +35,7 @@ from overspill.view.pages import FOLDER, Showing, ViewerPages
 from overspill.view.searches import Searches
 from overspill.web.server import Descriptors, WebServer, bracket, open_listener
 
-_OUTPUT = "/output/{session}/{file}"
+_OUTPUT = "/{form}/{session}/{file}"
 
 
 class Address:
@@ -92,18 +92,18 @@ class Viewer(WebServer):
             Route("/", pages.sessions),
             Route("/session/{session}", pages.session),
             Route("/session/{session}/context.json", pages.context),
-            Route(_OUTPUT, outputs.output),
-            Route(f"{_OUTPUT}/window", outputs.window),
-            Route(f"{_OUTPUT}/search", outputs.search),
-            Route(f"{_OUTPUT}/raw", outputs.raw),
-            Route(f"{_OUTPUT}/image", outputs.image),
-            Route(f"{_OUTPUT}/reply", pages.rebuilt_reply),
             Route("/reply/{session}/{id}/{start:int}", pages.recorded_reply),
             Route("/citation/{session}/{op}", outputs.citation),
             Route("/live", self._live),
             Route("/savings", pages.savings),
             Route("/savings.json", pages.days),
             Mount("/static", StaticFiles(directory=FOLDER / "static")),
+            Route(_OUTPUT, outputs.output),
+            Route(f"{_OUTPUT}/window", outputs.window),
+            Route(f"{_OUTPUT}/search", outputs.search),
+            Route(f"{_OUTPUT}/raw", outputs.raw),
+            Route(f"{_OUTPUT}/image", outputs.image),
+            Route(f"{_OUTPUT}/reply", pages.rebuilt_reply),
         ]
 
         def explain(request: Request, problem: Exception) -> Response:

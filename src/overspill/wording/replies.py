@@ -171,14 +171,17 @@ def not_serialisable(kind: str, error: str) -> str:
     )
 
 
-def hidden_secrets(kinds: Mapping[str, int], *, has_numbers: bool) -> str:
+def hidden_secrets(kinds: Mapping[str, int], has_numbers: bool) -> str:
     numbers = " Numbers among them became strings." if has_numbers else ""
     return f"[Hidden here: {_list_kinds(kinds)}. A mark stands for the same value wherever it appears.{numbers}]"
 
 
-def may_have_secrets(kinds: Mapping[str, int], size: int, searched: int) -> str:
-    where = f"The first {searched:,} bytes" if size > searched else "This output"
-    return f"[{where} may contain secrets: {_list_kinds(kinds)}. Nothing was hidden.]"
+def unstored_secrets(kinds: Mapping[str, int], has_numbers: bool) -> str:
+    return hidden_secrets(kinds, has_numbers).replace("[Hidden here:", "[Not stored:", 1)
+
+
+def may_have_secrets(kinds: Mapping[str, int]) -> str:
+    return f"[This output may contain secrets: {_list_kinds(kinds)}. Nothing was hidden.]"
 
 
 def _list_kinds(kinds: Mapping[str, int]) -> str:

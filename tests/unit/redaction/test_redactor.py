@@ -84,7 +84,6 @@ def test_numbers_in_json_become_strings_and_it_stays_json() -> None:
     mark = MARK.search(redactor.redact("1234567890 "))
     assert mark is not None
     assert shown == {"a": mark[0], "b": f"x: {mark[0]}, y", "c": [mark[0], 7], mark[0]: None}
-    assert redactor.redact_value(value) == shown
 
 
 def test_a_private_key_without_its_end_is_hidden() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import webbrowser
 from importlib.util import find_spec
 from typing import Any
@@ -14,6 +15,8 @@ from overspill.cli.settings import load_settings, settings_options
 from overspill.cli.signals import serve_until_signal
 from overspill.cli.terminal import inform, warn
 from overspill.errors import MissingPackage, SettingsError
+from overspill.redaction.policy import Redaction
+from overspill.retrieval.archive import Archive
 
 _PACKAGES = ("jinja2", "markdown_it", "starlette", "uvicorn")
 _UNNAMED = ("0.0.0.0", "::", "")  # noqa: S104  # refused
@@ -50,7 +53,8 @@ def view(port: int, host: str, insecure: bool, opens: bool, **options: Any) -> N
     if not is_loopback(host) and not insecure:
         raise SettingsError(_ANYONE.format(host=host))
     settings = load_settings(**options).settings
-    viewer = Viewer(stores.open_archive(settings), Address(host, port), prices=settings.prices)
+    archive = Archive(stores.find_stores(settings), warn, Redaction(settings, os.environ))
+    viewer = Viewer(archive, Address(host, port), prices=settings.prices)
 
     async def run(stop: anyio.Event) -> None:
         if not opens:
