@@ -13,6 +13,7 @@ FOUND_ONCE = [
     Case('\x7f1 ="\x7f+.+0', "JSON in JSON", "table", 5_000, 0, 4, False),
     Case('"\\"\n"\\" x', "JSON three times", "JSON in a string", 600, 30, 0, False),
     Case("array-string", "JSON in JSON", "JSON", 4_052, 1, 13, False),
+    Case("\U00044eef3abn-mql;S", "HTML", "JSON in a string", 6, 1, 10, False),
     Case("aaaaaaaaab1", "plain", "stream", 600, 30, 10, False),
 ]
 

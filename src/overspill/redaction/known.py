@@ -24,6 +24,8 @@ _ANCHOR_UNITS, _PIECE_UNITS, _ESCAPE_BYTES = 8, 128, 1024
 _SHORT_ESCAPES = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f"}
 _ENTITIES = {"&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos"}
 _LINE_BREAK = rb"(?:[\r\n]|\\+[rn])*"
+_LEADING_BACKSLASHES = regex(rb"(\(\?:|\|)\\\\([*+])")
+"""At the beginning of a way to write a character, in the pattern of it."""
 _BASE64 = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")
 
 
@@ -120,7 +122,7 @@ def _spell_character(character: str) -> bytes:
 
 def _separate(units: list[bytes], by: bytes) -> list[bytes]:
     """The first takes no backslashes that it can do without: a long row of them would be searched from each one."""
-    first = units[0].replace(rb"\\*", b"").replace(rb"\\+", rb"\\")
+    first = _LEADING_BACKSLASHES.sub(lambda found: found[1] + (rb"\\" if found[2] == b"+" else b""), units[0])
     return [first, *(by + unit for unit in units[1:])]
 
 

@@ -214,7 +214,7 @@ def test_a_key_without_an_author_cannot_be_made() -> None:
 
 def test_a_rule_for_one_tool_may_be_set_by_the_same_authors_as_the_general_key() -> None:
     renamed = {"strategy": "default_strategy", "background": "async_", "refs": "enabled"}
-    renamed |= {f"redact_{place}": place for place in ("shown", "sent")}
+    renamed |= {f"redact_{place}": place for place in ("shown", "sent", "stored")}
     sections = (Settings, TruncationSettings, RefsSettings, RedactSettings)
     general = {field.name: field.key for section in reversed(sections) for field in fields(section)}
     rules = {field.name: field.key for field in fields(Override) if field.name != "off"}
