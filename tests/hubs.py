@@ -120,4 +120,4 @@ def hub_home() -> Iterator[HubHome]:
     finally:
         if os.path.exists(home.place.lock) and home.overspill("hub", "stop").returncode == 0:
             home.wait_until_gone()
-        shutil.rmtree(folder)
+        shutil.rmtree(folder, ignore_errors=True)  # a session that has just ended may be removing its own
