@@ -9,6 +9,7 @@ import pytest
 from commands import Place
 
 from overspill import ContextBudget, Session, Settings
+from overspill.retrieval.archive import Archive
 from overspill.session.opening import draw_untouched
 from overspill.store.files.store import FileStore
 from overspill.store.memory import MemoryStore
@@ -23,12 +24,14 @@ def find_name(untouched: bool) -> str:
 
 async def test_an_untouched_conversation_gets_everything_and_no_tools():
     rules = {"servers": {"db": {"async": True}}, "truncation": {"overrides": {"read": {"off": False, "async": True}}}}
-    settings = Settings(holdoutPercent=50, **rules)
-    async with Session(settings, store=MemoryStore(), name=find_name(True)) as session:
+    settings = Settings(holdoutPercent=50, retention="keep", **rules)
+    store = MemoryStore()
+    async with Session(settings, store=store, name=find_name(True)) as session:
         for tool in ("read", "other"):
             reply = await session.call(tool, {}, lambda: LARGE, server="db")
             assert (reply.text, reply.kept, session.tools()) == (LARGE, None, [])
-        assert session.counters.bill.is_untouched
+    ((_, counters),) = Archive([store]).counters()
+    assert counters.bill.is_untouched
 
 
 async def test_all_other_conversations_are_as_always():

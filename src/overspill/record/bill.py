@@ -12,6 +12,7 @@ from collections import OrderedDict
 from msgspec import Struct, field
 
 from overspill.record import events
+from overspill.record.counters import Counters
 from overspill.record.events import Entry, OutputRetrieved, TextShown, ToolCalled
 from overspill.settings import PriceSettings
 from overspill.text.tokens import CHARS_PER_TOKEN
@@ -121,3 +122,17 @@ class Bill(Struct):
         found["steps"] = steps / 1_000_000 + self.models
         found["spent"] = sum(found.values()) - found["kept"]
         return found | {"saved": found["passed"] + found["kept"] - found["spent"]}
+
+
+class BilledCounters(Counters):
+    """For readers of a journal. A live session counts without a bill, which would take time and memory in every call."""
+
+    bill: Bill = field(default_factory=Bill)
+
+    def add(self, event: Entry) -> None:
+        super().add(event)
+        self.bill.add(event)
+
+    @property
+    def tokens_kept_out(self) -> int:
+        return max(0, self.bill.kept_out)

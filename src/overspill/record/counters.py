@@ -7,8 +7,8 @@ from collections import OrderedDict
 from msgspec import Struct, field
 
 from overspill.record import events
-from overspill.record.bill import Bill
 from overspill.record.events import Entry, ModelCalled, OutputRetrieved
+from overspill.text import tokens
 
 MAX_TRACKED_OUTPUTS = 4_096
 """Outputs for which it is known how much of them was retrieved."""
@@ -43,7 +43,6 @@ class Counters(Struct):
     """The byte ranges that were retrieved, merged."""
     retrieved: dict[str, int] = field(default_factory=OrderedDict[str, int])
     """How often it was retrieved successfully."""
-    bill: Bill = field(default_factory=Bill)
     untracked_in_full: int = 0
     """How many outputs that are no longer tracked had been retrieved in full."""
 
@@ -55,7 +54,7 @@ class Counters(Struct):
     @property
     def tokens_kept_out(self) -> int:
         """An estimate: the tokens of all stored outputs, minus those that were shown instead or retrieved later."""
-        return max(0, self.bill.kept_out)
+        return max(0, self.kept_tokens - (self.shown_chars + self.retrieved_chars) // tokens.CHARS_PER_TOKEN)
 
     @property
     def retrieved_in_full(self) -> int:
@@ -63,7 +62,6 @@ class Counters(Struct):
         return self.untracked_in_full + sum(self.seen.get(id) == [(0, size)] for id, size in self.sizes.items())
 
     def add(self, event: Entry) -> None:
-        self.bill.add(event)
         match event:
             case events.ToolCalled():
                 self.calls += 1

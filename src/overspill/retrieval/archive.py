@@ -12,7 +12,7 @@ from msgspec import Struct
 from overspill import handles
 from overspill.errors import AmbiguousName, HandleError, StoreError, UnknownHandle
 from overspill.record import events
-from overspill.record.counters import Counters
+from overspill.record.bill import BilledCounters
 from overspill.record.events import Entry, JobChanged, OutputStored
 from overspill.redaction.policy import NO_REDACTORS, Redaction
 from overspill.retrieval.output import REDACTED, Quotes, StoredOutput, describe_misquotes, read_quotes
@@ -137,10 +137,10 @@ class Archive:
                 problem, redacted = str(error), 0
             yield Check(item.kept, problem, redacted)
 
-    def counters(self) -> list[tuple[ShelfLabel, Counters]]:
-        counted: list[tuple[ShelfLabel, Counters]] = []
+    def counters(self) -> list[tuple[ShelfLabel, BilledCounters]]:
+        counted: list[tuple[ShelfLabel, BilledCounters]] = []
         for label, _, entries in self._shelves():
-            counters = Counters()
+            counters = BilledCounters()
             for event in entries:
                 counters.add(event)
             counted.append((label, counters))

@@ -13,8 +13,7 @@ from msgspec import Struct
 
 from overspill import handles
 from overspill.record import events as recorded
-from overspill.record.bill import Bill, count_tokens
-from overspill.record.counters import Counters
+from overspill.record.bill import Bill, BilledCounters, count_tokens
 from overspill.record.events import MAX_REPLY_BYTES, Entry, JobChanged, RecordedReply, TextShown, ToolCalled
 from overspill.store.protocols import ShelfLabel
 from overspill.text.humanize import to_datetime
@@ -92,7 +91,7 @@ class SessionRecord:
 
     def __init__(self, label: ShelfLabel) -> None:
         self.label = label
-        self.counters = Counters()
+        self.counters = BilledCounters()
         self.began_ms = 0
         self.last_ms = 0
         self.tools: Counter[str] = Counter()

@@ -30,6 +30,7 @@ CALLS = {
     "python": ["print(6 * 7)"],
     "login": ["none"],
     "logout": ["none"],
+    "hub": ["status"],
     "snapshot": ["none.gz"],
     "artifacts": ["list"],
     "verify": [],

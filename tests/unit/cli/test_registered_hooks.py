@@ -15,9 +15,11 @@ from overspill.mcp.host_configs.clients import known_clients
 
 def test_every_hook_is_known_observed_and_written_into_its_clients_file():
     places = {
-        name: client.hooks.event for name, client in known_clients(Path("/home"), "linux", {}).items() if client.hooks is not None
+        name: list(client.hooks.events)
+        for name, client in known_clients(Path("/home"), "linux", {}).items()
+        if client.hooks is not None
     }
-    assert places == {client: each.event for client, each in HOOKS.items()}
+    assert places == {client: [each.event, *(["SessionStart"] if each.returns else [])] for client, each in HOOKS.items()}
     assert set(OBSERVED) == set(get_args(Client)) == set(HOOKS)
 
 

@@ -28,8 +28,8 @@ _NOUNS = {"resourceTemplates": "resource templates"}
 _TOKEN = regex(rb'(?s)"(?:[^"\\\n]++|\\.)*+"?|[{\[]|[}\]]|\n')
 
 
-def select_usable(pages: Iterable[object], key: str, taken: Iterable[str] = ()) -> tuple[list[Raw], str]:
-    """The entries that clients can read, and a phrase that names the others; empty if there are none.
+def select_usable(pages: Iterable[object], key: str, taken: Iterable[str] = ()) -> tuple[list[Raw], list[str]]:
+    """The entries that clients can read, and a phrase for each of the others, the last of which may count many.
 
     `pages` are the values that the server sent as lists. Tools need names of their own, and not one of `taken`.
     """
@@ -56,7 +56,7 @@ def select_usable(pages: Iterable[object], key: str, taken: Iterable[str] = ()) 
             usable.append(as_mapping(entry))
             if key == "tools":
                 names.add(name)
-    return usable, ", ".join([*flaws, *([f"{more:,} more"] if more else [])])
+    return usable, [*flaws, *([f"{more:,} more"] if more else [])]
 
 
 def complete_tool(entry: object) -> object:

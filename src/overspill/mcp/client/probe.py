@@ -49,7 +49,8 @@ async def probe(config: ServerConfig, environ: Mapping[str, str], within: float,
                     await connection.request("ping")
                 if "tools" in connection.handshake.capabilities:
                     pages = await list_pages(connection.request, "tools/list", "tools", config.name)
-                    listed, unusable = select_usable(pages, "tools")
+                    listed, flaws = select_usable(pages, "tools")
+                    unusable = ", ".join(flaws)
                 seconds = anyio.current_time() - began
     except* TimeoutError:
         remark = connections[0].transport.remark if connections else ""

@@ -187,8 +187,10 @@ class Server:
     def select_usable(self, pages: Iterable[object], key: str, taken: Iterable[str] = ()) -> list[Raw]:
         """As `listings.select_usable`, with a line in the log for what is left out."""
         usable, flaws = select_usable(pages, key, taken)
-        if flaws:
-            self.log_once(f"The server {self.name} lists {key} that cannot be used, so they are left out: {flaws}.")
+        new = [flaw for flaw in flaws if f"{key}: {flaw}" not in self._logged]
+        if new and len(self._logged) < _MAX_LOGGED_ONCE:
+            self._logged.update(f"{key}: {flaw}" for flaw in new)
+            self.log(f"The server {self.name} lists {key} that cannot be used, so they are left out: {', '.join(new)}.")
         return usable
 
     def log_once(self, line: str) -> None:
