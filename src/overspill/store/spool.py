@@ -151,7 +151,8 @@ class Spool:
     def open(self) -> Reader:
         if self._writer is None:
             return BytesReader(bytes(self._memory))
-        self.flush()
+        if not self._closed:
+            self.flush()
         try:
             return self._shelf.open(self.id)
         except HandleError as error:

@@ -33,6 +33,14 @@ def test_small_text_waits_in_memory_and_is_stored_when_sealed(shelf: Shelf):
     assert stored(shelf, spool.id) == b"one\ntwo\n"
 
 
+def test_reading_what_is_sealed_finds_no_fault_with_it(shelf: Shelf):
+    spool = Spool(shelf, handles.new())
+    spool.add(b"one\n")
+    spool.seal()
+    assert spool.read(0, 3) == b"one"
+    assert spool.failure == ""
+
+
 def test_a_long_text_goes_to_the_store_while_it_arrives(shelf: Shelf):
     text = "0123456789abcdé\n" * (MEMORY // 8)
     spool = Spool(shelf, handles.new())
