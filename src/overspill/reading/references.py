@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from functools import reduce
 from typing import Any, TypeAlias, cast
 
@@ -192,22 +193,8 @@ def may_pass(source: tuple[str, str], target: tuple[str, str], allow: Sequence[t
 def matches(pattern: str, server: str, tool: str) -> bool:
     """Whether a pattern, a server's name or `server/tool`, matches a tool of this server."""
     names = {f"{server}/{name}" for name in (tool, own_name(tool, server))} if "/" in pattern else {server}
-    return any(_fits(pattern, name) for name in names)
-
-
-def _fits(pattern: str, name: str) -> bool:
-    """Whether a pattern with `*` matches the whole name."""
-    first, *between = pattern.split("*")
-    if not between:
-        return name == pattern
-    last = between.pop()
-    at, end = len(first), len(name) - len(last)
-    for part in between:
-        found = name.find(part, at, max(at, end))
-        if found < 0:
-            return False
-        at = found + len(part)
-    return at <= end and name.startswith(first) and name.endswith(last)
+    plain = pattern.replace("[", "[[]").replace("?", "[?]")  # only * means something
+    return any(fnmatchcase(name, plain) for name in names)
 
 
 def _qualified_name(server: str, tool: str) -> str:

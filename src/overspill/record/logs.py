@@ -41,32 +41,16 @@ def log_stored(event: OutputStored, level: int) -> None:
 
 def log_cut(call: ToolCall, cut: Truncation) -> None:
     """Log an output that was shortened and not stored."""
-    details = _labels(call.name, call.server, call.kind) | {
-        "strategy": cut.strategy_used,
-        "original_size": cut.original_size,
-        "truncated_size": cut.truncated_size,
-        "original_tokens": cut.original_tokens,
-        "truncated_tokens": cut.truncated_tokens,
-        "omitted_lines": cut.omitted_lines,
-        "omitted_chars": cut.omitted_chars,
-    }
+    figures = ("original_size", "truncated_size", "original_tokens", "truncated_tokens", "omitted_lines", "omitted_chars")
+    details = _labels(call.name, call.server, call.kind) | {"strategy": cut.strategy_used}
+    details |= {name: getattr(cut, name) for name in figures}
     shown = (one_line(call.name), cut.truncated_size, cut.original_size, cut.strategy_used)
     logger.warning("Tool '%s' output cut to %d of %d characters (%s).", *shown, extra=details)
 
 
 def log_extraction(event: OutputExtracted, handle: str) -> None:
-    details: dict[str, Any] = {
-        "tool": event.tool,
-        "handle": handle,
-        "mode": event.mode,
-        "strategy": event.strategy,
-        "fallback": event.fallback,
-        "status": event.status,
-        "model": event.model,
-        "chunks_searched": event.chunks_searched,
-        "chunks_total": event.chunks_total,
-        "latency": event.latency,
-    }
+    names = ("tool", "mode", "strategy", "fallback", "status", "model", "chunks_searched", "chunks_total", "latency")
+    details: dict[str, Any] = {name: getattr(event, name) for name in names} | {"handle": handle}
     if event.status == "failed":
         logger.warning("Tool '%s' could not extract from %s (mode %s).", event.tool, handle, event.mode, extra=details)
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from itertools import groupby, islice
+from typing import Unpack
 
 import msgspec
 
@@ -19,34 +20,22 @@ from overspill.store.objects.output import REMOVED, read_parts
 from overspill.store.objects.removal import KeptObjects
 from overspill.store.objects.shelf import LiveObjectShelf, ObjectShelf, hold_key
 from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
-from overspill.store.quota import GIB, HOUR
 from overspill.store.shared.shelf import Hold
-from overspill.store.shared.store import LEASE_SECONDS, REMOVE_AFTER_SECONDS, SharedStore
+from overspill.store.shared.store import SharedOptions, SharedStore
 from overspill.text import lenient_json
 
 _MEASURED = "measured"
-_SECONDS_BETWEEN_MEASUREMENTS = 600.0  # of all that is kept, which takes a request for each thousand objects
 _MAX_KNOWN_OPENINGS = 100_000
 _UUID_CHARS = 36
 
 
 class ObjectStore(SharedStore[BucketLease, LiveObjectShelf]):
-    def __init__(
-        self,
-        url: str,
-        *,
-        run_bytes: int = 10 * GIB,
-        sweep_seconds: float = HOUR,
-        lease_seconds: float = LEASE_SECONDS,
-        remove_after_seconds: float = REMOVE_AFTER_SECONDS,
-    ) -> None:
-        super().__init__(
-            run_bytes=run_bytes, sweep_seconds=sweep_seconds, seconds_between_measurements=_SECONDS_BETWEEN_MEASUREMENTS
-        )
+    seconds_between_measurements = 600.0  # which takes a request for each thousand objects
+
+    def __init__(self, url: str, **given: Unpack[SharedOptions]) -> None:
+        super().__init__(**given)
         self._bucket = Bucket(url)
         self._names = Names(self._bucket)
-        self._lease_seconds = lease_seconds
-        self._remove_after_seconds = remove_after_seconds
         self._is_recalled = False
         self._openings: dict[str, Opening] = {}
 
@@ -143,7 +132,7 @@ class ObjectStore(SharedStore[BucketLease, LiveObjectShelf]):
             with suppress(StoreError):
                 found = self._bucket.get(_MEASURED)
                 if measured := lenient_json.parse(found[0], Measurement) if found else None:
-                    due = _SECONDS_BETWEEN_MEASUREMENTS - measured.age(run.now())
+                    due = self.seconds_between_measurements - measured.age(run.now())
                     self._guard.recall(measured, limits, due_seconds=due)
         return opened, kind
 

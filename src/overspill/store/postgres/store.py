@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 from overspill.errors import BadRequest, UnknownHandle
 from overspill.store import keep, rules
@@ -12,14 +12,12 @@ from overspill.store.postgres import sql
 from overspill.store.postgres.database import ANSWER_SECONDS, Database, Fetch
 from overspill.store.postgres.shelf import PostgresShelf
 from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
-from overspill.store.quota import GIB, HOUR
 from overspill.store.shared.shelf import Hold
-from overspill.store.shared.store import LEASE_SECONDS, READABLE_AFTER_REMOVAL_SECONDS, REMOVE_AFTER_SECONDS, Lease, SharedStore
+from overspill.store.shared.store import READABLE_AFTER_REMOVAL_SECONDS, Lease, SharedOptions, SharedStore
 from overspill.text import encoding
 
 _MOST_AT_ONCE = 10_000
 """Sessions and outputs that one call removes of each. The next one continues."""
-_SECONDS_BETWEEN_MEASUREMENTS = 60.0  # of all that is kept, which takes longer the more there is
 
 
 class DatabaseLease(Lease):
@@ -45,26 +43,16 @@ class DatabaseLease(Lease):
 class PostgresStore(SharedStore[DatabaseLease, PostgresShelf]):
     """`tenant` separates users of one database: a store reads, counts and removes only what was stored with the same one."""
 
+    seconds_between_measurements = 60.0  # which takes longer the more there is
+
     def __init__(
-        self,
-        url: str,
-        *,
-        tenant: str = "",
-        run_bytes: int = 10 * GIB,
-        sweep_seconds: float = HOUR,
-        lease_seconds: float = LEASE_SECONDS,
-        remove_after_seconds: float = REMOVE_AFTER_SECONDS,
-        answer_seconds: float = ANSWER_SECONDS,
+        self, url: str, *, tenant: str = "", answer_seconds: float = ANSWER_SECONDS, **given: Unpack[SharedOptions]
     ) -> None:
         if "\0" in tenant or encoding.clean(tenant) != tenant:
             raise BadRequest(f"{tenant[:50]!r} cannot name a tenant: PostgreSQL stores neither NUL nor lone surrogates.")
-        super().__init__(
-            run_bytes=run_bytes, sweep_seconds=sweep_seconds, seconds_between_measurements=_SECONDS_BETWEEN_MEASUREMENTS
-        )
+        super().__init__(**given)
         self._database = Database(url, answer_seconds)
         self._tenant = tenant
-        self._lease_seconds = lease_seconds
-        self._remove_after_seconds = remove_after_seconds
         self._emptied: set[str] = set()
         """Sessions that have lost outputs, whose bytes go when this process ends."""
 

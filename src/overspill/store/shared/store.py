@@ -8,13 +8,13 @@ import uuid
 from collections.abc import Container, Mapping
 from contextlib import ExitStack, suppress
 from threading import Event, RLock, Thread
-from typing import Generic, TypeVar
+from typing import Generic, TypedDict, TypeVar, Unpack
 
 from overspill.errors import StoreError, UnknownHandle
 from overspill.store import keep, rules
 from overspill.store.keep import Opening
 from overspill.store.protocols import Expired, KeepLimits, Retention
-from overspill.store.quota import KeepGuard, Quota
+from overspill.store.quota import GIB, HOUR, KeepGuard, Quota
 from overspill.store.shared.shelf import Hold, LocalCopies, SharedShelf
 
 LEASE_SECONDS = 30.0
@@ -70,6 +70,15 @@ class Lease:
                     return
 
 
+class SharedOptions(TypedDict, total=False):
+    """What every store on a server takes."""
+
+    run_bytes: int
+    sweep_seconds: float
+    lease_seconds: float
+    remove_after_seconds: float
+
+
 R = TypeVar("R", bound=Lease)
 S = TypeVar("S", bound=SharedShelf)
 
@@ -78,9 +87,15 @@ class SharedStore(Generic[R, S]):
     """Nothing is asked of the server before the first call. `close`, or the end of the process, removes what is not to be kept.
     If the server is away then, the end of the lease does the same later."""
 
-    def __init__(self, *, run_bytes: int, sweep_seconds: float, seconds_between_measurements: float) -> None:
-        self._quota = Quota(run_bytes)
-        self._guard = KeepGuard(self.expire, sweep_seconds=sweep_seconds, rest_seconds=seconds_between_measurements)
+    seconds_between_measurements: float
+    """Of all that is kept."""
+
+    def __init__(self, **given: Unpack[SharedOptions]) -> None:
+        self._quota = Quota(given.get("run_bytes", 10 * GIB))
+        rest = self.seconds_between_measurements
+        self._guard = KeepGuard(self.expire, sweep_seconds=given.get("sweep_seconds", HOUR), rest_seconds=rest)
+        self._lease_seconds = given.get("lease_seconds", LEASE_SECONDS)
+        self._remove_after_seconds = given.get("remove_after_seconds", REMOVE_AFTER_SECONDS)
         self._copies = LocalCopies()
         self._run: R | None = None
         self._shelves: dict[str, S] = {}
