@@ -18,9 +18,9 @@ from overspill.redaction.policy import NO_REDACTORS, Redaction
 from overspill.retrieval.output import REDACTED, Quotes, StoredOutput, describe_misquotes, read_quotes
 from overspill.store.keep import list_shelves
 from overspill.store.protocols import Reader, Shelf, ShelfLabel, Store
+from overspill.store.readers import read_blocks
 from overspill.types import Kept
 
-_BLOCK = 1 << 20
 _DAMAGED = (
     "Session {session} is skipped: its journal is damaged, so there is no record of what it stored. "
     "Its files are still in the folder session-{session}. Remove that folder yourself if you do not need them."
@@ -184,8 +184,8 @@ class Archive:
                 quotes[kept.session] = read_quotes(shelf)
             with closing(shelf.open(kept.id)) as reader:
                 digest = hashlib.sha256()
-                for start in range(0, reader.size, _BLOCK):
-                    digest.update(reader.read(start, start + _BLOCK))
+                for block in read_blocks(reader):
+                    digest.update(block)
                 size, misquoted = reader.size, describe_misquotes(quotes[kept.session].get(kept.id, {}), reader)
         if size != kept.size.bytes:
             return f"has {size:,} bytes; {kept.size.bytes:,} were stored"

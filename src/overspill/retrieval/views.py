@@ -8,13 +8,14 @@ from msgspec import Struct
 
 from overspill.decoding import decode
 from overspill.errors import NotText
-from overspill.extraction.cache import Recent
 from overspill.lexical.index import Work
 from overspill.reading.positions import View
 from overspill.redaction.redactor import Redactor
 from overspill.redaction.view import redact_text
 from overspill.store.meter import Meter
 from overspill.store.protocols import Reader
+from overspill.store.readers import read_blocks
+from overspill.store.recent import Recent
 from overspill.types import Decoding, Kept, Size
 from overspill.wording import retrieval as wording
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 MAX_VIEW_BYTES = 512 << 20
 """Decoded text that one session holds in temporary files. Text that a question still uses is freed after it."""
-_BLOCK_BYTES = 1 << 20
 _ENTRY_BYTES = 1024  # also counts what has no text, so that there is never an endless number of entries
 
 
@@ -96,8 +96,8 @@ class TextViews:
 
 def _measure(reader: Reader) -> Size:
     meter = Meter()
-    for start in range(0, reader.size, _BLOCK_BYTES):
-        meter.add(reader.read(start, start + _BLOCK_BYTES))
+    for block in read_blocks(reader):
+        meter.add(block)
     return meter.size()
 
 

@@ -15,7 +15,7 @@ from overspill.errors import HandleError, StoreError
 from overspill.store.away import WaitingWriter
 from overspill.store.meter import Meter
 from overspill.store.protocols import Reader, Shelf, Writer
-from overspill.store.readers import BytesReader
+from overspill.store.readers import BytesReader, read_blocks
 from overspill.text import encoding, tokens
 from overspill.types import Size
 from overspill.wording import retrieval as wording
@@ -178,8 +178,8 @@ class Spool:
             if self._writer.size < self._meter.bytes:  # the disk was full: measure what is really there
                 self._meter = self._new_meter()
                 with closing(self._shelf.open(self.id)) as reader:
-                    for start in range(0, reader.size, MEMORY):
-                        self._meter.add(reader.read(start, start + MEMORY))
+                    for block in read_blocks(reader):
+                        self._meter.add(block)
             meter = self._meter
             return SealedOutput(meter.size(), self._hash.hexdigest(), self.failure, meter.checkpoints, meter.is_plain)
 

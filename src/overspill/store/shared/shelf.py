@@ -8,10 +8,9 @@ from __future__ import annotations
 import mmap
 import tempfile
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from threading import Lock, RLock
+from threading import RLock
 from typing import Protocol, TypeAlias
 
 from msgspec import Struct
@@ -21,6 +20,7 @@ from overspill.errors import StoreError
 from overspill.store import rules
 from overspill.store.protocols import Retention
 from overspill.store.quota import OutputQuota
+from overspill.store.recent import Recent
 from overspill.store.shelf import BaseShelf
 from overspill.text import lenient_json
 
@@ -33,33 +33,19 @@ _SLICE_BYTES = 8 << 20
 Copy: TypeAlias = "mmap.mmap | bytes"
 
 
-class LocalCopies:
-    """A copy larger than a megabyte is an unlinked file: nobody else can open it, and it disappears with the process."""
+class LocalCopies(Recent[str, Copy]):
+    """Of outputs that never change, by their handles. A copy larger than a megabyte is an unlinked file: nobody else can open it,
+    and it disappears with the process."""
 
     def __init__(self) -> None:
-        self._copies: OrderedDict[Hashable, Copy] = OrderedDict()
-        self._bytes = 0
-        self._mutex = Lock()
+        super().__init__(_MAX_COPIED_BYTES, len)
 
-    def get(self, key: Hashable, size: int, read: Callable[[int, int], bytes]) -> Copy:
-        """The copy of an output that never changes. `read` gets a range of it."""
-        with self._mutex:
-            if (found := self._copies.get(key)) is not None:
-                self._copies.move_to_end(key)
-                return found
-        made = copy_bytes(size, read)
-        with self._mutex:
-            if size <= _MAX_COPIED_BYTES and key not in self._copies:
-                self._copies[key] = made
-                self._bytes += size
-                while self._bytes > _MAX_COPIED_BYTES:
-                    self._bytes -= len(self._copies.popitem(last=False)[1])
-        return made
-
-    def clear(self) -> None:
-        with self._mutex:
-            self._copies.clear()
-            self._bytes = 0
+    def copy(self, handle: str, size: int, read: Callable[[int, int], bytes]) -> Copy:
+        """`read` gets a range of it."""
+        with self.making(handle):
+            if (found := self.get(handle)) is None:
+                found = self[handle] = copy_bytes(size, read)
+            return found
 
 
 def copy_bytes(size: int, read: Callable[[int, int], bytes]) -> Copy:
@@ -113,7 +99,7 @@ class SharedReader:
             self._check_open()
             size, is_complete = self._source.measure()
             if self._copy is None or len(self._copy) != size:
-                self._copy = self._copies.get(self._handle, size, self._read) if is_complete else copy_bytes(size, self._read)
+                self._copy = self._copies.copy(self._handle, size, self._read) if is_complete else copy_bytes(size, self._read)
             return memoryview(self._copy)
 
     @property
