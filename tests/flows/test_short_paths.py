@@ -84,4 +84,4 @@ async def test_a_large_result_is_stored_through_few_files_besides_those_of_its_c
         previewTokens=0,
     )
 
-    assert len(trace.files) <= 51, trace.files
+    assert len(trace.files) <= 45, trace.files

@@ -92,7 +92,8 @@ class CallService:
         written = encode_arguments(call.args)
         try:
             check_arguments(call.name, call.args)
-            args = await self._fill_references(self._fill_secrets(call, written, tool), written, settings, check)
+            filled = self._fill_secrets(call, written, tool) if self._gate.settings.redact.fill else call
+            args = await self._fill_references(filled, written, settings, check)
         except (BadRequest, RefError) as error:
             if errors == "raise":
                 raise

@@ -115,9 +115,8 @@ class CollectedResult:
     def notes(self) -> list[str]:
         """What the model has to know besides the output."""
         waits = self._spool is not None and self._spool.is_waiting
-        return (
-            [wording.stream_failure(self.broke_off)] * bool(self.broke_off) + [wording.NOT_STORED_YET] * waits + [*self.remarks]
-        )
+        failures = [wording.stream_failure(self.broke_off)] if self.broke_off else []
+        return [*failures, *([wording.NOT_STORED_YET] if waits else []), *self.remarks]
 
     @property
     def failure(self) -> str:

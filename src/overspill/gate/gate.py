@@ -21,7 +21,7 @@ from overspill.gate.intent import find_intent
 from overspill.gate.kept import MAX_INLINE_BLOB_BYTES, KnownOutputs, LateOutput, ShownOutputs, describe_kept
 from overspill.gate.off_loop import MAX_BYTES_ON_LOOP, run_off_loop
 from overspill.gate.passages import IntentAnswers, Seeker
-from overspill.gate.redacting import open_source, redact_result
+from overspill.gate.redacting import hide, open_source, redact_result
 from overspill.gate.replies import ReplyDraft
 from overspill.gate.serialise import write_arguments
 from overspill.record.events import OutputStored, now_ms
@@ -65,8 +65,8 @@ class Gate:
         below, are the tool's."""
         passes = for_program and collected.media == "text"
         # Over the limit in bytes it is kept, whatever else is known of it, so that it need not be measured first.
-        is_kept = self._budget is None and collected.media == "text" and not keeps_nothing(settings) and not passes
-        is_kept = is_kept and 0 < settings.size_cap < collected.least_bytes
+        is_kept = self._budget is None and collected.media == "text" and 0 < settings.size_cap < collected.least_bytes
+        is_kept = is_kept and not passes and not keeps_nothing(settings)
         if self.redaction.is_on:
             await redact_result(collected, self.redaction, call, may_pass=not is_kept)
         texts = collected.in_hand
@@ -97,7 +97,7 @@ class Gate:
         self._ledger.record(OutputStored(now_ms(), kept, call.kind))
         self.kept.add(kept)
         self.checkpoints.put(kept.id, sealed.checkpoints)
-        self.arguments.put(kept.id, self.redaction.redact(write_arguments(call), call.name, call.server))
+        self.arguments.put(kept.id, hide(self.redaction, call, write_arguments(call)))
 
     async def keep_for_later(self, call: ToolCall, collected: CollectedResult, settings: Settings) -> LateOutput:
         """Keep a result that finished in the background: in memory, as far as possible, where it cannot be stored."""
@@ -289,12 +289,12 @@ class Gate:
 
     def _describe(self, call: ToolCall, collected: CollectedResult, sealed: SealedOutput, reason: Reason) -> Kept:
         kept = describe_kept(call, collected, sealed, reason, self._shelf.session, self.names.give(collected.spool.id))
-        return replace(kept, source=self.redaction.redact(kept.source, call.name, call.server))
+        return replace(kept, source=hide(self.redaction, call, kept.source))
 
     def _reply(self, content: list[Block], shown: str, collected: CollectedResult, **facts: Any) -> Reply:
         model, original = self.settings.model, collected.original
         return Reply(text=shown, content=content, is_error=collected.is_error, model=model, original=original, **facts)
 
     def new_spool(self, settings: Settings, new_id: Callable[[], str] = handles.new) -> Spool:
-        most, inlet = settings.truncation.max_artifact_size, self.redaction.open_inlet(settings)
+        most, inlet = settings.truncation.max_artifact_size, self.redaction.open_inlet(settings) if self.redaction.is_on else None
         return Spool(self._shelf, new_id(), most, settings.model, deciding_bytes(settings), inlet)

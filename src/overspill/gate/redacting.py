@@ -22,6 +22,11 @@ from overspill.types import Block, Size, ToolCall
 from overspill.wording import replies as wording
 
 
+def hide(redaction: Redaction, call: ToolCall, text: str) -> str:
+    """In what is remembered and shown of a call besides its result. Most sessions hide nothing."""
+    return redaction.redact(text, call.name, call.server) if redaction.is_on else text
+
+
 async def redact_result(collected: CollectedResult, redaction: Redaction, call: ToolCall, *, may_pass: bool = True) -> None:
     """In why it failed and, if it may pass, in its texts and in the tool's own object. The spool has the texts as they came."""
     collected.broke_off = redaction.redact(collected.broke_off, call.name, call.server)
@@ -73,6 +78,8 @@ def open_source(
     """A finished output as its reply shows it, and what the reply says about secrets in it. `sha256`: if it is stored whole.
     Blocks."""
     spool, plain = collected.spool, collected.plain
+    if not redaction.is_on:
+        return OutputText(spool, size, plain), []
     if isinstance(spool.filter, Inlet):
         found = spool.filter.found
         return OutputText(spool, size), [wording.unstored_secrets(count_kinds(found), _has_numbers(found))] if found else []

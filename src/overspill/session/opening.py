@@ -64,7 +64,8 @@ def check_options(errors: object, background: object, check: object) -> None:
         raise BadRequest(f"errors is {errors!r}; allowed: 'answer', 'raise'.")
     if background not in (None, True, False, "now"):
         raise BadRequest(f"background is {background!r}; allowed: None, True, False, 'now'.")
-    _check_function("check", check)
+    if check is not None:
+        _check_function("check", check)
 
 
 def check_format(format: object) -> None:
