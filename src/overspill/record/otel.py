@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from threading import Lock
 from typing import Any
 
 from opentelemetry import metrics, trace
@@ -14,6 +12,7 @@ from overspill import handles
 from overspill.record.bill import count_tokens
 from overspill.record.events import Entry, JobChanged, ModelCalled, OutputExtracted, OutputRetrieved, OutputStored, ToolCalled
 from overspill.record.logs import trace_context
+from overspill.store.recent import Recent
 from overspill.types import Kept
 
 _NAME = "overspill"
@@ -36,13 +35,12 @@ class OpenTelemetry:
         self._duration = meter.create_histogram("gen_ai.client.operation.duration", "s", "How long operations took.")
         self._kept = meter.create_counter("overspill.kept.tokens", "{token}", "Tokens of stored outputs.")
         self._shown = meter.create_counter("overspill.shown.tokens", "{token}", "Tokens shown of stored outputs, estimated.")
-        self._outputs: OrderedDict[str, tuple[Kept, SpanContext | None]] = OrderedDict()
-        self._lock = Lock()
+        self._outputs: Recent[str, tuple[Kept, SpanContext | None]] = Recent(_MAX_REMEMBERED, lambda _: 1)
 
     def __call__(self, session: str, event: Entry) -> None:
         match event:
             case OutputStored(kept=kept):
-                self._remember(kept, None)
+                self._outputs[kept.id] = kept, None
                 self._kept.add(kept.size.tokens, {"gen_ai.tool.name": kept.tool, "overspill.reason": kept.reason})
             case ToolCalled():
                 self._trace_call(session, event)
@@ -78,7 +76,7 @@ class OpenTelemetry:
             attributes |= _describe_output(kept)
         made = self._record(f"execute_tool {event.tool}", session, event, event.latency, event.status, attributes)
         if kept is not None:
-            self._remember(kept, made)
+            self._outputs[kept.id] = kept, made
 
     def _trace_job(self, session: str, event: JobChanged) -> None:
         """The end of a call that went on in the background. The span of the call itself ended with its reply."""
@@ -88,7 +86,7 @@ class OpenTelemetry:
         status = "ok" if event.state == "ready" else "failed"
         made = self._record(f"execute_tool {event.tool}", session, event, latency, status, attributes)
         if kept is not None:
-            self._remember(kept, made)
+            self._outputs[kept.id] = kept, made
 
     def _trace_model(self, session: str, event: ModelCalled) -> None:
         provider, _, model = event.model.partition("/")
@@ -124,20 +122,11 @@ class OpenTelemetry:
         span.end(ended)
         return span.get_span_context()
 
-    def _remember(self, kept: Kept, made: SpanContext | None) -> None:
-        with self._lock:
-            self._outputs.pop(kept.id, None)
-            self._outputs[kept.id] = kept, made
-            if len(self._outputs) > _MAX_REMEMBERED:
-                self._outputs.popitem(last=False)
-
     def _find_kept(self, id: str) -> Kept | None:
-        with self._lock:
-            return self._outputs[id][0] if id in self._outputs else None
+        return found[0] if (found := self._outputs.get(id)) else None
 
     def _find_links(self, id: str) -> list[Link]:
-        with self._lock:
-            made = self._outputs[id][1] if id in self._outputs else None
+        _, made = self._outputs.get(id) or (None, None)
         return [Link(made)] if made is not None else []
 
 

@@ -17,6 +17,7 @@ from overspill.record.events import Entry, ModelCalled, OutputExtracted, OutputR
 from overspill.retrieval.archive import Archive, ArchivedOutput, Check
 from overspill.retrieval.output import REDACTED, StoredOutput, is_quoted
 from overspill.store.protocols import ShelfLabel
+from overspill.store.recent import Recent
 from overspill.text.encoding import decode
 from overspill.view.records import SessionRecord, read_events
 
@@ -35,7 +36,7 @@ class Library:
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
         self._records: OrderedDict[str, SessionRecord] = OrderedDict()
-        self._open: OrderedDict[str, StoredOutput] = OrderedDict()
+        self._open: Recent[str, StoredOutput] = Recent(MAX_OPEN_OUTPUTS, lambda _: 1)
         self._lock = RLock()
 
     def sessions(self) -> list[SessionRecord]:
@@ -72,13 +73,10 @@ class Library:
         """Shared between requests: do not close it. Freeing it does, when nobody reads it any more."""
         kept = item.kept
         with self._lock:
-            stored = self._open.pop(kept.handle, None)
+            stored = self._open.get(kept.handle)
             # What is known about an output that changed, such as where its lines are, is no longer true.
             if stored is None or stored.reader.is_removed or stored.reader.size != stored.view.bytes:
-                stored = self._archive.open_unnoted(kept)
-            self._open[kept.handle] = stored
-            if len(self._open) > MAX_OPEN_OUTPUTS:
-                self._open.popitem(last=False)
+                stored = self._open[kept.handle] = self._archive.open_unnoted(kept)
         return stored
 
     def read_reply(self, session: str, id: str, start: int) -> bytes:
