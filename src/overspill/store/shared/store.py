@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Container, Mapping
 from contextlib import ExitStack, suppress
 from threading import Event, RLock, Thread
-from typing import Generic, TypedDict, TypeVar, Unpack
+from typing import Generic, TypedDict, TypeVar
 
 from overspill.errors import StoreError, UnknownHandle
 from overspill.store import keep, rules
@@ -90,12 +90,17 @@ class SharedStore(Generic[R, S]):
     seconds_between_measurements: float
     """Of all that is kept."""
 
-    def __init__(self, **given: Unpack[SharedOptions]) -> None:
-        self._quota = Quota(given.get("run_bytes", 10 * GIB))
-        rest = self.seconds_between_measurements
-        self._guard = KeepGuard(self.expire, sweep_seconds=given.get("sweep_seconds", HOUR), rest_seconds=rest)
-        self._lease_seconds = given.get("lease_seconds", LEASE_SECONDS)
-        self._remove_after_seconds = given.get("remove_after_seconds", REMOVE_AFTER_SECONDS)
+    def __init__(
+        self,
+        *,
+        run_bytes: int = 10 * GIB,
+        sweep_seconds: float = HOUR,
+        lease_seconds: float = LEASE_SECONDS,
+        remove_after_seconds: float = REMOVE_AFTER_SECONDS,
+    ) -> None:
+        self._quota = Quota(run_bytes)
+        self._guard = KeepGuard(self.expire, sweep_seconds=sweep_seconds, rest_seconds=self.seconds_between_measurements)
+        self._lease_seconds, self._remove_after_seconds = lease_seconds, remove_after_seconds
         self._copies = LocalCopies()
         self._run: R | None = None
         self._shelves: dict[str, S] = {}
