@@ -45,12 +45,13 @@ def read_tasks(material: Path) -> Iterator[Question]:
 
 
 def read_graded(material: Path) -> tuple[list[SearchedTool], list[Question]]:
-    """mcpproxy-go's 45 tools and 47 questions, of which some have several answers."""
+    """mcpproxy-go's 45 tools and 47 questions, of which some have several answers. A tool with the grade 0 is a wrong one."""
     specs = material / "mcpproxy-go/specs"
     listed = _read(specs / "083-discovery-profiler/datasets/corpus_v2.tools.json")["tools"]
     tools = [SearchedTool(each["tool"], each["description"], each.get("schema") or {}, each["server"]) for each in listed]
     asked = _read(specs / "065-evaluation-foundation/datasets/retrieval_golden_v1.json")["queries"]
-    return tools, [Question(each["query"], frozenset(label["tool_id"] for label in each["labels"])) for each in asked]
+    graded = ((each["query"], (label["tool_id"] for label in each["labels"] if label["relevance"] > 0)) for each in asked)
+    return tools, [Question(query, frozenset(right)) for query, right in graded]
 
 
 def _read(file: Path) -> Any:
