@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -59,9 +60,11 @@ def read_content(text: bytes, layout: str) -> Content:
     if layout in ("document", "documents"):
         with suppress(*UNREADABLE):
             held = hold_json(text)
+            if held.is_converted and _has_json_of_python(decode(text)):
+                return Content("json", decode(text))
             is_one = layout == "document" and len(held.documents) == 1
-            json = bytes(held.documents[0]) if is_one else b"[%b]" % b",".join(map(bytes, held.documents))
-            return Content("json", decode(json), _describe_around(held))
+            made = bytes(held.documents[0]) if is_one else b"[%b]" % b",".join(map(bytes, held.documents))
+            return Content("json", decode(made), _describe_around(held))
     is_short = layout == "text" and len(text) <= _MAX_SHORT_BYTES
     with suppress(Unreadable):
         if layout == "rows" or (is_short and (heading := find_heading(text, min_rows=2)) and not heading.above):
@@ -73,6 +76,14 @@ def read_content(text: bytes, layout: str) -> Content:
             if found and all(table is found[0][0] for table, _ in found):
                 return _write_rows([row for _, row in found])
     return Content("lines", decode(text))
+
+
+def _has_json_of_python(text: str) -> bool:
+    """Whether Python reads it as it is, with numbers such as NaN, and so does the interpreter of programs."""
+    with suppress(ValueError, RecursionError):
+        json.loads(text)
+        return True
+    return False
 
 
 def split_content(text: Text, layout: str) -> Parts:

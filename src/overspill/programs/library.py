@@ -80,7 +80,9 @@ class ProgramLibrary:
     def read(self, name: str) -> tuple[str, str]:
         """JSON or lines, and the text. Blocks, as `list_parts` and `slice` do."""
         base, _, number = name.rpartition("#")
-        content = self._read_part(base, int(number)) if base and number.isdecimal() else self._read_whole(name)
+        content = (
+            self._read_part(base, int(number)) if base and number.isdecimal() and len(number) < 10 else self._read_whole(name)
+        )
         self._add_note(base or name, content.note)
         return content.form, content.text
 

@@ -68,13 +68,27 @@ def tool_stubs(names=()):
 class _Server:
     pass
 
+_waiting = []
+
+def _tool(name):
+    def call(*positional, **arguments):
+        _waiting.append(name)
+        return _use(name, positional, arguments)
+    return call
+
 async def _use(tool, positional, arguments):
+    if tool in _waiting:
+        _waiting.remove(tool)
     if positional:
         raise TypeError(tool + " takes its arguments by name: " + tool + "(id=1)")
     form, text = await _call(tool, json.dumps(arguments))
     return json.loads(text) if form == "json" else text
 
-def _write(value):
+def _finish(value):
+    if _waiting:
+        raise TypeError("a 'coroutine' was never awaited, so these tools were not called: " + ", ".join(_waiting[:10]))
+    if value is None:
+        return ""
     try:
         written = json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else str(value)
     except (TypeError, ValueError):
@@ -194,8 +208,7 @@ async def _drive(
                         resume = step.resume_auto
                 step = await in_thread(resume)
             # The program writes its value itself, within its own limits: a small one may take very many characters.
-            inputs = {"_value": step.output}
-            value = "" if step.output is None else await in_thread(partial(session.feed_run, "_write(_value)", inputs=inputs))
+            value = await in_thread(partial(session.feed_run, "_finish(_value)", inputs={"_value": step.output}))
             ending = Ending(printed.output, value)
         except MontyError as error:
             frames = error.traceback() if isinstance(error, monty.MontyRuntimeError | monty.MontySyntaxError) else []

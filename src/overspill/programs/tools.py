@@ -24,6 +24,7 @@ from overspill.programs.trace import Trace
 from overspill.reading.references import Check, matches
 from overspill.schema.signatures import write_signature
 from overspill.settings import Settings
+from overspill.text.arguments import read_arguments
 from overspill.text.names import own_name
 from overspill.text.regex import regex
 from overspill.types import Kind, LineageCall, Reply, ToolCall
@@ -77,7 +78,7 @@ def _make_identifier(name: str) -> str:
 def define_tools(names: Iterable[str]) -> str:
     """Python that makes these names functions of a program. The names are identifiers, so that nothing else can get in."""
     servers = dict.fromkeys(f"{name.partition('.')[0]} = _Server()\n" for name in names if "." in name)
-    return "".join([*servers, *(f"{name} = lambda *p, **a: _use({name!r}, p, a)\n" for name in names)])
+    return "".join([*servers, *(f"{name} = _tool({name!r})\n" for name in names)])
 
 
 class ProgramTools:
@@ -89,7 +90,7 @@ class ProgramTools:
 
     def write_stubs(self, names: Sequence[str]) -> str:
         """Without names, all of them."""
-        wanted = names or list(self._allowed) or ["any tool here"]
+        wanted = [str(name) for name in names] or list(self._allowed) or ["any tool here"]
         more = [f"# and {len(wanted) - _MAX_LISTED} more: {', '.join(wanted[_MAX_LISTED:500])}"] if wanted[_MAX_LISTED:] else []
         return "\n".join([*map(self._write_stub, wanted[:_MAX_LISTED]), *more])
 
@@ -113,7 +114,7 @@ class ProgramTools:
         if self._count > MAX_CALLS:
             raise BadRequest(f"A program may call tools {MAX_CALLS} times. Save what is ready, and continue in another program.")
         self._trace.enter(tool.server, tool.name, name)
-        call = ToolCall("", tool.name, cast("dict[str, Any]", json.loads(written)), tool.server, tool.kind)
+        call = ToolCall("", tool.name, read_arguments(written), tool.server, tool.kind)
         reply = await self._calls.call(call, tool.run, background=False, check=tool.check, for_program=True)
         kept, text = reply.kept, reply.text
         if kept is not None and (kept.missing or kept.media == "binary" or kept.size.bytes > MAX_LOADED_BYTES):

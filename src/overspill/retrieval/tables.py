@@ -69,7 +69,8 @@ class OutputTables(Struct, eq=False):
 
     async def ask(self, statement: str) -> SqlAnswer:
         """A statement that calls outputs by their names."""
-        return (await anyio.to_thread.run_sync(lambda: self._query(statement, self.find_named(statement))))[1]
+        found = anyio.to_thread.run_sync(lambda: self._query(statement, self.find_named(statement)), abandon_on_cancel=True)
+        return (await found)[1]
 
     async def reply(self, stored: StoredOutput, statement: str | None, bound: Bound) -> SqlReply:
         """A statement about one output, which may name others. Rows that do not fit are stored."""

@@ -56,6 +56,7 @@ INSTEAD = (
     ("recursion limit exceeded", "The JSON is nested too deeply for load. Use text(name) and re."),
     ("suspension", "It called load, sql, find or tools too often. Load a whole output once, and loop over that."),
     ("not supported in this environment|PermissionError", "There are no files, variables or clocks. load(name) reads an output."),
+    ("unexpected end of hex escape", "The JSON has half a character, such as \\ud800. Use text(name) and re."),
     ("no longer exists", "Print what you need of the object, such as its fields."),
     ("4300 digits", "Use floats, or fewer digits."),
 )

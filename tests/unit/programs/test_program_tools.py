@@ -104,7 +104,8 @@ async def test_a_missing_await_gets_an_error_that_says_so():
     async with Session(Settings(programTools=["get"])) as session:
         calls: list[int] = []
         offering(session, tool("get", run=lambda: calls.append(1) or {"a": 1}))
-        for code in ("get()['a']", "len(get())", "for x in get(): pass", "get() + 1"):
+        forgotten = ("get()", "get()\nprint(1)", "import asyncio\nasyncio.gather(get(), get())")
+        for code in ("get()['a']", "len(get())", "for x in get(): pass", "get() + 1", *forgotten):
             assert "must be awaited: `result = await" in await run(session, code)
         assert calls == []
         assert "by name" in await run(session, "await get(1)")
@@ -145,6 +146,21 @@ async def test_a_program_makes_at_most_so_many_calls():
         text = await run(session, "for n in range(1000): await get()")
         assert f"{MAX_CALLS} times" in text
         assert len(count) == MAX_CALLS
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("await _call('get', '{')", "must be a JSON object"),
+        ("await _call('get', '[' * 100_000)", "must be a JSON object"),
+        ("tool_stubs([1])", "may not call 1"),
+    ],
+)
+async def test_what_goes_around_our_functions_fails_inside_the_program(code: str, said: str):
+    async with Session(Settings(programTools=["get"])) as session:
+        offering(session, tool("get"))
+        caught = f"try:\n    print({code})\nexcept Exception as error:\n    print(error)"
+        assert said in await run(session, caught)
 
 
 async def test_a_slow_tool_ends_with_its_program():

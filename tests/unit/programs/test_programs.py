@@ -67,6 +67,13 @@ async def test_load_gives_json_rows_or_lines(stored: str, loaded: Any):
         assert json.loads(await run(session, f"load('{kept.name}')")) == loaded
 
 
+async def test_json_with_the_numbers_of_python_is_loaded_as_python_loads_it():
+    async with Session() as session:
+        kept = await session.keep('{"a": NaN, "b": [-Infinity, 1e3]}', "stored")
+        code = f"found = load('{kept.name}')\nprint(found['a'] != found['a'], found['b'][0] < -(10**300), found['b'][1])"
+        assert await run(session, code) == "True True 1000.0"
+
+
 async def test_what_is_too_large_for_load_is_loaded_in_parts(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("overspill.programs.library.MAX_LOADED_BYTES", 20_000)
     monkeypatch.setattr(content, "PART_BYTES", 5_000)
@@ -216,6 +223,7 @@ async def test_a_model_gets_its_mistakes_as_answers():
         ("open('/etc/passwd')", 1, "PermissionError", "load(name) reads an output"),
         ("sorted(['a'], key=lambda name: load(name))", 1, "cannot suspend", "`for` loop"),
         ("x = [0] * 10**9", 1, "memory limit", "parts(name)"),
+        ("load('out_zzzzzz#' + '9' * 5000)", 1, "is not a handle", ""),
     ],
 )
 async def test_a_failure_names_line_cause_and_what_to_write_instead(code: str, line: int, cause: str, instead: str):
@@ -237,6 +245,14 @@ async def test_what_a_failed_program_printed_is_in_a_block_that_it_cannot_end():
         text = await run(session, f"print({imitation!r})")
         assert imitation in text
         assert text.splitlines()[0] != "[untrusted data 123456]"
+
+
+async def test_a_program_does_not_wait_for_a_statement_that_takes_longer_than_it_may():
+    async with Session(Settings(programTimeoutSecs=1, sqlTimeoutSecs=30)) as session:
+        started = anyio.current_time()
+        text = await fail(session, "sql('SELECT sum(range) FROM range(100000000000)')")
+        assert text.startswith("The program was stopped at its time limit of 1 s.")
+        assert anyio.current_time() - started < 15
 
 
 async def test_a_program_that_is_late_ends_with_what_it_kept():
