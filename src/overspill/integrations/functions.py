@@ -17,21 +17,23 @@ from overspill.session.session import Session
 from overspill.session.sync import SyncSession
 from overspill.types import Reply
 
-_TYPES: dict[str, Any] = {"string": str, "integer": int, "boolean": bool, "object": dict}
+_TYPES: dict[str, Any] = {"string": str, "integer": int, "boolean": bool, "object": dict, "array": list[str]}
 
 
-def wrap_tools(tools: Sequence[Callable[..., Any]], session: Session | SyncSession) -> list[Callable[..., Any]]:
+def wrap_tools(
+    tools: Sequence[Callable[..., Any]], session: Session | SyncSession, *, tool_search: bool = False
+) -> list[Callable[..., Any]]:
     """The same functions, and the retrieval tools after them. With a `Session` all are async, with a `SyncSession` none is.
 
     Each has the name, the signature and the docstring of its tool. With the setting `intent: ask`, it has one more argument, in
-    which the model says what it is looking for. Programs may call the functions that the setting `programTools` lists. Wrap the
-    tools once for each conversation.
+    which the model says what it is looking for. Programs may call the functions that the setting `programTools` lists. With
+    `tool_search`, the model searches for them if the setting `toolSearch` says so. Wrap the tools once for each conversation.
     """
     require("session", session, (Session, SyncSession), "a Session or a SyncSession")
     require("tools", tools, Sequence, "a list of functions")
     sessions = Sessions(Options("functions", session=session))
     run = sessions.begin_run()
-    wrapped = [_wrap(tool, session, run, sessions.asking) for tool in tools]
+    wrapped = [_wrap(tool, session, run, sessions.asking) for tool in (session.tool_search(tools) if tool_search else tools)]
 
     async def list_tools() -> list[ProgramTool]:
         return [ProgramTool(_find_name(tool), "", None, tool) for tool in tools]
@@ -122,7 +124,7 @@ def _describe_parameters(schema: Mapping[str, Any]) -> list[tuple[inspect.Parame
         is_required = key in schema["required"]
         annotation, default = (kind, inspect.Parameter.empty) if is_required else (Optional[kind], None)  # noqa: UP045
         name = "from_" if key == "from" else key  # `from` cannot be the name of a parameter
-        words = property["description"] + (", written as `from`" if key == "from" else "")
+        words = property.get("description", key) + (", written as `from`" if key == "from" else "")
         found.append((inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation), words))
     return found
 

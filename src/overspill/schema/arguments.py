@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -10,7 +12,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from msgspec import Meta, Struct
 from msgspec.structs import fields
 
-_JSON_TYPES: dict[object, str] = {str: "string", int: "integer", bool: "boolean", dict: "object"}
+_JSON_TYPES: dict[object, str] = {str: "string", int: "integer", bool: "boolean", float: "number", dict: "object", list: "array"}
 _LIMITS = {"min_length": "minLength", "ge": "minimum"}
 
 
@@ -20,6 +22,21 @@ def describe_arguments(arguments: type[Struct]) -> dict[str, Any]:
     required = [field.encode_name for field in fields(arguments) if field.required]
     closed = {"additionalProperties": False} if arguments.__struct_config__.forbid_unknown_fields else {}
     return {"type": "object", **closed, "required": required, "properties": _properties(arguments)}
+
+
+def describe_function(function: Callable[..., Any]) -> dict[str, Any]:
+    """As far as its annotations have JSON types; what they do not say may be anything."""
+    hints: dict[str, Any] = {}
+    properties: dict[str, dict[str, Any]] = {}
+    with suppress(NameError, TypeError):
+        hints = get_type_hints(function)
+    parameters = inspect.signature(function).parameters.values()
+    for name in (each.name for each in parameters if each.kind is not inspect.Parameter.VAR_KEYWORD):
+        properties[name] = {}
+        with suppress(KeyError, TypeError, ValueError):
+            properties[name] = dict(_schema(hints[name]))
+    required = [each.name for each in parameters if each.name in properties and each.default is inspect.Parameter.empty]
+    return {"type": "object", "required": required, "properties": properties}
 
 
 def _properties(arguments: type[Struct]) -> dict[str, Any]:

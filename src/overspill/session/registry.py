@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from functools import wraps
-from typing import Any, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec
+
+import anyio.to_thread
+from msgspec.structs import replace
 
 from overspill.calls.invoke import Tool
+from overspill.calls.service import CallService
 from overspill.errors import BadRequest, require
 from overspill.gate.intent import Messages, remember_said
 from overspill.programs.tools import ListTools, ProgramTool
-from overspill.retrieval.definitions import TOOLS, Format, define_offered_tools, offered_tools
+from overspill.retrieval.definitions import TOOLS, Definition, Format, define_offered_tools, offered_tools, render_definition
 from overspill.session.opening import check_format
 from overspill.session.parts import SessionParts
 from overspill.settings import Settings
 from overspill.task_queue.remote import RemoteTools
-from overspill.types import Reply
+from overspill.types import Reply, ToolCall
 from overspill.wording import names, replies
+
+if TYPE_CHECKING:
+    from overspill.tool_search.offered import HostToolSearch
 
 P = ParamSpec("P")
 
@@ -88,20 +95,66 @@ class OfferedTools:
         require("tool_prefix", prefix, str, "a string")
         self._settings = settings
         self.prefix = prefix
+        self._is_offered = False
+        self._search: HostToolSearch | None = None
 
     @property
     def names(self) -> list[str]:
         return [self.prefix + name for name in offered_tools(self._settings)]
 
     def owns(self, name: object) -> bool:
-        return isinstance(name, str) and name.startswith(self.prefix) and name[len(self.prefix) :] in TOOLS
+        is_reading = isinstance(name, str) and name.startswith(self.prefix) and name[len(self.prefix) :] in TOOLS
+        return is_reading or self.searches(name)
+
+    def searches(self, name: object) -> bool:
+        return any(name == self.prefix + tool.name for tool in self._searching)
 
     def define(self, format: Format) -> list[dict[str, Any]]:
         check_format(format)
-        return define_offered_tools(self._settings, format, self.prefix)
+        self._is_offered = True
+        search = [render_definition(tool, format, self.prefix) for tool in self._searching]
+        return [*search, *define_offered_tools(self._settings, format, self.prefix)]
+
+    def search_for(self, register: Callable[[Any], object], tools: Sequence[Any]) -> list[Any]:
+        """Have the model search for these functions or definitions, if the setting `toolSearch` says so. Returns those to offer
+        as they are, beside `tools()`, which then has `find_tools`, `describe_tools` and `call_tool` too."""
+        require("tools", tools, Sequence, "a list of functions or definitions")
+        if self._is_offered or self._search is not None:
+            raise BadRequest("The tools of a conversation do not change. Call tool_search once, before tools().")
+        from overspill.tool_search.offered import HostToolSearch  # noqa: PLC0415  # takes long to import, and few need it
+
+        for tool in filter(callable, tools):
+            register(tool)
+        self._search = HostToolSearch(tools, self._settings, self.prefix, self.names)
+        return self._search.direct
+
+    @property
+    def _searching(self) -> Iterable[Definition]:
+        return self._search.definitions if self._search is not None else ()
+
+    async def answer_search(self, calls: CallService, call: ToolCall, answer: Callable[[ToolCall], Awaitable[Reply]]) -> Reply:
+        """`answer` makes the call of the tool that was found."""
+        search, own = self._search, call.name.removeprefix(self.prefix)
+        assert search is not None  # the call is for it
+        if own != "call_tool":
+
+            async def run(**args: Any) -> str:
+                return await anyio.to_thread.run_sync(search.answer, own, args)
+
+            return await calls.call(replace(call, name=own), run, background=False)
+        try:
+            name, args = await anyio.to_thread.run_sync(search.read, call.args)
+        except BadRequest as problem:
+            return calls.refuse(call, problem)
+        reply = await answer(replace(call, name=name, args=args))
+        why = await anyio.to_thread.run_sync(search.explain, name, args) if reply.is_error else ""
+        content = [*reply.content, {"type": "text", "text": why}]
+        return replace(reply, text=f"{reply.text}\n{why}", content=content, passed=False) if why else reply
 
     async def run(self, calling: Awaitable[Reply], owner: object, messages: Messages) -> Reply:
         """Make a call whose answer has these names, and which looks for what was said."""
+        if not messages and names.prefix.get() == self.prefix:
+            return await calling
         with self.naming(), remember_said(owner, messages):
             return await calling
 

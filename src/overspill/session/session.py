@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from types import TracebackType
 from typing import Any, ParamSpec, TypeAlias, get_args
 
 from overspill.budget import ContextBudget
@@ -31,7 +30,7 @@ from overspill.sql.answers import SqlAnswer
 from overspill.store.protocols import Store
 from overspill.text.arguments import read_arguments
 from overspill.types import Extraction, JobInfo, Kept, Kind, Reply, ToolCall
-from overspill.wording import names, slow_tools
+from overspill.wording import slow_tools
 
 Execute: TypeAlias = Callable[[ToolCall], Any]
 Answer: TypeAlias = Callable[[ToolCall], Awaitable[Reply]]
@@ -87,6 +86,7 @@ class Session:
         self._offered = OfferedTools(self.settings, tool_prefix)
         self._registry = ToolRegistry(self._offered.names)
         self.offer_to_programs = self._registry.offer_to_programs
+        self.owns, self.tool_search = self._offered.owns, partial(self._offered.search_for, self.tool)
 
     async def begin(self) -> None:
         self._registry.attach(await self._life.begin())
@@ -99,7 +99,7 @@ class Session:
         await self.begin()
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def stop(self) -> None:
@@ -157,8 +157,7 @@ class Session:
         check_options(errors, background, check)
         parts = self._life.parts_here
         calling = parts.calls.call(call, tool, errors=errors, background=background, check=check, for_program=for_program)
-        is_said = bool(messages) or names.prefix.get() != self._offered.prefix
-        return await (self._offered.run(calling, parts.gate, messages) if is_said else calling)
+        return await self._offered.run(calling, parts.gate, messages)
 
     async def turn(
         self,
@@ -197,13 +196,12 @@ class Session:
         """Answer a model's call of a retrieval tool. A mistake of the model is answered too, not raised."""
         require("name", name, str, "the name of a retrieval tool")
         require("id", id, str, "a string")
-        given: object = {} if args is None else read_arguments(args)
+        given: Any = {} if args is None else read_arguments(args)
+        if self._offered.searches(name):
+            return await self._answer(None, ToolCall(id, name, given))
         own = name[len(self._offered.prefix) :] if self.owns(name) else name  # some hosts take the prefix off themselves
         with self._offered.naming():
             return await self._life.parts_here.invoke(own, given, id)
-
-    def owns(self, name: str) -> bool:
-        return self._offered.owns(name)
 
     def tools(self, format: Format = "jsonschema") -> list[dict[str, Any]]:
         """The definitions of the retrieval tools to offer the model: the same before the session begins and until it ends."""
@@ -294,7 +292,9 @@ class Session:
         return self._registry.register(function, call)
 
     async def _answer(self, execute: Execute | None, call: ToolCall) -> Reply:
+        calls = self._life.parts_here.calls
+        if self._offered.searches(call.name):
+            return await self._offered.answer_search(calls, call, partial(self._answer, execute))
         if self.owns(call.name):
             return await self.invoke(call.name, call.args, id=call.id)
-        calls = self._life.parts.calls
         return await calls.call(call, partial(calls.execute, execute, call) if execute else self._registry.find(call.name))

@@ -12,6 +12,7 @@ from functools import cache
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
+from threading import Thread
 from typing import Annotated, Any, cast
 
 from msgspec import Meta, Struct
@@ -20,13 +21,12 @@ from overspill.errors import BadRequest
 from overspill.lexical.words import split_subwords
 from overspill.retrieval.definitions import Definition
 from overspill.schema.signatures import write_signature
+from overspill.settings import Settings
 from overspill.text.arguments import read_arguments
 from overspill.text.lenient_json import dumps
 from overspill.tool_search.words import SearchedTool, WordRanking
 from overspill.wording import tool_search as wording
 
-AUTO_ABOVE = 10_000
-"""Tokens of schemas above which `auto` searches."""
 _SHOWN = 5
 _MAX_SENTENCE_CHARS = 300
 _WORDS_SHARE = 0.1
@@ -76,6 +76,12 @@ class ToolSearch:
         self._shown = {name: shown.get(name, name) for name in SEARCH_TOOLS}
         self._words = WordRanking(self._listed)
         self._meaning: Any = None
+
+    def learn_apart(self, settings: Settings) -> None:
+        """In a thread of its own, and keep what it learns beside the outputs."""
+        folder = settings.store_dir or "memory:"
+        place = None if folder.startswith(("memory:", "file:")) else Path(folder)
+        Thread(target=self.learn, args=(place,)).start()
 
     def learn(self, folder: Path | None) -> None:
         """Rank by meaning from now on, if the extra is installed. It takes a while: `folder` keeps what was learnt before."""

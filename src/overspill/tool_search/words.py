@@ -30,6 +30,10 @@ class SearchedTool(Struct, frozen=True):
     parameters: Mapping[str, Any]
     """A JSON Schema."""
     server: str = ""
+    own_name: str = ""
+    """As its server calls it, if that is another."""
+    is_destructive: bool = False
+    """Whether its server says so."""
 
 
 class WordRanking:

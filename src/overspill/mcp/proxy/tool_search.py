@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from pathlib import Path
-from threading import Thread
 
 import anyio
 import anyio.to_thread
 from mcp.shared.exceptions import MCPError
+from msgspec import structs
 
 from overspill.errors import BadRequest, ServerError
 from overspill.mcp.client.connection import Raw, as_mapping
@@ -21,14 +20,10 @@ from overspill.mcp.proxy.tool_calls import ToolCalls, make_failure
 from overspill.retrieval.definitions import offered_tools, render_definition
 from overspill.schema import fits_schema
 from overspill.session.session import Session
-from overspill.text import tokens
-from overspill.text.lenient_json import dumps
-from overspill.tool_search.search import AUTO_ABOVE, SEARCH_TOOLS, ToolSearch, read_call, write_schema
+from overspill.tool_search.offered import SearchRule, read_definition
+from overspill.tool_search.search import SEARCH_TOOLS, ToolSearch, read_call, write_schema
 from overspill.tool_search.words import SearchedTool
 from overspill.wording import tool_search as wording
-
-_FEWEST_BYTES_PER_TOKEN = 2
-"""Schemas never have fewer. A shorter list is not counted, so that it need not wait for a vocabulary."""
 
 
 class ServedToolSearch:
@@ -43,7 +38,7 @@ class ServedToolSearch:
         """The whole list, if tools are searched for."""
         self.names: dict[str, str] = {}
         """By the name in that list, the tool of ours that it is."""
-        self._is_all_behind = False  # also the tools whose rule is `auto`
+        self._rule = SearchRule(self._settings)
         self._search: ToolSearch | None = None
         self._searched = -1  # the state of the catalog that it knows
 
@@ -54,10 +49,11 @@ class ServedToolSearch:
                 if not has_listed:
                     await self._catalog.list()
                 theirs = self._catalog.list_theirs()
-                auto = [tool for tool in theirs if self._choose(tool) == "auto"]
-                self._is_all_behind = bool(auto) and not self._defers and await anyio.to_thread.run_sync(_is_long, auto)
-                if any(map(self._is_behind, theirs)):
-                    self._freeze([tool for tool in theirs if not self._is_behind(tool)])
+                read = [*map(self._read, theirs)]
+                if not self._defers:
+                    self._rule = await anyio.to_thread.run_sync(self._rule.decide, read)
+                if any(map(self._rule.hides, read)):
+                    self._freeze([tool for tool, each in zip(theirs, read, strict=True) if not self._rule.hides(each)])
             self.is_decided = True
             return self.offered
 
@@ -74,22 +70,10 @@ class ServedToolSearch:
         )
         self.offered = [*direct, *ours]
 
-    def _choose(self, tool: Raw) -> str:
-        server, name = self._find(tool["name"])
-        return self._settings.for_tool(name, server.name).tool_search
-
-    def _is_behind(self, tool: Raw) -> bool:
-        """Whether the model has to search for it."""
-        is_destructive = as_mapping(tool.get("annotations")).get("destructiveHint") is True
-        if is_destructive and self._settings.direct_tools == "destructive":
-            return False
-        chosen = self._choose(tool)
-        return chosen == "on" or (chosen == "auto" and self._is_all_behind)
-
-    def _find(self, name: str) -> tuple[Server, str]:
-        found = self._catalog.find(name)
+    def _read(self, tool: Raw) -> SearchedTool:
+        found = self._catalog.find(tool["name"])
         assert found is not None  # the catalog listed it
-        return found
+        return structs.replace(read_definition(tool), server=found[0].name, own_name=found[1])
 
     async def find_own(self, name: str) -> str | None:
         """The tool of ours with this name. A client may know the list from an earlier proxy."""
@@ -113,15 +97,9 @@ class ServedToolSearch:
         if self._search is None or self._searched != self._catalog.changes:
             self._searched = self._catalog.changes
             shown = {own: name for name, own in self.names.items()}
-            tools = [
-                SearchedTool(name, str(tool.get("description") or ""), tool["inputSchema"], self._find(name)[0].name)
-                for tool in self._catalog.list_theirs()
-                if self._is_behind(tool) and (name := tool["name"])
-            ]
-            folder = self._settings.store_dir or "memory:"
-            place = None if folder.startswith(("memory:", "file:")) else Path(folder)
+            tools = [tool for tool in map(self._read, self._catalog.list_theirs()) if self._rule.hides(tool)]
             self._search = await anyio.to_thread.run_sync(ToolSearch, tools, shown)
-            Thread(target=self._search.learn, args=(place,)).start()
+            self._search.learn_apart(self._settings)
         return self._search
 
     async def call(self, request: ClientRequest, call: Callable[[ClientRequest], Awaitable[Raw]]) -> Raw:
@@ -164,9 +142,3 @@ class ServedToolSearch:
             if name in search.tools and (problem := await anyio.to_thread.run_sync(check, args)):
                 return wording.misfit(problem, write_schema(search.tools[name]))
         return ""
-
-
-def _is_long(tools: Sequence[Raw]) -> bool:
-    """What a client would send to its model for these."""
-    sent = dumps([{key: tool.get(key) for key in ("name", "description", "inputSchema")} for tool in tools])
-    return len(sent) > AUTO_ABOVE * _FEWEST_BYTES_PER_TOKEN and tokens.has_more_than(sent.decode(), AUTO_ABOVE)

@@ -1,0 +1,114 @@
+"""Which tools a model has to search for, and the search over tools whose definitions a host program gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from msgspec import Struct
+
+from overspill.errors import BadRequest, describe_type
+from overspill.schema import fits_schema
+from overspill.schema.arguments import describe_function
+from overspill.settings import Settings
+from overspill.text import tokens
+from overspill.text.arguments import read_arguments
+from overspill.text.lenient_json import dumps
+from overspill.tool_search.search import SEARCH_TOOLS, ToolSearch, read_call, write_schema
+from overspill.tool_search.words import SearchedTool
+from overspill.wording import tool_search as wording
+
+_SCHEMAS = ("parameters", "inputSchema", "input_schema", "parametersJsonSchema")
+"""What the formats of definitions call it."""
+AUTO_ABOVE = 10_000
+"""Tokens of schemas above which `auto` searches."""
+_FEWEST_BYTES_PER_TOKEN = 2
+"""Schemas never have fewer. A shorter list is not counted, so that it need not wait for a vocabulary."""
+
+
+class SearchRule(Struct, frozen=True):
+    """By the settings. It is decided once for a conversation."""
+
+    settings: Settings
+    is_all_behind: bool = False
+    """Also the tools whose rule is `auto`."""
+
+    def decide(self, tools: Iterable[SearchedTool]) -> SearchRule:
+        auto = [tool for tool in tools if self._choose(tool) == "auto"]
+        return SearchRule(self.settings, bool(auto) and _are_long(auto))
+
+    def hides(self, tool: SearchedTool) -> bool:
+        if tool.is_destructive and self.settings.direct_tools == "destructive":
+            return False
+        chosen = self._choose(tool)
+        return chosen == "on" or (chosen == "auto" and self.is_all_behind)
+
+    def _choose(self, tool: SearchedTool) -> str:
+        return self.settings.for_tool(tool.own_name or tool.name, tool.server).tool_search
+
+
+class HostToolSearch:
+    """For one session. `direct`: the tools to offer as they are."""
+
+    def __init__(self, tools: Sequence[Any], settings: Settings, prefix: str, taken: Iterable[str]) -> None:
+        self._settings = settings
+        self._shown = {own: prefix + own for own in SEARCH_TOOLS}
+        read = [read_definition(tool) for tool in tools]
+        rule = SearchRule(settings).decide(read)
+        self._behind = [tool for tool in read if rule.hides(tool)]
+        self.direct = [tool for tool, each in zip(tools, read, strict=True) if not rule.hides(each)]
+        self.definitions = SEARCH_TOOLS.values() if self._behind else ()
+        self._search: ToolSearch | None = None
+        names = [tool.name for tool in read] if self._behind else []
+        if twice := next((name for name in names if name in {*self._shown.values(), *taken} or names.count(name) > 1), None):
+            raise BadRequest(f"Two tools have the name {twice}. Rename yours, or give the session a tool_prefix.")
+
+    def _open(self) -> ToolSearch:
+        if self._search is None:
+            self._search = ToolSearch(self._behind, self._shown)
+            self._search.learn_apart(self._settings)
+        return self._search
+
+    def answer(self, own: str, args: Mapping[str, Any]) -> str:
+        """To `find_tools` and `describe_tools`. Blocks."""
+        search = self._open()
+        return search.find(args.get("query")) if own == "find_tools" else search.describe(args.get("names"))
+
+    def read(self, args: object) -> tuple[str, dict[str, Any]]:
+        """The tool that `call_tool` calls, and its arguments. Blocks."""
+        search, (name, given) = self._open(), read_call(_as_object(read_arguments(args)))
+        if name in search.tools:
+            return name, given
+        is_direct = name in self._shown.values() or any(read_definition(tool).name == name for tool in self.direct)
+        raise BadRequest(wording.own_tool(name) if is_direct else search.explain_unknown(name))
+
+    def explain(self, name: str, args: Mapping[str, Any]) -> str:
+        """What is wrong with the arguments of a call that failed. Blocks."""
+        tool = self._open().tools[name]
+        problem = fits_schema(dict(tool.parameters), tool.server)(dict(args))
+        return wording.misfit(problem, write_schema(tool)) if problem else ""
+
+
+def read_definition(tool: Any) -> SearchedTool:
+    """A function, or a definition in any of the formats that `Session.tools` writes."""
+    if callable(tool):
+        function = cast("Callable[..., Any]", tool)
+        name = getattr(function, "__name__", type(function).__name__)
+        return SearchedTool(name, function.__doc__ or "", describe_function(function))
+    known = _as_object(_as_object(tool).get("function", tool))
+    name = known.get("name")
+    if not isinstance(name, str) or not name:
+        raise BadRequest(f"A tool must be a function, or a definition with a name, not {describe_type(tool)}.")
+    schema = _as_object(next((known[key] for key in _SCHEMAS if key in known), None))
+    is_destructive = _as_object(known.get("annotations")).get("destructiveHint") is True
+    return SearchedTool(name, str(known.get("description") or ""), schema, is_destructive=is_destructive)
+
+
+def _as_object(value: object) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def _are_long(tools: Sequence[SearchedTool]) -> bool:
+    """What a client would send to its model for these."""
+    sent = dumps([{"name": tool.name, "description": tool.description, "inputSchema": tool.parameters} for tool in tools])
+    return len(sent) > AUTO_ABOVE * _FEWEST_BYTES_PER_TOKEN and tokens.has_more_than(sent.decode(), AUTO_ABOVE)
