@@ -129,7 +129,7 @@ class Settings(AgentKeys):
     ] = AUTO
     tool_search: Annotated[
         ToolSearch,
-        Key("Whether the proxy offers a [search](tool-search.md) in place of tools; auto: above 10,000 tokens.", "owner"),
+        Key("Whether models get a [search](tool-search.md) in place of tools; auto: above 10,000 tokens.", "owner"),
     ] = AUTO
     direct_tools: Annotated[Literal["pinned", "destructive"], Key("Tools that stay out of this search.", "owner")] = "pinned"
     answer_max_bytes: Annotated[Limit | None, Key("The most bytes of one retrieval answer; null: no limit.", "agent")] = 12_288
