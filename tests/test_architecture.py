@@ -157,7 +157,7 @@ ROOMS: dict[str, Room] = {
     "hooks": Room("built-in tools of coding agents, by their hooks", "retrieval session settings text"),
     "integrations": Room(
         "one line in other people's frameworks, one file each over a shared core",
-        "budget calls errors gate hooks mcp programs session settings text types",
+        "budget calls errors gate hooks mcp programs session settings text tool_search types",
         "agent_framework agents agno claude_agent_sdk crewai fastmcp google langchain langchain_core langgraph mcp mcp_types "
         "pydantic pydantic_ai strands",
     ),

@@ -8,9 +8,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, NotRequired, Unpack
 
+from overspill.errors import BadRequest
 from overspill.integrations.old_results import Called, Entry, Lines, OldResult, Said, compact, compact_sync
 from overspill.integrations.open_runs import ResumableRuns
-from overspill.integrations.options import AdapterOptions, MissingFramework, Options
+from overspill.integrations.options import MissingFramework, Options, SearchOptions
 from overspill.integrations.sessions import AgentRun, Sessions
 from overspill.types import Output, Reply
 
@@ -39,11 +40,12 @@ class OverspillMiddleware(AgentMiddleware):
 
     `settings`: as for `Session`. `session`: one to share, or its name. `budget`: the model's window,
     by default what LangChain knows of it. `compact`: once this share of it is full, old results are replaced by their names.
+    `tool_search`: the model searches for the agent's tools, if the setting `toolSearch` says so.
     """
 
     state_schema = OverspillState
 
-    def __init__(self, **options: Unpack[AdapterOptions]) -> None:
+    def __init__(self, **options: Unpack[SearchOptions]) -> None:
         super().__init__()
         self._sessions = Sessions(Options("langchain", **options))
         self._runs = ResumableRuns(self._sessions, _MAX_RESUMED_RUNS)
@@ -51,6 +53,7 @@ class OverspillMiddleware(AgentMiddleware):
             StructuredTool(name=tool["name"], description=tool["description"], args_schema=tool["parameters"], func=_refuse)
             for tool in self._sessions.define_tools()
         ]
+        self._hidden: dict[str, Any] = {}
 
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any]:
         return {"overspill_run": self._runs.begin(_thread_of(runtime))}
@@ -84,25 +87,47 @@ class OverspillMiddleware(AgentMiddleware):
         def tool(**args: Any) -> Output:
             return read_result(handler(_with_arguments(request, args)), call["id"])
 
+        given = request.tool_call
+        if isinstance(request := self._unwrap(request), ToolMessage):
+            return request
         run, call = self._find_run(request.state, request.runtime), request.tool_call
         said = partial(read_said, request.state["messages"])
-        return write_result(run.call_sync(call["name"], call["args"], tool, id=call["id"] or "", messages=said), call)
+        return write_result(run.call_sync(call["name"], call["args"], tool, id=call["id"] or "", messages=said), given)
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Any]]) -> Any:
         async def tool(**args: Any) -> Output:
             return read_result(await handler(_with_arguments(request, args)), call["id"])
 
+        given = request.tool_call
+        if isinstance(request := self._unwrap(request), ToolMessage):
+            return request
         run, call = self._find_run(request.state, request.runtime), request.tool_call
         said = partial(read_said, request.state["messages"])
-        return write_result(await run.call(call["name"], call["args"], tool, id=call["id"] or "", messages=said), call)
+        return write_result(await run.call(call["name"], call["args"], tool, id=call["id"] or "", messages=said), given)
 
     def _ask(self, request: ModelRequest) -> ModelRequest:
-        """Shows the model other schemas, if it is to say what it is looking for."""
-        if self._sessions.options.session_settings.intent != "ask":
+        """Shows the model other schemas, if it is to say what it is looking for, and fewer tools, if it is to search for them."""
+        does_ask, searching = self._sessions.options.session_settings.intent == "ask", self._sessions.searching
+        if not does_ask and not searching.is_on:
             return request
         ours = {tool.name for tool in self.tools}
-        shown = [each if isinstance(each, dict) or each.name in ours else self._show(each) for each in request.tools]
-        return request.override(tools=shown)
+        theirs = {each.name: each for each in request.tools if not isinstance(each, dict) and each.name not in ours}
+        shown = {name: self._show(each) if does_ask else each for name, each in theirs.items()}
+        hidden = searching.hide([*map(convert_to_openai_tool, shown.values())], [*ours]) if searching.is_on else ()
+        self._hidden |= {name: theirs[name] for name in hidden if name in theirs}
+        named = [(getattr(each, "name", ""), each) for each in request.tools]
+        return request.override(tools=[shown.get(name, each) for name, each in named if name not in hidden])
+
+    def _unwrap(self, request: ToolCallRequest) -> ToolCallRequest | ToolMessage:
+        """The call of the tool that a call of `call_tool` is for."""
+        call = request.tool_call
+        try:
+            found = self._sessions.searching.read(call["name"], call["args"])
+        except BadRequest as problem:
+            return ToolMessage(str(problem), tool_call_id=call["id"], name=call["name"], status="error")
+        if found is None:
+            return request
+        return request.override(tool_call={**call, "name": found[0], "args": found[1]}, tool=self._hidden[found[0]])
 
     def _show(self, tool: Any) -> Any:
         shown = convert_to_openai_tool(tool)
@@ -185,15 +210,17 @@ def read_result(result: Any, id: str | None) -> Output:
 
 
 def write_result(reply: Reply, call: Any) -> Any:
-    if reply.passed:
-        return reply.value
+    """With the name that the model used, which providers compare."""
+    if reply.passed and not isinstance(reply.value, str):  # as the search for tools answers
+        is_named = not isinstance(reply.value, ToolMessage) or reply.value.name == call["name"]
+        return reply.value if is_named else reply.value.model_copy(update={"name": call["name"]})
     is_text = all(isinstance(block, dict) and block.get("type") == "text" for block in reply.content)
     content: Any = reply.text if is_text else reply.content
     status = "error" if reply.is_error else "success"
     original = _find_message(reply.original, call["id"])
     if original is None:
         return ToolMessage(content, tool_call_id=call["id"], name=call["name"], status=status)
-    answer = original.model_copy(update={"content": content, "status": status})
+    answer = original.model_copy(update={"content": content, "status": status, "name": call["name"]})
     if not isinstance(reply.original, Command):
         return answer
     messages = [answer if each is original else each for each in reply.original.update["messages"]]

@@ -30,6 +30,12 @@ class AdapterOptions(TypedDict, total=False):
     compact: float | None
 
 
+class SearchOptions(AdapterOptions, total=False):
+    """The arguments of adapters that can also keep tools from the model until it searches for them."""
+
+    tool_search: bool
+
+
 class Options(Struct, frozen=True):
     """`compact`: once the conversation fills this share of the window, old results are replaced by their names, in adapters
     that see the conversation. `notice`: whether the adapter shows the model a notice with each request."""
@@ -41,6 +47,8 @@ class Options(Struct, frozen=True):
     compact: float | None = None
     notice: bool = True
     tool_prefix: str = ""
+    tool_search: bool = False
+    """Whether the model searches for tools, if the setting `toolSearch` says so."""
 
     def __post_init__(self) -> None:
         require("settings", self.settings, (Settings, type(None)), "Settings(…)")

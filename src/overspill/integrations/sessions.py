@@ -15,6 +15,7 @@ from overspill.calls.invoke import Tool
 from overspill.errors import BadRequest, OverspillError, Unwritable
 from overspill.gate.intent import Messages
 from overspill.integrations.options import Asking, Options
+from overspill.integrations.searching import Searching
 from overspill.session.opening import find_loop, is_closed
 from overspill.session.session import Session
 from overspill.session.sync import SyncSession
@@ -42,6 +43,7 @@ class Sessions:
     def __init__(self, options: Options) -> None:
         self.options = options
         self.asking = Asking(options.session_settings)
+        self.searching = Searching(options.session_settings, is_on=options.tool_search)
         self._guard = threading.Lock()
         self._opened: dict[object, _Opened[Any]] = {}
 
@@ -52,8 +54,9 @@ class Sessions:
         """The retrieval tools. They are the same for every run, so an adapter can offer them before one begins."""
         given = self.options.session
         if isinstance(given, Session | SyncSession):
-            return given.tools()
-        return Session(self.options.settings, tool_prefix=self.options.tool_prefix).tools()
+            return [*self.searching.define(), *given.tools()]
+        ours = Session(self.options.settings, tool_prefix=self.options.tool_prefix).tools()
+        return [*self.searching.define(), *ours]
 
     def hold(self, key: object, lock: Any) -> _Opened[Any]:
         with self._guard:
@@ -73,7 +76,7 @@ class _Hold:
     """A run's hold on a session. It outlives a run that its framework forgot to end."""
 
     def __init__(self, sessions: Sessions, conversation: str) -> None:
-        self.options, self.asking = sessions.options, sessions.asking
+        self.options, self.asking, self.searching = sessions.options, sessions.asking, sessions.searching
         self._sessions = sessions
         self._shared = self.options.find_key(conversation)
         self._given = self.options.session
@@ -207,6 +210,7 @@ class AgentRun:
         """The reply of a `SyncSession`, or of a `Session` what to wait for."""
         if session.owns(name):
             return session.invoke(name, args, id=id)
+        tool = self._hold.searching.find_answer(name) or tool
         args, said = self._hold.asking.take_off(name, args)
         return session.call(name, args, tool, id=id, errors="raise", intent=said, messages=messages)
 

@@ -58,6 +58,7 @@ class HostToolSearch:
         self._behind = [tool for tool in read if rule.hides(tool)]
         self.direct = [tool for tool, each in zip(tools, read, strict=True) if not rule.hides(each)]
         self.definitions = SEARCH_TOOLS.values() if self._behind else ()
+        self.names = {tool.name for tool in self._behind}
         self._search: ToolSearch | None = None
         names = [tool.name for tool in read] if self._behind else []
         if twice := next((name for name in names if name in {*self._shown.values(), *taken} or names.count(name) > 1), None):

@@ -48,6 +48,50 @@ async def test_deepagents_gets_the_same_and_stores_nothing_beside_it(settings: S
     assert not state.get("files")  # its own offload had nothing to do
 
 
+def make_many(count: int) -> list[Any]:
+    def make(number: int) -> Any:
+        async def run(text: str) -> str:
+            return f"{number}: {text}"
+
+        return tool(f"send_{number}", description=f"Send a text to room {number}.")(run)
+
+    return [make(number) for number in range(count)]
+
+
+async def test_the_model_searches_for_tools_and_calls_them_by_their_own_names():
+    searching = Settings(toolSearch="on", truncation={"overrides": {"read_log": {"toolSearch": "off"}}})
+    script = Scripted(
+        [Call("find_tools", {"query": "text to room 7"}, "c1")],
+        [Call("call_tool", {"name": "send_7", "arguments": {"text": "hello"}}, "c2"), Call("read_log", {}, "c3")],
+        [Call("call_tool", {"name": "send_7", "arguments": {"words": 1}}, "c4"), Call("call_tool", {"name": "no"}, "c5")],
+        lambda request: str(request.results),
+    )
+    middleware = OverspillMiddleware(settings=searching, tool_search=True)
+    agent = create_agent(ScriptedModel(script=script), [*make_many(30), read_log], middleware=[middleware])
+    state = await agent.ainvoke({"messages": [{"role": "user", "content": "Say hello in room 7"}]})
+    assert {frozenset(each.tools) - {"run_program"} for each in script.requests} == {
+        frozenset(
+            ("find_tools", "describe_tools", "call_tool", "read_log", "tool_output", "get_tool_output", "wait_for_tool_output")
+        )
+    }
+    results = script.requests[-1].results
+    assert results["c2"] == "7: hello"
+    assert "send_7(text: str)" in script.requests[1].results["c1"]
+    assert "stored as out_" in results["c3"]
+    assert "text" in results["c4"]
+    assert "no tool 'no'" in results["c5"]
+    assert [each.name for each in state["messages"] if each.type == "tool"][1] == "call_tool"
+
+
+async def test_short_lists_of_tools_are_offered_as_they_are():
+    script = Scripted([Call("send_1", {"text": "a"})], lambda request: request.results["c1"])
+    middleware = OverspillMiddleware(tool_search=True)
+    agent = create_agent(ScriptedModel(script=script), make_many(2), middleware=[middleware])
+    state = await agent.ainvoke({"messages": [{"role": "user", "content": "Go"}]})
+    assert state["messages"][-1].text == "1: a"
+    assert not {"find_tools", "call_tool"} & {*script.requests[0].tools}
+
+
 def make_agent(script: Scripted, settings: Settings) -> tuple[Any, OverspillMiddleware]:
     middleware = OverspillMiddleware(settings=settings)
     model = ScriptedModel(script=script)
