@@ -9,9 +9,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack
 
+from overspill.errors import BadRequest
 from overspill.gate.collect import text_block
 from overspill.integrations.old_results import Called, Entry, Lines, OldResult, Said, compact
-from overspill.integrations.options import AdapterOptions, MissingFramework, Options
+from overspill.integrations.options import MissingFramework, Options, SearchOptions
 from overspill.integrations.sessions import AgentRun, Sessions
 from overspill.text.arguments import read_arguments
 from overspill.types import Output, Reply
@@ -41,9 +42,10 @@ class Overspill(AbstractCapability[Any]):
 
     `settings`: as for `Session`. `session`: one to share, or its name. `budget`: the model's window,
     by default what Pydantic AI knows of it. `compact`: once this share of it is full, old results are replaced by their names.
+    `tool_search`: the model searches for the agent's tools, if the setting `toolSearch` says so.
     """
 
-    def __init__(self, **options: Unpack[AdapterOptions]) -> None:
+    def __init__(self, **options: Unpack[SearchOptions]) -> None:
         self._sessions = Sessions(Options("pydantic-ai", **options))
         self._toolset = FunctionToolset(
             [
@@ -75,8 +77,21 @@ class Overspill(AbstractCapability[Any]):
         lines = await compact(run, partial(read_conversation, request_context.messages))
         if lines:
             request_context = replace(request_context, messages=replace_results(request_context.messages, lines))
-        notice = run.notice()
+        notice, request_context = run.notice(), self._hide(request_context)
         return replace(request_context, messages=_add_notice(request_context.messages, notice)) if notice else request_context
+
+    def _hide(self, request: Any) -> Any:
+        """The request without the tools that the model searches for, or else without the search."""
+        if not self._sessions.searching.is_on:
+            return request
+        offered = request.model_request_parameters.function_tools
+        theirs = [each for each in offered if each.name not in self._own_names]
+        read = [
+            {"name": each.name, "description": each.description, "parameters": each.parameters_json_schema} for each in theirs
+        ]
+        hidden = self._sessions.searching.hide(read, [*self._own_names])
+        shown = [each for each in offered if each.name not in hidden]
+        return replace(request, model_request_parameters=replace(request.model_request_parameters, function_tools=shown))
 
     async def after_model_request(self, ctx: RunContext[Any], *, request_context: Any, response: ModelResponse) -> ModelResponse:
         if self._settle is not None:
@@ -99,6 +114,13 @@ class Overspill(AbstractCapability[Any]):
         return own if said else args
 
     async def wrap_tool_execute(self, ctx: RunContext[Any], *, call: Any, tool_def: Any, args: Any, handler: Any) -> Any:
+        try:
+            found = self._sessions.searching.read(call.tool_name, args)
+        except BadRequest as problem:
+            return str(problem)
+        if found is not None:  # this is called again, for the tool itself
+            return await ctx.tool_manager.handle_call(ToolCallPart(*found, tool_call_id=call.tool_call_id))
+
         async def tool(**given: Any) -> Any:
             return _to_output(await handler(given))
 
@@ -150,7 +172,7 @@ def _to_output(result: Any) -> Output:
 
 
 def _to_result(reply: Reply) -> Any:
-    if reply.passed:
+    if reply.passed and not isinstance(reply.value, str):  # as the search for tools answers
         return reply.value[0]  # in a tuple, because a tool may return None
     files = [block["item"] for block in reply.content if block.get("type") == "file"]
     value: Any = [reply.text, *files] if files else reply.text
