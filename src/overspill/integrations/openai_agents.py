@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from overspill.errors import BadRequest
 from overspill.gate.collect import block_text, field
 from overspill.integrations.options import GivenBudget, GivenSession, MissingFramework, Options
 from overspill.integrations.sessions import AgentRun, Sessions
@@ -32,13 +33,15 @@ def overspill_agent(
     session: GivenSession | None = None,
     budget: GivenBudget | None = None,
     conversation: Callable[[Any], str] | None = None,
+    tool_search: bool = False,
 ) -> Agent[Any]:
     """The same agent, whose function tools and MCP servers go through Overspill, and with it the agents that it hands off to.
 
     It serves all users: each conversation has its own session, and so has each run without one. `conversation` finds the id in
     the context of a call; by default, it is the `group_id` of the `RunConfig`. `session`: one to share, or its name.
+    `tool_search`: models search for the agents' tools, if the setting `toolSearch` says so.
     """
-    options = Options("openai-agents", settings, session, budget, notice=False)
+    options = Options("openai-agents", settings, session, budget, notice=False, tool_search=tool_search)
     group = conversation or (lambda context: getattr(context.run_config, "group_id", None) or "")
     return _Adapter(Sessions(options), group).wrap(agent)
 
@@ -49,6 +52,7 @@ class _Adapter:
         self._conversation = conversation
         self._runs: dict[int, AgentRun] = {}
         self._wrapped: dict[int, Agent[Any]] = {}
+        self._hidden: dict[str, FunctionTool] = {}
         self._tools = [
             FunctionTool(tool["name"], tool["description"], tool["parameters"], self._answer, strict_json_schema=False)
             for tool in sessions.define_tools()
@@ -60,12 +64,25 @@ class _Adapter:
             tools = [*map(self._wrap_tool, agent.tools), *self._tools]
             ours = self._wrapped[id(agent)] = replace(agent, tools=tools, hooks=_Hooks(agent.hooks, self.end))
             ours.get_mcp_tools = partial(self._list_mcp_tools, agent)
+            ours.get_all_tools = partial(self._list_tools, ours.get_all_tools)
             ours.handoffs = [self.wrap(each) if isinstance(each, Agent) else each for each in agent.handoffs]
         return self._wrapped[id(agent)]
 
     async def _list_mcp_tools(self, agent: Agent[Any], context: Any) -> list[Any]:
         """The SDK asks the servers in each turn, and makes function tools of what they offer."""
         return [*map(self._wrap_tool, await agent.get_mcp_tools(context))]
+
+    async def _list_tools(self, list_all: Callable[[Any], Any], context: Any) -> list[Any]:
+        """Without those that the model searches for, or else without the search."""
+        tools = await list_all(context)
+        if not self._sessions.searching.is_on:
+            return tools
+        own = {tool.name for tool in self._tools}
+        theirs = [each for each in tools if isinstance(each, FunctionTool) and each.name not in own]
+        read = [{"name": each.name, "description": each.description, "parameters": each.params_json_schema} for each in theirs]
+        hidden = self._sessions.searching.hide(read, [*own])
+        self._hidden |= {each.name: each for each in theirs if each.name in hidden}
+        return [each for each in tools if each.name not in hidden]
 
     def _wrap_tool(self, tool: Any) -> Any:
         if not isinstance(tool, FunctionTool):
@@ -87,9 +104,14 @@ class _Adapter:
         return replace(tool, on_invoke_tool=invoke, params_json_schema=schema)
 
     async def _answer(self, context: Any, arguments: str) -> Any:
-        run = self._find_run(context)
-        args = read_arguments(arguments)
-        reply = await run.invoke(context.tool_name, args if isinstance(args, dict) else {}, id=context.tool_call_id)
+        run, args = self._find_run(context), read_arguments(arguments)
+        try:
+            found = self._sessions.searching.read(context.tool_name, args)
+        except BadRequest as problem:
+            return str(problem)
+        if found is not None:
+            return await self._hidden[found[0]].on_invoke_tool(context, json.dumps(found[1]))
+        reply = await run.call(context.tool_name, args if isinstance(args, dict) else {}, str, id=context.tool_call_id)
         return _to_result(reply, run.news())
 
     def _find_run(self, context: Any) -> AgentRun:
@@ -130,7 +152,8 @@ def _to_output(result: Any) -> Output:
 
 def _to_result(reply: Reply, news: str) -> Any:
     is_text = all(block_text(block) is not None for block in reply.content)
-    result = reply.value[0] if reply.passed else reply.text if is_text else reply.content
+    is_theirs = reply.passed and not isinstance(reply.value, str)  # which the search for tools is not
+    result = reply.value[0] if is_theirs else reply.text if is_text else reply.content
     if not news:
         return result
     return [*(reply.content if reply.content else [{"type": "text", "text": str(result)}]), {"type": "text", "text": news}]

@@ -118,7 +118,7 @@ class Overspill(AbstractCapability[Any]):
             found = self._sessions.searching.read(call.tool_name, args)
         except BadRequest as problem:
             return str(problem)
-        if found is not None:  # this is called again, for the tool itself
+        if found is not None and ctx.tool_manager is not None:  # this is called again, for the tool itself
             return await ctx.tool_manager.handle_call(ToolCallPart(*found, tool_call_id=call.tool_call_id))
 
         async def tool(**given: Any) -> Any:

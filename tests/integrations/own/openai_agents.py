@@ -75,3 +75,32 @@ async def test_results_of_mcp_servers_go_through_overspill_too(settings: Setting
     assert NEEDLE in run.final_output
     assert "5" in script.requests[1].results["c0"]
     assert len(script.last.results["c1"]) < 10_000
+
+
+async def test_the_model_searches_for_tools_of_functions_and_servers():
+    searching = Settings(toolSearch="on", truncation={"overrides": {"read_page": {"toolSearch": "off"}}})
+    script = Scripted(
+        [Call("find_tools", {"query": "add two numbers"}, "c1")],
+        [Call("call_tool", {"name": "add", "arguments": {"a": 2, "b": 3}}, "c2"), Call("call_tool", {"name": "no"}, "c3")],
+        lambda request: str(request.results),
+    )
+    root = str(Path(__file__).parents[3])
+    async with MCPServerStdio({"command": sys.executable, "args": ["-c", SERVER], "cwd": root}) as server:
+        agent = Agent(
+            "agent", model=ScriptedModel(script), tools=[function_tool(read_page, strict_mode=False)], mcp_servers=[server]
+        )
+        ours = overspill_agent(agent, settings=searching, tool_search=True)
+        said = (await Runner.run(ours, "Add them.", run_config=RunConfig(tracing_disabled=True))).final_output
+    offered = ("find_tools", "describe_tools", "call_tool", "read_page", "tool_output", "get_tool_output", "wait_for_tool_output")
+    assert {frozenset(each.tools) - {"run_program"} for each in script.requests} == {frozenset(offered)}
+    assert "add(a: int, b: int)" in script.requests[1].results["c1"]
+    assert "5" in script.requests[2].results["c2"]
+    assert "no tool" in said
+
+
+async def test_short_lists_of_tools_are_offered_as_they_are():
+    script = Scripted([Call("read_page", {"number": 1}, "c1")], lambda request: request.results["c1"])
+    agent = Agent("agent", model=ScriptedModel(script), tools=[function_tool(read_page, strict_mode=False)])
+    await Runner.run(overspill_agent(agent, tool_search=True), "Go", run_config=RunConfig(tracing_disabled=True))
+    assert "read_page" in script.requests[0].tools
+    assert "call_tool" not in script.requests[0].tools
