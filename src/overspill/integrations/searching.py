@@ -8,6 +8,7 @@ from typing import Any
 from overspill.settings import Settings
 from overspill.tool_search.offered import HostToolSearch
 from overspill.tool_search.search import SEARCH_TOOLS
+from overspill.types import Output
 
 
 class Searching:
@@ -29,10 +30,10 @@ class Searching:
             self._search = HostToolSearch(definitions, self._settings, "", taken)
         return self._search.names or SEARCH_TOOLS.keys()
 
-    def find_answer(self, name: str) -> Callable[..., str] | None:
+    def find_answer(self, name: str) -> Callable[..., Output] | None:
         search = self._search
 
-        def answer(**args: Any) -> str:
+        def answer(**args: Any) -> Output:
             assert search is not None
             return search.answer(name, args)
 

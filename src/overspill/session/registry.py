@@ -21,7 +21,7 @@ from overspill.session.opening import check_format
 from overspill.session.parts import SessionParts
 from overspill.settings import Settings
 from overspill.task_queue.remote import RemoteTools
-from overspill.types import Reply, ToolCall
+from overspill.types import Output, Reply, ToolCall
 from overspill.wording import names, replies
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class OfferedTools:
         assert search is not None  # the call is for it
         if own != "call_tool":
 
-            async def run(**args: Any) -> str:
+            async def run(**args: Any) -> Output:
                 return await anyio.to_thread.run_sync(search.answer, own, args)
 
             return await calls.call(replace(call, name=own), run, background=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
@@ -16,6 +17,7 @@ from overspill.text.arguments import read_arguments
 from overspill.text.lenient_json import dumps
 from overspill.tool_search.search import SEARCH_TOOLS, ToolSearch, read_call, write_schema
 from overspill.tool_search.words import SearchedTool
+from overspill.types import Output
 from overspill.wording import tool_search as wording
 
 _SCHEMAS = ("parameters", "inputSchema", "input_schema", "parametersJsonSchema")
@@ -60,8 +62,8 @@ class HostToolSearch:
         self.definitions = SEARCH_TOOLS.values() if self._behind else ()
         self.names = {tool.name for tool in self._behind}
         self._search: ToolSearch | None = None
-        names = [tool.name for tool in read] if self._behind else []
-        if twice := next((name for name in names if name in {*self._shown.values(), *taken} or names.count(name) > 1), None):
+        counted = Counter([*(tool.name for tool in read), *{*self._shown.values(), *taken}])
+        if self._behind and (twice := next((name for name, times in counted.items() if times > 1), None)):
             raise BadRequest(f"Two tools have the name {twice}. Rename yours, or give the session a tool_prefix.")
 
     def _open(self) -> ToolSearch:
@@ -70,10 +72,9 @@ class HostToolSearch:
             self._search.learn_apart(self._settings)
         return self._search
 
-    def answer(self, own: str, args: Mapping[str, Any]) -> str:
+    def answer(self, own: str, args: Mapping[str, Any]) -> Output:
         """To `find_tools` and `describe_tools`. Blocks."""
-        search = self._open()
-        return search.find(args.get("query")) if own == "find_tools" else search.describe(args.get("names"))
+        return self._open().answer(own, args)
 
     def read(self, args: object) -> tuple[str, dict[str, Any]]:
         """The tool that `call_tool` calls, and its arguments. Blocks."""

@@ -25,6 +25,7 @@ from overspill.settings import Settings
 from overspill.text.arguments import read_arguments
 from overspill.text.lenient_json import dumps
 from overspill.tool_search.words import SearchedTool, WordRanking
+from overspill.types import Output
 from overspill.wording import tool_search as wording
 
 _SHOWN = 5
@@ -99,6 +100,15 @@ class ToolSearch:
             alike = enumerate(self._meaning.score(query))
             scores = {at: near + _WORDS_SHARE * scores.get(at, 0.0) / most for at, near in alike if near > _LEAST or at in scores}
         return [self._listed[at] for at in sorted(scores, key=lambda each: (-scores[each], each))]
+
+    def answer(self, own: str, args: Mapping[str, Any]) -> Output:
+        """To `find_tools` and `describe_tools`."""
+        is_error = False
+        try:
+            text = self.find(args.get("query")) if own == "find_tools" else self.describe(args.get("names"))
+        except BadRequest as problem:
+            text, is_error = str(problem), True
+        return Output([{"type": "text", "text": text}], is_error=is_error, original=text)
 
     def find(self, query: object = "") -> str:
         servers = Counter(tool.server for tool in self._listed)

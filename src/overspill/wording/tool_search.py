@@ -50,4 +50,4 @@ def misfit(problem: str, schema: str) -> str:
 def _list_servers(servers: Mapping[str, int]) -> str:
     listed = [f"{one_line(name)[:60]} ({count} tools)" for name, count in list(servers.items())[:_MAX_SERVERS]]
     more = [f"and {len(servers) - len(listed)} more"] if len(servers) > len(listed) else []
-    return f"Servers: {', '.join([*listed, *more]) or 'none'}."
+    return f"Servers: {', '.join([*listed, *more]) or 'none'}." if [*servers] != [""] else ""

@@ -23,6 +23,7 @@ from overspill.session.session import Session
 from overspill.tool_search.offered import SearchRule, read_definition
 from overspill.tool_search.search import SEARCH_TOOLS, ToolSearch, read_call, write_schema
 from overspill.tool_search.words import SearchedTool
+from overspill.types import Output
 from overspill.wording import tool_search as wording
 
 
@@ -85,10 +86,8 @@ class ServedToolSearch:
         """To `find_tools` and `describe_tools`: a result like that of any tool."""
         search = await self._open()
 
-        async def run(**given: object) -> str:
-            if own == "describe_tools":
-                return search.describe(given.get("names"))
-            return await anyio.to_thread.run_sync(search.find, given.get("query"))
+        async def run(**given: object) -> Output:
+            return await anyio.to_thread.run_sync(search.answer, own, given)
 
         return self._calls.render({}, await self._session.call(own, args, run, background=False))
 
