@@ -10,6 +10,7 @@ import base64
 import random
 import re
 import string
+from collections.abc import Sequence
 from typing import NamedTuple
 
 _ALPHABETS = {
@@ -101,6 +102,29 @@ FORMS = [
     Form("Redis URI password", "redis://:{alnum:24}@cache.internal:6379/0", "REDIS_URL"),
     Form("password in an environment", "{alnum:9}!{alnum:8}", "DB_PASSWORD", has_shape=False),
 ]
+LATER_FORMS = [
+    Form("OpenRouter key", "sk-or-v1-{hex:64}", "OPENROUTER_API_KEY"),
+    Form("xAI key", "xai-{alnum:80}", "XAI_API_KEY"),
+    Form("Replicate token", "r8_{alnum:37}", "REPLICATE_API_TOKEN"),
+    Form("LangSmith key", "lsv2_pt_{hex:32}_{hex:10}", "LANGSMITH_API_KEY"),
+    Form("Sentry organisation token", "sntrys_eyJ{alnum:120}_{b64:43}", "SENTRY_AUTH_TOKEN"),
+    Form("Tailscale auth key", "tskey-auth-{alnum:16}-{alnum:32}", "TS_AUTHKEY"),
+    Form("Doppler token", "dp.pt.{alnum:43}", "DOPPLER_TOKEN"),
+    Form("PlanetScale token", "pscale_tkn_{url:43}", "PLANETSCALE_SERVICE_TOKEN"),
+    Form("Pulumi token", "pul-{hex:40}", "PULUMI_ACCESS_TOKEN"),
+    Form("Figma token", "figd_{url:40}", "FIGMA_TOKEN"),
+    Form("Netlify token", "nfp_{alnum:36}", "NETLIFY_AUTH_TOKEN"),
+    Form("Buildkite token", "bkua_{hex:40}", "BUILDKITE_API_TOKEN"),
+    Form("Airtable token", "pat{alnum:14}.{hex:64}", "AIRTABLE_API_KEY"),
+    Form("Atlassian token", "ATATT3xFfGF0{url:171}={upper:8}", "JIRA_API_TOKEN"),
+    Form("Brevo key", "xkeysib-{hex:64}-{alnum:16}", "BREVO_API_KEY"),
+    Form("Cloudflare origin key", "v1.0-{hex:24}-{hex:146}", "CF_ORIGIN_CA_KEY"),
+    Form("Vercel token", "{alnum:24}", "VERCEL_TOKEN", has_shape=False),
+    Form("Cohere key", "{alnum:40}", "CO_API_KEY", has_shape=False),
+    Form("SonarQube token", "sqp_{hex:40}", "SONAR_TOKEN"),
+    Form("Prefect key", "pnu_{alnum:36}", "PREFECT_API_KEY"),
+]
+"""Written after the rules, by somebody who did not look them up. No rule was made for them."""
 _ALPHABETS["bech"] = "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L"
 
 SURROUNDINGS = {
@@ -180,10 +204,10 @@ def secret_in(form: Form, value: str) -> str:
     return found[1] if found else value
 
 
-def make_cases(seed: int) -> list[Case]:
+def make_cases(seed: int, forms: Sequence[Form] = FORMS) -> list[Case]:
     """Each form in each surrounding, and as many harmless texts."""
     source, cases = random.Random(seed), list[Case]()  # noqa: S311
-    for form in FORMS:
+    for form in forms:
         shaped = form.has_shape and "{pem" not in form.template
         for name, surrounding in {**SURROUNDINGS, **(SHAPED_SURROUNDINGS if shaped else {})}.items():
             value = fill(form.template, source)

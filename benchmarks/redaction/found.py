@@ -1,8 +1,9 @@
 """How many secrets are found, and how much that is none? Run: python benchmarks/redaction/found.py [--material DIR] [--clean DIR]
 
-Forms from the issuers' documentation, in two halves: one on which rules were tuned, one generated anew. With --material, the
-cases in the tests of a checkout (or bare repository) of smart-mcp-proxy/mcpproxy-go. With --clean, 300 files from the bare
-repositories in a folder: each file with something found counts as a false alarm.
+Forms from the issuers' documentation: those on which rules were tuned, in two halves of which one is generated anew, and 20 that
+were written after the rules. With --material, the cases in the tests of a checkout (or bare repository) of
+smart-mcp-proxy/mcpproxy-go. With --clean, 300 files from the bare repositories in a folder: each file with something found counts
+as a false alarm.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import subprocess
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from forms import Case, make_cases
+from forms import LATER_FORMS, Case, make_cases
 
 from overspill.redaction.redactor import Redactor
 
@@ -59,7 +60,7 @@ def read_clean_files(folder: Path, seed: int) -> Iterator[tuple[str, bytes]]:
         files = [line.split(None, 4)[3:] for line in listed]
         fit = [name for size, name in files if size.isdigit() and CLEAN_BYTES[0] <= int(size) <= CLEAN_BYTES[1]]
         fit = [name for name in fit if name.endswith(TEXT)]
-        for name in source.sample(fit, min(3, len(fit))):
+        for name in source.sample(fit, min(max(3, -(-CLEAN_FILES // len(repositories))), len(fit))):
             if data := git(repository, "show", f"HEAD:{name}"):
                 yield f"{repository.parent.name}/{name}", data
 
@@ -95,6 +96,7 @@ def main() -> None:
     seed = random.randrange(10**6) if args.seed is None else args.seed  # noqa: S311
     score("issuers' forms, seen", make_cases(1)[::2])
     score(f"issuers' forms, unseen (seed {seed})", make_cases(seed)[1::2])
+    score("issuers' forms, written after the rules", make_cases(seed, LATER_FORMS))
     if args.material:
         score("mcpproxy-go", read_go_cases(args.material))
     if args.clean:

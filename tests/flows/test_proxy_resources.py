@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+import random
+import string
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -486,3 +488,24 @@ class TestOthers:
         answers.set("ping/me", first=asked, result={})
         wire.result("ping/me", {})
         assert wire.told("vendor/ask")["params"] == {"rows": "small"}
+
+
+@pytest.mark.parametrize("place", ["off", "on"])
+def test_secrets_in_resources_prompts_and_errors_are_hidden_if_you_say_so(answers: Answers, tmp_path: Path, place: str) -> None:
+    key = "".join(random.Random(4).choices(string.ascii_letters + string.digits, k=30))  # noqa: S311
+    answers.contain(text(f"LOGIN_TOKEN={key}"), {"uri": URI, "blob": base64.b64encode(b"a picture").decode()})
+    message = {"role": "user", "content": {"type": "text", "text": f"Log in with {key} please"}}
+    answers.set("prompts/get", result={"messages": [message]})
+    answers.set("completion/complete", error={"code": -32000, "message": f"{'x' * 990}{key}", "data": {"tried": key}})
+    server = script("answers", "legacy", str(answers.folder), env={"LOGIN_TOKEN": key})
+    with Served([server], tmp_path / "store", settings={"redact": {"shown": place}}) as wire:
+        wire.hello()
+        resource, prompt = wire.result("resources/read", {"uri": URI}), wire.result("prompts/get", {"name": "login"})
+        failed = [wire.request("completion/complete", {"ref": {"type": "ref/prompt", "name": "login"}, "argument": {}})["error"]]
+        answers.set("completion/complete", error={"code": -32000, "message": f"{'x' * 990}{key}{TEXT}"})
+        failed += [wire.request("completion/complete", {"ref": {"type": "ref/prompt", "name": "login"}, "argument": {}})["error"]]
+    for shown in (resource, prompt, failed[0]):
+        assert (key in json.dumps(shown)) == (place == "off")
+        assert ("[redacted:login-token:" in json.dumps(shown)) == (place == "on")
+    assert (key[:6] in json.dumps(failed[1])) == (place == "off")
+    assert base64.b64decode(resource["contents"][1]["blob"]) == b"a picture"

@@ -37,12 +37,12 @@ async def redact_result(collected: CollectedResult, redaction: Redaction, call: 
 
 def _redact_in_hand(collected: CollectedResult, redactor: Redactor, texts: Sequence[str]) -> None:
     shown = [redactor.redact(text) for text in texts]
-    original = _redact_object(redactor, collected.original)
+    original = redact_object(redactor, collected.original)
     if shown == list(texts) and original is collected.original:
         return
     assert collected.spool is not None  # made now, from the texts as they came
     is_own = collected.value is collected.original
-    collected.value = original if is_own else _redact_object(redactor, collected.value)
+    collected.value = original if is_own else redact_object(redactor, collected.value)
     collected.original, collected.is_hidden = original, collected.value is None
     if collected.plain is not None:
         collected.plain = shown[0]
@@ -54,7 +54,7 @@ def _redact_in_hand(collected: CollectedResult, redactor: Redactor, texts: Seque
     ]
 
 
-def _redact_object(redactor: Redactor, value: Any) -> Any:
+def redact_object(redactor: Redactor, value: Any) -> Any:
     """The same object if there is nothing to hide in it; None if what is in it cannot be replaced."""
     try:
         written = to_json(value)

@@ -20,6 +20,8 @@ _SECRET_NAME = regex(
     r"(?:$|[_.-](?:[a-z]|id|b64|base64|json|pem|value|[0-9]+)?$)"
 )
 _PATH = regex(r"(?:~|\.{0,2})(?:/[\w.@+ -]+){2,}/?|/[\w.-]+")
+_MOST_WRITTEN = 16
+"""Bytes for one byte of a value, such as an entity with leading zeros, or an escape in JSON in JSON."""
 _ANCHOR_UNITS, _PIECE_UNITS, _ESCAPE_BYTES = 8, 128, 1024
 _SHORT_ESCAPES = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f"}
 _ENTITIES = {"&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos"}
@@ -69,6 +71,8 @@ class KnownValues:
         self._forms = [form for name, value in named.items() for form in _write_forms(name, value.strip())]
         self.anchors = b"|".join(b"".join(form.units[:_ANCHOR_UNITS]) for form in self._forms)
         """A pattern for the places to look at."""
+        self.longest = _MOST_WRITTEN * max((len(form.value) for form in self._forms), default=0)
+        """Bytes that one may take, however it is written."""
         self._anchor = compile_pattern(self.anchors, max_memory=64 << 20) if self._forms else None
 
     def begins_at(self, data: Searched, start: int) -> bool:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 from overspill.redaction.known import MIN_CHARS, KnownValues
-from overspill.redaction.shapes import VALUE_BYTES, Finding, Rule, read_shapes
+from overspill.redaction.shapes import REACH_BYTES, VALUE_BYTES, Finding, Rule, read_shapes
 from overspill.text import encoding
 from overspill.text.lines import count_line_ends
 from overspill.text.patterns import Pattern, Searched, compile_pattern, find_groups, find_spans
@@ -72,6 +72,15 @@ class Redactor:
             while sum(map(len, self._found.values())) + len(self._found) > _MAX_REMEMBERED:
                 self._found.popitem(last=False)
         return found
+
+    def find_settled_end(self, data: Searched) -> int:
+        """How much of a text that is still growing can be shown: no secret that has arrived in part begins before this."""
+        margin = REACH_BYTES + self._known.longest
+        end, first = max(0, len(data) - margin), max(0, len(data) - 2 * margin)
+        tail = bytes(data[first:])
+        if (line_end := tail.rfind(b"\n", 0, end - first)) >= 0:
+            end = first + line_end + 1
+        return max([end, *(first + each.end for each in self.find(tail) if first + each.start < end)])
 
     def redact(self, text: str) -> str:
         data = encoding.encode(text)

@@ -14,7 +14,7 @@ from overspill.text.patterns import Pattern, Searched, compile_pattern, escape, 
 from overspill.text.regex import regex
 
 _BEFORE_BYTES = 512
-_REACH_BYTES, _LONG_REACH_BYTES = 1 << 10, 32 << 10
+REACH_BYTES, _LONG_REACH_BYTES = 1 << 10, 32 << 10
 """After a keyword, searched for the whole match: more for rules that do not limit how long a secret is."""
 _UNLIMITED = regex(r",\}|[])][+*]")
 _QUOTES = b" \t\r\n'\"`\\"
@@ -24,13 +24,15 @@ _FILTERS = {
     "ey": rb"eyj",
     "s.": rb"\bs\.[a-z0-9]{24}",
     "sk": rb"sk[0-9a-f]{32}",
+    "sk-": rb"\bsk-(?:[a-z0-9]{32}|proj|svcacct|admin)",
+    ":aa": rb"[0-9]:aa[a-z0-9_-]{33}",
     "q~": rb"\dq~",
     "secret": rb"kind:[ \t]*[\"']?secret",
 }
 """Stricter than keywords that are in every other word."""
 _SETS = rb"[ \t\w.-]{0,20}[\s'\"\\]{0,6}(?:[=:?|]{1,4}|=?>|,)[\x60'\"\s=\\]{0,8}"
 _NAMED = (
-    rb"(?:access|auth|api|credential|creds|key|secret|token)" + _SETS + rb"[\w.=/+-]{10}"
+    rb"(?:access|auth|api|credential|creds|key|secret|token)" + _SETS + rb"[\w.=~/+-]{10}"
     rb"|(?:passw|passphrase|[_.-]pass|pwd)" + _SETS + rb"[^\s'\"\x60(){}\[\]<>$]{6}"
     rb"|://[^\s/@]{0,80}:[^\s/]{3}|authorization[\"'\\\s]{0,4}[:=]|bearer[\s:=]{1,3}[\w.~+/=-]{20}"
 )
@@ -58,12 +60,14 @@ class Finding(Struct, frozen=True):
 
 
 class Rule(Struct, frozen=True, eq=False, dict=True):
-    """As in gitleaks' file. `named`: it begins with one of its keywords, the name of a value."""
+    """As in gitleaks' file. `named`: it begins with one of its keywords, the name of a value. `sure`: what it finds is hidden
+    even if it looks made up, such as "abcdef…"."""
 
     id: str
     regex: str
     keywords: tuple[str, ...]
     named: bool = False
+    sure: bool = False
     group: int = 0
     entropy: float = 0.0
     allowed: tuple[str, ...] = ()
@@ -84,7 +88,7 @@ class Rule(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def reach(self) -> int:
-        return _LONG_REACH_BYTES if self.id not in _NAMED_RULES and _UNLIMITED.search(self.regex) else _REACH_BYTES
+        return _LONG_REACH_BYTES if self.id not in _NAMED_RULES and _UNLIMITED.search(self.regex) else REACH_BYTES
 
     def find(self, data: Searched, start: int, end: int) -> Iterator[Finding]:
         """All between two places; if it is named, only the one that begins at the first."""
@@ -111,6 +115,8 @@ class Rule(Struct, frozen=True, eq=False, dict=True):
         values, words, matches = self._exceptions
         if _measure_entropy(value, self.entropy) < self.entropy or find_groups(values, value, 0, len(value)):
             return True
+        if self.sure:
+            return False
         name = _NAME.search(bytes(data[max(0, start - 50) : start])) if matches else None
         whole = name[0] + bytes(data[start:end]) if name else b""
         return bool(find_groups(words, value, 0, len(value)) or (matches and find_groups(matches, whole, 0, len(whole))))

@@ -263,7 +263,9 @@ class RetrievalTools(Struct, eq=False):
             raise BadRequest(retrieval.not_ready("" if self.gate.settings.wording.has_closed_sets else job.progress))
         stored = await anyio.to_thread.run_sync(self.outputs.partial, job.result, job.tool, job.server)
         with stored:
-            note = retrieval.partial(stored.reader.size, job.seconds)
+            if not (readable := stored.kept.size.bytes):
+                raise BadRequest(retrieval.not_ready(job.progress))
+            note = retrieval.partial(readable, job.seconds, job.result.spool.total - readable)
             return await self._fit_page(lambda bound: add_note(note, bound, partial(exact.read_output, stored, asked)))
 
     async def _fit_page(self, read: Callable[[Bound], Page], bound: Bound | None = None) -> Page:

@@ -17,6 +17,7 @@ from overspill.reading.query import QueryAnswer, query
 from overspill.record import events
 from overspill.record.events import OutputExtracted, Quote
 from overspill.redaction.policy import NO_REDACTORS, Redactors
+from overspill.redaction.redactor import Redactor
 from overspill.retrieval.views import TextView, TextViews, describe_gaps
 from overspill.sql.answers import SqlAnswer, SqlRow, query_text, read_row
 from overspill.store.protocols import Reader, Shelf
@@ -143,11 +144,12 @@ class StoredOutput:
 
 
 class RunningReader:
-    """Reads an output that is still growing as it was when the reader was made, up to the last whole character."""
+    """Reads an output that is still growing as it was when the reader was made, up to the last whole character. If secrets are
+    hidden, it ends before any that may have arrived in part."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: Reader, redactor: Redactor | None) -> None:
         self._reader = reader
-        size = reader.size
+        size = reader.size if redactor is None else redactor.find_settled_end(reader.buffer())
         tail = reader.read(size - 4, size)
         self.size = size - len(tail) + encoding.complete_length(tail)
 

@@ -234,12 +234,13 @@ class StoredOutputs:
         """What a tool that is still running has produced so far."""
         spool = collected.spool
         spool.flush()
-        reader = BytesReader(spool.read(0, spool.total)) if spool.in_memory else RunningReader(self._shelf.open(spool.id))
+        redactors = self._redaction.for_reading(tool, server)
+        written = BytesReader(spool.read(0, spool.total)) if spool.in_memory else self._shelf.open(spool.id)
+        reader = RunningReader(written, redactors.shown)
         size = Size(reader.size, 0, 0, 0)
         kept = Kept(self._shelf.session, spool.id, "", "background", size, "", handles.created_ms(spool.id))
         chars = handles.count_name_chars(self._names.give(spool.id))
         kept = structs.replace(kept, missing="still running", name_chars=chars)
-        redactors = self._redaction.for_reading(tool, server)
         return StoredOutput(kept, reader, words=self._words, redactors=redactors)
 
 

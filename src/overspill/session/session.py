@@ -80,7 +80,7 @@ class Session:
             preload=preload,
             secrets=secrets,
         )
-        self.settings, self.budget = opening.settings, budget
+        self.settings, self.budget, self.redaction = opening.settings, budget, opening.redaction
         self.name, self.family, self.is_shared = opening.name, opening.family, opening.is_shared
         self._life, self._counts_kept = SessionLife(opening), preload
         self._offered = OfferedTools(self.settings, tool_prefix)

@@ -34,3 +34,7 @@ def stored_error(error: str, size: int, uri: str) -> str:
 
 def unsaved_answer(method: str, why: str) -> str:
     return f"{one_line(method)} of the server is over the limits and does not pass, because it could not be stored whole: {why}"
+
+
+def hidden_answer(method: str) -> str:
+    return f"{one_line(method)} of the server has secrets that cannot be replaced, so it does not pass. See redact.shown."

@@ -21,6 +21,7 @@ UNSUPPORTED = "UNSUPPORTED (what the model answered; nothing was found in the st
 STILL_LOADING = "The tables are still being loaded, which takes longer than a call may. Send the same call again."
 SQL_REQUIRED = "SQL needs `query`: one SELECT over the table `output`."
 EXPANDED = "[Found in JSON inside a string.]"
+_MAX_HALF_CHARACTER_BYTES = 3
 
 
 def too_large(count: int) -> str:
@@ -111,8 +112,10 @@ def citations(
     return "\n".join([*cited, *([f"{omitted:,} more were checked but do not fit."] if omitted else [])])
 
 
-def partial(count: int, seconds: float) -> str:
-    return f"[Partial: the tool is still running ({seconds:.1f}s) and has produced {count} bytes so far.]"
+def partial(readable: int, seconds: float, held_back: int = 0) -> str:
+    """`held_back`: bytes at the end that may be part of a secret. Those of half a character are not mentioned."""
+    more = f" The next {held_back} can be read when more has arrived." if held_back > _MAX_HALF_CHARACTER_BYTES else ""
+    return f"[Partial: the tool is still running ({seconds:.1f}s) and has produced {readable} bytes so far.{more}]"
 
 
 def place(

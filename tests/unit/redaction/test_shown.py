@@ -4,6 +4,7 @@ import base64
 import gzip
 import json
 import random
+import re
 import string
 from typing import Any
 
@@ -19,6 +20,8 @@ pytestmark = pytest.mark.anyio
 
 SOURCE = random.Random(11)  # noqa: S311
 SECRET = "".join(SOURCE.choices(string.ascii_letters + string.digits, k=24))
+KEY = "\n".join("".join(SOURCE.choices(string.ascii_letters, k=12)) for _ in range(4))
+"""Of several lines."""
 NAMED = {"SERVICE_TOKEN": SECRET}
 ON = Settings(redact={"shown": "on"})
 LINES = [f"line {number} of the log says status=ok\n" for number in range(1, 1501)]
@@ -227,7 +230,7 @@ async def test_a_running_tool_is_read_with_marks() -> None:
     produced, may_end = anyio.Event(), anyio.Event()
 
     async def stream() -> Any:
-        yield LOG
+        yield LOG + "later\n" * 400
         produced.set()
         await may_end.wait()
 
@@ -242,6 +245,37 @@ async def test_a_running_tool_is_read_with_marks() -> None:
     assert is_hidden((found, later))
     assert "[redacted:" in found.text
     assert "[redacted:" in later.text
+
+
+@pytest.mark.parametrize("before", ["line\n" * 2000, "word " * 2000, ""])
+@pytest.mark.parametrize("arrived", [7, 30])
+async def test_a_running_tool_shows_no_secret_that_has_arrived_in_part(before: str, arrived: int) -> None:
+    produced, may_end = anyio.Event(), anyio.Event()
+
+    async def stream() -> Any:
+        yield f"{before}connecting with {json.dumps(KEY)[:arrived]}"
+        produced.set()
+        await may_end.wait()
+        yield f"{json.dumps(KEY)[arrived:]} now\n"
+
+    settings = Settings(redact={"shown": "on"}, asyncTimeoutSecs=0.01)
+    async with Session(settings, secrets={"SIGNING_KEY": KEY}) as session:
+        reply = await session.call("slow", {}, stream)
+        await produced.wait()
+        assert reply.job is not None
+        asked: list[dict[str, Any]] = [
+            {"mode": "grep", "pattern": "w"},
+            {"mode": "slice", "slice": {"start": 0, "length": 10_100}},
+        ]
+        while_running = [await session.invoke("get_tool_output", {"id": reply.job.id, **each}) for each in asked]
+        may_end.set()
+        await session.stop()
+        later = await session.invoke("get_tool_output", {"id": reply.job.id, "mode": "grep", "pattern": "connecting"})
+    texts = "\n".join(each.text for each in (*while_running, later))
+    assert not any(KEY[at : at + 5] in texts for at in range(len(KEY) - 4))
+    assert "[redacted:signing-key:" in later.text
+    if before:
+        assert re.search(r"has produced \d+ bytes so far\. The next \d+ can be read when", while_running[0].text)
 
 
 async def test_a_budget_is_kept() -> None:

@@ -1,4 +1,5 @@
 """What servers answer and send besides the results of tools. If it is over the limits, it is stored whole before it is shortened.
+What a model reads of it has marks in place of secrets, where the settings say so.
 
 `methods` decides what is looked at. A text gets its beginning and links to its parts; a blob, and what a prompt embeds, a link.
 What has another form does not pass: the client gets an error that says where it is stored.
@@ -17,6 +18,7 @@ from mcp_types.version import is_version_at_least
 from overspill.errors import OverspillError
 from overspill.gate.decide import keeps_nothing, passes_for_sure
 from overspill.gate.images import blob_size, decode_blob, describe_blob
+from overspill.gate.redacting import redact_object
 from overspill.mcp.client.connection import ClientIdentity, Raw, as_mapping
 from overspill.mcp.proxy import outputs
 from overspill.mcp.proxy.client_request import ClientRequest
@@ -46,16 +48,19 @@ class LargeAnswers:
     async def gate(self, request: ClientRequest, server: str, result: Raw) -> Raw:
         """The answer for the client: the same object if it is within the limits, or passes by decision. Not for tool calls."""
         call = ToolCall("", request.method, {"uri": request.params.get("uri")}, server, "mcp")
-        contents, messages = result.get("contents"), result.get("messages")
         if decide_method("client", call.name) == "passed" or self._reads_whole(call):
             return result
+        return await self._hide_secrets(call, await self._shorten(call, result, request.version))
+
+    async def _shorten(self, call: ToolCall, result: Raw, version: str) -> Raw:
+        contents, messages = result.get("contents"), result.get("messages")
         if call.name == "resources/read" and _is_readable(contents):
             shown = await self._shorten_contents(call, contents)
             # Only this client can follow the links, so nobody else may get them from a cache.
             scope = {"cacheScope": "private"} if "cacheScope" in result else {}
             return result if shown == contents else {**result, "contents": shown, **scope}
         if call.name == "prompts/get" and isinstance(messages, list):
-            return {**result, "messages": await self._link_embedded(call, cast("list[Any]", messages), request.version)}
+            return {**result, "messages": await self._link_embedded(call, cast("list[Any]", messages), version)}
         return result if wants_input(result) else await self._measure(call, result)
 
     async def admit(self, server: str, method: str, params: Raw) -> Raw | None:
@@ -65,7 +70,9 @@ class LargeAnswers:
             if decision == "gated" and isinstance(content, str) and not await self._fits(call, content):
                 kept = await self._keep(call, content)
                 params = {**params, "content": wording.linked("A message", kept, outputs.uri_of(kept))}
-            return params if decision == "passed" else await self._measure(call, params)
+            params = params if decision == "passed" else await self._measure(call, params)
+            is_for_people = decision == "passed" and method != "sampling/createMessage"
+            return params if is_for_people else await self._hide_secrets(call, params)
         except MCPError as problem:
             self._log(f"The server {server} sent something that does not pass. {problem.message}")
             return None
@@ -74,10 +81,20 @@ class LargeAnswers:
         """An error as the client gets it. A server can put anything into one."""
         call = ToolCall("", request.method, {"uri": request.params.get("uri")}, "", "mcp")
         text = encoding.decode(dumps([refusal.message, refusal.data]))
+        shown = await self._hide_secrets(call, {"message": refusal.message, "data": refusal.data})
         if await self._fits(call, text):
-            return refusal
+            return MCPError(refusal.code, shown["message"], shown["data"])
         uri = outputs.uri_of(await self._keep(call, text))
-        return MCPError(refusal.code, wording.stored_error(refusal.message, len(text), uri), {"uri": uri})
+        return MCPError(refusal.code, wording.stored_error(shown["message"], len(text), uri), {"uri": uri})
+
+    async def _hide_secrets(self, call: ToolCall, value: Raw) -> Raw:
+        redactor = self._session.redaction.shown(call.name, call.server) if self._session.redaction else None
+        if redactor is None:
+            return value
+        shown = await anyio.to_thread.run_sync(redact_object, redactor, value)
+        if shown is None:
+            raise MCPError(mcp_types.INTERNAL_ERROR, wording.hidden_answer(call.name))
+        return shown
 
     def _reads_whole(self, call: ToolCall) -> bool:
         """Whether a program or a person reads the resource, so that the limits of a model do not matter."""
