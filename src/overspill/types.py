@@ -83,7 +83,7 @@ class Output(Struct, frozen=True):
     """A string becomes a single text block."""
     is_error: bool = False
     original: Any = None
-    """The result in the host's own form. It comes back unchanged with the reply, whatever becomes of the content."""
+    """The result in the host's own form. It comes back unchanged with the reply, even if the content is shortened."""
 
     def __post_init__(self) -> None:
         if isinstance(self.content, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # its characters would be taken for blocks
@@ -209,7 +209,7 @@ class Reply(Struct, frozen=True, kw_only=True):
     """Whether the result is within the limits, or for a program, so that you may pass on `value` instead of `text`."""
     value: Any = None
     """The tool's own object if it passed, or if it cannot be written as text: a dataclass, an image, a framework's result.
-    For a stream that passed, its text. None for whatever was stored, shortened or raised."""
+    For a stream that passed, its text. None for what was stored, shortened or raised."""
 
     @property
     def tokens(self) -> int:

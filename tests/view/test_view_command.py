@@ -103,7 +103,7 @@ def test_an_address_that_others_can_reach_has_to_be_asked_for(place: Place):
 def test_an_address_that_no_browser_can_call_is_refused(place: Place, host: str):
     result = place.overspill("view", "--host", host, "--insecure")
     assert result.code == 2
-    assert "no address that a browser can call" in result.err
+    assert "is not an address a browser can reach" in result.err
 
 
 def test_a_port_that_is_taken_is_named(place: Place):

@@ -36,7 +36,7 @@ class Totals(Struct, frozen=True):
 
 
 class RunRecord(Struct):
-    """Filled while the agent runs, and complete once it has ended, for whatever reason."""
+    """Filled while the agent runs, and complete once it has ended."""
 
     agent: str
     file: str

@@ -126,7 +126,7 @@ class ToolBody(Struct, frozen=True):
             raise
         except (KeyboardInterrupt, GeneratorExit):
             raise
-        except BaseException as error:  # the tool's code: whatever it raises is an answer and must not end the program
+        except BaseException as error:  # the tool's code: anything it raises is an answer and must not end the program
             _fail(job, collected, error)
         else:
             if job.scope.cancelled_caught:

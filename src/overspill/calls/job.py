@@ -124,7 +124,7 @@ class Job:
 
     @contextmanager
     def pause_clocks(self) -> Generator[None]:
-        """Stop its clocks while a person is asked for input."""
+        """Stop its clocks while a person gives input."""
         if not self._asking:
             self._asking_since = time.monotonic()
             self._change_state("running", "waiting")

@@ -51,7 +51,7 @@ class TaskOwner:
             trio.lowlevel.spawn_system_task(self._own_on_trio)
         else:
             # The only task outside a group: it holds the group, which must not belong to the first caller. Its context is empty,
-            # because it would keep whatever the first caller's context refers to.
+            # because it would keep everything that the first caller's context refers to.
             task = loop.create_task(self._own_on_asyncio(), context=Context())
             _owners.add(task)
             task.add_done_callback(_owners.discard)

@@ -98,7 +98,7 @@ def find_target(given: str) -> ClientFiles:
 
 
 def find_hook_files(given: str) -> HookFiles | None:
-    """None if this is no client, or no file of one, whose hooks Overspill knows."""
+    """None unless this is a client, or the file of one, whose hooks Overspill knows."""
     known = clients()
     client = known.get(given) or places.find_owner(Path(given), known)
     if client is None or client.hooks is None:

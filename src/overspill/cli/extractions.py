@@ -25,7 +25,7 @@ _MAX_ENDING_CHARS = 3
 
 
 def has_answer(found: Extraction) -> bool:
-    """Whether the exit code is 0. What only comes nearest is no answer."""
+    """Whether the exit code is 0. Passages that only come nearest do not count."""
     return found.found and not (found.is_nearest and found.text)
 
 

@@ -17,7 +17,7 @@ def end_with_reader() -> None:
     def wait() -> None:
         watched = select.poll()
         watched.register(1, 0)
-        watched.poll()  # that a pipe has no reader is reported even if nothing is asked for
+        watched.poll()  # without any events, it still reports that a pipe has no reader
         os._exit(1)
 
     threading.Thread(target=wait, daemon=True).start()

@@ -126,7 +126,7 @@ class _Layers:
                 layer = decompress(self.reader, kind, self._allowance, self._inside())
         self._names.append(kind.encoding if isinstance(kind, _Text) else kind)
         self.reader = layer.reader
-        # Whatever stopped first is why the rest stopped, too.
+        # What stopped first is why the rest stopped, too.
         self._stopped = self._stopped or layer.stopped
         self._remarks.append(layer.remark)
 

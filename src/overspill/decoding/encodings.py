@@ -131,7 +131,7 @@ class EncodingSample(Struct, frozen=True):
 
     @property
     def is_damaged_utf8(self) -> bool:
-        """More characters of UTF-8 than bytes that are none: a text with damaged places, not one in another encoding."""
+        """More characters of UTF-8 than bytes that are not: text with damaged places, rather than text in another encoding."""
         characters = _MULTIBYTE.findall(self.others)
         return len(characters) > len(_HIGH_BYTE.findall(self.others)) - sum(map(len, characters))
 

@@ -1,4 +1,4 @@
-"""How much decoding may cost, whatever the bytes claim to be."""
+"""How much decoding may cost, even if the bytes claim to be small."""
 
 from __future__ import annotations
 

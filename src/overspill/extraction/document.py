@@ -26,7 +26,7 @@ Strategy: TypeAlias = Literal["focused", "full-chunked", "read-grep", "truncate"
 """What answered. `builtin` is the engine that needs no model."""
 
 Contract: TypeAlias = Literal["wrapped", "plain"]
-"""How a model is asked, and what becomes of its answer. `wrapped` is the documents' way: the report comes in a wrapper and is the
+"""How to ask a model, and what becomes of its answer. `wrapped` is the documents' way: the report comes in a wrapper and is the
 whole answer. `plain`: data first, then the question; any text is the report; the engine's passages go with every answer."""
 
 Progress: TypeAlias = Callable[[int, int], None]

@@ -23,7 +23,7 @@ _FOLDER = Path(__file__).parent / "prompts"
 _MAX_ARGS_CHARS = 4000
 
 FILE_TOOLS = ("Read", "Grep")
-"""The tools of a sub-agent. A call that it wrote as text is no answer."""
+"""The tools of a sub-agent. A call that it wrote as text does not count as an answer."""
 NO_REPORT = "gave no final report."
 EMPTY_ANSWER = "answered nothing."
 TOOL_CALL = "called a tool instead of giving its final report."

@@ -124,7 +124,7 @@ class FileTools:
             return self._inquiry.describe_missing_report(response, self._nonce)
         if not response.text.strip():
             return EMPTY_ANSWER
-        if not self._has_insisted and request.tool_choice != "none":  # it is asked to look first
+        if not self._has_insisted and request.tool_choice != "none":  # it has to look first
             return ""
         return "reported without having looked into the output."
 

@@ -1,4 +1,4 @@
-"""Turn a tool's result, whatever its type, into one measured text and the blocks around it. Runs in the job, decides nothing."""
+"""Turn a tool's result, of any type, into one measured text and the blocks around it. Runs in the job, decides nothing."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class CollectedResult:
         return self.complete
 
     async def take(self, result: Any, run_in_thread: RunInThread = anyio.to_thread.run_sync) -> None:
-        """Take whatever a tool returned. Long work is done off the event loop; the tool's own code runs in `run_in_thread`."""
+        """Take what a tool returned. Long work is done off the event loop; the tool's own code runs in `run_in_thread`."""
         if isinstance(result, Output):
             self.is_error, self.original = result.is_error, result.original
             self.value = result.content if result.original is None else result.original
@@ -123,7 +123,7 @@ class CollectedResult:
         return "" if self.error is None else describe(self.error)
 
     def fail(self, error: BaseException) -> None:
-        """The tool raised. Its message is the answer, after whatever the tool had produced until then."""
+        """The tool raised. Its message is the answer, after what the tool had produced until then."""
         self.is_error, self.error, self.complete = True, error, True
         if self.produced:
             self.broke_off = wording.brief_error(describe(error))

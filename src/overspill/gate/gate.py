@@ -64,7 +64,7 @@ class Gate:
         """Decide, reserve room, store and word the reply: in the caller, at the time the reply is given. `settings`, here and
         below, are the tool's."""
         passes = for_program and collected.media == "text"
-        # Over the limit in bytes it is kept, whatever else is known of it, so that it need not be measured first.
+        # Over the limit in bytes it is kept, so that it need not be measured first.
         is_kept = self._budget is None and collected.media == "text" and 0 < settings.size_cap < collected.least_bytes
         is_kept = is_kept and not passes and not keeps_nothing(settings)
         if self.redaction.is_on:

@@ -197,7 +197,7 @@ def add_argument(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def take_off(args: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """The arguments without it, and what it says. A value that is no string says nothing."""
+    """The arguments without it, and what it says. Only a string says something."""
     rest = {name: value for name, value in args.items() if name != LOOKING_FOR}
     said = args.get(LOOKING_FOR)
     return rest, said if isinstance(said, str) else ""

@@ -177,7 +177,7 @@ def draft_binary(kept: Kept | None, spool: Spool, why: str, settings: Settings, 
         head = b""
     found = describe(head)
     what = describe_blob(block) if block is not None else found.what
-    has_text = found.has_text and (block is None or field(block, "type") == "resource")  # an image has none, whatever its bytes
+    has_text = found.has_text and (block is None or field(block, "type") == "resource")  # an image has no text
     is_image = words.shows_images and kept.size.bytes <= settings.max_inline_blob and identify_image(head) is not None
     message = words.binary_message(kept, what, settings.surface, has_text=has_text, is_image=is_image)
     return [ReplyDraft((message,))]

@@ -1,6 +1,6 @@
 """Values as compact JSON. A large value is written in pieces, because a thread that writes it holds up all others meanwhile.
 
-Whatever the size, the text is that of `json.dumps`. A library that is seven times faster writes what it writes the same way.
+At any size, the text is that of `json.dumps`. A library that is seven times faster writes what it writes the same way.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a client's hook event holds, and how to answer it. Only what was seen to work with the real program is here.
 
-Claude Code takes `updatedToolOutput` for Bash, Read and Grep. Of a Bash output of more than 30,000 characters the event
+Claude Code takes `updatedToolOutput` for Bash, Read and Grep. For a Bash output of more than 30,000 characters, the event
 has only the beginning, because Claude Code stores the rest itself; of a command that fails, there is no event.
 Gemini CLI has the whole output in the event, and shows the model `reason` in its place, as an error.
 """
@@ -96,7 +96,7 @@ def _find_in_gemini_cli(event: HookEvent) -> HookOutput:
     text = _mapping(event.tool_response).get("llmContent")
     if not isinstance(text, str):
         raise Unusable(f"the output of {event.tool_name[:100]!r} is not text")
-    # Gemini CLI passes it on as an error of the tool, which the model has to know is none.
+    # Gemini CLI passes it on as an error of the tool, so the answer says that it is not one.
     return HookOutput(text, lambda shown: {"decision": "deny", "reason": f"[Not an error: the tool has run.]\n{shown}"})
 
 
@@ -137,6 +137,6 @@ OBSERVED: dict[Client, Observation] = {
         "Gemini CLI",
         "gemini",
         ("0.61.0",),
-        ("What replaces an output is shown to the model as an error of the tool; it says itself that it is none.",),
+        ("What replaces an output is shown to the model as an error of the tool, so its first line says that it is not one.",),
     ),
 }

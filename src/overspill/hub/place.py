@@ -48,7 +48,7 @@ def process_variables(environ: Mapping[str, str]) -> list[str]:
 
 class Place:
     """The files of one hub: `FOLDER/hub-ID.sock`, `.lock` and `.log`. The ID stands for a version and a process environment, so
-    that a front of another version has another hub. A hub is alive as long as it holds the lock, whatever the socket says."""
+    that a front of another version has another hub. A hub is alive as long as it holds the lock, even if its socket is silent."""
 
     def __init__(self, folder: str, name: str) -> None:
         self.folder = folder

@@ -26,7 +26,7 @@ from overspill.mcp.proxy.outputs import structure_reply, widen_schema
 
 MAX_OPEN_CLIENTS = 200
 """Sessions that stay open. That of the client that has been silent for longest is closed, and opened again when it calls."""
-_WRAPS = "x-fastmcp-wrap-result"  # in the schema of a result that is no object: it is sent as {"result": …}
+_WRAPS = "x-fastmcp-wrap-result"  # in the schema of a result other than an object: it is sent as {"result": …}
 _NOBODY = (
     "overspill: requests of a client without a session or a login cannot be told from those of others, so their results pass "
     "as they are. Give OverspillMiddleware `conversation=`."
@@ -108,7 +108,7 @@ def _widen(tool: Tool) -> Tool:
 
 
 def _to_output(result: Any) -> Output:
-    """Whatever is not a tool's result, such as a task that the server started, passes as it is."""
+    """What is not a tool's result, such as a task that the server started, passes unchanged."""
     if not isinstance(result, ToolResult):
         return Output([], original=(result,))
     return Output(list(result.content), is_error=result.is_error, original=(result,))

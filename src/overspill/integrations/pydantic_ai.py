@@ -108,7 +108,7 @@ class Overspill(AbstractCapability[Any]):
         return shown
 
     async def before_tool_validate(self, ctx: RunContext[Any], *, call: Any, tool_def: Any, args: Any) -> Any:
-        """What the model is looking for is no argument of the tool."""
+        """What the model is looking for is not an argument of the tool."""
         given = read_arguments(args)
         own, said = self._sessions.asking.take_off(call.tool_name, given if isinstance(given, dict) else {})
         return own if said else args

@@ -149,7 +149,7 @@ def _build_ollama_url(host: str) -> str:
         return ""
     address = host if "://" in host else f"http://{host}"
     parts = _parse_url(address)
-    if parts is None:  # reported when Ollama is asked, which most programs never do
+    if parts is None:  # reported with the first request to Ollama, which most programs never send
         return address
     port = "" if parts.port or parts.scheme == "https" else ":11434"
     return f"{parts.scheme}://{parts.netloc}{port}{parts.path.rstrip('/') or '/v1'}"

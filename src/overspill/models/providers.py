@@ -83,7 +83,7 @@ class ProviderModel:
                     calls.append(ToolCall(part.tool_call_id, part.tool_name, args))
                 usage = Usage(response.usage.input_tokens, response.usage.output_tokens, self._read_cost(response))
                 return Response(text, tuple(calls), usage, self.name)
-        except Exception as error:  # whatever a client library raises, the model did not answer
+        except Exception as error:  # a client library may raise anything: the model did not answer
             # The library's error quotes the server, which may quote the request or the key, so drop it.
             raise self._describe_failure(error) from None
 

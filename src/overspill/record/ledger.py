@@ -46,7 +46,7 @@ class Ledger:
         """Why the journal cannot be written at the moment."""
         self.schedule_flush: Callable[[], None] = lambda: None
         self.is_off_loop = is_off_loop
-        """Whether nothing is written where it is recorded, because that may take long: whoever tells of a stored output or a job
+        """Whether nothing is written where it is recorded, because that may take long: a reply that names an output or a job
         waits first until `settled` has reached what `recorded` was."""
         self.recorded = self.settled = 0
         self._write = write

@@ -254,7 +254,7 @@ class Archive:
 
 
 def _has_ended(store: Store, label: ShelfLabel) -> bool:
-    """Whether the session was removed since it was listed, so that it is no wonder that it cannot be read."""
+    """Whether the session was removed since it was listed, which explains why it cannot be read."""
     return not _find_label(store, label.session)
 
 

@@ -1,4 +1,4 @@
-"""What stands in a reply for a stored output: passages that its caller was looking for, or what a background job's call would
+"""What a reply shows of a stored output: passages that its caller was looking for, or what a background job's call would
 have answered."""
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class JobsElsewhere:
 
     def list_jobs(self, here: Container[str]) -> list[Job]:
         """The jobs that are still running, and those that have ended but have not been read. If the store takes longer than a
-        turn may wait, this returns what it last said. Blocks for a moment, so the store is asked in a thread."""
+        turn may wait, this returns what it last said. Blocks for a moment, so call it in a thread."""
         with self._mutex:
             if (looking := self._looking) is None:
                 looking = self._looking = Event()

@@ -50,7 +50,7 @@ def read_output(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Pag
 
 
 def _read_slice(stored: StoredOutput, part: Slice, bound: Bound) -> Page:
-    """Characters, lines, or what is around an anchor. Of an output that is not text: bytes, or lines of its text."""
+    """Characters, lines, or what is around an anchor. If the output is not text: bytes, or lines of its text."""
     # Beside an anchor, models write a start of 0 that says nothing.
     nothing = (None,) if part.lines is not None else (None, 0)
     ways = [name for name in ("lines", "anchor", "start") if getattr(part, name) not in nothing]
@@ -167,7 +167,8 @@ def _image_at(stored: StoredOutput, pointer: str, mode: str, max_bytes: int) -> 
     if image is None:
         shown = one_line(pointer)
         raise BadRequest(
-            f'{shown} is no image. Call {tool_name("get_tool_output")}(id="{stored.shown_id}", mode="query", query="{shown}").'
+            f"{shown} is not an image. Call {tool_name('get_tool_output')}"
+            f'(id="{stored.shown_id}", mode="query", query="{shown}").'
         )
     if len(image.data) > max_bytes:
         raise BadRequest(f"The image ({image.description}) is larger than maxInlineBlob, {max_bytes:,} bytes, and is not shown.")

@@ -158,7 +158,7 @@ class Extractor:
     def select(
         self, document: Document, query: str, max_tokens: int, max_bytes: int | None = None, work: Work | None = None
     ) -> Selection:
-        """Blocks. A vocabulary takes long to load, and a short answer fits whatever the vocabulary."""
+        """Blocks. A vocabulary takes long to load, and a short answer fits with any vocabulary."""
         from overspill.lexical.rows.totals import suggest_sql  # noqa: PLC0415
         from overspill.lexical.select import select  # noqa: PLC0415  # see EngineIndexes
 
@@ -225,7 +225,7 @@ def read_document(kept: Kept, args_json: str, text: TextView) -> Document:
 
 
 def _place_in_stored(found: Extraction, text: TextView, kept: Kept) -> Extraction:
-    """With the places of its excerpts in the stored bytes. Of a text with marks, lines are the same."""
+    """With the places of its excerpts in the stored bytes. Lines are the same in a text with marks."""
     view = text.positions
 
     def place(each: Excerpt) -> Excerpt:

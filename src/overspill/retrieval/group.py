@@ -152,7 +152,7 @@ class SessionGroup:
                 # Of a call that was answered with its result, or whose caller still waits for it, only its worker writes.
                 in_background |= lines.changes.keys() - {label.session}
                 for id, change in lines.changes.items():
-                    # Whoever runs a job knows more about it than whoever queued it.
+                    # The worker that runs a job knows more about it than the one that queued it.
                     is_own = id == label.session
                     if is_own or (id not in found and (label.live or change.is_elsewhere)):
                         found[id] = (lines, label.live)
@@ -192,7 +192,7 @@ class SessionGroup:
         return change and JobRecord(change, kept, label.live)
 
     def mark_aborted(self, job: Job) -> None:
-        """Write down in the job's own part, where whoever runs it looks, that it was aborted. Raises StoreError if it exists."""
+        """Write down in the job's own part, where its worker looks, that it was aborted. Raises StoreError if it exists."""
         shelf = self._store.open_shelf(job.id, name=name_part(self.name, job.id), retention="keep")
         with closing(shelf):
             change = JobChanged(events.now_ms(), job.id, job.tool, "failed", job.seconds, "cancelled", job.server)

@@ -74,7 +74,7 @@ class RetrievalTools(Struct, eq=False):
 
     @contextmanager
     def in_turn(self, model: str | None) -> Generator[None]:
-        """Calls that are made inside extract with this model, whatever other turns run meanwhile."""
+        """Calls that are made inside extract with this model, even if other turns run meanwhile."""
         self._latest_model = model
         before = _turn.set((self, model))
         try:

@@ -2,7 +2,7 @@
 
 A schema can ask for any file or address, and can make a check take for ever in more ways than anybody can list: patterns,
 `anyOf` within `anyOf`, `uniqueItems`. So the library has no way to fetch anything, its patterns run in linear time, and the
-system holds this process to its limits whatever the library does.
+system holds this process to its limits.
 """
 
 from __future__ import annotations

@@ -177,7 +177,7 @@ class SessionOpening(Struct, frozen=True, kw_only=True):
         id, is_shared = handles.new(), shared or jobs is not None
         name = name or ("" if family or jobs is None else id)
         family = find_family(name, family, shared=is_shared)
-        if budget is None:  # whoever counts a window has no room for what Overspill keeps out
+        if budget is None:  # a host that counts a window has no room for what Overspill keeps out
             settings = draw_untouched(settings, name or id)
         if isinstance(store, str):
             store = open_store(store, run_bytes=settings.max_run_bytes)
@@ -234,7 +234,7 @@ class SessionOpening(Struct, frozen=True, kw_only=True):
 
 
 def draw_untouched(settings: Settings, conversation: str) -> Settings:
-    """Always the same for one conversation, whoever opens it again."""
+    """Always the same for one conversation, also when it is opened again."""
     drawn = int.from_bytes(hashlib.sha256(conversation.encode(errors="surrogatepass")).digest()[:8]) % 100
     return settings.untouched() if drawn < settings.holdout_percent else settings
 

@@ -59,7 +59,7 @@ def _merge(root: type, readings: Sequence[LayerReading]) -> Resolved:
         named = LayerReading(root, Layer(f"preset {preset}", PRESETS[preset])).values
         usual = defaults | named
         permitted = {path for path in usual if all(key.may_be_set_by(reading.layer.author) for key in keys_along(root, path))}
-        # Also what this preset does not name: there it means the default, whatever the preset of a weaker layer says.
+        # Also what this preset does not name: there it means the default, and not what the preset of a weaker layer says.
         values |= {path: usual[path] for path in permitted}
         origins |= {path: f"preset {preset}" if path in named else "default" for path in permitted}
         if left_out := [dotted_path(root, path) for path in named if path not in permitted]:

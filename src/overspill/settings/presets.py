@@ -18,7 +18,7 @@ _DOCUMENTED_SHAPE = {
     "last_elements": 5,
     "max_keys": 50,
 }
-"""How much the strategies keep, whatever room there is."""
+"""How much the strategies keep at most."""
 
 PRESETS: Mapping[PresetName, Mapping[str, Any]] = {
     "overspill": {},

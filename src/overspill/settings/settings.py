@@ -231,7 +231,7 @@ class Settings(AgentKeys):
 
     @cached_property
     def effective_token_threshold(self) -> int | None:
-        """None: none. Whoever raises the limit in bytes wants that much to pass, and not to find out about another limit."""
+        """None: no limit. If you raise the limit in bytes, you want that much to pass, and not to meet another limit."""
         if self.async_token_threshold == AUTO:
             return None if not self.async_ or self.size_cap > DEFAULT_SIZE_CAP else DEFAULT_TOKEN_THRESHOLD
         return self.async_token_threshold if self.async_ else None

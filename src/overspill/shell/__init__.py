@@ -1,1 +1,1 @@
-"""Overspill for whatever calls commands: keep what a command prints, and read it back."""
+"""Overspill for programs that call commands: keep what a command prints, and read it back."""

@@ -187,7 +187,7 @@ def _guard_command() -> Generator[Callable[[bytes], None]]:
 
 
 class SignalForwarder:
-    """While it is entered, signals that should end us are sent on instead. Whoever gets them decides, and we end when they end.
+    """While it is entered, signals that should end us are sent on instead. The command decides, and we end when it ends.
 
     Enter it before the process starts, so that no signal is missed. Those that were blocked until now come now.
     """

@@ -35,7 +35,7 @@ KEEP_DEFAULTS = Layer(
 """Commands have no time limit, and each is its own conversation."""
 OFFERED = f"surface=[{wording.COMMAND}]"
 MAX_UNCHANGED_BYTES = 1 << 20
-"""Held in memory to be printed unchanged, whatever the bytes are. What passes the gate is smaller, unless its limits are off."""
+"""Held in memory to be printed unchanged, text or not. What passes the gate is smaller, unless its limits are off."""
 
 
 class StandardOutput:

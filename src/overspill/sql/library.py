@@ -127,7 +127,7 @@ class SqlLibrary:
         if len(sql) > MAX_SQL_CHARS:
             raise BadRequest(f"The statement has {len(sql):,} characters. The most is {MAX_SQL_CHARS:,}.")
         if unusable := _NOT_TEXT.search(sql):
-            raise BadRequest(f"The statement cannot be used: {unusable[0]!a} is no character of a text. Leave it out.")
+            raise BadRequest(f"The statement cannot be used: {unusable[0]!a} is not a valid character. Leave it out.")
         loaded = {name: found for name, source in sources.items() if (found := self._find(source.key))}
         *first, last = [name for name in sources if name not in loaded] or [""]
         loaded |= {name: self.load(sources[name]) for name in first}

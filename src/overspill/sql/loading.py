@@ -43,7 +43,7 @@ def main(requests: BinaryIO, answers: BinaryIO) -> None:
     limits.limit_memory(request.memory_bytes + _OVERHEAD_BYTES + 4 * Path(request.source).stat().st_size, reserve=1 << 30)
     found = load(request)
     answers.write(msgspec.json.encode(found) + b"\n")
-    answers.flush()  # for it is loaded, whatever the query does
+    answers.flush()  # it is loaded, even if the query fails
     if request.query and found.tables:
         limits.limit_more_seconds(request.query.processor_seconds)
         signal.setitimer(signal.ITIMER_REAL, request.query.seconds)  # which ends the process

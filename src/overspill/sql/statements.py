@@ -76,7 +76,7 @@ def _parse(connection: Any, sql: str) -> Any:
         tree = json.loads(text)
     except RecursionError:
         raise Refused("The statement is nested too deeply.") from None
-    if tree["error"]:  # what has no tree is no statement, or no SELECT
+    if tree["error"]:  # without a tree, it is not a statement, or not a SELECT
         if tree["error_type"] != "not implemented":
             raise Refused(quote_line(tree["error_message"]))
         try:

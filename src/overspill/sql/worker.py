@@ -13,7 +13,7 @@ def main() -> None:
     module = import_module("overspill.sql.loading" if task == "load" else "overspill.sql.querying")
     module.main(sys.stdin.buffer, sys.stdout.buffer)
     sys.stdout.flush()
-    os._exit(0)  # whatever the libraries' threads do
+    os._exit(0)  # even if threads of the libraries still run
 
 
 if __name__ == "__main__":

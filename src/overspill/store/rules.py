@@ -31,7 +31,7 @@ def split_lines(lines: bytes) -> list[bytes]:
 
 
 def bytes_of(data: bytes | memoryview) -> memoryview:
-    """Flat bytes of whatever shape a view has."""
+    """The bytes of a view of any shape."""
     view = memoryview(data)
     return view.cast("B") if view.c_contiguous and view.nbytes else memoryview(view.tobytes())
 

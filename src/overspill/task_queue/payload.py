@@ -47,7 +47,7 @@ def encode_arguments(tool: str, args: object) -> bytes:
 
 
 def decode_call(payload: object) -> QueuedCall:
-    """Raises BadRequest for whatever else lies in the queue."""
+    """Raises BadRequest for anything else in the queue."""
     try:
         call = _decoder.decode(payload if isinstance(payload, str) else b"")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -10,7 +10,7 @@ from overspill.text import lenient_json
 
 
 def read_arguments(written: object) -> Any:
-    """The arguments that a model wrote as JSON. What is no object stays a string, and the model is told so. Some models write
+    """The arguments that a model wrote as JSON. Other values stay strings, and the model gets an error. Some models write
     nothing if there are none."""
     if not isinstance(written, str):
         return written

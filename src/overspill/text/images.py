@@ -33,7 +33,7 @@ class Image(Struct, frozen=True):
 
 
 def decode_image(text: str) -> Image | None:
-    """The image in a string that is nothing but base64 or a data URL; None if it is no image."""
+    """The image in a string that is nothing but base64 or a data URL; None for anything else."""
     if found := _DATA_URL.match(text, 0, 128):
         text = text[found.end() :]
     if len(text) < _MIN_CHARS or not text.startswith(BASE64_STARTS):

@@ -1,1 +1,1 @@
-"""The read-only web page over stores and their journals. Whatever is stored is shown as text, and nothing here changes it."""
+"""The read-only web page over stores and their journals. Stored content is shown as text, and nothing here changes it."""

@@ -22,7 +22,7 @@ from overspill.text.encoding import decode
 from overspill.view.records import SessionRecord, read_events
 
 MAX_OPEN_OUTPUTS = 8
-"""Kept open with their line positions, because whoever reads an output usually reads on."""
+"""Kept open with their line positions, because a reader of an output usually reads on."""
 MAX_REMEMBERED_OUTPUTS = 200_000
 """Stored outputs of the sessions whose journals are remembered. Others are read again."""
 MAX_QUOTES = 100

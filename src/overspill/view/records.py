@@ -33,7 +33,7 @@ N = TypeVar("N", int, str)
 
 
 def read_events(lines: Iterable[bytes]) -> Iterator[Entry]:
-    """The events of a journal. Those that no session can have written, because an id in them is none, count as missing."""
+    """The events of a journal. Those with a malformed id, which no session can have written, count as missing."""
     for event in recorded.decode_events(lines):
         yield event if _is_sound(event) else recorded.EventsDropped(event.t, 1)
 

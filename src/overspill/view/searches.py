@@ -56,7 +56,7 @@ class SearchResult(Struct, frozen=True):
 
 
 class Searches:
-    """At most two questions run at the same time, whoever asks; others wait for a while."""
+    """At most two questions run at the same time; others wait for a while."""
 
     def __init__(self) -> None:
         self._slots = BoundedSemaphore(2)

@@ -19,7 +19,7 @@ class Wording:
     """Of the default preset: short, with outputs called by their names. `offered` are the tools that the model can read with."""
 
     contract: Literal["plain", "wrapped"] = "plain"
-    """How a model that extracts is asked, and how it answers."""
+    """What a model that extracts gets as its question, and how it answers."""
     has_closed_sets = False
     """Whether arguments and strategies are those of a document, and no others."""
     shows_images = True

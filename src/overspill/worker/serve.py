@@ -119,7 +119,7 @@ class ToolWorker:
 
 
 async def _refuse(*args: Any, execution: Execution = _CURRENT, **more: Any) -> None:
-    logger.warning("Refused a message of the queue: it is malformed, or names something that is no tool of this worker.")
+    logger.warning("Refused a message of the queue: it is malformed, or names a tool that this worker does not have.")
 
 
 class _SturdyWorker(Worker):
@@ -140,7 +140,7 @@ async def _watch_queue(docket: Docket, name: str, shown: str, ready: Callable[[]
     while True:
         try:
             is_known = any(each.name == name for each in await docket.workers())
-        except (RedisError, OSError, ValueError) as error:  # a ValueError: others wrote what is no worker
+        except (RedisError, OSError, ValueError) as error:  # a ValueError: an entry that another program wrote
             if not is_away:
                 logger.warning("The queue %s does not answer (%s). Trying again until it does.", shown, type(error).__name__)
             is_away = True

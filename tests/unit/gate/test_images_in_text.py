@@ -163,7 +163,7 @@ async def test_a_reply_with_images_stays_within_the_size_cap():
 @pytest.mark.parametrize(
     ("part", "mode", "says"),
     [
-        ("#/url", "raw", "/url is no image. Call get_tool_output("),
+        ("#/url", "raw", "/url is not an image. Call get_tool_output("),
         ("#/nothing", "raw", "/nothing: there is no such key."),
         ("#/screenshot", "grep", "An id with # is for mode raw"),
         ("#screenshot", "raw", "An id with # is for mode raw"),

@@ -227,7 +227,7 @@ class SearchedFile(Struct, frozen=True):
 
 
 def list_files(given: Sequence[Path]) -> list[SearchedFile]:
-    """In order, each once. In folders, hidden files, links and all that is no regular file are left out."""
+    """In order, each once. In folders, hidden files, links and everything but regular files are left out."""
     found: dict[Path, SearchedFile] = {}
     for path in given:
         try:

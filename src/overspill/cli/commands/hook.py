@@ -30,7 +30,7 @@ def hook(client: tuple[str, ...]) -> None:
         answer = _answer(client)
     except Unusable as reason:
         inform(f"The original output stays: {reason}.")
-    except Exception as problem:  # whatever it is, the agent must go on with the original
+    except Exception as problem:  # of any kind: the agent must be able to continue with the original
         inform(f"The original output stays: {type(problem).__name__}: {problem}")
     else:
         sys.stdout.buffer.write(answer)

@@ -117,7 +117,7 @@ def run(idle_minutes: float, at: str | None, inherit: str | None) -> None:
 
 
 def _take_place(at: str | None, inherit: str | None) -> tuple[Place, socket.socket]:
-    """What whoever started us holds already, or else the place for this environment."""
+    """What the process that started us holds already, or else the place for this environment."""
     if at and inherit:
         listener, lock = map(int, inherit.split(","))
         for each in (listener, lock):

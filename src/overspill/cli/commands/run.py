@@ -117,7 +117,7 @@ def _find_file(file: Path | None, words: tuple[str, ...]) -> tuple[Path, tuple[s
 
 
 def _read_question(words: Sequence[str]) -> str:
-    """Call it last: where there is no question, standard input is waited for."""
+    """Call it last: without a question, it waits for standard input."""
     is_given = bool(words) and words[0] != "-"
     try:
         question = words[0] if is_given else output.standard_input("Reading the question").read().decode("utf-8")

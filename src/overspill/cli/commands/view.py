@@ -49,7 +49,7 @@ def view(port: int, host: str, insecure: bool, opens: bool, **options: Any) -> N
     from overspill.view.serve import Address, Viewer, hold_start_file
 
     if host in _UNNAMED:
-        raise SettingsError(f"--host {host!r} is no address that a browser can call. Give one that this machine has.")
+        raise SettingsError(f"{host!r} is not an address a browser can reach. Use 127.0.0.1 or one of this machine's addresses.")
     if not is_loopback(host) and not insecure:
         raise SettingsError(_ANYONE.format(host=host))
     settings = load_settings(**options).settings

@@ -1,6 +1,6 @@
 """A card: statements about a stored output and samples of it, as many as there is room for.
 
-Our statements begin a line. Whatever comes from the output is indented, or quoted inside a statement, so that no text can pass
+Our statements begin a line. What comes from the output is indented, or quoted inside a statement, so that no text can pass
 for a statement of ours.
 """
 

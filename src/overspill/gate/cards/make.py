@@ -29,7 +29,7 @@ _MAX_LINE_BYTES = 1_000
 """The average length of lines up to which text is described line by line."""
 _MAX_RECOGNISED_LINES = 50
 _HEAD_BYTES, _MIDDLE_BYTES, _TAIL_BYTES = 4_000, 2_000, 1_000
-"""Of a text, from which its kind is recognised."""
+"""At the beginning of a text: enough to recognise its kind."""
 _MIN_LINES = 8
 
 

@@ -34,7 +34,7 @@ _MAX_DISTINCT_SHARE = 0.5
 """With more different values, the most frequent ones say little."""
 _TYPES: dict[type, str] = {bool: "boolean", int: "number", float: "number", list: "array", dict: "object"}
 _MAX_CELLS = 1_200
-"""Cells that are read. Of a larger table, rows are drawn."""
+"""Cells that are read. Larger tables are sampled."""
 _MIN_READ_ROWS = 10
 MAX_COLUMNS = 200
 """Columns that are described."""

@@ -197,7 +197,7 @@ class ServerConnection:
 
 
 async def list_pages(ask: Callable[[str, Raw], Awaitable[Raw]], method: str, key: str, name: str) -> list[object]:
-    """Fetch all pages of a list of the server `name`, whatever is on them. Raises ServerError if the list has no end."""
+    """Fetch all pages of a list of the server `name`, without checking the entries. Raises ServerError if the list has no end."""
     found, cursors, params = list[object](), set[str](), dict[str, Any]()
     for _ in range(_MAX_PAGES):
         page = await ask(method, params)

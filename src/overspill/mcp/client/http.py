@@ -229,7 +229,7 @@ async def open_transport(
     async with AsyncExitStack() as stack:
         timeout = httpx2.Timeout(_CONNECT_SECONDS, read=None)
         client = await stack.enter_async_context(_JsonClient(transport=transport, timeout=timeout))
-        with drop_records():  # whatever goes wrong in there is answered to the caller
+        with drop_records():  # the caller gets an answer for everything that goes wrong in there
             read, write = await stack.enter_async_context(
                 streamable_http_client(name, http_client=client, terminate_on_close=False, max_sse_event_size=MAX_MESSAGE_BYTES)
             )

@@ -1,4 +1,4 @@
-"""A server that is kept running: restarted with growing pauses when it ends, and asked over whatever connection is up."""
+"""A server that is kept running: restarted with growing pauses when it ends, and asked over the connection that is up."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class ProxyOptions(Struct, frozen=True):
     dry_run: bool = False
     list_outputs: bool = False
     shared_family: str = ""
-    """Read what sessions of this family have stored, whoever stored it, instead of what earlier sessions of this proxy have."""
+    """Read what all sessions of this family have stored, instead of what earlier sessions of this proxy have."""
     first_wait: float = 20.0
     """How many seconds a client waits for its servers when it connects. They keep starting after that."""
     gone_after: float = 300.0

@@ -119,7 +119,7 @@ class ServedTasks:
         task = describe_task(job, self._session.settings)
         if asked:
             return {**task, "status": "input_required", "inputRequests": asked}
-        if task["status"] == "input_required":  # somebody is asked elsewhere
+        if task["status"] == "input_required":  # a person answers elsewhere
             return {**task, "status": "working"}
         if not job.done or job.state == "cancelled":
             return task

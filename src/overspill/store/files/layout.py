@@ -41,7 +41,7 @@ _BROKEN = {
 
 
 class Directory:
-    """An open directory. Everything created in it is 0700 or 0600 whatever the umask. `os.open` itself adds O_CLOEXEC."""
+    """An open directory. Everything created in it is 0700 or 0600, independent of the umask. `os.open` itself adds O_CLOEXEC."""
 
     def __init__(self, fd: int, path: Path) -> None:
         self._fd: int | None = fd

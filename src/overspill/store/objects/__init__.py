@@ -1,6 +1,6 @@
 """Outputs as objects in a bucket (S3, Google Cloud Storage, Azure), which many machines may share.
 
-Bytes are written once and never changed. Whatever only one worker may do, such as taking a name, is an object that is created or
+Bytes are written once and never changed. What only one worker may do, such as taking a name, is an object that is created or
 replaced on a condition, which the service decides. Keys, below the prefix of the store:
 
     runs/<run>                         a process that uses the store; its date is the last sign of life

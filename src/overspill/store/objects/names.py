@@ -166,7 +166,7 @@ class Names:
             self._bucket.delete([_key(name)])
         else:
             # Another session may take this name, and an entry cannot be deleted on a condition. One that nobody holds and that
-            # has no session is taken by whoever comes next.
+            # has no session is taken by the next worker.
             self._replace(name, NameEntry(entry.session if keep else ""), version)
 
     def take_for_removal(self, name: str, session: str, run: BucketLease, hold: str) -> bool:

@@ -110,7 +110,7 @@ class ObjectParts(OutputParts):
             self._is_uncertain = True
             raise
         if not is_new:
-            # Of an output that this writer began, nobody else writes a part.
+            # No other process writes a part of an output that this writer began.
             found = self._bucket.get(key) if self._starts or self._is_uncertain else None
             if found is None or found[0] != bytes(data):
                 raise rules.already_exists_error(self._handle)

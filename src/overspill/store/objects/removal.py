@@ -18,7 +18,7 @@ def list_outputs(bucket: Bucket, session: str) -> list[str]:
 
 
 def mark_removed(bucket: Bucket, session: str, id: str) -> bool:
-    """False if another worker did. The trash comes first: what is in it is looked at again, whatever happens meanwhile."""
+    """False if another worker did. The trash comes first: what is in it is looked at again in any case."""
     bucket.put(f"trash/{session}/{id}")
     return bucket.create(folder(session, id) + REMOVED)
 

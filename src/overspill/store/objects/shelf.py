@@ -61,7 +61,7 @@ class ObjectJournal:
 
     def append(self, lines: bytes) -> None:
         with self._mutex:
-            # Never before the one before it, whatever the clock says.
+            # Never before the one before it, even if the clock was set back.
             self._ms = max(self._ms, time.time_ns() // 1_000_000)
             entry = Entry(self._ms, self._hold, self._next, self._next)
             self._bucket.put(entry.key(self._session), lines)
@@ -172,7 +172,7 @@ class LiveObjectShelf(ObjectShelf):
             self._names.release(self._name, hold.id, keep=hold.retention == "keep")
 
     def _check_held(self) -> int:
-        """After the lease has run out, the service is asked once whether another process has taken the session.
+        """After the lease has run out, checks once whether another process has taken the session.
 
         It cannot refuse a write for that reason, so this is called after each write too: what may have arrived too late is not
         acknowledged. Returns how often the lease has run out.

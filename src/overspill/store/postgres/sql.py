@@ -1,4 +1,4 @@
-"""The tables, and what is asked of them. All are in a schema of their own, so that they meet no other program's tables.
+"""The tables and the queries. They are in a separate schema, away from the tables of other programs.
 
 A *run* is one process that uses the store, with a lease that it renews. A *hold* is a session that a run has open. Without its
 hold, a session cannot write. Time is always the server's, so the clocks of the machines do not matter.

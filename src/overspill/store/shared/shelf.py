@@ -26,7 +26,7 @@ from overspill.text import lenient_json
 
 _MAX_NOTES = 1_000
 _MAX_COPIED_BYTES = 1 << 30
-"""Of all copies that wait to be used again. A copy in use stays, whatever its size."""
+"""Of all copies that wait to be used again. A copy in use stays, at any size."""
 _MAX_HEAP_BYTES = 1 << 20
 _SLICE_BYTES = 8 << 20
 
@@ -143,7 +143,7 @@ class Hold(Struct, frozen=True):
 
 
 class SharedShelf(BaseShelf):
-    """Whatever writes raises StoreError if another process has taken the session."""
+    """Every write raises StoreError if another process has taken the session."""
 
     seconds_between_notes: float
     """The limits count days, so that many reads of one output need one note."""
@@ -187,7 +187,7 @@ class SharedShelf(BaseShelf):
         raise NotImplementedError
 
     def _find(self, id: str, *, is_begun: bool) -> OutputSource:
-        """Raises UnknownHandle if there is no such output, or if it was removed. Of one that is not begun, nothing is stored."""
+        """Raises UnknownHandle if there is no such output, or if it was removed. Nothing is stored of one that was not begun."""
         raise NotImplementedError
 
     def _note_read(self, id: str) -> None:

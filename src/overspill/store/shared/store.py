@@ -84,7 +84,7 @@ S = TypeVar("S", bound=SharedShelf)
 
 
 class SharedStore(Generic[R, S]):
-    """Nothing is asked of the server before the first call. `close`, or the end of the process, removes what is not to be kept.
+    """Asks the server nothing before the first call. `close`, or the end of the process, removes what is not to be kept.
     If the server is away then, the end of the lease does the same later."""
 
     seconds_between_measurements: float

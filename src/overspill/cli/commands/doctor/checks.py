@@ -123,7 +123,7 @@ def check_models(settings: Settings) -> list[Finding]:
 
 
 def check_hub() -> list[Finding]:
-    """Nothing if no hub is running, which is no problem."""
+    """Nothing if no hub is running: that is fine."""
     try:
         found = ask(Place.of(os.environ), b"status")
     except NoHub:
