@@ -42,8 +42,7 @@ class ToolDefinition(Struct, frozen=True):
 
     @classmethod
     def of(cls, tool: Raw) -> ToolDefinition:
-        annotations = tool.get("annotations")
-        is_read_only = isinstance(annotations, dict) and cast(Raw, annotations).get("readOnlyHint") is True
+        is_read_only = isinstance(hints := tool.get("annotations"), dict) and cast(Raw, hints).get("readOnlyHint") is True
         return cls(tool["name"], tool.get("description") or "", tool["inputSchema"], is_read_only)
 
 
