@@ -64,30 +64,24 @@ def flow(index: Index, query: Query, ranking: Ranking) -> dict[int, float]:
 
 
 def _score_beside(index: Index, ranking: Ranking) -> Iterator[tuple[int, float]]:
-    """What the words near each record add that are not in it."""
+    """What the words near each record add that are not in it. Rows of tables are about something else."""
+    outline, places = index.outline, index.remember(_list_places)
     near: dict[int, dict[int, float]] = defaultdict(dict)
     for record, spots in ranking.hits.items():
         last = {term: end for _, end, term in spots}
         first = {term: start for start, _, term in reversed(spots)}
-        for other, edge in _list_beside(index, record):
-            known, reach, places = near[other], *((BEFORE, last) if other > record else (AFTER, first))
-            for term, place in places.items():
-                if (share := reach.fade(abs(edge - place))) > known.get(term, 0.0):
-                    known[term] = share
+        for step, reach, edges, spoken in ((1, BEFORE, outline.starts, last), (-1, AFTER, outline.ends, first)):
+            for other in range(record + step, record + step * (_MAX_BESIDE + 1), step):
+                if not 0 <= other < len(places) or places[other] != places[record] or outline.table_of(other):
+                    break
+                known, edge = near[other], edges[other]
+                for term, place in spoken.items():
+                    if (share := reach.fade(abs(edge - place))) > known.get(term, 0.0):
+                        known[term] = share
     for record, shares in near.items():
         own = {term for _, _, term in ranking.hits.get(record, ())}
         gain = sum(ranking.worth[term] * share for term, share in shares.items() if term not in own)
-        yield record, gain * min(1.0, _FULL_BYTES / (index.outline.ends[record] - index.outline.starts[record]))
-
-
-def _list_beside(index: Index, record: int) -> Iterator[tuple[int, int]]:
-    """The records beside one about the same thing, and the edge of each that is nearer. Other rows are about something else."""
-    outline, places = index.outline, index.remember(_list_places)
-    for step, edges in ((1, outline.starts), (-1, outline.ends)):
-        for other in range(record + step, record + step * (_MAX_BESIDE + 1), step):
-            if not 0 <= other < len(outline) or places[other] != places[record] or outline.table_of(other):
-                break
-            yield other, edges[other]
+        yield record, gain * min(1.0, _FULL_BYTES / (outline.ends[record] - outline.starts[record]))
 
 
 def _list_places(index: Index) -> Sequence[bytes | int]:

@@ -24,10 +24,10 @@ _SAMPLED_ROWS = 50
 """Rows to read to find out which fields rows have: not every row has all of them."""
 MAX_COLUMNS = 500
 """Of rows of JSON, which may have any number of different fields. Each row is as long as there are columns."""
-_COMPARED_ROWS = 200
+COMPARED_ROWS = 200
 """Rows to read to find out what a column has."""
 _MAX_REMEMBERED_ROWS = 5_000
-"""Rows of JSON that a question is about. Several steps of it read the same ones."""
+"""Rows of JSON. Several steps of a question read the same ones."""
 _MIN_LISTED_ROWS = 3
 _MAX_SPANNING_BYTES = 1 << 20
 """Of a table of a page, read again for cells that span others."""
@@ -97,7 +97,7 @@ def read_rows(index: Index, table: Table, records: Sequence[int] = ()) -> Iterat
             if (cells := known.get(record)) is None:
                 fields = read_fields(index, record)
                 cells = [fields.get(name, "") for name in names]
-                if records and len(known) < _MAX_REMEMBERED_ROWS:
+                if len(known) < _MAX_REMEMBERED_ROWS:
                     known[record] = cells
             yield record, cells
         elif table.last - record <= len(rows):
@@ -110,10 +110,16 @@ def _remember_rows(_: Index) -> dict[int, list[str]]:
     return {}
 
 
-def sample_columns(index: Index, table: Table) -> list[list[str]]:
-    """The cells of each column in the first rows, where they have any."""
-    rows = [cells for _, cells in islice(read_rows(index, table), _COMPARED_ROWS)]
-    return [[cells[number] for cells in rows if number < len(cells)] for number in range(len(read_columns(index, table)))]
+def sample_columns(index: Index, table: Table, *records: int) -> list[list[str]]:
+    """The cells of each column in the first of these rows, or of all."""
+    names = read_columns(index, table)
+    rows = [fill_row(cells, len(names)) for _, cells in islice(read_rows(index, table, records), COMPARED_ROWS)]
+    return [[cells[number] for cells in rows] for number in range(len(names))]
+
+
+def fill_row(cells: list[str], columns: int) -> list[str]:
+    """Rows may be shorter than their header."""
+    return cells if len(cells) >= columns else cells + [""] * (columns - len(cells))
 
 
 def find_column(names: list[str], words: Sequence[str]) -> int | None:

@@ -9,7 +9,7 @@ from itertools import islice, pairwise
 from msgspec import Struct
 
 from overspill.lexical.index import Index
-from overspill.lexical.rows.cells import RowList, find_column, find_list, read_columns, read_rows
+from overspill.lexical.rows.cells import COMPARED_ROWS, RowList, fill_row, find_column, read_columns, read_rows, sample_columns
 from overspill.lexical.rows.measures import DAYS_OF_MONTH, DAYS_OF_YEAR, Scale, are_measures, find_scale, measure
 from overspill.lexical.words import compile_phrases, read_lexicon, read_related, split_subwords, stem
 from overspill.tables.table import Span
@@ -29,7 +29,6 @@ _UNIT_AFTER = r" ?(?:[KMGTP]i?B|{units}s?)\b"
 _YEAR, _ISO_MONTH = regex(r"\d{4}"), regex(r"\d{4}-\d\d")
 _WORD = regex(r"[^\W_]+")
 _NOTHING = ("", "None", "[]", "{}")
-_SAMPLED_ROWS = 200
 _MIN_USUAL_SHARE = 0.1
 """Share of rows that must have a word in a column before the rows without it can be asked for."""
 _MAX_CELL_CHARS = 100
@@ -65,11 +64,12 @@ class Column(Struct, frozen=True):
 
 def find_meeting_rows(index: Index, rows: RowList, question: str) -> list[int]:
     """Those that meet what a question asks of their cells besides its words; none if it asks nothing like that."""
-    columns = index.remember(_read_sample, rows.records[0])
+    names, sample = read_columns(index, rows.table), rows.records[:COMPARED_ROWS]
+    columns = list(map(Column, names, index.remember(sample_columns, rows.table, *sample)))
     tests = [test for find in (_find_comparisons, _find_flags, _find_gaps, _find_exclusions) for test in find(question, columns)]
     tests = tests[:_MAX_CONDITIONS]
     read = read_rows(index, rows.table, rows.records) if tests else ()
-    return [record for record, cells in read if all(test(_fill(cells, len(columns))) for test in tests)]
+    return [record for record, cells in read if all(test(fill_row(cells, len(names))) for test in tests)]
 
 
 def compares_cells(question: str) -> bool:
@@ -88,20 +88,6 @@ def blank_comparisons(question: str) -> str:
     for pattern in (_BETWEEN, _COMPARED, _OR_SIDE):
         question = compile_phrases(pattern).sub(" ", question)
     return question
-
-
-def _read_sample(index: Index, record: int) -> list[Column]:
-    """Of the list that a record is in."""
-    if not (rows := find_list(index, record)):
-        return []
-    names = read_columns(index, rows.table)
-    sample = [_fill(cells, len(names)) for _, cells in read_rows(index, rows.table, rows.records[:_SAMPLED_ROWS])]
-    return [Column(name, [cells[number] for cells in sample]) for number, name in enumerate(names)]
-
-
-def _fill(cells: list[str], columns: int) -> list[str]:
-    """Rows may be shorter than their header."""
-    return cells if len(cells) >= columns else cells + [""] * (columns - len(cells))
 
 
 def _find_comparisons(question: str, columns: list[Column]) -> Iterator[Test]:
