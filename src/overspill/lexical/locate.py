@@ -16,7 +16,7 @@ from msgspec import Struct
 from overspill.lexical.kinds.kind import Traits
 from overspill.lexical.outline import Source
 from overspill.lexical.query import Term
-from overspill.lexical.scan import MAX_COMMON_HITS, Finder, Hit, TermSamples
+from overspill.lexical.scan import Finder, Hit, TermSamples
 from overspill.lexical.weights import WEIGHTS, idf
 from overspill.tables.table import Span
 
@@ -79,16 +79,12 @@ class Places(Struct, frozen=True):
 
 
 def locate(source: Source, visible: Visible, every: tuple[Term, ...], samples: TermSamples, traits: Traits) -> Places:
-    """In one pass, or in two if the first finds only words that phrase the request."""
-    terms, everywhere = samples.drop_common_terms(every, _MIN_BYTES_PER_HIT)
-    blocks, masks, is_cut = _scan(source, visible, terms, traits, MAX_COMMON_HITS if everywhere else None)
-    met = reduce(int.__or__, set(masks), 0)
-    if len(terms) < len(every) and not any(term.role != "wording" and met & _bit(number) for number, term in enumerate(terms)):
-        left = tuple(term for term in every if term not in terms)
-        rarest, _ = samples.drop_common_terms(tuple(term for term in left if term.telling) or left, _MIN_BYTES_PER_HIT)
-        terms += rarest
-        blocks, masks, is_cut = _scan(source, visible, terms, traits, MAX_COMMON_HITS)
-        met = reduce(int.__or__, set(masks), 0)
+    def scan(terms: tuple[Term, ...], most: int | None) -> tuple[tuple[array[int], array[int], bool], set[int]]:
+        found = _scan(source, visible, terms, traits, most)
+        met = reduce(int.__or__, set(found[1]), 0)
+        return found, {number for number in range(len(terms)) if met & _bit(number)}
+
+    terms, (blocks, masks, is_cut) = samples.search(every, _MIN_BYTES_PER_HIT, scan)
     times, total = Counter(masks), len(source) // BLOCK_BYTES + 1
     bits = [_bit(number) for number in range(len(terms))]
     holding = [sum(count for mask, count in times.items() if mask & bit) for bit in bits]
@@ -105,7 +101,7 @@ def locate(source: Source, visible: Visible, every: tuple[Term, ...], samples: T
     scored = ((score(mask, beside), block) for block, mask, beside in _list_beside(blocks, masks))
     # Of equal ones, the first is in front.
     best = [block * BLOCK_BYTES for _, block in nlargest(_MAX_BLOCKS, scored, itemgetter(0))]
-    wanted = sum({bit for bit, term in zip(bits, terms, strict=True) if term.telling}) & met or -1
+    wanted = sum({bit for bit, term, held in zip(bits, terms, holding, strict=True) if term.telling and held}) or -1
     return Places(best, array("q", (block for block, mask in zip(blocks, masks, strict=True) if mask & wanted)), is_cut)
 
 

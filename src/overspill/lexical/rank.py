@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import partial
 from heapq import nlargest
 from itertools import chain, islice, pairwise, product
 
@@ -14,11 +15,13 @@ from overspill.lexical.clues import find_sole_places, find_subject, score_defini
 from overspill.lexical.index import Index
 from overspill.lexical.outline import Outline
 from overspill.lexical.query import Query, Term
-from overspill.lexical.scan import MAX_COMMON_HITS, Finder
+from overspill.lexical.scan import Finder
 from overspill.lexical.weights import WEIGHTS, idf
 from overspill.lexical.words import read_stems
 from overspill.tables.table import Text
 
+_MIN_BYTES_PER_HIT = 400
+"""Terms that together occur more often than this are used only if there are no others."""
 _MAX_PHRASE_GAP_BYTES = 8
 """Two terms further apart do not make a phrase."""
 _MAX_RECORDS_BY_LABEL = 400
@@ -92,7 +95,7 @@ class Ranking(Struct):
 def rank(index: Index, query: Query) -> Ranking:
     outline = index.outline
     every = _drop_task_words(query.terms) if index.traits.is_code else query.terms
-    terms, hits = _find_terms(index, every)
+    terms, hits = index.samples.search(every, _MIN_BYTES_PER_HIT, partial(_collect, index))
     labels, found, total = hits.labels, hits.found, hits.seen
     extents = outline.extents
     direct: Counter[int] = Counter(term for counts in found.values() for term in counts)
@@ -136,19 +139,8 @@ def _drop_task_words(terms: tuple[Term, ...]) -> tuple[Term, ...]:
     return left if any(term.telling for term in left) else terms
 
 
-def _find_terms(index: Index, every: tuple[Term, ...]) -> tuple[tuple[Term, ...], _Hits]:
-    """The terms used and their hits. If they find nothing useful, adds the rarest of the terms that occur everywhere."""
-    terms, everywhere = index.samples.drop_common_terms(every)
-    hits = _collect(index, terms, MAX_COMMON_HITS if everywhere else None)
-    met = {term for counts in (*hits.labels.values(), *hits.found.values()) for term in counts}
-    if len(terms) == len(every) or any(terms[number].role != "wording" for number in met):
-        return terms, hits
-    left = tuple(term for term in every if term not in terms)
-    rarest, _ = index.samples.drop_common_terms(tuple(term for term in left if term.telling) or left)
-    return terms + rarest, _collect(index, terms + rarest, MAX_COMMON_HITS)
-
-
-def _collect(index: Index, terms: tuple[Term, ...], most: int | None) -> _Hits:
+def _collect(index: Index, terms: tuple[Term, ...], most: int | None) -> tuple[_Hits, set[int]]:
+    """The hits, and the terms that are in records or labels."""
     outline = index.outline
     found = _Hits({}, {}, {}, len(outline))
     finder = Finder(terms, code=index.traits.is_code)
@@ -167,7 +159,7 @@ def _collect(index: Index, terms: tuple[Term, ...], most: int | None) -> _Hits:
             found.add(record, (start, end, term), WEIGHTS.whole_cell if alone else exactness)
     if (left := next(hits, None)) is not None:
         found.seen = max(1, outline.record_from(left[0]) - 1)
-    return found
+    return found, {term for counts in (*found.labels.values(), *found.found.values()) for term in counts}
 
 
 def _is_cell(text: Text, start: int, end: int, first: int, last: int) -> bool:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html.entities import codepoint2name
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from overspill.lexical.query import Term
 from overspill.lexical.weights import WEIGHTS
@@ -15,15 +15,15 @@ from overspill.text.encoding import decode
 from overspill.text.patterns import Pattern, compile_pattern, find_spans
 from overspill.text.regex import regex
 
+T = TypeVar("T")
+
 _PIECE_BYTES = 1 << 20
 _MAX_WORD_BYTES = 4_096
 _WORD_ENDS = (b"\n", b" ", b'"', b",", b">")
 _SAMPLES = 16
 _SAMPLE_BYTES = 8_192
 _MAX_REMEMBERED_TERMS = 10_000
-_MIN_BYTES_PER_HIT = 400
-"""Terms that together occur more often than this are used only if there are no others."""
-MAX_COMMON_HITS = 5_000
+_MAX_COMMON_HITS = 5_000
 """Stop counting terms that occur everywhere after this many hits."""
 
 _ESCAPES = (rb"\b", rb"\f", rb"\n", rb"\r", rb"\t")
@@ -173,13 +173,13 @@ class Finder:
 
 
 def _measure_exactness(text: Text, start: int, end: int) -> float:
-    """How exactly a spelling matches: 3 hardly in 66.3, nor 1.2 in 1.2.3; 2.0 mostly in ^2.0."""
+    """How exactly a spelling matches: 3 less in 66.3, 1.2 less in 1.2.3, and 2.0 less in ^2.0."""
     before, after = text[max(0, start - 2) : start], text[end : end + 2]
     if _continues(before[-1:], text[start : start + 1]) or _continues(text[end - 1 : end], after[:1]):
         return 0.0
-    if (after[:1] in _JOINTS and after[1:].isalnum()) or (before[1:] in _JOINTS and before[:1].isalnum()):
-        return WEIGHTS.within_identifier
-    return 1.0 if (not before or before[-1:] in _EDGES) and (not after or after[:1] in _EDGES) else WEIGHTS.attached
+    is_joined = (after[:1] in _JOINTS and after[1:].isalnum()) or (before[1:] in _JOINTS and before[:1].isalnum())
+    is_alone = (not before or before[-1:] in _EDGES) and (not after or after[:1] in _EDGES)
+    return 1.0 if is_alone and not is_joined else WEIGHTS.attached
 
 
 def _continues(one: bytes | bytearray, other: bytes | bytearray) -> bool:
@@ -254,9 +254,20 @@ class TermSamples:
         self._raw = raw
         self._counts: dict[Term, int] = {}
 
-    def drop_common_terms(
-        self, terms: tuple[Term, ...], min_bytes_per_hit: int = _MIN_BYTES_PER_HIT
-    ) -> tuple[tuple[Term, ...], bool]:
+    def search(
+        self, every: tuple[Term, ...], least: int, scan: Callable[[tuple[Term, ...], int | None], tuple[T, set[int]]]
+    ) -> tuple[tuple[Term, ...], T]:
+        """The terms used, and what `scan` finds of them; it gets the hits after which to stop, and says which terms it met. If
+        it meets only wording of the question, it is asked again, with the rarest of the terms that occur everywhere."""
+        terms, is_everywhere = self._drop_common_terms(every, least)
+        found, met = scan(terms, _MAX_COMMON_HITS if is_everywhere else None)
+        if len(terms) < len(every) and all(terms[number].role == "wording" for number in met):
+            left = tuple(term for term in every if term not in terms)
+            terms += self._drop_common_terms(tuple(term for term in left if term.telling) or left, least)[0]
+            found, _ = scan(terms, _MAX_COMMON_HITS)
+        return terms, found
+
+    def _drop_common_terms(self, terms: tuple[Term, ...], min_bytes_per_hit: int) -> tuple[tuple[Term, ...], bool]:
         """Drops terms that occur everywhere: keeps the rarest while their hits stay countable.
 
         Also returns whether even the rarest occurs everywhere.
