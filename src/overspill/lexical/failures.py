@@ -196,4 +196,4 @@ def _score_wording(index: Index) -> tuple[dict[int, float], set[int]]:
 def _weigh_word(word: bytes) -> float:
     if _is_none.fullmatch(word):
         return 0.0
-    return WEIGHTS.weak_word if _is_weak.fullmatch(word) else WEIGHTS.strong_word
+    return 1.0 if _is_weak.fullmatch(word) else WEIGHTS.strong_word

@@ -31,9 +31,7 @@ class Weights(Struct, frozen=True):
     resemblance: float = 0.5
     """Slightly shorter or longer than a word of the question: Asia, Asian."""
     attached: float = 0.7
-    """An identifier with something attached to it, as 2.0 in ^2.0."""
-    within_identifier: float = 0.4
-    """Part of a longer number or name, as 1.2 in 1.2.3."""
+    """An identifier with something attached to it, as 2.0 in ^2.0 and in 2.0.1."""
     whole_cell: float = 3.0
     """A word that fills a cell, as often as it counts: a value, not a mention."""
 
@@ -50,8 +48,6 @@ class Weights(Struct, frozen=True):
     """Two words that follow each other as in the question, beside what they count alone."""
     beside_block: float = 0.5
     """A word in the next block of a large text: it may be in the same record."""
-    asked_field: float = 1.0
-    """A field that the question names, in a record that is shortened: what the rarest word is worth."""
     beside_piece: float = 0.5
     """Words in the next piece of a record that is shortened: a sentence may extend into it."""
 
@@ -62,20 +58,14 @@ class Weights(Struct, frozen=True):
     # Records that others lead to, as a share of the score of those.
     subject: float = 0.3
     """A word that is in the title of a page: all of the page is about it."""
-    fact: float = 0.06
-    """A label with its value on a page, of the best score: after all that matches, as the question may have other words."""
     fitting_fact: float = 0.6
-    """The same, with a value of the sort that is asked for: a number or a time."""
+    """A label with its value on a page, of the best score, if the value is of the sort that is asked for: a number or a time."""
     fact_in_other_words: float = 0.5
     """A label with its value, if a word of the question is nowhere on the page."""
     fitting_fact_in_other_words: float = 0.9
     """The same, with a value of the sort that is asked for."""
     fact_about_subject: float = 1.2
     """A label with its value, if nothing but words of the page's title were found of the question."""
-    fitting_fact_about_subject: float = 1.3
-    """The same, with a value of the sort that is asked for."""
-    sheet_fact: float = 0.5
-    """Among facts that stand together: one with such a value, or with a word of the question in its label."""
     lead: float = 0.95
     """Rows that the question leads to through others, as a share of the best score: just after the row that it names."""
     answering_row: float = 1.2
@@ -88,12 +78,8 @@ class Weights(Struct, frozen=True):
     """Records of a list whose scores differ by less than one part in this many are shown in the order of the document."""
 
     # Rows.
-    anchor_cell: float = 1.5
-    """A word that is all of a cell, when looking for the row that a question names: its name, not a mention."""
     unnamed_number: float = 0.3
     """A number in a field that the question does not name: it may be any number."""
-    value_part: float = 0.5
-    """A word in a longer value, compared with all of a value."""
     filtered: float = 0.85
     """Rows of a list that meet this share of what the best one meets belong to the answer."""
     condition: float = 0.6
@@ -103,9 +89,7 @@ class Weights(Struct, frozen=True):
     failure_terms: float = 0.3
     """The words of a question about a failure, compared with what looks like its cause: they name what failed, not why."""
     strong_word: float = 2.0
-    """fatal, panic, error: programs say this when they fail."""
-    weak_word: float = 1.0
-    """missing, invalid, denied: often a cause, but also said in passing."""
+    """fatal, panic, error: programs say this when they fail. Others, such as missing or denied, are also said in passing."""
 
     # How much the structure of a text adds to confidence.
     evidence_of_failure: float = 0.75

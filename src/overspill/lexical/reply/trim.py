@@ -85,7 +85,7 @@ class Trimmer:
         # Fields that the question names count also if nearly every record has them.
         named = [member for member in members if any(stem(part) in ranking.asked for part in _split_key(text, member))]
         for number in {bisect_right(parts, member.start, key=lambda part: part[0]) - 1 for member in named}:
-            worths[number] += WEIGHTS.asked_field * ranking.most_worth
+            worths[number] += ranking.most_worth
         best_first = sorted(range(len(parts)), key=lambda number: (-worths[number], number))
         return parts, worths, list(dict.fromkeys((best_first[0], 0, *best_first)))[:_MAX_PIECES]
 

@@ -12,7 +12,6 @@ from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
 from overspill.lexical.rows.cells import find_column, is_same_word, read_rows
 from overspill.lexical.rows.relations import Relation, is_named_as_key, last_parts
-from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import read_lexicon, read_list, read_stems, stem
 from overspill.text.regex import regex
 
@@ -148,13 +147,8 @@ def find_anchors(index: Index, ranking: Ranking) -> list[int]:
     """The rows that contain most of the question, not counting the names of columns."""
     held: dict[int, float] = {}
     for record, spots in ranking.hits.items():
-        shares: dict[int, float] = {}
-        for start, end, term in spots:
-            if not _KEY.match(index.text, end):
-                is_cell = index.text[start - 1 : start] == b'"' == index.text[end : end + 1]
-                shares[term] = max(shares.get(term, 0.0), WEIGHTS.anchor_cell if is_cell else 1.0)
-        if shares:
-            held[record] = sum(ranking.worth[term] * share for term, share in shares.items())
+        if terms := {term for _, end, term in spots if not _KEY.match(index.text, end)}:
+            held[record] = sum(ranking.worth[term] for term in terms)
     most = max(held.values(), default=0.0)
     for share in _ANCHOR_SHARES:
         best = [record for record in held if held[record] >= share * most]

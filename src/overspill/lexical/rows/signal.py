@@ -107,7 +107,7 @@ def _score(text: Text, ranking: Ranking, spots: list[tuple[int, int, int]], nega
     for (start, end), terms in values.items():
         filled = min(1.0, sum(terms.values()) / (end - start))
         for term in terms:
-            shares[term] = max(shares.get(term, 0.0), WEIGHTS.value_part + (1 - WEIGHTS.value_part) * filled)
+            shares[term] = max(shares.get(term, 0.0), (1 + filled) / 2)
     return sum(ranking.worth[term] * share for term, share in shares.items())
 
 

@@ -30,6 +30,8 @@ _SHEET_SHARE, _SHEET_SHARE_IN_OTHER_WORDS = 0.1, 0.4
 """The share of a budget for sheets, whatever else matches; the second, if a word of the question is nowhere on the page."""
 _MAX_RECORDS = 5_000
 """A page with more records is not about one thing."""
+_PLAIN_FACT = WEIGHTS.least + WEIGHTS.row_step
+"""Of the best score: after all that matches, as the question may have other words."""
 _NUMBER = regex(r"\d")
 _TIME = regex(r"\b(?:1[4-9]|20)\d\d\b|\b\d{1,2}[./-]\d{1,2}[./-]\d{2,4}\b|\b\d{1,2}:\d\d\b|\d\s?[年月日년월일]")
 
@@ -50,10 +52,9 @@ def boost_facts(index: Index, query: Query, ranking: Ranking) -> Boost | None:
     raised = {record: best * (plain - WEIGHTS.row_step) for record, text in remarks if fits(text)}
     raised |= {record: best * (fitting if fits(text) else plain) for record, text in index.remember(_list_facts).items()}
     sheets = {
-        record: ranking.scores.get(record, 0.0) + WEIGHTS.sheet_fact * best * fits(text)
-        for record, text in index.remember(_list_sheets).items()
+        record: ranking.scores.get(record, 0.0) + best * fits(text) for record, text in index.remember(_list_sheets).items()
     }
-    share = _SHEET_SHARE if plain == WEIGHTS.fact else _SHEET_SHARE_IN_OTHER_WORDS
+    share = _SHEET_SHARE if plain == _PLAIN_FACT else _SHEET_SHARE_IN_OTHER_WORDS
     return Boost(raised=raised, first=(Step(order_by_score(sheets), lambda tokens: share * tokens),))
 
 
@@ -68,9 +69,9 @@ def _weigh(index: Index, ranking: Ranking) -> tuple[float, float]:
     met = {term for spots in ranking.hits.values() for _, _, term in spots}
     asked = {number for number, term in enumerate(ranking.terms) if term.telling}
     if asked <= met:
-        return WEIGHTS.fact, WEIGHTS.fitting_fact
+        return _PLAIN_FACT, WEIGHTS.fitting_fact
     if index.remember(find_subject).issuperset(ranking.terms[number].key for number in asked & met):
-        return WEIGHTS.fact_about_subject, WEIGHTS.fitting_fact_about_subject
+        return WEIGHTS.fact_about_subject, WEIGHTS.fact_about_subject + WEIGHTS.row_step
     return WEIGHTS.fact_in_other_words, WEIGHTS.fitting_fact_in_other_words
 
 
