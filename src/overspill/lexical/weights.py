@@ -31,7 +31,9 @@ class Weights(Struct, frozen=True):
     resemblance: float = 0.5
     """Slightly shorter or longer than a word of the question: Asia, Asian."""
     attached: float = 0.7
-    """An identifier with something attached to it, as 2.0 in ^2.0 and in 2.0.1."""
+    """An identifier with something attached to it, as 2.0 in ^2.0."""
+    within_identifier: float = 0.4
+    """Part of a longer number or name, as 1.2 in 1.2.3."""
     whole_cell: float = 3.0
     """A word that fills a cell, as often as it counts: a value, not a mention."""
 
