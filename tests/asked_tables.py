@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,7 +21,7 @@ from overspill.sql.protocol import LoadedTables, LoadRequest
 from overspill.store.readers import BytesReader
 from overspill.tables.json_rows import UNREADABLE
 from overspill.tables.json_text import hold_json
-from overspill.tables.table import Omission, Tally, make_unique
+from overspill.tables.table import Tally, describe_rows, make_unique
 from overspill.tables.types import find_reading
 from overspill.types import Size
 from overspill.view.rendering import ShownText, render
@@ -87,7 +86,7 @@ def _read_card(table: ReadTable, text: bytes) -> Answer:
     for name, cells in zip(table.names, table.columns, strict=True):
         reading = find_reading(dict.fromkeys(cell.strip() for cell in cells if isinstance(cell, str)), name)
         kinds.append(reading.meaning if reading else " ".join({type(cell).__name__ for cell in cells if cell is not None}))
-    said = _say(table.omissions) + ". ".join(table.tally.describe() if table.tally else ())
+    said = ". ".join(describe_rows(table.omissions, table.tally))
     rows = [list(row) for row in zip(*table.columns, strict=True)]
     if table.read < table.rows:
         rows = next(answer.rows for answer in ask_engine(text) if answer.names == list(table.names))
@@ -116,7 +115,3 @@ def ask_engine(text: bytes) -> list[Answer]:
         )
         for table in index.outline.tables
     ]
-
-
-def _say(omissions: Iterable[Omission]) -> str:
-    return "".join(f"{omission.count} {omission.what}. " for omission in omissions)

@@ -13,14 +13,15 @@ from typing import Literal
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from overspill.errors import BadRequest
-from overspill.tables.delimited import NUMBER, Heading, find_heading, iterate_rows
+from overspill.tables.delimited import NUMBER, Heading, find_delimited, find_heading, iterate_rows
 from overspill.tables.json_rows import UNREADABLE
 from overspill.tables.json_tables import BEFORE_VALUE, Elements, Members, find_json_tables
 from overspill.tables.json_text import HeldJson, hold_json
-from overspill.tables.rows import list_omissions, read_heading, read_tables
-from overspill.tables.table import Row, Span, Text, Unreadable
+from overspill.tables.rows import read_heading, read_tables
+from overspill.tables.table import Row, Span, Text, Unreadable, describe_rows
 from overspill.text.encoding import decode
 from overspill.text.humanize import count_noun
 from overspill.text.regex import Match, regex
@@ -142,12 +143,12 @@ def _find_next_heading(text: Text, start: int, names: tuple[str, ...], *, is_apa
 
 
 def _read_rows(text: Text, heading: Heading, start: int, end: int) -> Content:
-    spans = iterate_rows(text, heading.format.mark, start, end)
-    above = [omission.what for omission in list_omissions(text, heading.above)] if start == heading.first else []
-    return _write_rows([heading.format.read(number, span, text) for number, span in enumerate(spans, 1)], above)
+    found = find_delimited(text, replace(heading, first=start, above=heading.above if start == heading.first else ()), end)
+    spans = enumerate(zip(found.starts, found.ends, strict=True), 1)
+    return _write_rows([found.format.read(number, span, text) for number, span in spans], describe_rows(found.omissions, None))
 
 
-def _write_rows(read: Sequence[Row], notes: Sequence[str] = ()) -> Content:
+def _write_rows(read: Sequence[Row], notes: Iterable[str] = ()) -> Content:
     """As JSON, with numbers in the columns that have nothing else."""
     rows = [row.cells for row in read if row.cells is not None]
     for name in rows[0] if rows else ():

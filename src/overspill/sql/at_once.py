@@ -11,9 +11,9 @@ import msgspec
 
 from overspill.sql.statements import quote
 from overspill.sql.writing import MAX_COLUMNS, Found, JsonType, count_room, write_note
-from overspill.tables.delimited import has_lone_returns, iterate_rows, read_last_row
+from overspill.tables.delimited import has_lone_returns, iterate_rows, list_above, read_last_row, repeats_header
 from overspill.tables.json_tables import JsonTable
-from overspill.tables.rows import list_omissions, read_heading
+from overspill.tables.rows import read_heading
 from overspill.tables.table import Tally
 from overspill.text import pieces
 from overspill.text.patterns import compile_pattern
@@ -38,7 +38,9 @@ def read_delimited_at_once(text: mmap.mmap, source: Path, otherwise: Callable[[]
     has_quotes = text.find(b'"') >= 0
     # Without a word, DuckDB finds other rows where lines end with CR alone, and other cells where blanks are before quotes.
     is_quoted_late = has_quotes and any(text.find(before + b' "') >= 0 for before in (mark.encode(), b"\n"))
-    if len(names) > MAX_COLUMNS or "rowid" in map(str.lower, names) or is_quoted_late or has_lone_returns(text, 0, len(text)):
+    if len(names) > MAX_COLUMNS or "rowid" in map(str.lower, names) or is_quoted_late:
+        return None
+    if has_lone_returns(text, 0, len(text)) or repeats_header(text, heading, len(text)):
         return None
     rows = None  # where lines may end inside cells
     if not has_quotes and not _BLANK_LINE.search(text):
@@ -51,7 +53,7 @@ def read_delimited_at_once(text: mmap.mmap, source: Path, otherwise: Callable[[]
         f"read_csv({quote(str(source))}, auto_detect=false, delim={quote(mark)}, quote='\"', escape='\"', "
         f"skip={heading.count_skipped(text)}, header=false, columns={{{columns}}}, allow_quoted_nulls=false)"
     )
-    note = write_note(list_omissions(text, heading.above), Tally(None, [read_last_row(text, heading)]))
+    note = write_note(list_above(text, heading), Tally(None, [read_last_row(text, heading)]))
     return Found(reader, "rowid + 1", rows=rows, note=note, otherwise=otherwise)
 
 

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 
 from overspill.sql.statements import quote, quote_name
 from overspill.tables.delimited import Delimited
-from overspill.tables.table import MAX_TABLES, ROW, FoundTable, JsonRows, Omission, Row, Tally, choose_name
+from overspill.tables.table import MAX_TABLES, ROW, FoundTable, JsonRows, Omission, Row, Tally, choose_name, describe_rows
 from overspill.text.humanize import count_noun
 
 MAX_COLUMNS = 3_000
@@ -218,8 +218,7 @@ class RowWriter:
 
 
 def write_note(omissions: Iterable[Omission], tally: Tally) -> str:
-    said = (*(f"{omission.count:,} {omission.what}" for omission in omissions), *tally.describe())
-    return " ".join(f"{each[:1].upper()}{each[1:]}." for each in said)
+    return " ".join(f"{each[:1].upper()}{each[1:]}." for each in describe_rows(omissions, tally))
 
 
 def count_room(rows: int, size: int) -> int:

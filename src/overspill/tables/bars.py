@@ -154,5 +154,5 @@ def _read_rows(text: Text, start: int, end: int, found: FoundTable) -> int:
     for span in islice(iterate_lines(text, start, end), 3):
         if shown := _SHOWN.search(read_line(text, *span)):
             count, listed = (int(number.replace(",", "")) for number in shown.groups())
-            found.omissions = (Omission(count - listed, "rows that the output does not show"),)
+            found.omissions = (Omission(count - listed, "that the output does not show"),)
     return start

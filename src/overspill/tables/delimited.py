@@ -11,9 +11,10 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from overspill.tables.table import FoundTable, RowFormat, Span, Text, make_unique, name_column
+from overspill.tables.table import FoundTable, Omission, RowFormat, Span, Text, make_unique, name_column
 from overspill.text import pieces
 from overspill.text.encoding import decode
+from overspill.text.humanize import quote_line
 from overspill.text.lines import FILLERS, iterate_lines
 from overspill.text.regex import Pattern, escape, regex
 
@@ -34,10 +35,13 @@ _PERIOD = regex(r"\A\s*+(?:(?:1[89]|2[01])\d\d(?:-\d\d){0,2}|\d\d?/\d\d?/(?:\d\d
 """A year or a date: a value, or the name of a column of values of that time."""
 _NO_VALUE = regex(r"(?i)\W*+(?:n/?a|nan|nil|none|null|unknown)?\W*+$")
 _NAME = regex(r"[A-Za-z_][\w%()/.-]{0,30}$")
-_MIN_SURE_NAMES = 4
+_MIN_SURE_NAMES = 3
+_FEW_UNMARKED, _MAX_UNMARKED = 3, 0.15
+"""Of the rows below them, how many may lack all marks."""
 _LINE_END = regex(rb"\r\n?|\n")
 _BLANK_START = regex(rb"\n[ \t\r\n\v\f%b]" % FILLERS)
 _BOM = b"\xef\xbb\xbf"
+_REPEATED = "left out: the header again"
 
 
 class Delimited(RowFormat, frozen=True):
@@ -152,9 +156,9 @@ def _take_sample(text: Text, start: int, end: int) -> bytes:
     """At least some whole lines, if they are not too long."""
     if start + _SAMPLE_BYTES >= end:
         return bytes(text[start:end])
-    ends = islice(_LINE_END.finditer(text, start, min(end, start + MAX_HEADING_BYTES)), _MIN_SAMPLE_LINES)
-    last = max((found.end() for found in ends), default=start + MAX_HEADING_BYTES)
-    return bytes(text[start : min(end, max(last, start + _SAMPLE_BYTES))])
+    most = min(end, start + MAX_HEADING_BYTES)
+    ends = [found.end() for found in islice(_LINE_END.finditer(text, start, most), _MIN_SAMPLE_LINES)]
+    return bytes(text[start : max(ends[-1] if len(ends) == _MIN_SAMPLE_LINES else most, start + _SAMPLE_BYTES)])
 
 
 def _read_rows(sample: bytes, mark: str, omit: bytes) -> list[_Row]:
@@ -187,9 +191,11 @@ def _find_header(rows: list[list[str]], mark: str, min_rows: int) -> _Header | N
     table = rows[above:]
     first = table[0] if table else []
     # Whether these can hardly be anything but the names of columns, however uneven the rows below them are.
-    is_sure = len(first) >= _MIN_SURE_NAMES and all(map(_NAME.match, first)) and len(set(first)) == len(first)
-    is_even = sum(len(row) == width for row in table) >= (0.5 if is_sure else 0.85) * len(table)
-    if width < 2 or not is_even or len(table) < min_rows or len(table[0]) != width or not _looks_tabular(table, mark):
+    are_names = len(set(first)) == len(first) >= _MIN_SURE_NAMES and all(map(_NAME.match, first))
+    is_sure = are_names and sum(len(row) == 1 for row in table) <= max(_FEW_UNMARKED, _MAX_UNMARKED * len(table))
+    even = sum(len(row) == width for row in table) / max(1, len(table))
+    is_even = even >= (0.5 if is_sure else 0.85) and len(table) >= min_rows and len(first) == width > 1
+    if not is_even or not _looks_tabular(table, mark, is_sure=is_sure, is_regular=even == 1 and width >= _MIN_TITLED_CELLS):
         return None
     count = _count_header_rows(table, width)
 
@@ -207,12 +213,13 @@ def _find_header(rows: list[list[str]], mark: str, min_rows: int) -> _Header | N
     return above, above + count, make_unique(names)
 
 
-def _looks_tabular(rows: list[list[str]], mark: str) -> bool:
-    """Commas also separate clauses, and semicolons end statements; in a table, header cells are short and cells are filled."""
-    widest = max(len(cell) for cell in rows[0]) if mark != "\t" else 0
+def _looks_tabular(rows: list[list[str]], mark: str, *, is_sure: bool, is_regular: bool) -> bool:
+    """Commas also separate clauses, and semicolons end statements; in a table, header cells are short and cells are filled.
+    Only where all rows have as many cells may a name be longer, such as a question of a survey."""
+    widest = max(len(cell) for cell in rows[0]) if mark != "\t" and not is_regular else 0
     spaced = sum(row[1][:1] == " " for row in rows if len(row) > 1) if mark == "," else 0
     filled = sum(any(row[1:]) for row in rows)
-    return widest <= 60 and spaced < 0.5 * len(rows) and filled > 0.5 * len(rows)
+    return widest <= 60 and spaced < 0.5 * len(rows) and (is_sure or filled > 0.5 * len(rows))
 
 
 def _count_above(rows: list[list[str]], width: int) -> int:
@@ -253,12 +260,16 @@ def _count_header_rows(rows: list[list[str]], width: int) -> int:
 
 def _are_names(row: list[str], body: Sequence[list[str]]) -> bool:
     def is_name(column: int, cell: str) -> bool:
-        if not _PERIOD.match(cell):
-            return not NUMBER.match(cell)
+        if not NUMBER.match(cell) and not _PERIOD.match(cell):
+            return True
         below = [each[column] for each in body if column < len(each)]
-        return bool(below) and not _are_mostly(_PERIOD, below)
+        if _PERIOD.match(cell):
+            return bool(below) and not _are_mostly(_PERIOD, below)
+        # A number may only be the name of a column that has other values, mostly words.
+        return bool(below) and cell not in below and 2 * sum(map(bool, map(NUMBER.match, below))) < len(below)
 
-    return all(is_name(column, cell) for column, cell in enumerate(row))
+    # pandas numbers columns that have no names.
+    return row == ["", *map(str, range(len(row) - 1))] or all(is_name(column, cell) for column, cell in enumerate(row))
 
 
 def _are_mostly(pattern: Pattern[str], cells: list[str]) -> bool:
@@ -269,10 +280,34 @@ def _are_mostly(pattern: Pattern[str], cells: list[str]) -> bool:
 
 
 def find_delimited(text: Text, heading: Heading, end: int, omit: bytes = b"") -> FoundTable:
-    """With its rows up to `end`. `omit` are bytes that mean nothing in this text."""
-    rows = iterate_rows(text, heading.format.mark, heading.first, end, omit=omit)
-    places = array("q", chain.from_iterable(rows))
-    return FoundTable(heading.format, heading.header, "", heading.above, places[::2], places[1::2])
+    """With its rows up to `end`, without those that repeat the header. `omit` are bytes that mean nothing in this text."""
+    places = array("q", chain.from_iterable(iterate_rows(text, heading.format.mark, heading.first, end, omit=omit)))
+    found = FoundTable(heading.format, heading.header, "", places[::2], places[1::2], list_above(text, heading))
+    if repeats_header(text, heading, end):
+        header, many = _read_header(text, heading), len(found)
+        rows = [row for row in range(many) if bytes(text[found.starts[row] : found.ends[row]]).rstrip(b"\r\n") != header]
+        found.starts, found.ends = (array("q", map(side.__getitem__, rows)) for side in (found.starts, found.ends))
+        found.omissions = (*found.omissions, *[Omission(many - len(rows), _REPEATED)][: many - len(rows)])
+    return found
+
+
+def list_above(text: Text, heading: Heading) -> tuple[Omission, ...]:
+    if not heading.above:
+        return ()
+    said = quote_line(decode(bytes(text[heading.above[0][0] : heading.above[-1][1]])).strip())
+    return (Omission(len(heading.above), f"above the header left out: {said}"),)
+
+
+def _read_header(text: Text, heading: Heading) -> bytes:
+    """Its last row, which names columns."""
+    start, end = heading.header or (0, 0)
+    return next(iter(bytes(text[start:end]).rstrip(b"\r\n").splitlines()[-1:]), b"")
+
+
+def repeats_header(text: Text, heading: Heading, end: int) -> bool:
+    """Whether a later row may be the header again, as where files were joined."""
+    header = _read_header(text, heading)
+    return bool(header) and pieces.find(text, b"\n" + header, heading.first - 1, end) >= 0
 
 
 def read_last_row(text: Text, heading: Heading) -> list[str]:

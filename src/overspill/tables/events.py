@@ -41,7 +41,7 @@ def read_events(text: Text) -> Iterator[tuple[FoundTable, Row]]:
         event = bytes(text[start:end]).decode("utf-8", "replace").replace("\0", "").replace("\r\n", "\n")
         cells = _parse(event.lstrip("\ufeff").rstrip("\r\n"), fields)
         unstamped += cells["time"] is None
-        table.omissions = (Omission(unstamped, "lines have no time"),) if unstamped else ()
+        table.omissions = (Omission(unstamped, "without a time", "line"),) if unstamped else ()
         yield table, Row(number(start), (start, end), cells)
 
 

@@ -185,10 +185,10 @@ def _make(block: _Block, rows: RowFormat, first: int, header: int, begin: int, t
     """Rows from `begin` up to `end`, without lines that are drawn between them and headers that are repeated."""
     named = None if header == begin else (block.starts[header], block.ends[header])
     again = bytes(block.text[named[0] : named[1]]).strip() if named else b""
-    above = tuple(zip(block.starts[first:header], block.ends[first:header], strict=True))
-    if above and (heading := block.read(first)) and (heading.endswith(":") if header == begin else len(above) == 1):
+    above = header - first
+    if above and (heading := block.read(first)) and (heading.endswith(":") if header == begin else above == 1):
         title = _read_title(heading)
-    found = FoundTable(rows, named, title, above)
+    found = FoundTable(rows, named, title)
     while end > begin and _FOOTER.match(block.text, block.starts[end - 1], block.ends[end - 1]):
         end -= 1
     has_dots = False
@@ -201,7 +201,7 @@ def _make(block: _Block, rows: RowFormat, first: int, header: int, begin: int, t
             found.ends.append(stop)
     if has_dots:
         shown = _ALL_ROWS.match(block.text, block.ends[end - 1])
-        found.omissions = (Omission(max(1, int(shown[1]) - len(found)) if shown else 1, "rows that the output does not show"),)
+        found.omissions = (Omission(max(1, int(shown[1]) - len(found)) if shown else 1, "that the output does not show"),)
     return found if len(found) else None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TypeAlias
 
 from overspill.tables.delimited import MAX_HEADING_BYTES, Delimited, Heading, find_delimited, find_heading, take_heading
@@ -10,8 +10,8 @@ from overspill.tables.events import COMMIT, read_commits, read_events
 from overspill.tables.json_rows import read_exactly
 from overspill.tables.lines import find_tables, is_sure
 from overspill.tables.markup import read_elements, read_page
-from overspill.tables.table import FoundTable, JsonRows, Omission, Row, Span, Text, Unreadable, number_lines
-from overspill.text.humanize import format_size, quote_line
+from overspill.tables.table import FoundTable, JsonRows, Row, Text, Unreadable, number_lines
+from overspill.text.humanize import format_size
 from overspill.text.lines import iterate_lines
 
 TableRow: TypeAlias = tuple[FoundTable, Row]
@@ -57,8 +57,6 @@ def find_line_tables(text: Text, layout: str) -> Iterator[FoundTable]:
 def _read_lines(text: Text, layout: str) -> Iterator[TableRow]:
     number_line = number_lines(text)
     for table in find_line_tables(text, layout):
-        if isinstance(table.format, Delimited):
-            table.omissions = list_omissions(text, table.above)
         for number, span in enumerate(zip(table.starts, table.ends, strict=True), 1):
             where = number if isinstance(table.format, Delimited) else number_line(span[0])
             yield table, table.format.read(where, span, text)
@@ -70,11 +68,3 @@ def read_heading(text: Text) -> Heading:
     if heading.first >= MAX_HEADING_BYTES < len(text):
         raise Unreadable(f"the row that names its columns is longer than {format_size(MAX_HEADING_BYTES)}.")
     return heading
-
-
-def list_omissions(text: Text, above: Sequence[Span]) -> tuple[Omission, ...]:
-    """The rows above a header."""
-    if not above:
-        return ()
-    said = quote_line(bytes(text[above[0][0] : above[-1][1]]).decode("utf-8", "replace").strip())
-    return (Omission(len(above), f"row{'s' * (len(above) > 1)} above the header left out: {said}"),)

@@ -71,10 +71,11 @@ class JsonRows(RowFormat, frozen=True):
 
 
 class Omission(Struct, frozen=True):
-    """What a reader could not take, for people: "2 rows that have more cells than the header"."""
+    """What a reader left out, or could not read, for people: "2 rows that the output does not show"."""
 
     count: int
     what: str
+    noun: str = "row"
 
 
 class Tally:
@@ -102,6 +103,11 @@ class Tally:
             yield f"the last row sums up others: {quote(' '.join(filter(None, self._last)))}"
 
 
+def describe_rows(omissions: Iterable[Omission], tally: Tally | None, quote: Callable[[str], str] = quote_line) -> Iterator[str]:
+    yield from (f"{count_noun(omission.count, omission.noun)} {omission.what}" for omission in omissions)
+    yield from tally.describe(quote) if tally else ()
+
+
 def is_total(cells: Sequence[str | None]) -> bool:
     """Whether a row sums up others: it says so in its first filled cell, alone or with empty or repeated cells beside it."""
     texts = [(cell or "").strip() for cell in cells]
@@ -118,8 +124,6 @@ class FoundTable(Struct):
     """All rows of its header; None if it has none."""
     title: str = ""
     """What it is called in the text: a caption, a heading, or the key above it."""
-    above: Sequence[Span] = ()
-    """Rows above the header that name no columns, such as a title."""
     starts: array[int] = field(default_factory=lambda: array("q"))
     ends: array[int] = field(default_factory=lambda: array("q"))
     omissions: Sequence[Omission] = ()

@@ -42,4 +42,4 @@ def test_the_card_has_the_same_table(name: str):
     shown = made.write(10_000, lambda written: len(written) // 4)
     assert f"{count_noun(len(rows), 'row')}, {count_noun(len(names), 'column')}" in shown
     assert all(f"- {column} " in shown or f"- {json.dumps(column)} " in shown for column in names)
-    assert (f"without {omitted} rows that the output does not show" in shown) == bool(omitted)
+    assert (f"; {count_noun(omitted, 'row')} that the output does not show" in shown) == bool(omitted)

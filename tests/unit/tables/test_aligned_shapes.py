@@ -172,4 +172,4 @@ def test_rows_that_are_printed_field_by_field_are_rows():
 def test_rows_that_are_not_shown_are_named_even_if_nobody_counts_them():
     rows = [f"{n:<3} {n * 7:>5}  name{n}" for n in range(1, 9)]
     (found,) = find("id   size  name\n" + "\n".join((*rows[:4], "..    ...    ...", *rows[4:])) + "\n")
-    assert (len(found), [each.what for each in found.omissions]) == (8, ["rows that the output does not show"])
+    assert (len(found), [each.what for each in found.omissions]) == (8, ["that the output does not show"])

@@ -18,6 +18,7 @@ from overspill.sql.answers import read_row
 from overspill.sql.library import Source, SqlLibrary
 from overspill.store.readers import BytesReader
 from overspill.tables.delimited import Heading, find_heading, iterate_rows, split_row, take_heading
+from overspill.tables.table import describe_rows
 from overspill.text.encoding import decode
 
 pytestmark = pytest.mark.usefixtures("forked_workers")
@@ -158,6 +159,16 @@ NAMES: dict[str, tuple[str, int, list[str]]] = {
         ["name", "score", "age"],
     ),
     "text alone": ("name,city\nann,ulm\nbob,bonn\ncat,jena\n", 0, ["name", "city"]),
+    "a number above words": ("1,order\nr1,x\nr2,yes\nr3,no\n", 0, ["1", "order"]),
+    "a number above numbers": ("7,open\n1,x\n2,yes\n3,no\n", 0, ["column1", "column2"]),
+    "columns that pandas numbers": (",0,1\n0,7,1\n1,5,2\n2,9,3\n", 0, ["column1", "0", "1"]),
+    "rows without a value": ("id,city,zip\n,,\n,,\n7,,\n,,\n", 0, ["id", "city", "zip"]),
+    "uneven rows below names": ("id\tcity\tzip\n1\tUlm\n2\tBonn\t7\n3\tJena\t8\n4\n", 0, ["id", "city", "zip"]),
+    "questions as names": (
+        f"when,{'How content are you with ' * 4},why\n" + "1 May,yes,no\n" * 5,
+        0,
+        ["when", ("How content are you with " * 4).strip(), "why"],
+    ),
     "an unnamed column": (",name,city\n0,ann,ulm\n1,bob,bonn\n2,cat,jena\n", 0, ["column1", "name", "city"]),
 }
 
@@ -167,6 +178,25 @@ def test_headers_are_told_from_titles_and_rows(case: str) -> None:
     text, above, names = NAMES[case]
     heading = find_heading(text.encode()) or Heading()
     assert (len(heading.above), list(heading.format.names)) == (above, names)
+
+
+@needs("duckdb", "sql")
+def test_a_header_that_repeats_is_no_row_and_is_named() -> None:
+    rows = "".join(f"{n},city{n},{n * 7}\n" for n in range(60))
+    text = f"id,city,area\n{rows}id,city,area\n{rows}".encode()
+    (card,), index = read_card_tables(text), build(text)
+    with SqlLibrary() as library:
+        (loaded,) = library.load(Source("key", BytesReader(text))).tables
+    assert (card.rows, loaded.rows, index.outline.tables[0].last) == (120, 120, 120)
+    said = "1 row left out: the header again"
+    assert [list(describe_rows(each, None)) for each in (card.omissions, index.outline.tables[0].omissions)] == [[said], [said]]
+    assert loaded.note == f"{said}."
+
+
+def test_few_long_rows_without_a_last_line_end_are_a_table() -> None:
+    rows = [[f"c{n}" for n in range(10_000)], *([str(n) for n in range(10_000)] for _ in range(3))]
+    (card,) = read_card_tables("\n".join(map(",".join, rows)).encode())
+    assert (card.rows, len(card.names)) == (3, 10_000)
 
 
 def test_an_answer_shows_all_rows_of_a_header() -> None:

@@ -20,7 +20,7 @@ from overspill.tables.delimited import Delimited
 from overspill.tables.json_rows import write_cell
 from overspill.tables.markup import read_page
 from overspill.tables.rows import find_line_tables
-from overspill.tables.table import FoundTable, Omission, Tally
+from overspill.tables.table import FoundTable, Omission, Tally, describe_rows
 from overspill.tables.types import Reading, is_value, measure_values
 from overspill.text.encoding import decode
 from overspill.text.humanize import count_noun
@@ -73,8 +73,6 @@ class ReadTable(Struct, frozen=True):
     can_query: bool = False
     """Whether a query can select its rows."""
     omissions: Sequence[Omission] = ()
-    above: Sequence[str] = ()
-    """What is above the header of an output that is one table, such as a title."""
 
 
 def read_text_tables(sample: OutputSample, layout: Layout) -> tuple[list[ReadTable], OutputSample]:
@@ -121,8 +119,8 @@ def _read_even_lines(windows: Sequence[bytes], layout: Layout) -> list[ReadTable
     first, below = text.count(b"\n", 0, table.starts[0]), text.count(b"\n", table.ends[-1])
     rows = lines[first : len(lines) - below]
     is_delimited = isinstance(table.format, Delimited)
-    header = text[slice(*table.header)].split(None, 1) if table.header and not is_delimited else []
-    is_repeated = header and sum(window.count(header[0]) for window in windows) > 1
+    header = text[slice(*table.header)].strip().split(b"\n" if is_delimited else None) if table.header else []
+    is_repeated = header and sum(window.count(header[-1 if is_delimited else 0]) for window in windows) > 1
     if is_repeated or first >= _FIRST_LINES or len(drawn) - first - below != len(table):
         return []
     read = _read_table(table, text, len(rows), lambda number: decode(rows[number]).rstrip("\r"))
@@ -144,9 +142,6 @@ def _read_table(table: FoundTable, text: bytes, count: int, read: Callable[[int]
         len(rows),
         Tally(len(names), (*rows, *last)),
         omissions=table.omissions,
-        above=[decode(text[start:end]).strip("\r\n") for start, end in table.above]
-        if isinstance(table.format, Delimited)
-        else [],
     )
 
 
@@ -185,8 +180,6 @@ def make_table_card(tables: Sequence[ReadTable], read: OutputSample) -> Card | N
 
 
 def _describe_table(table: ReadTable, *, is_whole: bool) -> Iterator[Section]:
-    if table.above:
-        yield Section("above its header", [indent(line) for line in table.above], len(table.above), 2)
     is_all = is_whole and table.read == table.rows
     least, least_columns = "" if is_whole else "at least ", "at least " if table.is_json and not is_all else ""
     title = f"{name(table.label)}: " if table.label else ""
@@ -196,8 +189,8 @@ def _describe_table(table: ReadTable, *, is_whole: bool) -> Iterator[Section]:
     if table.read < table.rows:
         title += ", drawn at random"
     among = "" if is_all else "among these "
-    title += "".join(f"; {among}{said}" for said in (table.tally.describe(name) if table.tally else ()))
-    title += "".join(f"; without {omission.count:,} {omission.what}" for omission in table.omissions)
+    title += "".join(f"; {among}{said}" for said in describe_rows((), table.tally, name))
+    title += "".join(f"; {said}" for said in describe_rows(table.omissions, None))
     columns = [
         f"- {_describe_column(column, cells, is_all=is_all, is_json=table.is_json)}"
         for column, cells in zip(table.names, table.columns, strict=False)

@@ -15,7 +15,7 @@ from overspill.lexical.outline import Table
 from overspill.lexical.reply.render import render
 from overspill.lexical.words import read_lexicon, split_subwords, stem
 from overspill.tables.json_rows import VALUE, read_cells, split_member
-from overspill.tables.table import JsonRows, Tally, is_total, name_column
+from overspill.tables.table import JsonRows, Tally, describe_rows, is_total, name_column
 from overspill.text.regex import regex
 
 MOST_ROWS = 200_000
@@ -84,7 +84,7 @@ def list_notes(index: Index, table: Table) -> list[str]:
     if isinstance(table.rows, JsonRows):
         return []
     tally = Tally(len(read_columns(index, table)), (cells for _, cells in read_rows(index, table)))
-    return [*(f"without {omission.count:,} {omission.what}" for omission in table.omissions), *tally.describe()]
+    return list(describe_rows(table.omissions, tally))
 
 
 def read_rows(index: Index, table: Table, records: Sequence[int] = ()) -> Iterator[tuple[int, list[str]]]:
