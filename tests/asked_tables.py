@@ -20,7 +20,7 @@ from overspill.sql.library import MAX_MEMORY_BYTES
 from overspill.sql.protocol import LoadedTables, LoadRequest
 from overspill.store.readers import BytesReader
 from overspill.tables.json_rows import UNREADABLE
-from overspill.tables.json_text import hold_json
+from overspill.tables.json_tables import hold_documents
 from overspill.tables.table import Tally, describe_rows, make_unique
 from overspill.tables.types import find_reading
 from overspill.types import Size
@@ -71,7 +71,7 @@ def read_card_tables(text: bytes) -> list[ReadTable]:
     layout = build(text).traits.layout
     with suppress(BadRequest, *UNREADABLE):
         if layout in ("document", "documents"):
-            return read_json_tables(hold_json(text), len(text))
+            return read_json_tables(hold_documents(text, layout), len(text))
     sample = OutputSample((Window(0, text),), Size(len(text), len(text), text.count(b"\n") + 1, 0))
     return read_text_tables(sample, layout)[0]
 

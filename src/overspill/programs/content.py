@@ -18,10 +18,10 @@ from msgspec.structs import replace
 from overspill.errors import BadRequest
 from overspill.tables.delimited import NUMBER, Heading, find_delimited, find_heading, iterate_rows
 from overspill.tables.json_rows import UNREADABLE
-from overspill.tables.json_tables import BEFORE_VALUE, Elements, Members, find_json_tables
+from overspill.tables.json_tables import BEFORE_VALUE, Elements, Members, find_json_tables, hold_documents
 from overspill.tables.json_text import HeldJson, hold_json
 from overspill.tables.rows import read_heading, read_tables
-from overspill.tables.table import Row, Span, Text, Unreadable, describe_rows
+from overspill.tables.table import Omission, Row, Span, Text, Unreadable, write_note
 from overspill.text.encoding import decode
 from overspill.text.humanize import count_noun
 from overspill.text.regex import Match, regex
@@ -60,12 +60,12 @@ def read_content(text: bytes, layout: str) -> Content:
     """Several tables in one text are lines."""
     if layout in ("document", "documents"):
         with suppress(*UNREADABLE):
-            held = hold_json(text)
+            held = hold_documents(text, layout)
             if held.is_converted and _has_json_of_python(decode(text)):
                 return Content("json", decode(text))
             is_one = layout == "document" and len(held.documents) == 1
             made = bytes(held.documents[0]) if is_one else b"[%b]" % b",".join(map(bytes, held.documents))
-            return Content("json", decode(made), _describe_around(held))
+            return Content("json", decode(made), write_note(held.omissions))
     is_short = layout == "text" and len(text) <= _MAX_SHORT_BYTES
     with suppress(Unreadable):
         if layout == "rows" or (is_short and (heading := find_heading(text, min_rows=2)) and not heading.above):
@@ -145,10 +145,10 @@ def _find_next_heading(text: Text, start: int, names: tuple[str, ...], *, is_apa
 def _read_rows(text: Text, heading: Heading, start: int, end: int) -> Content:
     found = find_delimited(text, replace(heading, first=start, above=heading.above if start == heading.first else ()), end)
     spans = enumerate(zip(found.starts, found.ends, strict=True), 1)
-    return _write_rows([found.format.read(number, span, text) for number, span in spans], describe_rows(found.omissions, None))
+    return _write_rows([found.format.read(number, span, text) for number, span in spans], found.omissions)
 
 
-def _write_rows(read: Sequence[Row], notes: Iterable[str] = ()) -> Content:
+def _write_rows(read: Sequence[Row], omissions: Iterable[Omission] = ()) -> Content:
     """As JSON, with numbers in the columns that have nothing else."""
     rows = [row.cells for row in read if row.cells is not None]
     for name in rows[0] if rows else ():
@@ -157,10 +157,9 @@ def _write_rows(read: Sequence[Row], notes: Iterable[str] = ()) -> Content:
             number = float if any("." in cell for cell in cells) else int
             for row in rows:
                 row[name] = row[name] and number(row[name])
-    unread, longer = len(read) - len(rows), sum(row.extra is not None for row in read)
-    said = [f"{count_noun(unread, 'row')} that could not be read left out"] if unread else []
-    said += [f"{count_noun(longer, 'row')} with more cells than the header; those cells left out"] if longer else []
-    return Content("json", msgspec.json.encode(rows).decode(), " ".join(f"{note}." for note in (*notes, *said)))
+    longer = Omission(sum(row.extra is not None for row in read), "with more cells than the header; those cells left out")
+    left_out = (*omissions, Omission(len(read) - len(rows), "that could not be read left out"), longer)
+    return Content("json", msgspec.json.encode(rows).decode(), write_note(each for each in left_out if each.count))
 
 
 def _split_json(held: HeldJson) -> Parts:
@@ -168,19 +167,15 @@ def _split_json(held: HeldJson) -> Parts:
     if len(held.documents) > 1:
         ends = accumulate(len(document) + 1 for document in held.documents)
         spans = _join(pairwise([0, *ends]))
-        return _make_parts(b"\n".join(held.documents), "documents", spans, note=_describe_around(held))
+        return _make_parts(b"\n".join(held.documents), "documents", spans, note=write_note(held.omissions))
     (document,) = held.documents
     whole = max((table.raw for table in find_json_tables([document]) if table.shape == "list"), key=len, default=document)
     is_list = bytes(whole[:1]) == b"["
     values = Elements.decode(whole) if is_list else Members.decode(whole).values()
     match = _BEFORE_ELEMENT.match if is_list else BEFORE_VALUE.match
     outside = len(document) - len(whole)
-    note = f"{count_noun(outside, 'byte')} outside its longest list left out." if outside else _describe_around(held)
+    note = f"{count_noun(outside, 'byte')} outside its longest list left out." if outside else write_note(held.omissions)
     return _make_parts(whole, "document", _join(_find_values(whole, values, match)), "[]" if is_list else "{}", note)
-
-
-def _describe_around(held: HeldJson) -> str:
-    return f"{count_noun(held.around, 'byte')} of text around the JSON left out." if held.around else ""
 
 
 def _find_values(

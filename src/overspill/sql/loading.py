@@ -26,8 +26,8 @@ from overspill.sql.writing import Found, RowWriter, Work, write_rows
 from overspill.tables.json_tables import JsonTable, find_json_tables, is_list_of_rows, read_json_table
 from overspill.tables.json_text import hold_json
 from overspill.tables.rows import read_tables
-from overspill.tables.table import MAX_TABLES, ROW, FoundTable, JsonRows, Unreadable, make_name
-from overspill.text.humanize import count_noun, quote_line
+from overspill.tables.table import MAX_TABLES, ROW, FoundTable, JsonRows, Unreadable, make_name, write_note
+from overspill.text.humanize import quote_line
 
 _MANY_COLUMNS = 200
 _MOST_CHECKED_COLUMNS = 40
@@ -103,8 +103,7 @@ def _find_in_document(text: mmap.mmap, work: Work) -> list[Found]:
     if not found:
         first = held.documents[0]
         found = [_write_json(JsonTable(first, shape="list" if bytes(first[:1]) == b"[" else "value"), work)]
-    if held.around:
-        found[0] = _add_note(found[0], f"{count_noun(held.around, 'byte')} of text around the JSON left out.")
+    found[0] = _add_note(found[0], write_note(held.omissions))
     return found
 
 

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 
 from overspill.sql.statements import quote, quote_name
 from overspill.tables.delimited import Delimited
-from overspill.tables.table import MAX_TABLES, ROW, FoundTable, JsonRows, Omission, Row, Tally, choose_name, describe_rows
+from overspill.tables.table import MAX_TABLES, ROW, FoundTable, JsonRows, Row, Tally, choose_name, write_note
 from overspill.text.humanize import count_noun
 
 MAX_COLUMNS = 3_000
@@ -215,10 +215,6 @@ class RowWriter:
             if name not in self._columns:
                 self._columns[name] = choose_name(_EXTRA if name == _EXTRA_KEY else name, self._taken)
                 self._types[name] = JsonType()
-
-
-def write_note(omissions: Iterable[Omission], tally: Tally) -> str:
-    return " ".join(f"{each[:1].upper()}{each[1:]}." for each in describe_rows(omissions, tally))
 
 
 def count_room(rows: int, size: int) -> int:

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from overspill.tables.json_rows import UNREADABLE, name_fields, read_cells, read_exactly
-from overspill.tables.json_text import hold_json, read_float
+from overspill.tables.json_text import BOM, DOCUMENT, HeldJson, find_end, hold_json, read_float
 from overspill.tables.table import Row
 from overspill.text.regex import regex
 
@@ -82,6 +82,25 @@ class JsonTable(Struct, frozen=True):
                 yield where, member, name
             else:
                 yield from ((f"{where}/{number}", row, name) for number, row in enumerate(Elements.decode(member)))
+
+
+def hold_documents(text: bytes, layout: str) -> HeldJson:
+    """The same where each line that is not blank may be a document. Those that only Python reads, as with NaN, are spelt
+    otherwise."""
+    if layout != "documents":
+        return hold_json(text)
+    lines = [line for line in map(bytes.strip, text.removeprefix(BOM).split(b"\n")) if line]
+    with suppress(msgspec.DecodeError):
+        return HeldJson([memoryview(raw) for raw in DOCUMENT.decode_lines(b"\n".join(lines))])
+    read = [line if find_end(memoryview(line)) == len(line) else _spell(line) for line in lines]
+    return HeldJson([memoryview(line) for line in read if line], unread=read.count(b""))
+
+
+def _spell(line: bytes) -> bytes:
+    try:
+        return json.dumps(json.loads(line, parse_constant=str, parse_float=read_float)).encode()
+    except (ValueError, RecursionError):
+        return b""
 
 
 def read_json_table(table: JsonTable) -> Iterator[Row]:

@@ -12,9 +12,10 @@ from math import isfinite
 import msgspec
 from msgspec import Raw, Struct
 
-from overspill.tables.table import Text
+from overspill.tables.table import Omission, Text
 from overspill.text.regex import Match, regex
 
+BOM = b"\xef\xbb\xbf"
 HEAD_BYTES = 48_000
 _VALUE = (
     rb"(?:\{\s*+(?:\"(?:[^\"\\]++|\\.)*+\"\s*+:|\}|'(?:[^'\\]++|\\.)*+'\s*+:)"
@@ -30,7 +31,7 @@ _END = regex(rb"[\]})\"]\s*+(?:```+)?+[^\[\]{}]{0,400}+\Z")
 ENDING_BYTES = 600
 _MAX_EXACT_DIGITS = 15
 _TRAILING = regex(r"trailing characters \(byte (\d+)\)")
-_DOCUMENT = msgspec.json.Decoder(Raw)
+DOCUMENT = msgspec.json.Decoder(Raw)
 _LITERAL = regex(
     rb"\s*+(?:\[\s*+\(|(?:[\[({]\s*+)++(?:'[^'\n]{0,999}+'\s*+[:,]|[\w.+-]++\s*+[:,]\s*+(?:'|None\b|True\b|False\b)))"
 )
@@ -65,6 +66,14 @@ class HeldJson(Struct, frozen=True):
     before: bytes = b""
     after: bytes = b""
     is_converted: bool = False
+    unread: int = 0
+    """Lines that are no document, where each line should be one."""
+
+    @property
+    def omissions(self) -> tuple[Omission, ...]:
+        around = Omission(self.around, "of text around the JSON left out", "byte")
+        unread = Omission(self.unread, "left out, which could not be read", "line")
+        return tuple(each for each in (around, unread) if each.count)
 
     @property
     def around(self) -> int:
@@ -84,7 +93,7 @@ def hold_json(text: Text) -> HeldJson:
     rest = memoryview(convert_literal(bytes(text[start:])) if is_converted else text)[0 if is_converted else start :]
     before = bytes(text[:start]).strip(b"\xef\xbb\xbf \t\r\n")
     try:
-        return HeldJson([memoryview(raw) for raw in _DOCUMENT.decode_lines(rest)], before, b"", is_converted)
+        return HeldJson([memoryview(raw) for raw in DOCUMENT.decode_lines(rest)], before, b"", is_converted)
     except msgspec.DecodeError:
         documents: list[memoryview] = []
     while end := find_end(rest):
@@ -104,7 +113,7 @@ def hold_json(text: Text) -> HeldJson:
 def find_end(raw: memoryview) -> int:
     """Of the first document. 0 if there is none."""
     try:
-        _DOCUMENT.decode(raw)
+        DOCUMENT.decode(raw)
     except msgspec.DecodeError as error:
         found = _TRAILING.search(str(error))
         return int(found[1]) - 1 if found else 0

@@ -108,6 +108,10 @@ def describe_rows(omissions: Iterable[Omission], tally: Tally | None, quote: Cal
     yield from tally.describe(quote) if tally else ()
 
 
+def write_note(omissions: Iterable[Omission], tally: Tally | None = None) -> str:
+    return " ".join(f"{each[:1].upper()}{each[1:]}." for each in describe_rows(omissions, tally))
+
+
 def is_total(cells: Sequence[str | None]) -> bool:
     """Whether a row sums up others: it says so in its first filled cell, alone or with empty or repeated cells beside it."""
     texts = [(cell or "").strip() for cell in cells]

@@ -92,7 +92,7 @@ def test_the_engine_finds_names_and_cells(name: str) -> None:
     (table,) = index.outline.tables
     assert read_columns(index, table) == expected.columns
     assert [cells for _, cells in read_rows(index, table)] == rows
-    assert (table.first, sum(each.count for each in table.omissions)) == (expected.above, expected.above)
+    assert table.first == expected.above
 
 
 @pytest.mark.parametrize("name", EXPECTED)

@@ -11,11 +11,11 @@ from extras import needs
 
 from overspill.gate.cards.json_card import read_json_tables
 from overspill.lexical.index import build
-from overspill.lexical.rows.cells import read_columns, read_rows
+from overspill.lexical.rows.cells import list_notes, read_columns, read_rows
 from overspill.sql.answers import query_text, read_row
 from overspill.store.readers import BytesReader
 from overspill.tables.json_rows import read_cells
-from overspill.tables.json_tables import find_json_tables
+from overspill.tables.json_tables import find_json_tables, hold_documents
 from overspill.tables.json_text import hold_json
 from overspill.tables.table import JsonRows
 
@@ -125,3 +125,16 @@ def test_a_table_is_found_in_whatever_member_holds_it(member: object):
     held = hold_json(json.dumps({"page": 1, "said": "no {table} [here]", "data": member}).encode())
     (table,) = find_json_tables(held.documents)
     assert table.pointer.startswith("/data")
+
+
+@needs("duckdb", "sql")
+def test_lines_that_are_no_json_are_counted_by_all():
+    lines = [json.dumps({"id": n, "of": {"a": n}, "tags": [{"t": 1}, {"t": 2}, {"t": 3}]}) for n in range(40)]
+    text = "\n".join([lines[0], "-- rotated --", *lines[1:9], '{"id": 5,', *lines[9:], "{'id': 1"]).encode()
+    (card,) = read_json_tables(hold_documents(text, "documents"), len(text))
+    assert (card.rows, [(each.count, each.what) for each in card.omissions]) == (40, [(3, "left out, which could not be read")])
+    index = build(text)
+    (table,) = index.outline.tables
+    assert (table.last - table.first, list_notes(index, table)) == (43, ["3 rows could not be read"])
+    answer = query_text("SELECT count(*) FROM output", BytesReader(text), 60)
+    assert (answer.rows, answer.notes) == (((40,),), ("Left out 3 rows of output that could not be read.",))

@@ -23,8 +23,8 @@ from overspill.gate.cards.table import (
 from overspill.lexical.kinds.kind import Layout
 from overspill.reading.query.document import DETAIL_LEVELS, open_raw, outline_levels
 from overspill.tables.json_rows import UNREADABLE, read_cells, write_cell
-from overspill.tables.json_tables import MIN_ROWS, Members, find_json_tables, find_shape
-from overspill.tables.json_text import HeldJson, hold_json
+from overspill.tables.json_tables import MIN_ROWS, Members, find_json_tables, find_shape, hold_documents
+from overspill.tables.json_text import HeldJson
 from overspill.text.encoding import decode
 from overspill.text.lines import count_line_ends
 from overspill.text.regex import regex
@@ -49,7 +49,7 @@ def make_json_card(read: Read, sample: OutputSample, layout: Layout) -> Card | N
         part = OutputSample(sample.windows[:1], size)
         data = part.data if layout == "documents" else _mend(part.data)
     try:
-        held = hold_json(data)
+        held = hold_documents(data, layout)
         card = make_table_card(read_json_tables(held, len(data)), part) or _outline(held, part)
     except (BadRequest, *UNREADABLE):
         return None
@@ -94,6 +94,7 @@ def read_json_tables(held: HeldJson, total: int) -> list[ReadTable]:
                 [" | ".join("" if cell is None else write_cell(cell) for cell in row) for row in examples],
                 len(rows),
                 is_json=True,
+                omissions=held.omissions if held.unread else (),
                 can_query=not held.around and not held.is_converted and table.shape in ("list", "documents"),
             )
         )

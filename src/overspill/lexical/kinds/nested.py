@@ -5,14 +5,14 @@ from __future__ import annotations
 from overspill.lexical import reading
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Sample, Traits
 from overspill.lexical.kinds.lines import find_first, split_long
-from overspill.lexical.kinds.tree import MAX_WHOLE_BYTES, Tree, find_element_start, json_tree, xml_tree
+from overspill.lexical.kinds.tree import MAX_WHOLE_BYTES, MIN_EMBEDDED_BYTES, Tree, find_element_start, json_tree, xml_tree
 from overspill.lexical.outline import Outline, Table
 from overspill.tables.json_rows import split_member
 from overspill.tables.json_tables import MIN_ROWS, Shape, find_apart, find_shape, read_names
 from overspill.tables.json_text import ENDING_BYTES, HEAD_BYTES, find_start, is_literal, mask_literal
 from overspill.tables.table import JsonRows, Text
 from overspill.text import pieces
-from overspill.text.lines import FILLERS
+from overspill.text.lines import FILLERS, is_blank, iterate_lines
 from overspill.text.patterns import compile_pattern
 from overspill.text.regex import escape, regex
 
@@ -154,7 +154,8 @@ def _read_row(text: Text, tree: Tree, member: int) -> bytes:
     return b"[%b]" % row if row and first != member else row
 
 
-_NEXT_OBJECT = regex(rb"[}\]][^\S\n]*+\n\s*+[{\[]")
+_NEXT_OBJECT = regex(rb"[}\]][^\S\n]*+\n(?:[^\n{}\[\]]{1,400}+\n)?+\s*+[{\[]")
+"""A line between them may say something else."""
 _ESCAPED_LETTER = b"\\u"
 
 
@@ -168,6 +169,29 @@ def _is_ndjson(sample: Sample) -> bool:
         return False
     first_end, opening = _NEXT_OBJECT.search(sample.head), sample.head.find(b"\n")
     return first_end is not None and first_end.start() <= opening
+
+
+def _cut_lines(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
+    """Each line is a row, whether it can be read or not. Without rows that are cut, they are a table."""
+    first, rows = len(outline), 0
+    for span in iterate_lines(text, start, end):
+        if is_blank(bytes(text[slice(*span)])):
+            continue
+        rows += 1
+        tree = _find_parts(text, *span)
+        if tree:
+            cut_tree(text, tree, *span, outline, cut_embedded)
+        else:
+            outline.record(*span)
+    if len(outline) - first == rows >= MIN_ROWS:
+        outline.tables.append(Table(first, len(outline), -1, JsonRows()))
+
+
+def _find_parts(text: Text, start: int, end: int) -> Tree | None:
+    """Of a row that is too long to be read whole, or has a text inside."""
+    has_text = end - start >= MIN_EMBEDDED_BYTES and pieces.find(text, b"\\", start, end) >= 0
+    tree = json_tree(text, start, end) if has_text or end - start > MAX_WHOLE_BYTES else None
+    return tree if tree and (tree.texts or end - start > MAX_WHOLE_BYTES) else None
 
 
 def _cut_json(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
@@ -196,7 +220,7 @@ JSON = Kind(
 NDJSON = Kind(
     "ndjson",
     _is_ndjson,
-    _cut_json,
+    _cut_lines,
     Traits(
         is_celled=True,
         is_program_output=True,

@@ -16,7 +16,7 @@ _MAX_LARGE_SHARE = 0.5
 """With more large elements, an array is a list of texts."""
 _MIN_TABLES = 2
 _MAX_DEPTH = 100
-_MIN_EMBEDDED_BYTES = 400
+MIN_EMBEDDED_BYTES = 400
 """A string with escapes is cut like a separate text from this size on."""
 
 _JSON = regex(rb"(?s)\"[^\"\\]*+(?:\\.[^\"\\]*+)*+(?:\"(\s*+:)?|(\\?\Z))|([{\[])|([}\]])")
@@ -163,7 +163,7 @@ def _containers_and_texts(tree: Tree, text: Text, start: int, end: int) -> int:
                 node = tree.close(node, last)
             elif (
                 role is None
-                and last - first >= _MIN_EMBEDDED_BYTES
+                and last - first >= MIN_EMBEDDED_BYTES
                 and any(pieces.find(text, escape, first, last) >= 0 for escape in _ESCAPES)
             ):
                 embedded = tree.open(key if key >= 0 else first, first + 1, node)

@@ -82,7 +82,9 @@ def ends_with_total(index: Index, table: Table) -> bool:
 def list_notes(index: Index, table: Table) -> list[str]:
     """What is to be said of its rows: what the output does not show, what could not be read, and a last row that sums up."""
     if isinstance(table.rows, JsonRows):
-        return []
+        empty = [record for record in range(table.first, table.last) if not read_fields(index, record)]
+        spans = (slice(index.outline.starts[record], index.outline.ends[record]) for record in empty)
+        return list(Tally(None, (() for span in spans if bytes(index.text[span]).strip(b"{} \t\r\n"))).describe())
     tally = Tally(len(read_columns(index, table)), (cells for _, cells in read_rows(index, table)))
     return list(describe_rows(table.omissions, tally))
 
