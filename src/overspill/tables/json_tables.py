@@ -33,6 +33,8 @@ _MIN_SHARED_KEYS_OF_LISTS = 0.75
 _ROWS = regex(rb"\[\s*+(?:null\s*+,\s*+)*+\{")
 _ROWS_INSIDE = regex(rb"\[(?:\s|\\++[nrt])*+(?:null(?:\s|\\++[nrt])*+,(?:\s|\\++[nrt])*+)*+\{")
 """The same anywhere, also in a string."""
+_GRID = regex(rb"\s*+\[\s*+\[\s*+\"")
+_MIN_GRID_NAMES = 3
 BEFORE_VALUE = regex(rb"(?s)[\s,{]*+\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"\s*+:\s*+")
 
 Members = msgspec.json.Decoder(dict[str, Raw])
@@ -41,7 +43,7 @@ _Names = msgspec.json.Decoder(tuple[str, ...])
 _Cells = msgspec.json.Decoder(list[list[Raw]])
 Json: TypeAlias = Raw | bytes | memoryview
 JsonRow: TypeAlias = tuple[str, Json, str]
-Shape: TypeAlias = Literal["list", "members", "lists", "documents", "value", "apart"]
+Shape: TypeAlias = Literal["list", "members", "lists", "documents", "value", "apart", "grid"]
 
 
 class _FewElements(Struct, array_like=True, forbid_unknown_fields=True):
@@ -68,13 +70,14 @@ class JsonTable(Struct, frozen=True):
         if self.shape == "value":
             yield self.pointer, self.raw, ""
             return
+        if self.shape == "grid":
+            names, *rows = Elements.decode(self.raw)
+            yield from _name_cells(self.pointer, names, enumerate(rows, 1))
+            return
         members = Members.decode(self.raw)
         if self.shape == "apart":
             names, cells = find_apart(members)
-            for number, row in enumerate(Elements.decode(members[cells])):
-                fields = zip(Elements.decode(members[names]), Elements.decode(row), strict=False)
-                spelt = b"{%b}" % b",".join(b"%b:%b" % (bytes(name), bytes(value)) for name, value in fields)
-                yield f"{self.pointer}/{cells}/{number}", spelt, ""
+            yield from _name_cells(f"{self.pointer}/{cells}", members[names], enumerate(Elements.decode(members[cells])))
             return
         for name, member in members.items():
             where = f"{self.pointer}/{_escape(name)}"
@@ -82,6 +85,13 @@ class JsonTable(Struct, frozen=True):
                 yield where, member, name
             else:
                 yield from ((f"{where}/{number}", row, name) for number, row in enumerate(Elements.decode(member)))
+
+
+def _name_cells(pointer: str, names: Raw, rows: Iterable[tuple[int, Raw]]) -> Iterator[JsonRow]:
+    keys = list(map(bytes, Elements.decode(names)))
+    for number, row in rows:
+        fields = zip(keys, Elements.decode(row), strict=False)
+        yield f"{pointer}/{number}", b"{%b}" % b",".join(b"%b:%b" % (name, bytes(value)) for name, value in fields), ""
 
 
 def hold_documents(text: bytes, layout: str) -> HeldJson:
@@ -121,6 +131,8 @@ def _find(raw: memoryview, pointer: str, title: str, depth: int) -> Iterator[Jso
         return
     if opening == b"[" and is_list_of_rows(raw):
         yield from _find_in_few(raw, pointer, depth) or [JsonTable(raw, pointer, title)]
+    elif opening == b"[" and read_grid(raw):
+        yield JsonTable(raw, pointer, title, "grid")
     elif opening == b"{":
         members = Members.decode(raw)
         if _has_repeated_keys(raw, members):  # of which that has only the last
@@ -135,7 +147,7 @@ def _find(raw: memoryview, pointer: str, title: str, depth: int) -> Iterator[Jso
             return
         for name, member in members.items():
             # Not in one without a list of objects, and with too few objects to be rows themselves.
-            if bytes(member).count(b"{") > MIN_ROWS or _ROWS_INSIDE.search(member):
+            if bytes(member).count(b"{") > MIN_ROWS or _ROWS_INSIDE.search(member) or _GRID.match(member):
                 yield from _find(memoryview(member), f"{pointer}/{_escape(name)}", name, depth + 1)
     elif opening == b'"' and raw.nbytes > 1 and re.match(rb"\"(?:\\[nrt]|\s)*+(?:[\[{]|[^\n\"]{0,400}?(?:\\n|```))", raw[:999]):
         with suppress(*UNREADABLE):
@@ -151,13 +163,27 @@ def find_apart(members: Container[str]) -> tuple[str, str]:
 
 
 def read_names(names: Json, rows: Json) -> tuple[str, ...]:
-    """Of columns. Empty unless each is there once, and each of the rows has as many cells."""
+    """Of columns. Empty unless each is there once, and no row has more cells. Spreadsheets leave out the last ones if empty."""
     try:
         found, cells = _Names.decode(names), _Cells.decode(rows)
     except UNREADABLE:
         return ()
-    is_even = len(set(found)) == len(found) > 1 and len(cells) > 0 and all(len(row) == len(found) for row in cells)
+    is_even = len(set(found)) == len(found) > 1 and len(cells) > 0 and all(0 < len(row) <= len(found) for row in cells)
     return found if is_even else ()
+
+
+def read_grid(raw: Json) -> tuple[str, ...]:
+    """The names in the first of several lists, as a sheet of a spreadsheet is given. Empty unless they are above other values, or
+    name three columns."""
+    if not _GRID.match(bytes(memoryview(raw)[:4096])):
+        return ()
+    with suppress(*UNREADABLE):
+        names, *rows = Elements.decode(raw)
+        columns, cells = _Names.decode(names), (cell for row in rows[:_MAX_COMPARED] for cell in Elements.decode(row))
+        is_named = len(columns) >= _MIN_GRID_NAMES or any(bytes(cell)[:1] != b'"' for cell in cells)
+        if is_named and len(rows) >= MIN_ROWS and read_names(names, b"[%b]" % b",".join(map(bytes, rows))):
+            return columns
+    return ()
 
 
 def _find_in_few(raw: memoryview, pointer: str, depth: int) -> list[JsonTable]:

@@ -23,8 +23,9 @@ _VALUE = (
     rb"|(?:-?(?:0|[1-9]\d*+)(?:\.\d++)?+(?:[eE][+-]?\d++)?+|true|false|null)\s*+(?:,|\][^\S\n]*+(?:[,\]\n]|\Z)))"
     rb"|\"(?:\\[nrt])*+[\[{](?:\\[nrt]|\s)*+(?:\\\"|[\[{]))"
 )
-_LINES = rb"(?:[^\n\[{}<]{0,400}+\n){0,4}?"
-_AROUND = rb"%b(?:[^\n\[{}<]{0,400}?:[ \t]*+\r?\n|[ \t]*+```+[ \t]*+(?:json|python)?[ \t]*+\r?\n)\s*+" % _LINES
+_WORDS = rb"(?![ \t]*+[\[\]\"])[^\n{}<]{0,400}"
+_LINES = rb"(?:%b+\n){0,4}?" % _WORDS
+_AROUND = rb"%b(?:%b?:[ \t]*+\r?\n|[ \t]*+```+[ \t]*+(?:json|python)?[ \t]*+\r?\n)\s*+" % (_LINES, _WORDS)
 """A few words that end with a colon, or a fence."""
 _START = regex(rb"(?:\xef\xbb\xbf)?\s*+(%b)?(?=%b)" % (_AROUND, _VALUE))
 _END = regex(rb"[\]})\"]\s*+(?:```+)?+[^\[\]{}]{0,400}+\Z")

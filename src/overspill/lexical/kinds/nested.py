@@ -8,7 +8,7 @@ from overspill.lexical.kinds.lines import find_first, split_long
 from overspill.lexical.kinds.tree import MAX_WHOLE_BYTES, MIN_EMBEDDED_BYTES, Tree, find_element_start, json_tree, xml_tree
 from overspill.lexical.outline import Outline, Table
 from overspill.tables.json_rows import split_member
-from overspill.tables.json_tables import MIN_ROWS, Shape, find_apart, find_shape, read_names
+from overspill.tables.json_tables import MIN_ROWS, Shape, find_apart, find_shape, read_grid, read_names
 from overspill.tables.json_text import ENDING_BYTES, HEAD_BYTES, find_start, is_literal, mask_literal
 from overspill.tables.table import JsonRows, Text
 from overspill.text import pieces
@@ -99,9 +99,13 @@ def _is_whole(text: Text, tree: Tree, node: int) -> bool:
         return False
     if node in tree.arrays:
         return len(children) < 2 and _find_shape(text, tree, tree.parents[node]) != "lists"
-    if tree.parents[node] < 0 and any(len(tree.children.get(each, ())) >= MIN_ROWS for each in children):
-        return False  # a document, whose tables may be short
+    if not is_row and tree.ends[0] - tree.starts[0] <= MAX_WHOLE_BYTES and _holds_list(tree, node):
+        return False  # of a short document, whose tables are short
     return is_row or not _find_shape(text, tree, node)
+
+
+def _holds_list(tree: Tree, node: int) -> bool:
+    return any(len(tree.children.get(each, ())) >= MIN_ROWS or _holds_list(tree, each) for each in tree.children.get(node, ()))
 
 
 def _note_table(text: Text, tree: Tree, node: int, first: int, outline: Outline) -> None:
@@ -113,6 +117,9 @@ def _note_table(text: Text, tree: Tree, node: int, first: int, outline: Outline)
     if not shape or len(rows) < MIN_ROWS or len(outline) - first != len(rows):
         return
     names = _find_names(text, tree, node) if rows[0] in tree.arrays else ()
+    if rows[0] in tree.arrays and not names and node >= 0:
+        names = read_grid(_read_span(text, tree.insides[node] - 1, tree.ends[node]))
+        first, rows = (first + 1, rows[1:]) if names else (first, rows)  # the record with the names
     if names or rows[0] not in tree.arrays:
         while outline.tables and outline.tables[-1].first >= first:
             outline.tables.pop()  # one of the lists
