@@ -19,10 +19,10 @@ from overspill.sql import loading
 from overspill.sql.library import MAX_MEMORY_BYTES
 from overspill.sql.protocol import LoadedTables, LoadRequest
 from overspill.store.readers import BytesReader
-from overspill.tables.json_rows import UNREADABLE
 from overspill.tables.json_tables import hold_documents
 from overspill.tables.table import Tally, describe_rows, make_unique
 from overspill.tables.types import find_reading
+from overspill.text.lenient_json import UNREADABLE
 from overspill.types import Size
 from overspill.view.rendering import ShownText, render
 

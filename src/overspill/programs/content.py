@@ -17,13 +17,13 @@ from msgspec.structs import replace
 
 from overspill.errors import BadRequest
 from overspill.tables.delimited import NUMBER, Heading, find_delimited, find_heading, iterate_rows
-from overspill.tables.json_rows import UNREADABLE
 from overspill.tables.json_tables import BEFORE_VALUE, Elements, Members, find_json_tables, hold_documents
 from overspill.tables.json_text import HeldJson, hold_json
 from overspill.tables.rows import read_heading, read_tables
 from overspill.tables.table import Omission, Row, Span, Text, Unreadable, write_note
 from overspill.text.encoding import decode
 from overspill.text.humanize import count_noun
+from overspill.text.lenient_json import UNREADABLE
 from overspill.text.regex import Match, regex
 
 MAX_LOADED_BYTES = 16 << 20

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 from itertools import accumulate, pairwise
 
 from overspill.tables.delimited import NUMBER
@@ -40,8 +41,7 @@ class Aligned(RowFormat, frozen=True):
         return self._cut(row)
 
     def _cut(self, row: str) -> list[str]:
-        edges = (-1, *self.gaps, max(len(row), self.gaps[-1] + 1))
-        return [row[start + 1 : end].strip() for start, end in pairwise(edges)]
+        return [row[cell].strip() for cell in _list_cells(self.gaps)]
 
     def _split_uneven(self, row: str) -> list[str]:
         """A cell is wider than its column. Empty unless each word, or what is two spaces apart, can be a cell of its column."""
@@ -61,6 +61,11 @@ class Aligned(RowFormat, frozen=True):
             cells.append(word[0])
         last = row[position:].strip()
         return [*cells, last] if len(row.rstrip()) > self.gaps[-1] else []
+
+
+@cache
+def _list_cells(gaps: tuple[int, ...]) -> list[slice]:
+    return [slice(start + 1, end) for start, end in zip((-1, *gaps), (*gaps, None), strict=True)]
 
 
 class Worded(RowFormat, frozen=True):

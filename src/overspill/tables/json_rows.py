@@ -10,6 +10,7 @@ import msgspec
 
 from overspill.tables.json_text import convert_literal, read_float
 from overspill.tables.table import ROW, make_unique
+from overspill.text.lenient_json import UNREADABLE
 from overspill.text.regex import regex
 
 KEY = "_key"

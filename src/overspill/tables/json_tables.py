@@ -16,9 +16,10 @@ from typing import Literal, TypeAlias, cast
 import msgspec
 from msgspec import Raw, Struct
 
-from overspill.tables.json_rows import UNREADABLE, name_fields, read_cells, read_exactly
+from overspill.tables.json_rows import name_fields, read_cells, read_exactly
 from overspill.tables.json_text import BOM, DOCUMENT, HeldJson, find_end, hold_json, read_float
 from overspill.tables.table import Row
+from overspill.text.lenient_json import UNREADABLE
 from overspill.text.regex import regex
 
 MIN_ROWS = 3
@@ -211,7 +212,8 @@ def find_shape(members: Iterable[Json]) -> Literal["members", "lists"] | None:
     values = list(members)
     if len(values) < MIN_ROWS:
         return None
-    openings = {bytes(memoryview(value)[:1]) for value in values}
+    few = (*values[:_MAX_COMPARED], *values[-_MAX_COMPARED:])
+    openings = {bytes(memoryview(value)[:1]) for value in (few if len({bytes(value)[:1] for value in few}) > 1 else values)}
     if openings == {b"{"} and _are_alike(map(_read_keys, values[:_MAX_COMPARED]), _MIN_SHARED_KEYS):
         return "members"
     lists = [value for value in values if len(memoryview(value)) > 2] if openings == {b"["} else []

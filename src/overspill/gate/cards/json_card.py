@@ -22,10 +22,11 @@ from overspill.gate.cards.table import (
 )
 from overspill.lexical.kinds.kind import Layout
 from overspill.reading.query.document import DETAIL_LEVELS, open_raw, outline_levels
-from overspill.tables.json_rows import UNREADABLE, read_cells, write_cell
+from overspill.tables.json_rows import read_cells, write_cell
 from overspill.tables.json_tables import MIN_ROWS, Members, find_json_tables, find_shape, hold_documents
 from overspill.tables.json_text import HeldJson
 from overspill.text.encoding import decode
+from overspill.text.lenient_json import UNREADABLE
 from overspill.text.lines import count_line_ends
 from overspill.text.regex import regex
 
