@@ -12,19 +12,19 @@ from operator import itemgetter
 from typing import Literal
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 from msgspec.structs import replace
 
 from overspill.errors import BadRequest
 from overspill.tables.delimited import NUMBER, Heading, find_delimited, find_heading, iterate_rows
-from overspill.tables.json_tables import BEFORE_VALUE, Elements, Members, find_json_tables, hold_documents
+from overspill.tables.json_tables import RepeatedKeys, find_json_tables, hold_documents, locate_values
 from overspill.tables.json_text import HeldJson, hold_json
 from overspill.tables.rows import read_heading, read_tables
 from overspill.tables.table import Omission, Row, Span, Text, Unreadable, write_note
 from overspill.text.encoding import decode
 from overspill.text.humanize import count_noun
 from overspill.text.lenient_json import UNREADABLE
-from overspill.text.regex import Match, regex
+from overspill.text.regex import regex
 
 MAX_LOADED_BYTES = 16 << 20
 """Parsed, text takes about 23 times its size in the memory of a program."""
@@ -33,7 +33,6 @@ _MAX_SHORT_BYTES = 4_096
 """Of a text that is too short to be recognised as a table."""
 _MAX_HEADINGS_TRIED = 200
 """Rows of one text that may be the header of another table. Each is compared with those below it."""
-_BEFORE_ELEMENT = regex(rb"[\s,]*+")
 _NUMBER = regex(r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,17})?")
 
 
@@ -90,7 +89,7 @@ def _has_json_of_python(text: str) -> bool:
 def split_content(text: Text, layout: str) -> Parts:
     """Parts of about the same size, cut between rows, elements or lines. Takes as long as reading all of it."""
     if layout == "document":
-        with suppress(*UNREADABLE):
+        with suppress(RepeatedKeys, *UNREADABLE):
             return _split_json(hold_json(text))
     if layout == "rows":
         with suppress(Unreadable):
@@ -171,25 +170,10 @@ def _split_json(held: HeldJson) -> Parts:
     (document,) = held.documents
     whole = max((table.raw for table in find_json_tables([document]) if table.shape == "list"), key=len, default=document)
     is_list = bytes(whole[:1]) == b"["
-    values = Elements.decode(whole) if is_list else Members.decode(whole).values()
-    match = _BEFORE_ELEMENT.match if is_list else BEFORE_VALUE.match
+    ends = (end for _, _, end in locate_values(whole))  # each value with what is before it: a comma, a key
     outside = len(document) - len(whole)
     note = f"{count_noun(outside, 'byte')} outside its longest list left out." if outside else write_note(held.omissions)
-    return _make_parts(whole, "document", _join(_find_values(whole, values, match)), "[]" if is_list else "{}", note)
-
-
-def _find_values(
-    raw: memoryview, values: Iterable[Raw], match: Callable[[memoryview, int], Match[bytes] | None]
-) -> Iterator[Span]:
-    """Each with what is before it: a comma, a key."""
-    position = 1
-    for value in values:
-        found = match(raw, position)
-        end = (found.end() if found else position) + len(memoryview(value))
-        yield position, end
-        position = end
-    if bytes(raw[position:]).strip() not in (b"]", b"}"):  # keys occur twice, of which it has only the last
-        raise msgspec.DecodeError
+    return _make_parts(whole, "document", _join(pairwise([1, *ends])), "[]" if is_list else "{}", note)
 
 
 def _join(spans: Iterable[Span]) -> list[Span]:

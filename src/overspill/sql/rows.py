@@ -11,7 +11,7 @@ import msgspec
 from overspill.errors import BadRequest
 from overspill.reading.query.pointer import split_pointer
 from overspill.sql.kinds import find_kind
-from overspill.tables.json_tables import BEFORE_VALUE, Elements, Members
+from overspill.tables.json_tables import RepeatedKeys, locate_values
 from overspill.tables.json_text import ENDING_BYTES, HEAD_BYTES, find_end, find_start, is_literal, mask_literal
 from overspill.tables.rows import read_tables
 from overspill.tables.table import Span, Unreadable
@@ -73,23 +73,13 @@ def _open_document(text: Text, tokens: list[str]) -> tuple[Text, int, int]:
 
 
 def _step_into(text: Text, start: int, end: int, token: str) -> Span:
-    """Values are as long as the decoder says, and follow each other, with nothing but keys and blanks between them."""
-    raw = memoryview(text)[start:end]
-    if text[start : start + 1] == b"[":
-        values, wanted, before = Elements.decode(raw), int(token) if token.isdecimal() else -1, _BEFORE_ELEMENT.match
-    else:
-        members = Members.decode(raw)
-        values, wanted = list(members.values()), list(members).index(token) if token in members else -1
-        before = BEFORE_VALUE.match
-    if not 0 <= wanted < len(values):
-        raise LookupError
-    position = start + 1
-    for value in values[: wanted + 1]:
-        start = _skip(before, text, position)
-        position = start + memoryview(value).nbytes
-    if bytes(text[start:position]) != bytes(values[wanted]):
-        raise BadRequest("An object around that row has a key twice, so its place cannot be told.")
-    return start, position
+    try:
+        places = locate_values(memoryview(text)[start:end])
+        return next((start + first, start + last) for name, first, last in places if name == token)
+    except RepeatedKeys:
+        raise BadRequest("An object around that row has a key twice, so its place cannot be told.") from None
+    except StopIteration:
+        raise LookupError from None
 
 
 def _skip(match: Callable[[Text, int], Match[bytes] | None], text: Text, position: int) -> int:

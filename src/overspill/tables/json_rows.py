@@ -21,7 +21,6 @@ _MAX_PATH_DEPTH = 3
 """How deep members of a row are columns of their own."""
 _MAX_INT_CHARS = 18  # that are sure to fit 64 bits
 _MEMBER_KEY = regex(rb"(?s)(\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"|'[^'\\]*+(?:\\.[^'\\]*+)*+')\s*+:\s*+")
-UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _DECODER = msgspec.json.Decoder(float_hook=read_float)
 
 

@@ -36,7 +36,8 @@ _ROWS_INSIDE = regex(rb"\[(?:\s|\\++[nrt])*+(?:null(?:\s|\\++[nrt])*+,(?:\s|\\++
 """The same anywhere, also in a string."""
 _GRID = regex(rb"\s*+\[\s*+\[\s*+\"")
 _MIN_GRID_NAMES = 3
-BEFORE_VALUE = regex(rb"(?s)[\s,{]*+\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"\s*+:\s*+")
+_BEFORE_ELEMENT = regex(rb"[\s,]*+")
+_BEFORE_VALUE = regex(rb"(?s)[\s,]*+\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"\s*+:\s*+")
 
 Members = msgspec.json.Decoder(dict[str, Raw])
 Elements = msgspec.json.Decoder(list[Raw])
@@ -136,7 +137,7 @@ def _find(raw: memoryview, pointer: str, title: str, depth: int) -> Iterator[Jso
         yield JsonTable(raw, pointer, title, "grid")
     elif opening == b"{":
         members = Members.decode(raw)
-        if _has_repeated_keys(raw, members):  # of which that has only the last
+        if _has_repeated_keys(raw):  # of which that has only the last
             raw = memoryview(json.dumps(json.loads(bytes(raw), object_pairs_hook=name_fields, parse_float=read_float)).encode())
             members = Members.decode(raw)
         if shape := find_shape(members.values()):
@@ -238,16 +239,33 @@ def _read_keys(value: Json) -> AbstractSet[str]:
         return frozenset(name.partition(".")[0] for name in read_cells(value))
 
 
-def _has_repeated_keys(raw: memoryview, members: dict[str, Raw]) -> bool:
-    """Otherwise the values follow each other, with nothing but keys and blanks between them, up to the end."""
-    text, position = bytes(raw), 0
-    for value in map(bytes, members.values()):
-        found = BEFORE_VALUE.match(text, position)
-        start = found.end() if found else position
-        position = start + len(value)
-        if not text.startswith(value, start):
-            return True
-    return text[position:].strip(b" \t\r\n{") != b"}"
+class RepeatedKeys(Exception):
+    """An object has a key twice, and its decoder only the last value."""
+
+
+def locate_values(raw: memoryview) -> Iterator[tuple[str, int, int]]:
+    """The key of each member, or the number of each element, and where its value begins and ends: the values follow each other,
+    with nothing but keys and blanks between them. Raises RepeatedKeys where they do not."""
+    head = bytes(raw[:64])
+    position = 1 + len(head) - len(head.lstrip())
+    is_list = head.lstrip()[:1] == b"["
+    values = {str(number): each for number, each in enumerate(Elements.decode(raw))} if is_list else Members.decode(raw)
+    match = (_BEFORE_ELEMENT if is_list else _BEFORE_VALUE).match
+    for name, value in values.items():
+        start = found.end() if (found := match(raw, position)) else position
+        position = start + len(memoryview(value))
+        if bytes(raw[start:position]) != bytes(value):
+            raise RepeatedKeys
+        yield name, start, position
+    if bytes(raw[position:]).strip() not in (b"]", b"}"):
+        raise RepeatedKeys
+
+
+def _has_repeated_keys(raw: memoryview) -> bool:
+    try:
+        return not all(True for _ in locate_values(raw))
+    except RepeatedKeys:
+        return True
 
 
 def _escape(name: str) -> str:
