@@ -11,6 +11,7 @@ import msgspec
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 from msgspec import Struct
+from msgspec.structs import replace
 
 from overspill.errors import NotText, OverspillError
 from overspill.lexical.kinds import recognise
@@ -19,7 +20,8 @@ from overspill.reading.positions import View
 from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.views import describe_gaps
 from overspill.store.protocols import Reader
-from overspill.tables.delimited import iterate_rows, take_heading
+from overspill.tables.delimited import find_delimited, take_heading
+from overspill.tables.table import write_note
 from overspill.text.encoding import decode
 from overspill.text.humanize import escape_invisible, shorten
 from overspill.text.regex import Pattern, regex
@@ -180,7 +182,9 @@ def _children(items: Iterable[tuple[str | int, Any]], budget: list[int], depth: 
 def _render_table(data: bytes, note: str) -> Rendered:
     heading = take_heading(data)
     split, names = heading.format.split, heading.format.names
-    spans = list(iterate_rows(data, heading.format.mark, heading.first, len(data)))[: -1 if note else None]
+    found = find_delimited(data, replace(heading, above=()), len(data))
+    spans = list(zip(found.starts, found.ends, strict=True))[: -1 if note else None]
+    note = " ".join(filter(None, (note, write_note(found.omissions))))
     if len(spans) > MAX_ROWS or len(names) > MAX_COLUMNS:
         columns = f"{min(MAX_COLUMNS, len(names)):,} of {len(names):,} columns"
         note = f"The table shows its first {min(MAX_ROWS, len(spans)):,} rows and {columns}. {note}".strip()

@@ -1,4 +1,5 @@
-"""SQL on tables in shapes that are hard to read: how many have the right count of rows, or another that is explained."""
+"""SQL, cards and the engine on tables in shapes that are hard to read: all have the right count of rows, or one that is
+explained."""
 
 from __future__ import annotations
 
@@ -9,14 +10,16 @@ from tempfile import TemporaryDirectory
 from time import process_time
 
 import pytest
-from asked_tables import load_sql
+from asked_tables import load_sql, read_card_tables
 from extras import needs
 from hostile_tables import KINDS, HostileTable
 
 from overspill.errors import BadRequest
+from overspill.lexical.index import build
+from overspill.lexical.rows.cells import list_notes, read_rows
 from overspill.sql.library import Source, SqlLibrary
-from overspill.sql.protocol import LoadedTables
 from overspill.store.readers import BytesReader
+from overspill.tables.table import describe_rows
 
 pytestmark = [needs("duckdb", "sql"), pytest.mark.usefixtures("forked_workers"), pytest.mark.slow, pytest.mark.no_cover]
 
@@ -26,20 +29,23 @@ _SECONDS = 5.0
 """For a table, of the processor's time. Each takes less than a tenth of a second."""
 _READ_COLUMNS = 3_000
 """So many are never too many."""
-_LEAST = {
-    "ragged": 18,
-    "reserved_names": 6,
-    "empty_cells": 16,
-    "json_lines_broken": 19,
-    "json_inside": 17,
-    "json_of_lists": 0,
-    "repeated_header": 0,
-}
-"""How many were right when this was written, where not all of them are. Whoever mends some raises it."""
+_LEAST_IN_ENGINE = {"json_inside": 17, "html": 18, "repeated_names": 19}
+"""How many have a table in the engine, where not all do: a short string that holds JSON and a page with short rows are
+text, and so is a row above others of which only the first cell is filled."""
 
 
-def test_all_kinds_that_are_known_are_made():
-    assert set(_LEAST) <= set(KINDS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_cards_and_the_engine_count_rows_or_say_why_not(kind: str):
+    cards = engine = 0
+    for number in range(_TABLES):
+        table = KINDS[kind](Random(f"{kind} {number}"))  # noqa: S311  # so that they are the same each time
+        shown, index = read_card_tables(table.text), build(table.text)
+        described = [(each.rows, ". ".join(describe_rows(each.omissions, each.tally))) for each in shown]
+        cut = [(len(list(read_rows(index, each))), ". ".join(list_notes(index, each))) for each in index.outline.tables]
+        cards += len(described) == 1 and _is_right(table, *described[0])
+        engine += len(cut) == 1 and _is_right(table, *cut[0])
+    assert cards == _TABLES
+    assert engine >= _LEAST_IN_ENGINE.get(kind, _TABLES)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -51,20 +57,17 @@ def test_sql_counts_rows_or_says_why_not(kind: str):
             start = process_time()
             found = load_sql(table.text, Path(folder))
             assert process_time() - start < _SECONDS
-        right += _is_right(table, found)
-    assert right >= _LEAST.get(kind, _TABLES)
+        (read,) = found.tables
+        right += _is_right(table, read.rows, f"{read.bad_rows} {read.note}" if read.bad_rows or read.note else "")
+    assert right == _TABLES
 
 
-def _is_right(table: HostileTable, found: LoadedTables) -> bool:
-    """With one table: parts of it are not what a careful person sees."""
-    if len(found.tables) != 1:
-        return False
-    (read,) = found.tables
-    said = f"{read.bad_rows} {read.note}" if read.bad_rows or read.note else ""
+def _is_right(table: HostileTable, rows: int, said: str) -> bool:
+    """Of the only table: parts of it are not what a careful person sees."""
     named = {int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*", said)}
-    if read.rows == table.rows:
+    if rows == table.rows:
         return bool(said) or not table.must_be_explained
-    return (read.rows == table.also and bool(said)) or abs(read.rows - table.rows) in named
+    return (rows == table.also and bool(said)) or abs(rows - table.rows) in named
 
 
 @pytest.mark.parametrize("columns", [60, 100, 300, 3000])
