@@ -16,7 +16,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from overspill.errors import BadRequest
-from overspill.tables.delimited import NUMBER, Heading, find_delimited, find_heading, iterate_rows
+from overspill.tables.delimited import Heading, find_delimited, find_heading, iterate_rows
+from overspill.tables.headers import NUMBER
 from overspill.tables.json_tables import RepeatedKeys, find_json_tables, hold_documents, locate_values
 from overspill.tables.json_text import HeldJson, hold_json
 from overspill.tables.rows import read_heading, read_tables

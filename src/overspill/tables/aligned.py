@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 from itertools import accumulate, pairwise
 
-from overspill.tables.delimited import NUMBER
+from overspill.tables.headers import NUMBER
 from overspill.tables.table import RowFormat, Span, make_unique
 from overspill.text.regex import regex
 

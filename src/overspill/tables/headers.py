@@ -1,0 +1,129 @@
+"""Which of the first rows of a table name its columns, and which are above them, such as a title."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from typing import NamedTuple
+
+from overspill.tables.table import make_unique, name_column
+from overspill.tables.types import is_value
+from overspill.text.regex import Pattern, regex
+
+_MAX_ABOVE = 6
+_MAX_HEADER_ROWS = 3
+_MIN_TITLED_CELLS = 3
+"""A line above rows of two cells is as likely to be a sentence above others that have a comma."""
+_MIN_ALIKE = 0.8
+"""Of the cells of a column, how many must be numbers for a word above them to be a name."""
+NUMBER = regex(r"\A\s*+[-+]?[\d.,]*\d\s*+(?:%|[KMGTP]i?B?)?$")
+_PERIOD = regex(r"\A\s*+(?:(?:1[89]|2[01])\d\d(?:-\d\d){0,2}|\d\d?/\d\d?/(?:\d\d){1,2})\s*+$")
+"""A year or a date: a value, or the name of a column of values of that time."""
+_NAME = regex(r"[A-Za-z_][\w%()/.-]{0,30}$")
+_MIN_SURE_NAMES = 3
+_FEW_UNMARKED, _MAX_UNMARKED = 3, 0.15
+"""Of the rows below them, how many may lack all marks."""
+
+
+class Header(NamedTuple):
+    above: int
+    """How many rows are above it."""
+    first: int
+    """The row below it."""
+    names: list[str]
+
+
+def find_header(rows: list[list[str]], mark: str, min_rows: int) -> Header | None:
+    """None if these are not the rows of a table."""
+    width = Counter(map(len, rows)).most_common(1)[0][0] if rows else 0
+    above = _count_above(rows, width)
+    table = rows[above:]
+    first = table[0] if table else []
+    # Whether these can hardly be anything but the names of columns, however uneven the rows below them are.
+    are_names = len(set(first)) == len(first) >= _MIN_SURE_NAMES and all(map(_NAME.match, first))
+    is_sure = are_names and sum(len(row) == 1 for row in table) <= max(_FEW_UNMARKED, _MAX_UNMARKED * len(table))
+    even = sum(len(row) == width for row in table) / max(1, len(table))
+    is_even = even >= (0.5 if is_sure else 0.85) and len(table) >= min_rows and len(first) == width > 1
+    if not is_even or not _looks_tabular(table, mark, is_sure=is_sure, is_regular=even == 1 and width >= _MIN_TITLED_CELLS):
+        return None
+    count = count_header_rows(table, width)
+
+    def spread(last: str, cell: str) -> str:
+        """An empty cell right of a filled one in an upper row of a header belongs to it."""
+        return cell or last
+
+    upper = [list(accumulate(map(str.strip, row), spread)) for row in table[: max(0, count - 1)]]
+    names = [name_column([*upper, *table[count - 1 : count]], column) for column in range(width)]
+    below = table[count] if 1 < count < len(table) and len(table[count]) == width else []
+    filled = [bool(cell.strip()) for cell in below]
+    # pandas writes the names of the columns that name rows below those of the others.
+    if any(filled) and not all(filled) and filled == sorted(filled, reverse=True):
+        names, count = [index.strip() or name for index, name in zip(below, names, strict=True)], count + 1
+    return Header(above, above + count, make_unique(names))
+
+
+def _looks_tabular(rows: list[list[str]], mark: str, *, is_sure: bool, is_regular: bool) -> bool:
+    """Commas also separate clauses, and semicolons end statements; in a table, header cells are short and cells are filled.
+    Only where all rows have as many cells may a name be longer, such as a question of a survey."""
+    widest = max(len(cell) for cell in rows[0]) if mark != "\t" and not is_regular else 0
+    spaced = sum(row[1][:1] == " " for row in rows if len(row) > 1) if mark == "," else 0
+    filled = sum(any(row[1:]) for row in rows)
+    return widest <= 60 and spaced < 0.5 * len(rows) and (is_sure or filled > 0.5 * len(rows))
+
+
+def _count_above(rows: list[list[str]], width: int) -> int:
+    """How many rows are above the header: titles, and what an export says about itself."""
+    if width < _MIN_TITLED_CELLS:
+        return 0
+    above = next((number for number, pair in enumerate(pairwise(rows[: _MAX_ABOVE + 2])) if not _is_above(*pair, width)), 0)
+    empty = [number for number, row in enumerate(rows[:above]) if len(row) == width]
+    # Below a first row in which most names are empty, a row with numbers is data.
+    return empty[-1] if empty and not _are_names(rows[above], rows[above + 1 :]) else above
+
+
+def _is_above(row: list[str], below: list[str], width: int) -> bool:
+    filled = [number for number, cell in enumerate(row) if cell.strip()]
+    if len(row) != width or len(filled) < 2:
+        return True
+    if 2 * len(filled) > width:
+        return False
+    # A few names belong to a header if those below them are not enough. In an export's own lines, they are a name and its value.
+    is_named = len({cell.strip().lower() for cell in below if cell.strip()}) == width
+    begins = filled == list(range(len(filled))) and all(cell.strip() for cell in below[: len(filled)])
+    return is_named or begins or any(cell[:1] == " " for cell in row)
+
+
+def count_header_rows(rows: list[list[str]], width: int) -> int:
+    """Words above columns of numbers are names, and so are years above columns of something else."""
+    body = [row for row in rows[_MAX_HEADER_ROWS:] or rows[1:] if len(row) == width]
+    numbers = [column for column in range(width) if _are_mostly(NUMBER, [row[column] for row in body])]
+    for count in range(min(_MAX_HEADER_ROWS, len(rows) - 1), 1, -1):
+        upper, lowest = rows[: count - 1], rows[count - 1]
+        named = len(lowest) == width and sum(is_value(lowest[column].strip()) for column in numbers)
+        has_groups = all(any(one.strip() and other.strip() in ("", one.strip()) for one, other in pairwise(row)) for row in upper)
+        if named and (named > 1 or has_groups) and all(_are_names(row, body) for row in (*upper, lowest)):
+            return count
+    is_worded = not all(map(_PERIOD.match, rows[0]))
+    return int(is_worded and _are_names(rows[0], rows[1:]))
+
+
+def _are_names(row: list[str], body: Sequence[list[str]]) -> bool:
+    def is_name(column: int, cell: str) -> bool:
+        if not NUMBER.match(cell) and not _PERIOD.match(cell):
+            return True
+        below = [each[column] for each in body if column < len(each)]
+        if _PERIOD.match(cell):
+            return bool(below) and not _are_mostly(_PERIOD, below)
+        # A number may only be the name of a column that has other values, mostly words.
+        return bool(below) and cell not in below and 2 * sum(map(bool, map(NUMBER.match, below))) < len(below)
+
+    # pandas numbers columns that have no names.
+    return row == ["", *map(str, range(len(row) - 1))] or all(is_name(column, cell) for column, cell in enumerate(row))
+
+
+def _are_mostly(pattern: Pattern[str], cells: list[str]) -> bool:
+    """Of those that have a value."""
+    others = [cell for cell in cells if not pattern.match(cell)]
+    filled = len(cells) - sum(not is_value(cell.strip()) for cell in others)
+    return filled > 0 and len(cells) - len(others) >= _MIN_ALIKE * filled
