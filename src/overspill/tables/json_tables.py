@@ -101,9 +101,10 @@ def hold_documents(text: bytes, layout: str) -> HeldJson:
     otherwise."""
     if layout != "documents":
         return hold_json(text)
-    lines = [line for line in map(bytes.strip, text.removeprefix(BOM).split(b"\n")) if line]
+    text = text.removeprefix(BOM)
     with suppress(msgspec.DecodeError):
-        return HeldJson([memoryview(raw) for raw in DOCUMENT.decode_lines(b"\n".join(lines))])
+        return HeldJson([memoryview(raw) for raw in DOCUMENT.decode_lines(text)])
+    lines = [line for line in map(bytes.strip, text.split(b"\n")) if line]
     read = [line if find_end(memoryview(line)) == len(line) else _spell(line) for line in lines]
     return HeldJson([memoryview(line) for line in read if line], unread=read.count(b""))
 
