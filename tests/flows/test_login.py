@@ -8,14 +8,19 @@ import resource
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.from_thread
+import anyio.lowlevel
+import httpx2
 import pytest
-from login_servers import Door, FastServer, OidcProvider, door, fastmcp_server, oidc_provider, visit
+from login_servers import Door, FastServer, OidcProvider, Page, door, fastmcp_server, oidc_provider, visit
+from msgspec.structs import replace
 
 from overspill.errors import LoginNeeded, ServerError
 from overspill.mcp.client.config import ServerConfig
@@ -262,6 +267,32 @@ async def test_a_process_that_is_killed_before_it_wrote_a_rotated_token_leaves_a
             await login_at(notes.config(), environ)
             assert await call(servers["notes"]) == "line"
     assert [line.partition(".")[0] for line in lines] == ["The server notes needs a login"]
+
+
+async def test_a_conversation_that_ends_during_a_renewal_does_not_lose_the_new_tokens(
+    notes: Door, oidc: OidcProvider, environ: dict[str, str]
+):
+    """The authorization server has spent the old refresh token by then."""
+    login, sent, answered = await login_at(notes.config(), environ), anyio.Event(), threading.Event()
+
+    def relay(body: bytes) -> Page:
+        answer = httpx2.post(login.token_endpoint, content=body, headers={"content-type": "application/x-www-form-urlencoded"})
+        anyio.from_thread.run_sync(sent.set, token=here)
+        answered.wait(30)
+        return answer.status_code, {"content-type": "application/json"}, answer.content
+
+    here = anyio.lowlevel.current_token()
+    notes.pages["/slow"] = relay
+    await LoginStore(environ).write(replace(login, token_endpoint=f"{notes.origin}/slow"))
+    async with anyio.create_task_group() as group:
+        group.start_soon(TokenKeeper(notes.config(), environ).renew, login.tokens.access)
+        await sent.wait()
+        group.cancel_scope.cancel()
+        answered.set()
+    after = await LoginStore(environ).read(notes.url)
+    assert after
+    assert after.tokens.refresh != login.tokens.refresh
+    assert oidc.introspect(await TokenKeeper(notes.config(), environ).renew(after.tokens.access)) == {"notes:read"}
 
 
 async def test_a_renewed_login_that_cannot_be_written_is_reported_and_used(

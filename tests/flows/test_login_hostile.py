@@ -168,6 +168,48 @@ async def test_a_token_that_ends_sooner_than_it_said_is_renewed_when_the_server_
     assert notes.seen.count("/token") <= 2  # one for each handshake that it tried
 
 
+@pytest.mark.parametrize("token", ["", " ", "a b", "a\r\nx: y", "a\n", "\0", "\u00e9", "\ud83d", 5, None])
+async def test_a_token_that_no_header_can_have_is_none(notes: Door, environ: dict[str, str], token: Any):
+    notes.pages["/token"] = page({"access_token": token, "token_type": "Bearer"})
+    login = Login(server=notes.url, token_endpoint=f"{notes.origin}/token", reach="loopback", tokens=Tokens("old", "r1"))
+    await LoginStore(environ).write(login)
+    with pytest.raises(ServerError, match="answered with HTTP status 200, and without a token"):
+        await TokenKeeper(notes.config(), environ).renew("old", is_refused=True)
+    assert await LoginStore(environ).read(notes.url) == login
+
+
+async def test_a_server_that_refuses_every_token_causes_one_renewal(notes: Door, environ: dict[str, str]):
+    answers = iter(range(1, 10_000))
+    notes.pages["/token"] = lambda _: page({"access_token": f"t{next(answers)}", "token_type": "Bearer", "refresh_token": "r1"})
+    await log_in(notes.config(), LoginStore(environ), Person().show)
+    notes.check = dict[str, set[str]]().get
+    notes.seen.clear()
+    async with open_servers([notes.config()], environ) as servers:
+        for _ in range(3):
+            with pytest.raises(ServerError, match="needs a login"):
+                await servers["notes"].call_tool("log", {})
+        tried = servers["notes"].starts
+    assert notes.seen.count("/token") == 1
+    assert tried < 10  # although the login was written while it waited for one
+
+
+async def test_rights_that_a_server_invents_are_remembered_up_to_a_limit_and_written_once(notes: Door, environ: dict[str, str]):
+    store = LoginStore(environ)
+    await log_in(notes.config(), store, Person().show)
+    keeper, before = TokenKeeper(notes.config(), environ), store.stamp(notes.url)
+    await keeper.note_wanted("notes:write notes:delete")
+    written = store.stamp(notes.url)
+    assert written != before
+    await keeper.note_wanted("notes:delete notes:write")
+    assert store.stamp(notes.url) == written
+    for number in range(100):
+        await keeper.note_wanted(" ".join(f"scope{number}-{each}" for each in range(20)))
+    login = await store.read(notes.url)
+    assert login is not None
+    assert "notes:write" in login.wanted_scope
+    assert len(login.wanted_scope) <= 2_000
+
+
 ADDRESSES = {
     "https://10.1.2.3/": "private",
     "https://192.168.0.1/": "private",
@@ -178,6 +220,10 @@ ADDRESSES = {
     "https://[::ffff:10.0.0.1]/": "private",
     "https://[64:ff9b::a00:1]/": "private",
     "https://[2002:a00:1::]/": "private",
+    "https://[::ffff:0:10.0.0.1]/": "private",
+    "https://[64:ff9b:1::a00:1]/": "private",
+    "https://[::10.0.0.1]/": "private",
+    "https://[fec0::1]/": "private",
     "https://127.0.0.1/": "loopback",
     "https://127.9.9.9/": "loopback",
     "https://localhost/": "loopback",
@@ -220,6 +266,17 @@ async def test_a_login_is_not_sent_without_encryption(environ: dict[str, str]):
         await log_in(config, LoginStore(environ), Person().show)
 
 
+@pytest.mark.parametrize("host", ["127.1", "2130706433", "0x7f.1", "localhost.", "a.localhost", "169.254.43518", "[fec0::1]"])
+async def test_a_proxy_is_not_led_to_an_address_in_another_spelling(monkeypatch: pytest.MonkeyPatch, host: str):
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:1")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    guarded = GuardedTransport("https://server.example/mcp", "public")
+    assert await guarded.find_addresses(httpx2.URL("https://auth.example/")) == ["auth.example"]
+    with pytest.raises(ServerError, match="in a private network or on this machine"):
+        await guarded.find_addresses(httpx2.URL(f"https://{host}/"))
+
+
 async def test_a_name_is_looked_up_once_and_its_address_is_the_one_connected_to(monkeypatch: pytest.MonkeyPatch, notes: Door):
     """A name that answers with an allowed address first and with another one afterwards gets nothing from that."""
     port, asked = httpx2.URL(notes.url).port, list[str]()
@@ -257,6 +314,9 @@ async def test_a_wrong_clock_and_a_vanished_authorization_server_are_found(notes
     metadata = notes.pages.pop("/.well-known/oauth-authorization-server")
     assert "no longer describes itself" in (await check_login(notes.url, environ))[1]
     notes.pages["/.well-known/oauth-authorization-server"] = metadata
+    for odd in ("soon", "0", "Thu, 01 Jan 99999 00:00:00 GMT"):
+        notes.date = odd
+        assert await check_login(notes.url, environ) == (described, "")
     notes.date = "Sun, 06 Nov 1994 08:49:37 GMT"
     assert "Your clock and that of 127.0.0.1 differ by" in (await check_login(notes.url, environ))[1]
     await store.write(replace(login, issuer="http://127.0.0.1:1"))

@@ -457,3 +457,34 @@ def test_an_output_that_comes_again_is_named_unless_conversations_share_the_proc
             texts = [wire.text("lines", {"count": LINES}) for _ in range(2)]
         shown[repeats] = ["line 1: the quick brown fox" in text for text in texts]
     assert shown == {"stub": [True, False], "full": [True, True]}
+
+
+LONG = "x y z, " * 40_000
+LINKS = [{"type": "resource_link", "uri": f"file:///folder/{number}", "name": str(number)} for number in range(2000)]
+
+
+@pytest.mark.promise("no-answer-over-budget")
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_nothing_large_comes_with_a_result_but_what_is_for_the_client_alone(tmp_path: Path, era: str) -> None:
+    with Served([config(every(era))], tmp_path / "store", modern=era == "modern") as wire:
+        wire.hello()
+        for result in ({"content": LINKS}, {"content": [], "data": LONG}, {"content": [], "resultType": LONG}):
+            answer = wire.call("say", {"result": result})
+            assert len(json.dumps(answer)) < 5_000
+            handle_in(answer)
+        found = wire.call("say", {"result": {"content": LINKS, "_meta": {"widget": LONG}}})
+        assert found["_meta"]["widget"] == LONG
+        few = wire.call("say", {"result": {"content": LINKS[:3], "x": 1}})
+        assert (few["content"], few["x"]) == (LINKS[:3], 1)
+
+
+def test_a_question_of_a_newer_server_passes_alone_and_only_if_it_is_known(tmp_path: Path) -> None:
+    form = {"method": "elicitation/create", "params": {"message": LONG, "requestedSchema": {"type": "object"}}}
+    with Served([config(every("modern"))], tmp_path / "store", modern=True) as wire:
+        wire.hello()
+        asked = {"resultType": "input_required", "inputRequests": {"a": form}, "requestState": "s"}
+        found = wire.call("say", {"result": {**asked, "content": [{"type": "text", "text": LONG}], "x": LONG}})
+        assert {key: value for key, value in found.items() if key != "_meta"} == asked
+        unknown = {"resultType": "input_required", "inputRequests": {"a": {**form, "method": "x/y"}}}
+        refused = wire.request("tools/call", {"name": "say", "arguments": {"result": unknown}})
+    assert refused["error"]["message"] == "Overspill does not know x/y, and the request is over its limits."

@@ -7,7 +7,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from overspill import Output, Session, Settings
-from overspill.mcp.client.results import to_error_output, to_output
+from overspill.mcp.client.results import keep_short_fields, to_error_output, to_output
 from overspill.settings import load
 
 pytestmark = pytest.mark.anyio
@@ -69,3 +69,39 @@ async def test_content_that_is_no_list_is_measured_like_any_other(settings: Sett
         reply = await session.call("fetch", {}, lambda: to_output({"content": content}))
         assert reply.kept is not None
         assert session.open(reply.kept.handle).text() == stored
+
+
+LINK = {"type": "resource_link", "uri": "a:b", "name": "n"}
+MANY: dict[str, dict[str, Any]] = {
+    "links": {"content": [{**LINK, "uri": f"file:///folder/{number}"} for number in range(2000)]},
+    "a description": {"content": [{**LINK, "description": LONG}]},
+    "annotations": {"content": [{"type": "text", "text": "hi", "annotations": {"x": LONG}}]},
+    "an address": {"content": [{"type": "resource", "resource": {"uri": LONG, "text": "hi"}}]},
+    "a media type": {"content": [{"type": "image", "mimeType": LONG, "data": "QUJD"}]},
+    "an unknown block": {"content": [{"type": "chart", "points": LONG}]},
+    "no blocks": {"content": [None] * 10_000},
+    "a text that is none": {"content": [{"type": "text", "text": {"a": LONG}}]},
+    "empty texts": {"content": [{"type": "text", "text": ""}] * 2000},
+    "an unknown field": {"content": [], "data": LONG},
+}
+
+
+@pytest.mark.promise("no-answer-over-budget")
+@pytest.mark.parametrize("result", MANY.values(), ids=MANY)
+async def test_what_is_neither_text_nor_data_is_measured_and_stored_too(settings: Settings, result: dict[str, Any]):
+    async with Session(settings) as session:
+        reply = await session.call("fetch", {}, lambda: to_output(result))
+        assert reply.kept is not None
+        assert len(str(reply.content)) < 10_000
+        stored = session.open(reply.kept.handle).text()
+    assert all(str(each["uri"]) in stored for each in result["content"] if each and "uri" in each)
+    assert "data" not in keep_short_fields(result)
+
+
+@pytest.mark.promise("small-things-untouched")
+async def test_a_few_links_stay_in_their_place(settings: Settings):
+    result = {"content": [{"type": "text", "text": LONG}, LINK], "x": 1, "_meta": {"widget": LONG}}
+    async with Session(settings) as session:
+        reply = await session.call("fetch", {}, lambda: to_output(result))
+    assert reply.content[1:] == [LINK]
+    assert keep_short_fields(result) == {"x": 1, "_meta": {"widget": LONG}}

@@ -125,7 +125,7 @@ class RedactingTransport(httpx2.AsyncBaseTransport):
             return await self._send(request)
         self._token = token = await self._keeper.get_token()
         response = await self._send(request, token)
-        if response.status_code == 401 and token and (renewed := await self._keeper.renew(token)):
+        if response.status_code == 401 and token and (renewed := await self._keeper.renew(token, is_refused=True)):
             await response.aclose()
             self._token, response = renewed, await self._send(request, renewed)
         wants_more = response.status_code == 403 and extract_field_from_www_auth(response, "error") == "insufficient_scope"

@@ -9,10 +9,14 @@ import msgspec
 from mcp.shared.exceptions import MCPError
 
 from overspill.errors import ServerError
+from overspill.gate.collect import block_text, text_block
+from overspill.gate.images import blob_data
 from overspill.gate.serialise import to_json
 from overspill.mcp.client.handshake import Raw, as_mapping
-from overspill.text.lenient_json import loads
-from overspill.types import Output
+from overspill.text.lenient_json import dumps, loads
+from overspill.types import Block, Output
+
+_MAX_REST_BYTES = 2_000  # of links, annotations and the like, which are measured only if they are longer
 
 
 def require_result(result: Raw, server: str) -> None:
@@ -25,25 +29,57 @@ def require_result(result: Raw, server: str) -> None:
 
 
 async def to_output(result: Raw) -> Output:
-    """All content blocks, and the structured content unless it only repeats their text."""
+    """All content blocks, and the structured content unless it only repeats their text. What else is long becomes text, too."""
     content, structured = result.get("content"), result.get("structuredContent")
     if isinstance(content, list):
         content = list(cast("list[Any]", content))
     else:  # no client can read it; it is measured as a text, so that no large one passes
-        content = [{"type": "text", "text": content if isinstance(content, str) else _to_json(content)}] if content else []
+        content = [text_block(content if isinstance(content, str) else _to_json(content))] if content else []
     if structured is not None:
         shown = [text for text in find_texts(content) if text]
         large = sum(map(len, shown)) > 256 * 1024
         repeated = await anyio.to_thread.run_sync(_is_repeated, structured, shown) if large else _is_repeated(structured, shown)
         if not repeated:
-            content.append({"type": "text", "text": _to_json(structured)})
-    return Output(content, is_error=bool(result.get("isError")), original=result)
+            content.append(text_block(_to_json(structured)))
+    return Output(_bound_rest(result, content), is_error=bool(result.get("isError")), original=result)
+
+
+def keep_short_fields(result: Raw) -> Raw:
+    """What stays of a result without its content: `_meta`, which is for the client alone, and other fields if they are short."""
+    unknown = _find_unknown(result)
+    left_out = unknown if len(dumps(unknown)) > _MAX_REST_BYTES else {}
+    return {key: value for key, value in result.items() if key not in ("content", "structuredContent") and key not in left_out}
+
+
+def _find_unknown(result: Raw) -> Raw:
+    return {key: value for key, value in result.items() if key not in ("content", "structuredContent", "isError", "_meta")}
+
+
+def _bound_rest(result: Raw, content: list[Any]) -> list[Block]:
+    """The content, with a text at its end in place of everything that is neither text nor data, if that is long."""
+    unknown, parts = _find_unknown(result), [_split_block(block) for block in content]
+    rest = [each for _, others in parts for each in others] + ([unknown] if unknown else [])
+    if not rest or len(dumps(rest)) <= _MAX_REST_BYTES:
+        return content
+    return [*(block for blocks, _ in parts for block in blocks), text_block(_to_json(rest))]
+
+
+def _split_block(block: Any) -> tuple[list[Block], list[object]]:
+    """The block if it is text or data, without what else is in it; and that."""
+    fields = as_mapping(block)
+    resource = as_mapping(fields.get("resource"))
+    others = {key: value for key, value in fields.items() if key not in ("type", "text", "data", "mimeType", "resource")}
+    others |= {key: value for key, value in resource.items() if key not in ("text", "blob")}
+    if text := block_text(fields):
+        return [text_block(text)], [others] if others else []
+    is_data = blob_data(fields) and len(dumps([others, fields.get("mimeType")])) <= _MAX_REST_BYTES
+    return ([fields], []) if is_data else ([], [block])
 
 
 def to_error_output(error: MCPError) -> Output:
     data = error.error.data
     text = error.message if data is None else f"{error.message}\n{_to_json(data)}"
-    return Output([{"type": "text", "text": text}], is_error=True, original=error)
+    return Output([text_block(text)], is_error=True, original=error)
 
 
 def find_texts(content: list[Any]) -> list[str]:

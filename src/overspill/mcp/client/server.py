@@ -156,6 +156,9 @@ class Server:
             return await connection.request(method, params, progress=progress)
         except Unheard:
             return await (await self.wait_until_connected()).request(method, params, progress=progress)
+        except LoginNeeded as problem:
+            self.log_once(str(problem))
+            raise
 
     async def connect(self, failed_wait: float = _FAILED_WAIT) -> ServerConnection:
         """As `wait_until_connected`, longer for a server that is starting than for one that has failed and will restart."""

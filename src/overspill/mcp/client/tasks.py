@@ -114,7 +114,7 @@ class TaskFollower(Struct):
 
     async def _ask(self, method: str, **more: Raw) -> Raw:
         """A server that is away may come back, and one that is busy may refuse for a while."""
-        refusals, away_since = 0, anyio.current_time()
+        job, tries, refusals, away_since = current.get(), 0, 0, anyio.current_time()
         while True:
             try:
                 return await self.request(method, {"taskId": self.id, **more})
@@ -127,7 +127,10 @@ class TaskFollower(Struct):
             except ServerError as problem:
                 if anyio.current_time() - away_since > _MAX_AWAY_SECONDS:
                     raise ServerError(f"{problem} It was away for too long, and its task with it.") from None
-            await anyio.sleep(self.interval)
+                if job is not None:
+                    job.progress = str(problem)  # the model may have to ask for a login
+            tries += 1
+            await anyio.sleep(max(self.interval, min(tries, _MAX_GROWN_INTERVAL)))
 
     async def _give_input(self, wanted: object, given: dict[str, int]) -> None:
         """Answer each question once, even if the server repeats it. A task that gets no answer is cancelled."""

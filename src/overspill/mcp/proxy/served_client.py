@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 
@@ -32,6 +32,7 @@ from overspill.mcp.proxy.versions import adapt_result, ask_for_input, collect_an
 from overspill.session.session import Session
 from overspill.text import tokens
 from overspill.text.lenient_json import dumps
+from overspill.types import Output
 
 _QUIET = 1.0  # seconds after the handshake
 
@@ -189,23 +190,27 @@ class ServedClient:
         flights.append(request)
         try:
             result = await ask(params)
+            answer = partial(self._ask_client, server.name, request)
             if wants_input(result) and (not request.is_modern or (request.is_task and request.can_ask)):
-                result = await ask_for_input(result, params, ask=request.ask, again=ask)
+                result = await ask_for_input(result, params, ask=answer, again=ask)
+            for each in map(as_mapping, as_mapping(result.get("inputRequests")).values()):
+                await self._admit(server.name, str(each.get("method")), as_mapping(each.get("params")))
             if method == "tools/call":
-                answer = partial(collect_answers, ask=partial(self._ask_client, request))
                 taken = self.routed_tasks.take(request, server, str(params.get("name")), result)
-                result = taken or await server.follow_task(result, answer)
+                result = taken or await server.follow_task(result, partial(collect_answers, ask=answer))
         finally:
             flights.remove(request)
         return adapt_result(result, method, modern=request.is_modern, handshake=connection.handshake)
 
     async def resume_tasks(self) -> None:
         """Follow the tasks that an earlier proxy with the same servers left."""
-        answer = partial(collect_answers, ask=partial(self._ask_client, None))
+
+        def resume(name: str, task: str) -> Callable[[], Awaitable[Output]] | None:
+            answer = partial(collect_answers, ask=partial(self._ask_client, name, None))
+            return partial(self.servers[name].resume_task, task, answer) if name in self.servers else None
+
         with self.answering():
-            await self.session.jobs.resume_tasks(
-                lambda name, task: partial(self.servers[name].resume_task, task, answer) if name in self.servers else None
-            )
+            await self.session.jobs.resume_tasks(resume)
 
     async def set_level(self, level: str, connection: ServerConnection) -> None:
         """Set the log level of an older server. A newer one gets it with each request."""
@@ -229,16 +234,18 @@ class ServedClient:
     async def on_request(self, server: str, method: str, params: Raw) -> Raw:
         if method == "ping":
             return {}
+        # The server most likely asks because of the newest request.
+        newest = next((request for request in reversed(self._flights[server]) if request.can_ask), None)
+        return await self._ask_client(server, newest, method, params)
+
+    async def _admit(self, server: str, method: str, params: Raw) -> None:
+        """Raise MCPError unless what the server asks may reach the client."""
         if await self.answers.admit(server, method, params) is None:
             raise MCPError(mcp_types.INVALID_PARAMS, f"Overspill does not know {method}, and the request is over its limits.")
-        # The server most likely asks because of the newest request.
-        for request in reversed(self._flights[server]):
-            if request.can_ask:
-                return await request.ask(method, params)
-        return await self._ask_client(None, method, params)
 
-    async def _ask_client(self, request: ClientRequest | None, method: str, params: Raw) -> Raw:
+    async def _ask_client(self, server: str, request: ClientRequest | None, method: str, params: Raw) -> Raw:
         """Ask with the answer to a request, if the client can be asked there; else on its channel."""
+        await self._admit(server, method, params)
         if self.channel is None and (kind := method.split("/")[0]) not in self.client.capabilities:
             raise MCPError(mcp_types.INVALID_REQUEST, f"The client does not declare {kind}, so it cannot be asked.")
         if request is not None and request.can_ask:

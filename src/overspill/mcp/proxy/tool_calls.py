@@ -18,7 +18,7 @@ from overspill.gate.decide import Pass, Verdict, decide
 from overspill.gate.intent import LOOKING_FOR, take_off
 from overspill.gate.kept import BoundedCache
 from overspill.mcp.client.connection import Raw, as_mapping
-from overspill.mcp.client.results import find_texts, to_error_output, to_output
+from overspill.mcp.client.results import find_texts, keep_short_fields, to_error_output, to_output
 from overspill.mcp.client.server import Server
 from overspill.mcp.proxy import outputs
 from overspill.mcp.proxy.catalog import Catalog
@@ -35,6 +35,7 @@ from overspill.text.lenient_json import dumps
 from overspill.types import Output, Reply, Size
 from overspill.wording import replies as wording
 
+_OF_QUESTIONS = ("resultType", "inputRequests", "requestState", "_meta")
 _MAX_DELIVERED = 256  # results of tasks in memory; the store has all of them
 
 
@@ -151,8 +152,10 @@ class ToolCalls:
             result = await self._forward(request, server, params)
         except MCPError as refusal:
             return await self._remember(request, server, to_error_output(refusal))
-        if wants_input(result) and job is not None and job.background:
-            raise RuntimeError("the tool asks for input that nobody can give it in the background")
+        if wants_input(result):
+            if job is not None and job.background:
+                raise RuntimeError("the tool asks for input that nobody can give it in the background")
+            return Output([], original={key: value for key, value in result.items() if key in _OF_QUESTIONS})
         return await self._remember(request, server, await to_output(result))
 
     async def _remember(self, request: ClientRequest, server: Server, output: Output) -> Output:
@@ -175,9 +178,7 @@ class ToolCalls:
 
     async def _stand_in(self, request: ClientRequest, server: Server, name: str, reply: Reply) -> Raw:
         self._programs.warn_of_card(name, server.name, request.meta)
-        original = as_mapping(reply.original)
-        others = {key: value for key, value in original.items() if key not in ("content", "structuredContent")}
-        result = self.render(others, reply)
+        result = self.render(keep_short_fields(as_mapping(reply.original)), reply)
         if reply.kept is not None and is_version_at_least(request.version, outputs.LINKS_SINCE):
             result["content"].append({"type": "resource_link", **outputs.describe(reply.kept)})
         if not reply.is_error:

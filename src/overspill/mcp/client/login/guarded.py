@@ -21,7 +21,7 @@ from overspill.mcp.client.login.storage import Reach
 
 _MAX_BYTES = 1024 * 1024  # of one answer
 _TOTAL_SECONDS, _CONNECT_SECONDS = 30.0, 10.0  # for one exchange, and to connect to one address
-_NAT64 = IPv6Network("64:ff9b::/96")
+_NAT64, _GLOBAL = IPv6Network("64:ff9b::/96"), IPv6Network("2000::/3")
 _REACHES: tuple[Reach, ...] = get_args(Reach)
 
 
@@ -114,16 +114,24 @@ def find_proxy(url: httpx2.URL) -> str | None:
 
 def _measure(host: str) -> Reach:
     """How far away it is. A name is only measured where something else looks it up, and counts as public."""
+    name = host.strip("[]").rstrip(".")
     try:
-        address: IPv4Address | IPv6Address = ip_address(host.strip("[]"))
-    except ValueError:
-        return "loopback" if host == "localhost" or host.endswith(".localhost") else "public"
+        address = _parse_address(name)
+    except (OSError, ValueError):
+        return "loopback" if name == "localhost" or name.endswith(".localhost") else "public"
+    is_global = address.is_global and not address.is_multicast
     if isinstance(address, IPv6Address):
         inner = IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else None
         address = address.ipv4_mapped or address.sixtofour or inner or address
+        is_global = address.is_global if isinstance(address, IPv4Address) else is_global and address in _GLOBAL
     if address.is_loopback or address.is_unspecified:
         return "loopback"
-    return "public" if address.is_global and not address.is_multicast else "private"
+    return "public" if is_global else "private"
+
+
+def _parse_address(host: str) -> IPv4Address | IPv6Address:
+    """In every form that a resolver takes: `127.1` too."""
+    return ip_address(host) if ":" in host else IPv4Address(socket.inet_aton(host))
 
 
 def _find_error(content: bytes) -> str:

@@ -10,6 +10,7 @@ from email.utils import parsedate_to_datetime
 from typing import TypeAlias
 from urllib.parse import quote
 
+import anyio
 import httpx2
 import msgspec
 from mcp.client.auth.utils import build_oauth_authorization_server_metadata_discovery_urls, union_scopes
@@ -57,32 +58,43 @@ class TokenKeeper:
             self._retry_at = now + _PAUSE
             return login.tokens.access
 
-    async def renew(self, rejected: str) -> str:
+    async def renew(self, token: str, *, is_refused: bool = False) -> str:
         """Another token than this one, which is of no more use; empty if only a person can get one.
 
         Reads the login again once it is locked: another process may have renewed it, or a person may have logged in.
         """
+        renewed: Login | None = None
         try:
             async with self._store.lock(self._config.url):
-                login = await self._read()
-                if login is not None and login.tokens.access != rejected:
+                login, now = await self._read(), self._clock()
+                if login is not None and login.tokens.access != token:
                     return login.tokens.access
-                if not self._has_client:
-                    return "" if login is None else await self._refresh(login)
-                from overspill.mcp.client.login.flow import authenticate_client  # noqa: PLC0415  # few servers need it
-
-                return await self._save(await authenticate_client(self._config, self._environ, self._clock))
+                if login is not None and is_refused and now < login.settles_at:
+                    return ""  # the server refuses whatever it gets
+                # A refresh token is spent once it is sent, so its answer is stored even if nobody waits for it any more.
+                with anyio.CancelScope(shield=not self._has_client):
+                    if renewed := await self._ask_for_token(login):
+                        renewed = await self._save(replace(renewed, settles_at=now + _PAUSE if is_refused else 0.0))
         except OSError as problem:
             raise self._explain_failure(f"{problem.strerror}") from None
+        return renewed.tokens.access if renewed else ""
 
     async def note_wanted(self, scope: str) -> None:
-        """Remember what else the server asks for, until the next login."""
-        if await self._read() is None or len(scope) > _MAX_SCOPE_CHARS or not scope.isascii() or not scope.isprintable():
+        """Remember what else the server asks for, until the next login. A login that changes lets the server be tried again, so
+        only what is new is written."""
+        if not self._adds_to(await self._read(), scope):
             return
         with suppress(OSError):  # where nothing can be written, the user has read that already
             async with self._store.lock(self._config.url):
-                if (login := await self._read()) is not None:
+                login = await self._read()
+                if login is not None and self._adds_to(login, scope):
                     await self._save(replace(login, wanted_scope=union_scopes(login.wanted_scope, scope) or ""))
+
+    @staticmethod
+    def _adds_to(login: Login | None, scope: str) -> bool:
+        known = "" if login is None else login.wanted_scope
+        is_new = login is not None and not set(scope.split()) <= set(known.split())
+        return is_new and len(known) + len(scope) <= _MAX_SCOPE_CHARS and scope.isascii() and scope.isprintable()
 
     def explain(self, *, wants_more: bool = False) -> LoginNeeded:
         """For the model to read, and for the person in the log."""
@@ -102,8 +114,8 @@ class TokenKeeper:
         except LoginNeeded as problem:
             raise LoginNeeded(f"{problem} {self.explain()}") from None
 
-    async def _save(self, login: Login) -> str:
-        """Returns its token, also if it cannot be written: the refresh token before it may be worth nothing any more."""
+    async def _save(self, login: Login) -> Login:
+        """Works from then on, also if it cannot be written: the refresh token before it may be worth nothing any more."""
         try:
             await self._store.write(login)
         except OSError as problem:
@@ -111,18 +123,22 @@ class TokenKeeper:
                 f"The renewed login of {self._config.name} could not be written: {problem.strerror}. It works until this process "
                 "ends. After that, log in again."
             )
-        return login.tokens.access
+        return login
 
-    async def _refresh(self, login: Login) -> str:
-        if not login.tokens.refresh or not login.token_endpoint:
-            return ""
+    async def _ask_for_token(self, login: Login | None) -> Login | None:
+        if self._has_client:
+            from overspill.mcp.client.login.flow import authenticate_client  # noqa: PLC0415  # few servers need it
+
+            return await authenticate_client(self._config, self._environ, self._clock)
+        return None if login is None or not login.tokens.refresh or not login.token_endpoint else await self._refresh(login)
+
+    async def _refresh(self, login: Login) -> Login | None:
         data = {"grant_type": "refresh_token", "refresh_token": login.tokens.refresh, "resource": login.resource}
         transport = GuardedTransport(login.server, login.reach)
         try:
             response = await _post(transport, login, login.token_endpoint, data)
             if response.status_code == 200:
-                renewed = msgspec.json.decode(response.content, type=TokenResponse, strict=False)
-                return await self._save(renewed.apply(login, self._clock()))
+                return msgspec.json.decode(response.content, type=TokenResponse, strict=False).apply(login, self._clock())
         except httpx2.HTTPError as problem:
             raise self._explain_failure(f"{transport.last} ({type(problem).__name__})") from None
         except msgspec.DecodeError:
@@ -132,7 +148,7 @@ class TokenKeeper:
         if transport.error in ("invalid_grant", "invalid_client", "unauthorized_client"):  # for good
             client_id = login.client_id if transport.error == "invalid_grant" else ""
             await self._save(replace(login, client_id=client_id, tokens=replace(login.tokens, refresh="")))
-        return ""
+        return None
 
     def _explain_failure(self, why: str) -> ServerError:
         return ServerError(f"The login at {self._config.name} could not be renewed: {why}. Try again.")
@@ -181,13 +197,18 @@ async def _find_problem(login: Login) -> str:
             response = await transport.handle_async_request(httpx2.Request("GET", url))
         except httpx2.HTTPError as problem:
             return f"The login cannot be renewed now: {transport.last} ({type(problem).__name__})."
-        date = response.headers.get("date")
-        skew = abs(time.time() - parsedate_to_datetime(date).timestamp()) if date else 0.0
-        if skew > _MAX_SKEW:
+        if (skew := _measure_skew(response.headers.get("date", ""))) > _MAX_SKEW:
             return f"Your clock and that of {httpx2.URL(url).host} differ by {skew:.0f} s. Set yours, or tokens seem expired."
         if response.status_code == 200:
             return ""
     return f"The authorization server no longer describes itself: {transport.last}. Log in again."
+
+
+def _measure_skew(date: str) -> float:
+    """How far the clocks are apart, in seconds. 0 if the server does not say."""
+    with suppress(ValueError, TypeError, OverflowError):
+        return abs(time.time() - parsedate_to_datetime(date).timestamp())
+    return 0.0
 
 
 async def _post(transport: GuardedTransport, login: Login, url: str, data: dict[str, str]) -> httpx2.Response:

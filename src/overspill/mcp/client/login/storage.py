@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
 import anyio
@@ -54,6 +54,8 @@ class Login(Struct, frozen=True, kw_only=True):
     """What the server has asked for since."""
     expires_at: float | None = None
     renew_at: float | None = None
+    settles_at: float = 0.0
+    """Until then, it is not renewed because the server refuses it: it was just renewed for that reason."""
     client_id: str = ""
     client_scope: str = ""
     """What the registration allows; empty if that is not known."""
@@ -67,7 +69,8 @@ class Login(Struct, frozen=True, kw_only=True):
 
 
 class TokenResponse(Struct, frozen=True):
-    access_token: str
+    access_token: Annotated[str, msgspec.Meta(pattern=r"\A[!-~]+\Z")]
+    """As it can be in a header."""
     refresh_token: str | None = None
     expires_in: float | str | None = None
     scope: str | None = None
