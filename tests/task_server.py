@@ -30,8 +30,9 @@ class TaskFolder:
         line = " ".join([str(known.command), *known.args, flag])
         return ServerConfig(self.folder.name, "/bin/sh", ("-c", f"exec {line}"))
 
-    def drop_extension(self) -> None:
-        (self.folder / "options").write_text("dropped")
+    def start_as(self, options: str) -> None:
+        """From the next start on."""
+        (self.folder / "options").write_text(options)
 
     def set(self, name: str, **task: Any) -> None:
         """From now on, the task is this."""

@@ -231,6 +231,23 @@ def test_a_killed_server_that_kept_its_tasks_is_followed_again(tmp_path: Path) -
         assert tasks.count("call", "a") == 1
 
 
+@pytest.mark.promise("failures-are-answers")
+def test_why_a_task_cannot_be_followed_at_the_moment_is_its_progress(tmp_path: Path) -> None:
+    tasks = TaskFolder(tmp_path / "s")
+    with Served([tasks.server()], tmp_path / "store", settings=AT_ONCE) as wire:
+        wire.hello()
+        pid = int(wire.text("pid"))
+        id = find_id(start(wire, "a"))
+        eventually(lambda: tasks.count("tasks/get", "a"))
+        tasks.start_as("away")
+        os.kill(pid, signal.SIGKILL)
+        eventually(lambda: "gone to lunch" in wire.text("get_tool_output", {"id": id, "mode": "raw"}))
+        tasks.start_as("")
+        tasks.set("a", status="completed", result=text("after all"))
+        assert id in wire.text("wait_for_tool_output")
+        assert "after all" in wire.text("get_tool_output", {"id": id, "mode": "raw"})
+
+
 @pytest.mark.parametrize(("lost", "said"), [(True, "no longer has the task"), (False, "no longer offers tasks")])
 def test_a_killed_server_that_lost_its_tasks_ends_the_call_and_says_why(tmp_path: Path, lost: bool, said: str) -> None:
     tasks = TaskFolder(tmp_path / "s")
@@ -242,7 +259,7 @@ def test_a_killed_server_that_lost_its_tasks_ends_the_call_and_says_why(tmp_path
         if lost:
             (tasks.folder / "a.known").unlink()
         else:
-            tasks.drop_extension()
+            tasks.start_as("dropped")
         os.kill(pid, signal.SIGKILL)
         done = wire.text("wait_for_tool_output")
     assert f"(id: {id}, failed: " in done

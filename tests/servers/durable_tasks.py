@@ -1,7 +1,8 @@
 """A server of the protocol of 2026-07-28 that makes a task of every call of `work`, and keeps tasks in a folder.
 
-`python durable_tasks.py FOLDER [dropped]`. A task is what FOLDER/NAME.json says, and works while there is no such file. What the
-server heard is in FOLDER/log, one JSON array a line. `dropped`: it knows no tasks, as after an update.
+`python durable_tasks.py FOLDER [dropped|away]`. A task is what FOLDER/NAME.json says, and works while there is no such file.
+FOLDER/log has what the server heard, one JSON array a line. `dropped`: it knows no tasks, as after an update. `away`: it does
+not start.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from typing import Any
 
 FOLDER = Path(sys.argv[1])
 KNOWS_TASKS = "dropped" not in sys.argv
+if "away" in sys.argv:
+    sys.exit("gone to lunch")
 META = "io.modelcontextprotocol/"
 TASKS = META + "tasks"
 DATES = {"createdAt": "2026-01-01T00:00:00Z", "lastUpdatedAt": "2026-01-01T00:00:00Z", "ttlMs": 60_000}

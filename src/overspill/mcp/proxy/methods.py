@@ -35,7 +35,7 @@ _HANDLED = "ping notifications/cancelled notifications/subscriptions/acknowledge
 _TO_SERVERS = "notifications/cancelled notifications/initialized notifications/progress notifications/roots/list_changed"
 
 RULES: tuple[Rule, ...] = (
-    Rule("gated", "client", "tools/call", "A large result is stored, and the model gets a handle and a card."),
+    Rule("gated", "client", "tools/call", "A large result is stored and answered with a card. `_meta` is for the client."),
     Rule("gated", "client", "resources/read", "A large text gets its beginning and links to its parts, a large blob a link."),
     Rule("gated", "client", "prompts/get", "What is large in a prompt becomes a link, but not its texts: they are instructions."),
     Rule("gated", "server", "notifications/claude/channel", "A model reads it, so a large text becomes a link.", _CHANNELS),

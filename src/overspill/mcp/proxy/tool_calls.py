@@ -36,7 +36,7 @@ from overspill.types import Output, Reply, Size
 from overspill.wording import replies as wording
 
 _OF_QUESTIONS = ("resultType", "inputRequests", "requestState", "_meta")
-_MAX_DELIVERED = 256  # results of tasks in memory; the store has all of them
+_MAX_DELIVERED_BYTES = 16 * 1024 * 1024  # of results of tasks in memory; the store has their texts
 
 
 class ToolCalls:
@@ -56,7 +56,7 @@ class ToolCalls:
         self._programs = programs
         self._dry_run = dry_run
         self._log = log
-        self._delivered: BoundedCache[Raw | MCPError] = BoundedCache(_MAX_DELIVERED)
+        self._delivered: BoundedCache[Raw | MCPError] = BoundedCache(_MAX_DELIVERED_BYTES, _measure)
         """By job, what its task delivers."""
 
     async def call_own(self, request: ClientRequest, name: str, args: Raw) -> Raw:
@@ -161,7 +161,7 @@ class ToolCalls:
     async def _remember(self, request: ClientRequest, server: Server, output: Output) -> Output:
         """A task delivers a small result as it is: what is stored has no structured content."""
         job, result, most = request.job, output.original, self._session.settings.max_inline_blob
-        if job is None or not job.background or not request.knows_tasks or len(dumps(as_mapping(result))) > most:
+        if job is None or not job.background or not request.knows_tasks or _measure(result) > most:
             return output
         hides = self._session.settings.for_tool(job.tool, job.server).redact.shown == "on"
         if not hides and isinstance((await self._judge(output, server, job.tool))[1], Pass):
@@ -215,6 +215,10 @@ async def list_for_programs() -> list[ProgramTool]:
 
 _asking: ContextVar[tuple[ToolCalls | None, ClientRequest | None]] = ContextVar("overspill_program", default=(None, None))
 """Travels with the tasks of a program."""
+
+
+def _measure(delivered: Raw | MCPError) -> int:
+    return len(dumps(delivered.error.model_dump() if isinstance(delivered, MCPError) else delivered))
 
 
 def make_failure(text: str) -> Raw:
