@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 from store_servers import S3_BUCKET, S3_KEYS, run_postgres, run_queue, run_s3
 
 from overspill.confined import worker
+from overspill.store import open as opening
 
 # Time says nothing on a busy machine. On CI the examples are always the same, so a red run is the change's doing.
 settings.register_profile(
@@ -58,6 +59,24 @@ def pytest_collection_finish() -> None:
 def _no_forks_are_left() -> Iterator[None]:
     yield
     end_servers()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _idle_stores_are_closed() -> Iterator[None]:
+    """A process keeps the last 64 stores that it made, with their files and connections: together they can be a thousand.
+
+    The first load of a command freezes what there is, and garbage that is frozen keeps its files open for ever.
+    """
+    frozen = gc.get_freeze_count()
+    yield
+    was_frozen = gc.get_freeze_count() > frozen
+    if opening._last_made or was_frozen:
+        opening._last_made.clear()
+        if was_frozen:
+            gc.unfreeze()
+        gc.collect()
+        if was_frozen:
+            gc.freeze()
 
 
 @pytest.fixture
