@@ -12,8 +12,8 @@ from typing import Any
 import anyio
 
 from overspill.mcp.client.config import ServerConfig
-from overspill.mcp.client.connection import ClientIdentity, ServerConnection, open_connection
-from overspill.mcp.client.server import Server, SilentPeer, open_servers
+from overspill.mcp.client.connection import ClientIdentity, ServerConnection, SilentPeer, open_connection
+from overspill.mcp.client.server import Server, open_servers
 
 SERVERS = Path(__file__).parent / "servers"
 

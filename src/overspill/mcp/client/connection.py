@@ -53,6 +53,18 @@ class Peer(Protocol):
     async def on_notification(self, server: str, method: str, params: Raw) -> None: ...
 
 
+class SilentPeer:
+    """Ignores notifications and answers nothing but pings."""
+
+    async def on_request(self, server: str, method: str, params: Raw) -> Raw:
+        if method == "ping":
+            return {}
+        raise MCPError(mcp_types.METHOD_NOT_FOUND, "Method not found", method)
+
+    async def on_notification(self, server: str, method: str, params: Raw) -> None:
+        pass
+
+
 class ServerConnection:
     """Open while `open_connection` is entered. `ended` is set once the server is gone."""
 

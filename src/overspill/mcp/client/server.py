@@ -16,7 +16,16 @@ from overspill.calls.job import current
 from overspill.calls.tasks import open_group
 from overspill.errors import Ended, LoginNeeded, ServerError, Unheard
 from overspill.mcp.client.config import ServerConfig
-from overspill.mcp.client.connection import ClientIdentity, Peer, Progress, Raw, ServerConnection, list_pages, open_connection
+from overspill.mcp.client.connection import (
+    ClientIdentity,
+    Peer,
+    Progress,
+    ServerConnection,
+    SilentPeer,
+    list_pages,
+    open_connection,
+)
+from overspill.mcp.client.framing import Raw
 from overspill.mcp.client.listings import select_usable
 from overspill.mcp.client.login.keeper import Log
 from overspill.mcp.client.login.storage import LoginStore
@@ -44,18 +53,6 @@ class ToolDefinition(Struct, frozen=True):
     def of(cls, tool: Raw) -> ToolDefinition:
         is_read_only = isinstance(hints := tool.get("annotations"), dict) and cast(Raw, hints).get("readOnlyHint") is True
         return cls(tool["name"], tool.get("description") or "", tool["inputSchema"], is_read_only)
-
-
-class SilentPeer:
-    """Ignores notifications and answers nothing but pings."""
-
-    async def on_request(self, server: str, method: str, params: Raw) -> Raw:
-        if method == "ping":
-            return {}
-        raise MCPError(mcp_types.METHOD_NOT_FOUND, "Method not found", method)
-
-    async def on_notification(self, server: str, method: str, params: Raw) -> None:
-        pass
 
 
 class Server:
@@ -151,9 +148,8 @@ class Server:
         raise ServerError(f"{why} Overspill keeps trying to {verb} it; try again in {soon}.")
 
     async def request(self, method: str, params: Mapping[str, Any] | None = None, *, progress: Progress | None = None) -> Raw:
-        connection = await self.wait_until_connected()
         try:
-            return await connection.request(method, params, progress=progress)
+            return await (await self.wait_until_connected()).request(method, params, progress=progress)
         except Unheard:
             return await (await self.wait_until_connected()).request(method, params, progress=progress)
         except LoginNeeded as problem:

@@ -77,6 +77,11 @@ class LargeAnswers:
             self._log(f"The server {server} sent something that does not pass. {problem.message}")
             return None
 
+    async def admit_request(self, server: str, method: str, params: Raw) -> None:
+        """Raise MCPError unless what a server asks the client may pass."""
+        if await self.admit(server, method, params) is None:
+            raise MCPError(mcp_types.INVALID_PARAMS, f"Overspill does not know {method}, and the request is over its limits.")
+
     async def shorten(self, refusal: MCPError, request: ClientRequest) -> MCPError:
         """An error as the client gets it. A server can put anything into one."""
         call = ToolCall("", request.method, {"uri": request.params.get("uri")}, "", "mcp")

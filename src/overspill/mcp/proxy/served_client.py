@@ -121,10 +121,7 @@ class ServedClient:
 
     def note_call(self, request: ClientRequest) -> None:
         """A client that calls a second tool has shown that it stays after the first answer, and one that knows tasks says so.
-
-        Other requests show nothing: the Python SDK lists the tools after a call to check its result, and the client that made
-        the call may then leave. Answering a question of the first call shows nothing either.
-        """
+        Other requests show nothing: the Python SDK lists the tools after a call, whose client may then leave."""
         if "requestState" not in request.params:
             self.requester.comes_back |= self._has_called or request.knows_tasks
             self._has_called = True
@@ -194,7 +191,7 @@ class ServedClient:
             if wants_input(result) and (not request.is_modern or (request.is_task and request.can_ask)):
                 result = await ask_for_input(result, params, ask=answer, again=ask)
             for each in map(as_mapping, as_mapping(result.get("inputRequests")).values()):
-                await self._admit(server.name, str(each.get("method")), as_mapping(each.get("params")))
+                await self.answers.admit_request(server.name, str(each.get("method")), as_mapping(each.get("params")))
             if method == "tools/call":
                 taken = self.routed_tasks.take(request, server, str(params.get("name")), result)
                 result = taken or await server.follow_task(result, partial(collect_answers, ask=answer))
@@ -238,14 +235,9 @@ class ServedClient:
         newest = next((request for request in reversed(self._flights[server]) if request.can_ask), None)
         return await self._ask_client(server, newest, method, params)
 
-    async def _admit(self, server: str, method: str, params: Raw) -> None:
-        """Raise MCPError unless what the server asks may reach the client."""
-        if await self.answers.admit(server, method, params) is None:
-            raise MCPError(mcp_types.INVALID_PARAMS, f"Overspill does not know {method}, and the request is over its limits.")
-
     async def _ask_client(self, server: str, request: ClientRequest | None, method: str, params: Raw) -> Raw:
         """Ask with the answer to a request, if the client can be asked there; else on its channel."""
-        await self._admit(server, method, params)
+        await self.answers.admit_request(server, method, params)
         if self.channel is None and (kind := method.split("/")[0]) not in self.client.capabilities:
             raise MCPError(mcp_types.INVALID_REQUEST, f"The client does not declare {kind}, so it cannot be asked.")
         if request is not None and request.can_ask:
