@@ -148,8 +148,9 @@ class Server:
         raise ServerError(f"{why} Overspill keeps trying to {verb} it; try again in {soon}.")
 
     async def request(self, method: str, params: Mapping[str, Any] | None = None, *, progress: Progress | None = None) -> Raw:
+        connection = await self.wait_until_connected()
         try:
-            return await (await self.wait_until_connected()).request(method, params, progress=progress)
+            return await connection.request(method, params, progress=progress)
         except Unheard:
             return await (await self.wait_until_connected()).request(method, params, progress=progress)
         except LoginNeeded as problem:
@@ -240,8 +241,7 @@ class Server:
 
     async def _run_once(self) -> None:
         self.starts += 1
-        with anyio.CancelScope() as starting:
-            starting.deadline = anyio.current_time() + _START_SECONDS
+        with anyio.CancelScope(deadline=anyio.current_time() + _START_SECONDS) as starting:
             async with open_connection(self.config, self._environ, self._client, self._peer, self.log) as connection:
                 await connection.shake_hands()
                 connection.param_headers = self._param_headers  # outlives a connection
