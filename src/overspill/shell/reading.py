@@ -66,14 +66,15 @@ class OutputFinder:
 
     @contextmanager
     def _open_unfinished(self, label: ShelfLabel, shelf: Shelf, change: JobChanged) -> Generator[tuple[StoredOutput, str]]:
+        redactors = self._redaction.for_reading(change.tool, change.server)
         try:
-            reader = RunningReader(shelf.open(change.id))
+            reader = RunningReader(shelf.open(change.id), redactors.shown)
         except UnknownHandle:
             reader = BytesReader(b"")
         asked_ms, size = handles.created_ms(change.id), reader.size
         note = wording.so_far((now_ms() - asked_ms) / 1000, size) if label.live else wording.interrupted(size)
         kept = Kept(label.session, change.id, change.tool, "background", Size(size, 0, 0, 0), "", asked_ms)
-        with StoredOutput(kept, reader, redactors=self._redaction.for_reading(kept.tool, kept.server)) as stored:
+        with StoredOutput(kept, reader, redactors=redactors) as stored:
             yield stored, note
 
     def _unfinished(self, spelling: str) -> Iterator[tuple[ShelfLabel, Shelf, JobChanged]]:
