@@ -4,8 +4,8 @@ from importlib.util import find_spec
 
 import pytest
 
-OFFERED = ["tool_output", "get_tool_output", "wait_for_tool_output"] + ["run_program"] * (find_spec("pydantic_monty") is not None)
-"""What the default preset offers here."""
+OFFERED = ["get_tool_output"]
+"""What the default preset offers."""
 
 
 def needs(package: str, extra: str) -> pytest.MarkDecorator:

@@ -127,7 +127,7 @@ def test_the_only_server_keeps_its_other_tools_on_every_page(tmp_path: Path, era
         wire.hello()
         assert wire.names()[:2] == ["fine", "second"]
         assert wire.names()[:2] == ["fine", "second"]
-        assert "tool_output" in wire.names()
+        assert "get_tool_output" in wire.names()
     start = "The server only lists tools that cannot be used, so they are left out"
     assert wire.log == [
         f"{start}: number 1 (no name), number 3 (not an object).",
@@ -144,7 +144,7 @@ def test_a_list_that_is_none_hides_no_other_tools(tmp_path: Path, kind: str, sev
     with Served([bad, good][: 1 + several], tmp_path / "store", tools_always=True) as wire:
         wire.hello()
         found = wire.names()
-    assert "tool_output" in found
+    assert "get_tool_output" in found
     assert ("good__fine" in found) is several
     named = "a page that is not a list of tools"
     assert wire.log == [f"The server bad lists tools that cannot be used, so they are left out: {named}."]

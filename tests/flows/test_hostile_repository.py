@@ -145,7 +145,7 @@ def test_what_a_file_may_not_set_is_named_and_nothing_is_lost(repository: Reposi
     with repository.proxy("--name", "every") as wire:
         wire.hello()
         assert read_whole(wire, keep(wire)) == OUTPUT
-        assert set(wire.names()) >= {"tool_output", "get_tool_output", "wait_for_tool_output"}
+        assert "get_tool_output" in wire.names()
         assert wire.end() == 0
     assert len(repository.stored()) == 1
     assert not elsewhere.exists()
@@ -221,7 +221,7 @@ def test_no_value_of_what_a_file_may_set_makes_an_output_unreachable(repository:
         wire.hello()
         id = NAME.search(wire.text("lines", {"count": 1000}))
         assert id
-        assert set(wire.names()) >= {"tool_output", "get_tool_output", "wait_for_tool_output"}
+        assert "get_tool_output" in wire.names()
         wire.text("wait_for_tool_output", {})
         assert read_whole(wire, id.group()) == OUTPUT
         assert "line 321: the quick brown fox" in wire.text("tool_output", {"handle": id.group(), "extract": "line 321"})

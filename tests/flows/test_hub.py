@@ -25,7 +25,7 @@ def home() -> Iterator[HubHome]:
 def test_a_front_answers_as_a_proxy_does_and_ends_with_its_client(home: HubHome):
     with home.front() as client:
         assert client.hello()["serverInfo"]["name"] == "every"
-        assert {"say", "tool_output"} <= set(client.names())
+        assert {"say", "get_tool_output"} <= set(client.names())
         assert client.text("lines", {"count": 1}) == SMALL
         server = int(client.text("pid"))
         assert client.end() == 0

@@ -94,7 +94,7 @@ def test_retrieval_tools_are_listed_from_the_beginning(tmp_path: Path) -> None:
     [
         ("get_tool_output", {"mode": "slice", "slice": {"lines": "500-501"}}, "line 500: the quick brown fox\nline 501: the"),
         ("get_tool_output", {"mode": "grep", "pattern": "^line 77:", "context": 0}, "line 77: the quick brown fox"),
-        ("get_tool_output", {"mode": "raw"}, f"Response too large ({len(OUTPUT)} bytes). Use extract or slice mode."),
+        ("get_tool_output", {"mode": "raw"}, f"Response too large ({len(OUTPUT)} bytes). Use ask or slice mode."),
         ("get_tool_output", {"mode": "extract", "query": "line 321"}, "line 321: the quick brown fox"),
         ("get_artifact", {"start_line": 3, "end_line": 3}, "line 3: the quick brown fox"),
         ("tool_output", {"extract": "what does line 654 say?"}, "line 654: the quick brown fox"),
@@ -257,21 +257,21 @@ def test_stored_outputs_are_listed_on_request(wire: Wire, tmp_path: Path) -> Non
 
 
 def test_a_servers_tool_keeps_its_name_and_the_retrieval_tool_is_renamed(tmp_path: Path) -> None:
-    server = config(every("legacy", "clash", "tool_output", "overspill_tool_output", "overspill_get_artifact"))
+    server = config(every("legacy", "clash", "get_tool_output", "overspill_get_tool_output", "overspill_get_artifact"))
     with Served([server], tmp_path) as wire:
         wire.hello()
-        assert wire.text("tool_output") == "theirs"
+        assert wire.text("get_tool_output") == "theirs"
         result = wire.call("lines", {"count": LINES})
-        note = "Some tools of Overspill have other names here: tool_output is overspill_overspill_tool_output."
+        note = "Some tools of Overspill have other names here: get_tool_output is overspill_overspill_get_tool_output."
         assert result["content"][-2]["text"] == note or result["content"][-1]["text"] == note
         assert wire.names()[-3 - len(OFFERED) :] == [
-            *("tool_output", "overspill_tool_output", "overspill_get_artifact"),
-            *("overspill_overspill_tool_output", *OFFERED[1:]),
+            *("get_tool_output", "overspill_get_tool_output", "overspill_get_artifact"),
+            "overspill_overspill_get_tool_output",
         ]
-        ask = {"handle": handle_in(result), "extract": "line 654"}
-        assert wire.text("tool_output", ask) == wire.text("overspill_tool_output", ask) == "theirs"
-        assert "line 654" in wire.text("overspill_overspill_tool_output", ask)
-        assert "line 3" in wire.text("get_artifact", {"id": ask["handle"], "lines": "3-3"})
+        ask = {"id": handle_in(result), "mode": "ask", "query": "line 654"}
+        assert wire.text("get_tool_output", ask) == wire.text("overspill_get_tool_output", ask) == "theirs"
+        assert "line 654" in wire.text("overspill_overspill_get_tool_output", ask)
+        assert "line 3" in wire.text("get_artifact", {"id": ask["id"], "lines": "3-3"})
 
 
 @pytest.mark.slow

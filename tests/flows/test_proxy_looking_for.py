@@ -47,7 +47,7 @@ def test_the_argument_is_there_from_the_first_list_to_the_last(wire: Wire) -> No
     theirs = [tool for tool in first if tool["description"].startswith("The tool ")]
     assert len(theirs) > 10
     assert all(tool["inputSchema"]["properties"][LOOKING_FOR] == ARGUMENT for tool in theirs)
-    wire.call("lines", {"count": 1000, LOOKING_FOR: "line 777"})
+    wire.call("lines", {"count": 999, LOOKING_FOR: "line 777"})
     assert json.dumps(list_tools(wire)) == json.dumps(first)
 
 

@@ -66,7 +66,7 @@ def test_the_model_of_the_same_client_gets_a_card(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("meta", [None, {}, {"callId": 7}, {"callId": None}, {"other": "exec-1"}])
 def test_where_nothing_says_who_gets_the_result_the_proxy_says_so_once(tmp_path: Path, meta: Any) -> None:
-    with serving(tmp_path, CODEX) as wire:
+    with serving(tmp_path, CODEX, {"repeats": "full"}) as wire:
         assert is_card(ask_rows(wire, meta))
         assert is_card(ask_rows(wire, meta, count=COUNT + 1))
         (said,) = wire.log

@@ -80,7 +80,7 @@ def test_a_large_text_gets_its_beginning_and_links_to_its_parts(answers: Answers
         assert beginning == {**text(TEXT[: len(beginning["text"])]), "annotations": {"priority": 1}}
         assert LIMIT - 4 < len(beginning["text"].encode()) <= LIMIT
         assert f"of {len(TEXT.encode()):,}. Read {note['uri']} for the next part, or" in note["text"]
-        assert "To search all of it, call tool_output(" in note["text"]
+        assert "To search all of it, call get_tool_output(" in note["text"]
         assert beginning["text"] + "".join(follow(wire, note["uri"])) == TEXT
         assert follow(wire, note["uri"]) == follow(wire, note["uri"])
 

@@ -30,7 +30,7 @@ def in_background(wire: Wire, until: str, **more: object) -> str:
     id = ID.findall(text)[0]
     assert text == (
         f"Tool Output ID: {id}\nTool: wait\n\n"
-        f'It keeps running in the background. Call wait_for_tool_output(), then get_tool_output("{id}", mode).'
+        f'It keeps running in the background. Wait for it with get_tool_output(id="{id}", mode="wait").'
     )
     return id
 

@@ -16,7 +16,7 @@ from overspill.text import tokens
 
 SERVER = Path(__file__).parents[1] / "listed_server.py"
 OURS = ["find_tools", "describe_tools", "call_tool"]
-READING = ["tool_output", "get_tool_output", "wait_for_tool_output"]
+READING = ["get_tool_output"]
 
 
 def tool(name: str, description: str = "", needs: Sequence[str] = (), **more: Any) -> dict[str, Any]:
@@ -87,7 +87,9 @@ def test_the_list_stays_the_same_whatever_servers_do(tmp_path: Path) -> None:
     with serve(tmp_path, truncation={"overrides": {"read_wiki": {"toolSearch": "off"}}}) as wire:
         first = json.dumps(wire.result("tools/list"))
         assert names(wire) == ["read_wiki", *OURS, *READING]
-        (tmp_path / "tools0.json").write_text(json.dumps([tool("call_tool"), tool("tool_output"), tool("fresh", "Makes tea.")]))
+        (tmp_path / "tools0.json").write_text(
+            json.dumps([tool("call_tool"), tool("get_tool_output"), tool("fresh", "Makes tea.")])
+        )
         assert json.dumps(wire.result("tools/list")) == first
         said(use(wire, "close_issue", {}))  # fails, so the list is fetched again
         assert "fresh()" in find(wire, "tea")

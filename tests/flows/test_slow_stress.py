@@ -69,6 +69,6 @@ async def test_200_megabytes_returned_in_the_background_are_kept_and_leave_memor
             gc.collect()
             assert resident() - before < 64 * MIB
             raw = await session.invoke("get_tool_output", {"id": id, "mode": "raw"})
-            assert raw.text == f"Response too large ({size} bytes). Use extract or slice mode."
+            assert raw.text == f"Response too large ({size} bytes). Use ask or slice mode."
             end = await session.invoke("get_tool_output", {"id": id, "mode": "slice", "slice": {"start": size - 10}})
             assert end.text == line[-10:]

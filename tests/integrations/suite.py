@@ -61,7 +61,7 @@ def read_log() -> str:
 
 
 def extract(request: Request, words: str, call: str = "c1") -> list[Call]:
-    return [Call("tool_output", {"handle": find_name(request.results[call]), "extract": words}, "c2")]
+    return [Call("get_tool_output", {"id": find_name(request.results[call]), "mode": "ask", "query": words}, "c2")]
 
 
 async def test_a_small_result_is_untouched(driver: Driver, settings: Settings):
@@ -114,7 +114,7 @@ async def test_the_retrieval_tools_are_offered_from_the_first_request_and_never_
     script = Scripted([Call("read_log")], [Call("read_log", {}, "c2")], "done")
     await driver.agent([read_log], script, settings=settings).run("Read it.")
     first, *others = [json.dumps(request.tools, sort_keys=True, default=str) for request in script.requests]
-    assert {"tool_output", "get_tool_output", "wait_for_tool_output", "read_log"} <= set(script.requests[0].tools)
+    assert {"get_tool_output", "read_log"} <= set(script.requests[0].tools)
     assert others == [first, first]
 
 
@@ -129,13 +129,9 @@ async def test_a_slow_tool_goes_to_the_background_and_is_fetched(driver: Driver,
     def wait(request: Request) -> list[Call]:
         assert "the build passed" not in request.results["c1"]
         go_on.set()
-        return [Call("wait_for_tool_output", {}, "c2")]
+        return [Call("get_tool_output", {"id": find_job(request.results["c1"]), "mode": "wait"}, "c2")]
 
-    def fetch(request: Request) -> list[Call]:
-        assert "Completed" in request.results["c2"]
-        return [Call("get_tool_output", {"id": find_job(request.results["c1"]), "mode": "raw"}, "c3")]
-
-    script = Scripted([Call("build")], wait, fetch, lambda request: request.results["c3"])
+    script = Scripted([Call("build")], wait, lambda request: request.results["c2"])
     assert "the build passed" in await driver.agent([build], script, settings=quick).run("Build it.")
 
 
@@ -147,14 +143,11 @@ async def test_a_slow_synchronous_tool_does_not_block_the_loop(driver: Driver, q
         assert go_on.wait(30)
         return "the build passed"
 
-    def fetch(request: Request) -> list[Call]:
-        return [Call("get_tool_output", {"id": find_job(request.results["c1"]), "mode": "raw"}, "c3")]
-
     def wait(request: Request) -> list[Call]:
         go_on.set()
-        return [Call("wait_for_tool_output", {}, "c2")]
+        return [Call("get_tool_output", {"id": find_job(request.results["c1"]), "mode": "wait"}, "c2")]
 
-    script = Scripted([Call("build")], wait, fetch, lambda request: request.results["c3"])
+    script = Scripted([Call("build")], wait, lambda request: request.results["c2"])
     try:
         assert "the build passed" in await driver.agent([build], script, settings=quick).run("Build it.")
     finally:

@@ -21,7 +21,7 @@ async def test_the_model_may_say_what_it_is_looking_for(driver: Driver, tmp_path
     assert len(answer) < 10_000
     offered = [json.dumps(request.tools, default=str) for request in script.requests]
     assert "What you need from the result" in json.dumps(script.requests[0].tools["read_log"], default=str)
-    assert "What you need from the result" not in json.dumps(script.requests[0].tools["tool_output"], default=str)
+    assert "What you need from the result" not in json.dumps(script.requests[0].tools["get_tool_output"], default=str)
     assert offered == [offered[0]] * 2
 
 

@@ -30,7 +30,7 @@ from overspill.record.logs import log_cut
 from overspill.settings import Settings
 from overspill.text.arguments import encode_arguments
 from overspill.types import JobInfo, Reply, ToolCall
-from overspill.wording import replies, slow_tools
+from overspill.wording import replies
 
 _MAX_FILLING = 4  # calls of one server whose references are filled at the same time: its schema may take long to check
 Errors: TypeAlias = Literal["answer", "raise"]
@@ -256,7 +256,7 @@ class CallService:
             return await self._stand_in(job)
         self._gate.intents.note(job.id, find_intent(self._gate, call, settings))
         answer, fits = self._gate.reserve(
-            [ReplyDraft((slow_tools.running_message(job.artifact_id, job.tool, notice=self._notice),))]
+            [ReplyDraft((settings.wording.running(job.artifact_id, job.tool, has_notice=self._notice),))]
         )
         content = [{"type": "text", "text": answer.text}]
         return Reply(text=answer.text, content=content, fits=fits, job=job.info, new=False, model=self._gate.settings.model)

@@ -27,7 +27,7 @@ Format: TypeAlias = Literal["jsonschema", "openai", "openai-responses", "anthrop
 DocumentMode: TypeAlias = Literal["auto", "full-chunked", "read-grep", "truncate"]
 """The closed set of the document that a preset follows."""
 ExtractMode: TypeAlias = Literal["auto", "focused", "full-chunked", "read-grep", "truncate"]
-OutputMode: TypeAlias = Literal["raw", "extract", "slice", "grep", "query", "sql"]
+OutputMode: TypeAlias = Literal["raw", "extract", "slice", "grep", "query", "sql", "ask", "wait"]
 EXTRACT_MODES = get_args(ExtractMode)
 MODES = frozenset((*EXTRACT_MODES, *get_args(OutputMode)))
 
@@ -50,8 +50,6 @@ _DOCUMENT_MODE = (
     "Optional override. auto=module decides; full-chunked=LLM chunk+reduce; "
     "read-grep=dynamic sub-agent with Read/Grep; truncate=keeps top and bottom, truncates in the middle."
 )
-_ANY_HANDLE = "name or handle from the tool result"
-_OTHER_WORDS = "then in parentheses other words that the text may use for it"
 _PLAIN_READ = (
     "raw=all, if small; extract=what `query` asks for; slice=a part; grep=lines matching `pattern`; "
     "query=JSON pointer or JMESPath"
@@ -71,11 +69,11 @@ class ToolOutput(_Args, frozen=True):
 
 
 class ShortToolOutput(Struct, frozen=True):
-    """What the default preset offers. Every request of a conversation carries it, so it has what models need, and no more of
-    what `ToolOutput` takes."""
+    """For the default preset, where `surface` names it. Every request of a conversation carries it, so it has what models need,
+    and no more of what `ToolOutput` takes."""
 
-    handle: Annotated[str, Meta(description=_ANY_HANDLE)]
-    extract: Annotated[str, Meta(description=f"what you need, {_OTHER_WORDS}")]
+    handle: Annotated[str, Meta(description="name or handle from the tool result")]
+    extract: Annotated[str, Meta(description="what you need, then in parentheses other words that the text may use for it")]
 
 
 class Slice(_Args, frozen=True):
@@ -99,27 +97,26 @@ class GetToolOutput(_Args, frozen=True, rename={"from_": "from"}):
 
 
 class PlainGetToolOutput(GetToolOutput, frozen=True, rename={"from_": "from"}):
-    """For presets that follow a document. Mode `sql` still works, or says what is missing."""
+    """For presets that follow a document. The other modes still work, or say what is missing."""
 
     mode: Annotated[Literal["raw", "extract", "slice", "grep", "query"], Meta(description=_PLAIN_READ)]
 
 
 class ShortGetToolOutput(Struct, frozen=True, rename={"from_": "from"}):
-    """As `ShortToolOutput`."""
+    """All that the default preset offers, in the words that pay: the replies to stored outputs show its calls."""
 
-    id: Annotated[str, Meta(description=_ANY_HANDLE)]
-    mode: Annotated[OutputMode, Meta(description=f"{_PLAIN_READ}; sql=SELECT over table `output`")]
-    query: Annotated[str | None, Meta(description="question, JSON expression or SQL")] = None
-    slice: Annotated[dict[str, Any] | None, Meta(description='{"lines": "a-b"}, {"start", "length"} or {"anchor"}')] = None
-    pattern: Annotated[str | None, Meta(description="RE2")] = None
-    context: Annotated[int, Meta(description="lines around each match")] = 2
-    from_: Annotated[int, Meta(description="byte to continue from")] = 0
+    id: str
+    mode: Literal["ask", "grep", "slice", "query", "sql", "raw", "wait"]
+    query: Annotated[str | None, Meta(description="question, JSON expression or SELECT")] = None
+    slice: Annotated[dict[str, Any] | None, Meta(description='{"lines": "a-b"}')] = None
+    pattern: str | None = None
+    from_: int = 0
 
 
 class ShortGetToolOutputWithoutSql(ShortGetToolOutput, frozen=True, rename={"from_": "from"}):
     """Where DuckDB is not installed."""
 
-    mode: Annotated[Literal["raw", "extract", "slice", "grep", "query"], Meta(description=_PLAIN_READ)]
+    mode: Literal["ask", "grep", "slice", "query", "raw", "wait"]
 
 
 class WaitForToolOutput(_Args, frozen=True):
@@ -164,12 +161,12 @@ TOOLS: dict[str, Definition] = {
 }
 
 
-_JOB_TOOLS = ("get_tool_output", "wait_for_tool_output")  # the message about a call that went to the background names them
-
-
 def offered_tools(settings: Settings) -> list[str]:
     """The names of the tools to offer. They depend on nothing that happens, so a provider's prompt cache stays valid."""
-    surface = {*settings.surface, *(_JOB_TOOLS if settings.may_use_background else ())}
+    surface = {*settings.surface, *(settings.wording.job_tools if settings.may_use_background else ())}
+    may_call_tools = settings.program_tools or settings.trust_read_only
+    if may_call_tools and settings.surface and not settings.wording.has_closed_sets:
+        surface.add("run_program")
     return [name for name in TOOLS if name in surface and (name != "run_program" or has_programs())]
 
 
@@ -190,7 +187,8 @@ def definition(name: str, format: Format, words: Wording = OVERSPILL, prefix: st
         tool = replace(tool, arguments=DocumentToolOutput if words.has_closed_sets else ShortToolOutput)
     if name == "get_tool_output":
         short = ShortGetToolOutput if is_installed() else ShortGetToolOutputWithoutSql
-        tool = replace(tool, arguments=PlainGetToolOutput if words.has_closed_sets else short)
+        offered = Definition(name, "Read a stored or running tool output", short)
+        tool = replace(tool, arguments=PlainGetToolOutput) if words.has_closed_sets else offered
     return render_definition(tool, format, prefix)
 
 

@@ -3,6 +3,7 @@ have answered."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -17,7 +18,7 @@ from overspill.gate import replies
 from overspill.gate.decide import Keep, Pass, decide
 from overspill.gate.gate import Gate
 from overspill.gate.passages import Passages
-from overspill.gate.replies import OutputText
+from overspill.gate.replies import OutputText, ReplyDraft
 from overspill.lexical.index import Work
 from overspill.reading import Bound
 from overspill.record.events import OutputExtracted, now_ms
@@ -25,8 +26,15 @@ from overspill.retrieval.extracted import format_abstract
 from overspill.retrieval.extractor import ExtractionRequest, Extractor, read_document
 from overspill.retrieval.output import quote_spans
 from overspill.retrieval.outputs import StoredOutputs
+from overspill.retrieval.pages import Page
 from overspill.settings import Settings
 from overspill.types import Block, Kept, Reply
+
+
+class StandInPage(Page, frozen=True):
+    """The first draft that fits is shown."""
+
+    drafts: Sequence[ReplyDraft] = ()
 
 
 class StandIns(Struct, frozen=True):
@@ -36,9 +44,7 @@ class StandIns(Struct, frozen=True):
     def are_due(self, kept: Kept) -> bool:
         return isinstance(decide(kept.size, self._settings_of(kept)), Keep)
 
-    async def word(self, job: Job) -> Reply:
-        kept = job.kept
-        assert kept is not None
+    async def draft(self, kept: Kept) -> Sequence[ReplyDraft]:
         stored = await anyio.to_thread.run_sync(self.outputs.recent, kept.handle)
         settings = self._settings_of(kept)
         source = await anyio.to_thread.run_sync(lambda: OutputText(stored.reader, stored.shown.size))
@@ -48,8 +54,12 @@ class StandIns(Struct, frozen=True):
             draft = partial(replies.FORMS[settings.answer_form], kept, source, settings)
         drafts = await anyio.to_thread.run_sync(draft)
         intent = None if kept.missing else self.gate.intents.noted(kept.id)
-        drafts = await self.gate.intents.extend(drafts, kept, intent, settings, self.gate.room)
-        answer, fits = self.gate.reserve(drafts)
+        return await self.gate.intents.extend(drafts, kept, intent, settings, self.gate.room)
+
+    async def word(self, job: Job) -> Reply:
+        kept = job.kept
+        assert kept is not None
+        answer, fits = self.gate.reserve(await self.draft(kept))
         job.is_announced = True
         content = [{"type": "text", "text": answer.text}, *job.blocks]
         model, is_error = self.gate.settings.model, bool(job.error)

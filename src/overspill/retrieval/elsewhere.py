@@ -13,10 +13,7 @@ import anyio.to_thread
 from overspill.calls.job import Job
 from overspill.calls.scheduler import JobScheduler
 from overspill.errors import StoreError
-from overspill.gate.decide import Keep, decide
 from overspill.retrieval.group import SessionGroup
-from overspill.settings import Settings
-from overspill.wording.slow_tools import JobStatus
 
 _FIRST_LOOK_SECONDS = 0.25
 _MAX_SECONDS_BETWEEN_LOOKS = 2.0
@@ -93,30 +90,3 @@ class JobsElsewhere:
                 return ended
             await anyio.sleep(pause)
             pause = min(pause * 1.5, _MAX_SECONDS_BETWEEN_LOOKS)
-
-
-async def wait_for_jobs(jobs: JobScheduler, elsewhere: JobsElsewhere | None, seconds: float) -> tuple[list[Job], list[Job]]:
-    """The jobs that have ended and were not announced yet, and those that still run. If none has ended, wait for the first."""
-    if elsewhere is None:
-        return await jobs.wait(seconds), jobs.pending()
-    done: list[Job] = []
-    with anyio.move_on_after(seconds):
-        async with anyio.create_task_group() as group:
-
-            async def wait_here() -> None:
-                if found := await jobs.wait(seconds):
-                    done.extend(found)
-                    group.cancel_scope.cancel()
-
-            group.start_soon(wait_here)
-            done.extend(await elsewhere.wait_for_ended(jobs))
-            group.cancel_scope.cancel()
-    return done, [*jobs.pending(), *(await elsewhere.look(jobs.background))[1]] if not done else []
-
-
-def describe_job(job: Job, settings: Settings, retrievals: int) -> JobStatus:
-    """`settings` are the session's, `retrievals` how often its output was read."""
-    kept = job.kept
-    exceeds = kept is not None and isinstance(decide(kept.size, settings.for_tool(kept.tool, kept.server)), Keep)
-    size = kept.size if kept else None
-    return JobStatus(job.artifact_id, job.tool, job.state, job.seconds, size, retrievals, exceeds, job.error, job.progress)

@@ -21,6 +21,7 @@ from overspill.retrieval.pages import Page
 from overspill.text.humanize import one_line
 from overspill.text.images import Image, decode_image, identify_image
 from overspill.wording import replies as wording
+from overspill.wording import retrieval
 from overspill.wording.names import tool_name
 
 READS_RUNNING = ("slice", "grep")
@@ -39,7 +40,7 @@ def read_output(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Pag
                 return _grep(stored, asked, bound)
             case "query":
                 if not asked.query:
-                    raise BadRequest("Query required for query mode.")
+                    raise BadRequest(retrieval.query_required("query"))
                 spell = partial(_spell_from, stored, "get_tool_output", {"mode": "query", "query": asked.query})
                 return pages.query_page(stored, asked.query, asked.from_, bound, spell)
             case _:
@@ -77,10 +78,12 @@ def _read_slice(stored: StoredOutput, part: Slice, bound: Bound) -> Page:
 
 
 def _grep(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
-    if not asked.pattern:
+    pattern = asked.pattern or asked.query
+    if not pattern:
         raise BadRequest("Pattern required for grep mode.")
-    search = pages.GrepRequest(asked.pattern, asked.context, asked.ignore_case, asked.from_)
-    options = {"mode": "grep", "pattern": asked.pattern, "context": asked.context}
+    search = pages.GrepRequest(pattern, asked.context, asked.ignore_case, asked.from_)
+    options: dict[str, object] = {"mode": "grep", "pattern": pattern}
+    options |= {"context": asked.context} if asked.context != GetToolOutput("", "grep").context else {}
     options |= {"ignore_case": True} if asked.ignore_case else {}
     return pages.grep_page(stored, search, bound, partial(_spell_from, stored, "get_tool_output", options))[0]
 

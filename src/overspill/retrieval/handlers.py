@@ -28,10 +28,11 @@ from overspill.record.events import OutputRetrieved, RecordedReply, now_ms
 from overspill.record.ledger import Ledger
 from overspill.retrieval import definitions, exact, extracted
 from overspill.retrieval.definitions import TOOLS, GetArtifact, GetToolOutput, WaitForToolOutput, parse_arguments
-from overspill.retrieval.delivery import StandIns
-from overspill.retrieval.elsewhere import JobsElsewhere, describe_job, wait_for_jobs
+from overspill.retrieval.delivery import StandInPage, StandIns
+from overspill.retrieval.elsewhere import JobsElsewhere
 from overspill.retrieval.exact import output_id, read_image
 from overspill.retrieval.extractor import ExtractionRequest, Extractor
+from overspill.retrieval.jobs import describe_job, list_statuses, wait_for_news
 from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.outputs import StoredOutputs
 from overspill.retrieval.pages import Page, add_note, failure_page, finished_page, make_page
@@ -99,7 +100,7 @@ class RetrievalTools(Struct, eq=False):
         except OverspillError as error:
             spelling, expired = str(given.get("id") or given.get("handle") or ""), self.gate.settings.wording.expired
             page = failure_page(error, retrieval.retrieval_failure(name, spelling, error, expired))
-        answer, fits = self.gate.reserve([ReplyDraft((page.text,))])
+        answer, fits = self.gate.reserve(page.drafts if isinstance(page, StandInPage) else [ReplyDraft((page.text,))])
         self.jobs.background.note_read(page.id)
         content = [{"type": "text", "text": answer.text}, *page.blocks]
         mode = mode if isinstance(mode, str) and mode in definitions.MODES else ""
@@ -128,32 +129,20 @@ class RetrievalTools(Struct, eq=False):
         return replace(await self.invoke("get_tool_output", {"id": info.id, "mode": "raw"}), job=job.info)
 
     def statuses(self) -> list[JobStatus]:
-        """Background jobs, and stored outputs of which the model knows only the id."""
-        statuses = [self._status(job) for job in self.jobs.background.values()]
-        if self.gate.settings.answer_form == "ready":
-            others = (kept for kept in self.gate.kept.latest() if kept.id not in self.jobs.background)
-            shown, retrieved = (kept for kept in others if kept.reason != "requested"), self.ledger.counters.retrieved
-            statuses += [
-                JobStatus(kept.artifact_id, kept.tool, "ready", 0.0, kept.size, retrieved.get(kept.id, 0), exceeds=True)
-                for kept in shown
-            ]
-        return statuses
+        return list_statuses(self.jobs, self.gate, self.ledger.counters.retrieved)
 
     def news(self) -> str:
         """Completed jobs that the model has not heard of yet. Mentions each one once."""
         done = [job for job in self.jobs.ended() if not job.is_announced and job.id not in self._mentioned]
         self._mentioned = {id for id in self._mentioned if id in self.jobs.background} | {job.id for job in done}
-        return self.recorder.show("news", slow_tools.completed_jobs([self._status(job) for job in done])) if done else ""
+        statuses = [describe_job(job, self.gate.settings, self.ledger.counters.retrieved.get(job.id, 0)) for job in done]
+        return self.recorder.show("news", slow_tools.completed_jobs(statuses)) if done else ""
 
     async def _page(self, name: str, args: Mapping[str, Any]) -> Page:
         match name:
             case "wait_for_tool_output":
                 parse_arguments(name, WaitForToolOutput, args)
-                done, pending = await wait_for_jobs(self.jobs, self.elsewhere, self.gate.settings.wait_max_secs)
-                statuses = [self._status(job) for job in done or pending]
-                if done:
-                    return Page(slow_tools.completed_jobs(statuses))
-                return Page(slow_tools.still_running(statuses) if pending else slow_tools.NONE_RUNNING)
+                return await self._wait()
             case "get_artifact":
                 asked = parse_arguments(name, GetArtifact, args)
                 if not (spelling := asked.artifact_id or asked.id):
@@ -171,15 +160,33 @@ class RetrievalTools(Struct, eq=False):
         if not asked.id:
             raise BadRequest("id is empty. Use the id that the tool result gave.")
         job = await anyio.to_thread.run_sync(self.outputs.find_job, output_id(asked.id))
+        if asked.mode == "wait":
+            return await self._wait_for(job, asked)
         if job is None:
             return await self._answer_stored(asked, ())
         if not job.done:
             return await self._answer_running(job, asked)
         job.is_announced = True
         blocks = job.blocks if asked.mode == "raw" else ()
-        if job.error and (asked.mode in ("raw", "extract") or job.id not in self.gate.kept):
+        if job.error and (asked.mode in ("raw", "extract", "ask") or job.id not in self.gate.kept):
             return Page(replies.tool_failure(job.error), is_error=True, blocks=blocks)
         return await self._answer_stored(asked, blocks)
+
+    async def _wait(self) -> Page:
+        return Page(await wait_for_news(self.jobs, self.elsewhere, self.gate.settings, self.ledger.counters.retrieved))
+
+    async def _wait_for(self, job: Job | None, asked: GetToolOutput) -> Page:
+        """What the call would have answered, as soon as it can; the jobs that have completed if others do before it."""
+        if job is not None and not job.done:
+            listed = await self._wait()
+            job = await anyio.to_thread.run_sync(self.outputs.find_job, output_id(asked.id))
+            if job is not None and not job.done:
+                return listed
+        job = await anyio.to_thread.run_sync(self.stand_ins.find_job, output_id(asked.id))
+        if job.kept is None or job.error or not self.stand_ins.are_due(job.kept):
+            return await self._tool_output(replace(asked, mode="raw"))
+        job.is_announced = True
+        return StandInPage("", job.id, blocks=job.blocks, drafts=await self.stand_ins.draft(job.kept))
 
     async def _answer_stored(self, asked: GetToolOutput, blocks: Sequence[Block]) -> Page:
         """`blocks` go with the answer, even if the text itself is too large."""
@@ -188,9 +195,11 @@ class RetrievalTools(Struct, eq=False):
             return replace(page, blocks=[*page.blocks, *blocks])
         if asked.mode == "sql":
             return await self._fit_page((await self.tables.reply(stored, asked.query, self._bound())).page)
-        if asked.mode == "extract":
+        if asked.mode in ("ask", "extract"):
             if not asked.query:
-                raise BadRequest(retrieval.QUERY_REQUIRED)
+                raise BadRequest(retrieval.query_required(asked.mode))
+            if asked.mode == "ask":
+                return await self._answer_question(stored, "get_tool_output", asked.query, "auto")
             found, refit = await self._extract(stored, "get_tool_output", asked.query, "snippets")
             return await self._fit_page(lambda bound: extracted.format_snippets(stored.kept, found, bound, refit))
         if asked.mode == "raw":
@@ -206,7 +215,8 @@ class RetrievalTools(Struct, eq=False):
             case Keep():
                 shows_images = self.gate.settings.wording.shows_images
                 images = (await anyio.to_thread.run_sync(source.describe_images, kept))[1] if shows_images else []
-                message = "\n".join((retrieval.too_large(kept.size.bytes), *images))
+                mode = "extract" if self.gate.settings.wording.has_closed_sets else "ask"
+                message = "\n".join((retrieval.too_large(kept.size.bytes, mode), *images))
                 found = await self.gate.intents.answer(message, kept, settings, self.gate.room)
                 return Page(f"{found}\n\n{message}" if found else message, is_error=not found)
             case Shorten(limit):
@@ -233,14 +243,16 @@ class RetrievalTools(Struct, eq=False):
             tool = await anyio.to_thread.run_sync(self.outputs.tool_of, handle)
             strategy = mode if isinstance(mode, str) and mode in definitions.EXTRACT_MODES else "auto"
             return failure_page(error, retrieval.extraction_failure(tool, handle, strategy, escape_invisible(str(error))))
-        kept = stored.kept
-        words = self.gate.settings.wording
+        return await self._answer_question(stored, "tool_output", asked.extract, asked.mode)
+
+    async def _answer_question(self, stored: StoredOutput, tool: str, question: str, mode: Mode) -> Page:
+        kept, words = stored.kept, self.gate.settings.wording
         shown = words.handle(kept)
         try:
-            found, refit = await self._extract(stored, "tool_output", asked.extract, asked.mode)
+            found, refit = await self._extract(stored, tool, question, mode)
         except OverspillError as error:
-            mode = (error.strategy if isinstance(error, ExtractionFailed) else None) or asked.mode
-            return failure_page(error, retrieval.extraction_failure(kept.tool, shown, mode, str(error)), kept.id)
+            strategy = (error.strategy if isinstance(error, ExtractionFailed) else None) or mode
+            return failure_page(error, retrieval.extraction_failure(kept.tool, shown, strategy, str(error)), kept.id)
         return await self._fit_page(lambda bound: extracted.format_abstract(kept, found, bound, shown, words, refit))
 
     async def _extract(self, stored: StoredOutput, tool: str, query: str, mode: Mode) -> tuple[Extraction, extracted.Refit]:
@@ -260,7 +272,8 @@ class RetrievalTools(Struct, eq=False):
     async def _answer_running(self, job: Job, asked: GetToolOutput) -> Page:
         """What a streaming tool has produced so far can already be read."""
         if asked.mode not in exact.READS_RUNNING or job.result is None or not job.result.produced:
-            raise BadRequest(retrieval.not_ready("" if self.gate.settings.wording.has_closed_sets else job.progress))
+            is_documented = self.gate.settings.wording.has_closed_sets
+            raise BadRequest(retrieval.not_ready("" if is_documented else job.progress, has_wait_tool=is_documented))
         stored = await anyio.to_thread.run_sync(self.outputs.partial, job.result, job.tool, job.server)
         with stored:
             if not (readable := stored.kept.size.bytes):
@@ -286,6 +299,3 @@ class RetrievalTools(Struct, eq=False):
     def _bound(self) -> Bound:
         settings = self.gate.settings
         return Bound(settings.answer_max_bytes or EVERYTHING.bytes, settings.answer_max_chars)
-
-    def _status(self, job: Job) -> JobStatus:
-        return describe_job(job, self.gate.settings, self.ledger.counters.retrieved.get(job.id, 0))

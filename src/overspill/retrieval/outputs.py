@@ -113,7 +113,7 @@ class StoredOutputs:
         kept = self._kept.get(file) or self._find_in_group(spelling)
         if kept is None:
             if job := self.find_job(spelling):
-                raise BadRequest(tool_failure(job.error) if job.done else not_ready())
+                raise BadRequest(tool_failure(job.error) if job.done else not_ready(has_wait_tool=self._words.has_closed_sets))
             raise UnknownHandle(spelling)
         return kept
 

@@ -31,10 +31,11 @@ from overspill.record.logs import logger
 from overspill.redaction.policy import Redaction
 from overspill.retrieval.definitions import offered_tools
 from overspill.retrieval.delivery import PassageSearch, StandIns
-from overspill.retrieval.elsewhere import JobsElsewhere, describe_job
+from overspill.retrieval.elsewhere import JobsElsewhere
 from overspill.retrieval.extractor import ExtractionRequest, Extractor
 from overspill.retrieval.group import SessionGroup
 from overspill.retrieval.handlers import RetrievalTools
+from overspill.retrieval.jobs import describe_job
 from overspill.retrieval.outputs import StoredOutputs
 from overspill.retrieval.tables import OutputTables
 from overspill.session.compaction import Compactor

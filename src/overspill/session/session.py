@@ -238,7 +238,7 @@ class Session:
     def options(self) -> str:
         """What the model can do next; goes with the notice."""
         with self._offered.naming():
-            return slow_tools.options(self._life.parts.describe_jobs())
+            return slow_tools.options(self._life.parts.describe_jobs(), has_wait_tool=self.settings.wording.has_closed_sets)
 
     def note(self, event: Entry) -> None:
         """Record something that you did yourself, such as beginning a turn or asking a model."""

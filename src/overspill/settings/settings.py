@@ -144,11 +144,11 @@ class Settings(AgentKeys):
     surface: Annotated[
         tuple[RetrievalTool, ...],
         Key(
-            "Tools offered to the model, with `get_tool_output` and `wait_for_tool_output` wherever `async` is on. All work when "
-            "called; `run_program` needs the extra `programs`. `overspill get` is the command, for a model that has a shell.",
+            "Tools offered to the model, with `get_tool_output` wherever `async` is on, and `run_program` where programs may "
+            "call tools. All work when called. `overspill get` is the command, for a model that has a shell.",
             "agent",
         ),
-    ] = ("tool_output", "get_tool_output", "wait_for_tool_output", "run_program")
+    ] = ("get_tool_output",)
     extraction_model: Annotated[
         Name | None, Key("The model that extracts if `toolOutput.models` names none.", "agent", names_models=True)
     ] = None

@@ -30,6 +30,12 @@ def tool_name(name: str) -> str:
     return prefix.get() + name
 
 
+def wait_call(id: str = "") -> str:
+    """The call that waits for a tool in the background and returns its output."""
+    named = f'id="{id}"' if id else "id"
+    return f'{tool_name("get_tool_output")}({named}, mode="wait")'
+
+
 def spell_first(offered: Collection[str], ways: Mapping[str, str]) -> str:
     """The call of the first of these tools that is offered, with its arguments; empty if none is."""
     return next((f"{tool_name(tool)}({arguments})" for tool, arguments in ways.items() if tool in offered), "")
@@ -52,7 +58,7 @@ _ASK, _FIRST_LINES = NextStep("ask", QUESTION), NextStep("lines", "1-100")
 _SPELLINGS: dict[str, dict[Way, str]] = {
     COMMAND: {way: f"--{way} {{}}" for way in get_args(Way)},
     "get_tool_output": {
-        "ask": 'mode="extract", query="{}"',
+        "ask": 'mode="ask", query="{}"',
         "grep": 'mode="grep", pattern="{}"',
         "query": 'mode="query", query="{}"',
         "lines": 'mode="slice", slice={{"lines": "{}"}}',

@@ -31,6 +31,9 @@ class Wording:
     """Whether an agent's last turn offers nothing but the report."""
     nearest = retrieval.NEAREST
     builtin_note = ""
+    search = 'mode="ask", query="what to extract"'
+    job_tools: Collection[str] = ("get_tool_output",)
+    """Those that messages about a call in the background name."""
 
     def id(self, kept: Kept) -> str:
         return kept.name
@@ -53,7 +56,10 @@ class Wording:
         return f"Tool output expired. Call {one_line(tool) or 'the tool'} again."
 
     def notice(self, jobs: Sequence[JobStatus]) -> str:
-        return slow_tools.notice(jobs)
+        return slow_tools.notice(jobs, is_documented=self.has_closed_sets)
+
+    def running(self, id: str, tool: str, *, has_notice: bool) -> str:
+        return slow_tools.running_message(id, tool, notice=has_notice, has_wait_tool=self.has_closed_sets)
 
     def repeated_output(self, kept: Kept, source: str, offered: Collection[str]) -> str:
         """For the same output again. `source`: where it comes from this time."""
@@ -96,7 +102,7 @@ class Wording:
         if COMMAND in offered:
             return spell_get(kept.name, "--ask", "what to extract")
         asked = f'handle = "{self.handle(kept)}", extract = "what to extract"'
-        found = f'id="{self.id(kept)}", mode="grep", pattern="what to find"'
+        found = f'id="{self.id(kept)}", {self.search}'
         return spell_first(offered, {"tool_output": asked, "get_tool_output": found})
 
     def _call_for_beginning(self, kept: Kept, offered: Collection[str]) -> str:
@@ -121,6 +127,8 @@ class DocumentWording(Wording):
     reports_alone = True
     nearest = ""
     builtin_note = retrieval.BUILTIN_ANSWERED
+    search = 'mode="grep", pattern="what to find"'
+    job_tools = ("get_tool_output", "wait_for_tool_output")
 
     def id(self, kept: Kept) -> str:
         return kept.artifact_id
@@ -139,9 +147,6 @@ class DocumentWording(Wording):
 
     def expired(self, tool: str) -> str:
         return "Tool output expired"
-
-    def notice(self, jobs: Sequence[JobStatus]) -> str:
-        return slow_tools.notice(jobs, list_read=True)
 
 
 OVERSPILL = Wording()

@@ -48,8 +48,12 @@ def stored_message(kept: Kept, offered: Collection[str]) -> str:
     grep, lines = f'id="{name}", mode="grep", pattern="words"', f'id="{name}", lines="1-100"'
     exact = spell_first(offered, {"get_tool_output": grep, "get_artifact": lines})
     ask = spell_first(offered, {"tool_output": f'handle="{name}", extract="what to extract"'})
-    calls = filter(None, (exact, tool_name("tool_output") if exact and ask else ask))
-    return f"{facts}\nCall {' or '.join(calls)}." if exact or ask else facts
+    calls = [exact or ask]
+    if "get_tool_output" in offered:
+        calls.append('mode="ask"')
+    elif exact and ask:
+        calls.append(tool_name("tool_output"))
+    return f"{facts}\nCall {' or '.join(calls)}." if calls[0] else facts
 
 
 def compacted_result(kept: Kept, offered: Collection[str]) -> str:

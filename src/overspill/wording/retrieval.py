@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 from overspill.errors import AmbiguousName, ExpiredHandle, HandleError, OverspillError
 from overspill.text.humanize import count_noun, escape_invisible, one_line
 from overspill.types import Decoding, Excerpt, Kept, Support
-from overspill.wording.names import tool_name
+from overspill.wording.names import tool_name, wait_call
 from overspill.wording.replies import MAX_ERROR_LINE_CHARS
 
-QUERY_REQUIRED = "Query required for extract mode."
 NULL = "[null: the expression matches nothing, or matches a stored null.]"
 BUILTIN_ANSWERED = "The built-in engine answered: passages found by their words, no model."
 NEAREST = "Nothing in this output seems to answer that. The passages that come nearest:"
@@ -24,8 +23,13 @@ EXPANDED = "[Found in JSON inside a string.]"
 _MAX_HALF_CHARACTER_BYTES = 3
 
 
-def too_large(count: int) -> str:
-    return f"Response too large ({count} bytes). Use extract or slice mode."
+def query_required(mode: str) -> str:
+    return f"Query required for {mode} mode."
+
+
+def too_large(count: int, mode: str) -> str:
+    """`mode`: the one that is asked in words."""
+    return f"Response too large ({count} bytes). Use {mode} or slice mode."
 
 
 def incomplete(kept: Kept) -> str:
@@ -39,9 +43,9 @@ def decoding(how: Decoding) -> str:
     return f"Decoded from {', then '.join(how.formats)}{guess}. Lines, positions and quotes refer to the decoded text."
 
 
-def not_ready(progress: str = "") -> str:
+def not_ready(progress: str = "", *, has_wait_tool: bool = False) -> str:
     latest = f" Its latest progress: {one_line(progress)}" if progress else ""
-    return f"Tool not ready. Use {tool_name('wait_for_tool_output')}.{latest}"
+    return f"Tool not ready. Use {tool_name('wait_for_tool_output') if has_wait_tool else wait_call()}.{latest}"
 
 
 def decoding_notes(how: Decoding | None) -> list[str]:
@@ -168,4 +172,4 @@ def sql_columns(total: int, shown: int) -> str:
 def no_table(kind: str) -> str:
     if kind == "empty":
         return "There is no table: the output is empty."
-    return f'There is no table in this output: it was read as {kind}. Use mode="grep" or mode="extract".'
+    return f'There is no table in this output: it was read as {kind}. Use mode="grep" or mode="ask".'

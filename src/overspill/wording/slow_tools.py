@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from overspill.text.humanize import format_short_size, format_tokens, one_line
 from overspill.types import ENDED, JobState, Size
-from overspill.wording.names import tool_name
+from overspill.wording.names import tool_name, wait_call
 from overspill.wording.replies import MAX_ERROR_LINE_CHARS
 
 NONE_RUNNING = "No async tools running."
@@ -31,13 +31,14 @@ class JobStatus(Struct, frozen=True):
     progress: str = ""
 
 
-def running_message(id: str, tool: str, *, notice: bool = True) -> str:
+def running_message(id: str, tool: str, *, notice: bool = True, has_wait_tool: bool = False) -> str:
     """`notice`: whether the host shows a System Notice. Where it does not, this tells the model to wait instead."""
     call = f'{tool_name("get_tool_output")}("{id}", mode)'
+    waits = f"Call {tool_name('wait_for_tool_output')}(), then {call}." if has_wait_tool else f"Wait for it with {wait_call(id)}."
     next_step = (
         f"When the System Notice shows this tool is ready, use {call} to retrieve its output."
         if notice
-        else f"It keeps running in the background. Call {tool_name('wait_for_tool_output')}(), then {call}."
+        else f"It keeps running in the background. {waits}"
     )
     return f"Tool Output ID: {id}\nTool: {one_line(tool)}\n\n{next_step}"
 
@@ -45,7 +46,7 @@ def running_message(id: str, tool: str, *, notice: bool = True) -> str:
 def too_many_left_jobs(count: int) -> str:
     return (
         f"This call was not made: {count} calls that were left behind when their clients disconnected are still running. "
-        f"Call {tool_name('wait_for_tool_output')}() until some have completed, then try again."
+        "Try again when some have completed."
     )
 
 
@@ -62,29 +63,31 @@ def still_running(jobs: Sequence[JobStatus]) -> str:
     return "\n".join(["Still running:", *(_pending_line(job) for job in jobs)])
 
 
-def notice(jobs: Sequence[JobStatus], *, list_read: bool = False) -> str:
-    """`list_read`: whether ready outputs that the model has already read are listed, or only counted."""
+def notice(jobs: Sequence[JobStatus], *, is_documented: bool = False) -> str:
+    """`is_documented`: in the words of a document, which lists ready outputs that the model has already read, too."""
     if not jobs:
         return ""
     sections = [
         _section("Running", [job for job in jobs if job.state in ("running", "waiting")], _pending_line),
         _section("Queued", [job for job in jobs if job.state == "queued"], _pending_line),
-        _section("Ready", [job for job in jobs if job.state == "ready"], _ready_line, list_read=list_read),
+        _section("Ready", [job for job in jobs if job.state == "ready"], _ready_line, list_read=is_documented),
         _section("Failed", [job for job in jobs if job.state in ("failed", "cancelled")], _done_line),
         f'Use {tool_name("get_tool_output")}(id, "raw"|"extract"|"slice") to retrieve.\n'
-        f"Use {tool_name('wait_for_tool_output')}() to block until a running tool completes.",
+        f"Use {tool_name('wait_for_tool_output')}() to block until a running tool completes."
+        if is_documented
+        else f"Use {wait_call()} to retrieve, or to wait for one that is running.",
     ]
     return "\n\n".join(["## Async Tool Status", *filter(None, sections)])
 
 
-def options(jobs: Sequence[JobStatus]) -> str:
+def options(jobs: Sequence[JobStatus], *, has_wait_tool: bool = False) -> str:
     """What the model can do next; goes with the notice."""
-    moves = ["Call tools to advance your task"]
+    moves, wait = ["Call tools to advance your task"], f"{tool_name('wait_for_tool_output')}()"
     if any(job.state in ENDED for job in jobs):
-        calls = f"{tool_name('get_tool_output')}(id, mode) or {tool_name('wait_for_tool_output')}()"
+        calls = f"{tool_name('get_tool_output')}(id, mode)" + (f" or {wait}" if has_wait_tool else "")
         moves.append(f"Retrieve/examine async tool outputs using {calls}")
     elif jobs:
-        moves.append(f"Wait for running tools using {tool_name('wait_for_tool_output')}()")
+        moves.append(f"Wait for running tools using {wait if has_wait_tool else wait_call()}")
     moves.append("Provide your final report/answer")
     return "\n".join(["You now need to decide your next move:", *(f"{n}. {move}" for n, move in enumerate(moves, 1))])
 

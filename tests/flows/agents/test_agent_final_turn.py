@@ -175,7 +175,7 @@ async def test_retrieval_tools_work_when_called_offered_or_not_but_not_in_the_fi
     model = scripted(made, call(tool, **args), report())
     record = await stage.run(agent, model)
     first, second, third = seen(model)
-    assert (tool in first.tools) == (tool != "get_artifact")
+    assert (tool in first.tools) == (tool == "get_tool_output")
     assert "There is no tool" not in second.answers[0]
     known = {"wait_for_tool_output": "No async tools running.", "tool_output": "ABSTRACT FROM TOOL OUTPUT"}
     assert known.get(tool, "x") in second.answers[0]

@@ -31,7 +31,7 @@ async def test_a_server_is_started_with_the_run_and_its_refusals_are_answers(tmp
     assert failed == "Error executing tool fail: no paper in the printer"
     assert picture == "[image/png: not shown, because this model receives only text]"
     assert unknown.startswith(
-        "There is no tool 'depot__log'. Known tools: depot__words, depot__fail, depot__picture, tool_output, "
+        "There is no tool 'depot__log'. Known tools: depot__words, depot__fail, depot__picture, get_tool_output, "
     )
 
 

@@ -20,14 +20,13 @@ Your context window is 0% full.
 ### Running (1)
 - depot__slow (id: ID, running SECONDSs)
 
-Use get_tool_output(id, "raw"|"extract"|"slice") to retrieve.
-Use wait_for_tool_output() to block until a running tool completes.
+Use get_tool_output(id, mode="wait") to retrieve, or to wait for one that is running.
 
 ---
 
 You now need to decide your next move:
 1. Call tools to advance your task
-2. Wait for running tools using wait_for_tool_output()
+2. Wait for running tools using get_tool_output(id, mode="wait")
 3. Provide your final report/answer"""
 
 
@@ -38,16 +37,15 @@ async def test_a_slow_tool_is_announced_waited_for_and_fetched(stage: Stage) -> 
 
     def wait(s: Seen):
         release.touch()
-        return call("wait_for_tool_output")
+        return call("get_tool_output", id=s.ids[-1], mode="wait")
 
     model = scripted(
         says("", call("depot__slow", until=str(release), result="the van is here"), call("depot__words", count=2)),
         wait,
-        lambda s: call("get_tool_output", id=s.ids[-1], mode="raw"),
         lambda s: report(s.answers[-1]),
     )
     record = await stage.run(agent, model)
-    _, second, third, fourth = seen(model)
+    _, second, third = seen(model)
     id = second.ids[0]
     assert second.answers == [
         f"Tool Output ID: {id}\nTool: depot__slow\n\nWhen the System Notice shows this tool is ready, "
@@ -55,8 +53,7 @@ async def test_a_slow_tool_is_announced_waited_for_and_fetched(stage: Stage) -> 
         "word0 word1",
     ]
     assert re.sub(r"running [\d.]+s", "running SECONDSs", second.notice.replace(id, "ID")) == NOTICE
-    assert third.answers[-1] == f"Completed tools:\n- depot__slow (id: {id}, size: 15B)"
-    assert "### Ready (1)\n- depot__slow (id: " in third.notice
-    assert fourth.answers[-1] == "the van is here"
+    assert third.answers[-1] == "the van is here"
+    assert "### Ready (1)\n- 1 already retrieved." in third.notice
     assert record.outcome.report is not None
     assert record.outcome.report.content == "the van is here"

@@ -34,7 +34,7 @@ async def test_tools_of_a_run_are_served_too(settings: Settings):
     script = Scripted([Call("read_log")], "done")
     await make_agent(script, [], settings).run("Read it.", tools=read_log)
     assert "stored as out_" in script.last.results["c1"]
-    assert "tool_output" in script.requests[0].tools
+    assert "get_tool_output" in script.requests[0].tools
 
 
 async def test_a_tool_that_needs_approval_waits_for_it(settings: Settings):

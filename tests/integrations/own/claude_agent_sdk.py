@@ -135,7 +135,7 @@ def test_claude_code_asks_one_hook_about_a_call():
     """Each costs a message in both directions."""
     servers = {name: create_sdk_mcp_server(name, tools=[]) for name in ("tools", "my tools.v2")}
     hooks = overspill_options(mcp_servers={**servers, "outside": {"command": "x"}})["hooks"]
-    ours = ("mcp__tools__add", "mcp__my_tools_v2__add", "mcp__overspill__tool_output")
+    ours = ("mcp__tools__add", "mcp__my_tools_v2__add", "mcp__overspill__get_tool_output")
     others = ("Bash", "mcp__outside__add", "mcp__tools2__add", "my_mcp__tools__add")
     for name in (*ours, *others):
         asked = [event for event in ("PreToolUse", "PostToolUse") if re.search(hooks[event][0].matcher, name)]

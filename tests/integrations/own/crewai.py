@@ -39,8 +39,8 @@ def test_only_what_passes_may_be_cached(tmp_path: Path):
         stored, small = tool.run(day="today"), tool.run(day="x")
         assert "stored as out_" in stored
         assert [tool.cache_function({}, stored), tool.cache_function({}, small)] == [False, True]
-        waited = next(each for each in retrieval if each.name == "wait_for_tool_output")
-        assert not waited.cache_function({}, waited.run())
+        reading = next(each for each in retrieval if each.name == "get_tool_output")
+        assert not reading.cache_function({}, reading.run(id="out_000000", mode="raw"))
 
 
 def test_a_limit_of_uses_holds(tmp_path: Path):

@@ -47,14 +47,13 @@ def test_the_notice_of_a_turn_with_background_jobs_and_a_remark() -> None:
         "### Ready (1)\n"
         "- jina-reader (id: art_2, ~45K tokens, exceeds threshold)\n"
         "\n"
-        'Use get_tool_output(id, "raw"|"extract"|"slice") to retrieve.\n'
-        "Use wait_for_tool_output() to block until a running tool completes.\n"
+        'Use get_tool_output(id, mode="wait") to retrieve, or to wait for one that is running.\n'
         "\n"
         "---\n"
         "\n"
         "You now need to decide your next move:\n"
         "1. Call tools to advance your task\n"
-        "2. Retrieve/examine async tool outputs using get_tool_output(id, mode) or wait_for_tool_output()\n"
+        "2. Retrieve/examine async tool outputs using get_tool_output(id, mode)\n"
         "3. Provide your final report/answer"
     )
 

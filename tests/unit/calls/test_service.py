@@ -23,6 +23,7 @@ from overspill.session.session import Session
 from overspill.settings import Settings
 from overspill.store.memory import MemoryStore
 from overspill.types import Reply, ToolCall
+from overspill.wording import retrieval
 
 pytestmark = pytest.mark.both_loops
 
@@ -196,7 +197,7 @@ async def test_reading_a_running_tool_takes_nothing_from_its_output(mode: str):
     async with opened() as session:
         id = await session.start("crawl", {}, crawl)
         looked = await session.invoke("get_tool_output", {"id": id, "mode": mode, "pattern": "x"})
-        assert (looked.text, looked.is_error) == ("Tool not ready. Use wait_for_tool_output.", True)
+        assert (looked.text, looked.is_error) == (retrieval.not_ready(), True)
         finish.set()
         await session.invoke("wait_for_tool_output", {})
         assert (await session.invoke("get_tool_output", {"id": id, "mode": "raw"})).text == "the whole result"

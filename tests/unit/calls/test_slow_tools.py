@@ -21,6 +21,7 @@ from overspill.record.events import JobChanged
 from overspill.store.memory import MemoryStore
 from overspill.testing import SlowTool
 from overspill.types import ToolCall
+from overspill.wording import retrieval
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
 
@@ -74,7 +75,7 @@ async def test_a_host_without_a_notice_tells_the_model_to_wait():
         id = reply.job.id
         assert reply.text == (
             f"Tool Output ID: {id}\nTool: fetch\n\n"
-            f'It keeps running in the background. Call wait_for_tool_output(), then get_tool_output("{id}", mode).'
+            f'It keeps running in the background. Wait for it with get_tool_output(id="{id}", mode="wait").'
         )
 
 
@@ -129,7 +130,7 @@ async def test_a_streaming_tool_is_read_while_it_runs_and_the_answer_says_it_is_
         assert reply.job is not None
         id = reply.job.id
         await tool.begun()
-        assert await get(s, id) == "Tool not ready. Use wait_for_tool_output."
+        assert await get(s, id) == retrieval.not_ready()
         slice = await get(s, id, "slice", slice={"start": 0, "length": 100})
         text, note = parted(slice)
         assert text == "first line\nzwölf and half a "
@@ -154,13 +155,13 @@ async def test_errors_of_the_edge_case_table():
         assert await get(s, "abc") == "Unknown tool ID: abc"
         assert await get(s, theirs.artifact_id) == f"Unknown tool ID: {theirs.artifact_id}"
         assert await get(s, theirs.handle) == f"Unknown tool ID: {theirs.handle}"
-        assert await get(s, reply.job.id) == "Tool not ready. Use wait_for_tool_output."
-        assert await get(s, reply.job.id, "extract", query="x") == "Tool not ready. Use wait_for_tool_output."
-        assert await get(s, reply.job.id, "slice") == "Tool not ready. Use wait_for_tool_output."
-        assert await get(s, big.kept.artifact_id) == "Response too large (20000 bytes). Use extract or slice mode."
+        assert await get(s, reply.job.id) == retrieval.not_ready()
+        assert await get(s, reply.job.id, "extract", query="x") == retrieval.not_ready()
+        assert await get(s, reply.job.id, "slice") == retrieval.not_ready()
+        assert await get(s, big.kept.artifact_id) == "Response too large (20000 bytes). Use ask or slice mode."
         assert await get(s, big.kept.artifact_id, "extract") == "Query required for extract mode."
         artifact = await s.invoke("get_artifact", {"id": reply.job.id})
-        assert (artifact.text, artifact.is_error) == ("400: Tool not ready. Use wait_for_tool_output.", True)
+        assert (artifact.text, artifact.is_error) == (f"400: {retrieval.not_ready()}", True)
 
 
 @pytest.mark.parametrize(
@@ -242,7 +243,7 @@ async def test_a_call_in_the_background_is_accounted_for_when_it_is_answered_and
 async def test_a_retrieved_output_is_not_announced_again():
     async with session() as s:
         ready, failed = await s.start("a", {}, lambda: "x"), await s.start("b", {}, SlowTool(ValueError("no")).__call__)
-        while (text := await get(s, ready)) == "Tool not ready. Use wait_for_tool_output.":
+        while (text := await get(s, ready)) == retrieval.not_ready():
             await anyio.wait_all_tasks_blocked()
         assert text == "x"
         await s.abort()
@@ -279,8 +280,7 @@ async def test_the_notice_has_a_section_for_each_state():
         f"### Ready (2)\n- large (id: {ids[2]}, ~50K tokens, exceeds threshold)\n"
         "- 1 more: 1 already retrieved. Their ids are in earlier tool results.\n\n"
         f"### Failed (1)\n- failed (id: {ids[3]}, failed: ValueError: bad)\n\n"
-        'Use get_tool_output(id, "raw"|"extract"|"slice") to retrieve.\n'
-        "Use wait_for_tool_output() to block until a running tool completes."
+        'Use get_tool_output(id, mode="wait") to retrieve, or to wait for one that is running.'
     )
 
 
@@ -420,7 +420,7 @@ async def test_images_come_even_when_the_text_beside_them_is_too_large():
         tool.release()
         await wait(s)
         answer = await s.invoke("get_tool_output", {"id": id, "mode": "raw"})
-        assert answer.text == "Response too large (20000 bytes). Use extract or slice mode."
+        assert answer.text == "Response too large (20000 bytes). Use ask or slice mode."
         assert answer.content[1] is image
 
 

@@ -77,11 +77,11 @@ def test_verbose_reports_each_step(place: Place) -> None:
     result = place.overspill("run", "--agent", "a.ai", "Count.", "--function", "count=f.py:count", "-v")
     assert result.out == "0 1 2\n"
     assert [line.partition(" took")[0].partition(" answered")[0] for line in result.err.splitlines()] == [
-        "overspill: a: turn 1 of 10, context 3%",
+        "overspill: a: turn 1 of 10, context 2%",
         "overspill: a: scripted/a.ai.json",
         "printed by the function",
         "overspill: a: count",
-        "overspill: a: turn 2 of 10, context 4%",
+        "overspill: a: turn 2 of 10, context 2%",
         "overspill: a: scripted/a.ai.json",
         "overspill: a: agent__final_report",
     ]

@@ -85,7 +85,7 @@ async def test_a_late_search_is_not_waited_for_and_goes_on() -> None:
     texts = await extend(answers(search), intentWithinSecs=0.2)
     late = (
         'Not searched for "which failed" yet, because that takes more than 0.2 s. '
-        'Search all of it with tool_output(handle = "out_sfrw20", extract = "what to extract").'
+        'Search all of it with get_tool_output(id="out_sfrw20", mode="ask", query="what to extract").'
     )
     assert texts == [f"handle and preview\n\n{late}", f"handle\n\n{late}", "handle"]
     await until(lambda: search.begun)
@@ -124,7 +124,7 @@ async def test_what_a_late_search_found_is_in_the_next_reply() -> None:
 
 @pytest.mark.promise("nothing-silently-cut")
 async def test_a_reply_says_if_only_the_beginning_was_searched_and_how_to_search_all() -> None:
-    how = 'Search all of it with tool_output(handle = "out_sfrw20", extract = "what to extract").'
+    how = 'Search all of it with get_tool_output(id="out_sfrw20", mode="ask", query="what to extract").'
     search = HeldSearch(replace(FOUND, searched_bytes=40_000, left_bytes=10_000))
     search.may_end.set()
     assert (await extend(answers(search)))[0].endswith(f"shown)\nOnly the first 40,000 bytes were searched. {how}")
@@ -177,7 +177,7 @@ async def test_an_answer_that_does_not_fit_is_not_denied() -> None:
     for found in (replace(FOUND, text="x" * 9000), replace(FOUND, text="", confidence=0.0, matched=3)):
         search = HeldSearch(found)
         search.may_end.set()
-        call = 'tool_output(handle = "out_sfrw20", extract = "what to extract")'
+        call = 'get_tool_output(id="out_sfrw20", mode="ask", query="what to extract")'
         note = f'What matches "which failed" does not fit into this reply. Search all of it with {call}.'
         texts = await extend(answers(search), intentWithinSecs=20)
         assert texts == [f"handle and preview\n\n{note}", f"handle\n\n{note}", "handle"]

@@ -167,7 +167,7 @@ async def test_what_was_found_too_late_for_the_first_reply_is_in_a_later_one():
     async with Session(Settings(intentWithinSecs=0.05)) as session:
         first = await call(session, log, intent="refused orders")
         assert (
-            'Not searched for "refused orders" yet, because that takes more than 0.05 s. Search all of it with tool_'
+            'Not searched for "refused orders" yet, because that takes more than 0.05 s. Search all of it with get_tool_output('
             in first.text
         )
         with anyio.fail_after(60):

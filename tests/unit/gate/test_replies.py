@@ -127,7 +127,7 @@ def test_a_card_stands_below_the_handle_with_the_calls_that_come_next():
         '"/items": 2,000 rows, 2 columns:\n- id number 0 to 1999\n- name text, all different\n'
         "first rows (10 of 2,000 shown):\n" + "\n".join(f" {number} | n{number}" for number in range(10))
     )
-    calls = f'\nNext: get_tool_output(id="{kept.name}", mode="extract", query="<your question> (<other words for it>)")'
+    calls = f'\nNext: get_tool_output(id="{kept.name}", mode="ask", query="<your question> (<other words for it>)")'
     assert unmarked(rich.text) == wording.stored_message(kept, ()) + preview(card) + calls
     assert rich.cut is not None
     assert (rich.cut.strategy, rich.cut.omitted_lines, rich.cut.omitted_chars) == ("card", 1, len(json))

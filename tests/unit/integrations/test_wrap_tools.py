@@ -89,7 +89,7 @@ async def test_images_stay_beside_a_text_that_is_stored():
     assert shown is image
 
 
-def tool_output() -> str:
+def get_tool_output() -> str:
     return ""
 
 
@@ -99,8 +99,8 @@ def tool_output() -> str:
         (["find"], "A tool must be a function, not str."),
         ([len], "len cannot be a tool: models pass arguments by name, and (obj, /) has some without a name."),
         (
-            [tool_output],
-            "tool_output cannot be a tool, because Overspill has a tool of that name. Give the session a tool_prefix.",
+            [get_tool_output],
+            "get_tool_output cannot be a tool, because Overspill has a tool of that name. Give the session a tool_prefix.",
         ),
     ],
 )
@@ -111,8 +111,8 @@ def test_what_cannot_be_a_tool_is_refused(tools: Any, message: str):
 
 
 def test_a_prefix_makes_room_for_a_tool_of_that_name():
-    names = [tool.__name__ for tool in wrap_tools([tool_output], Session(tool_prefix="overspill_"))]
-    assert names[:2] == ["tool_output", "overspill_tool_output"]
+    names = [tool.__name__ for tool in wrap_tools([get_tool_output], Session(tool_prefix="overspill_"))]
+    assert names == ["get_tool_output", "overspill_get_tool_output"]
 
 
 def read_orders(shop: str, **more: Any) -> str:
@@ -149,6 +149,6 @@ def test_programs_call_the_functions_that_the_user_lists(tmp_path: Path, listed:
     def count(word: str) -> int:
         return len(word)
 
-    with SyncSession(Settings(storeDir=str(tmp_path), programTools=listed)) as session:
+    with SyncSession(Settings(storeDir=str(tmp_path), programTools=listed, surface=["run_program"])) as session:
         tools = {tool.__name__: tool for tool in wrap_tools([count], session)}
         assert printed in tools["run_program"](code="await count(word='letters')")

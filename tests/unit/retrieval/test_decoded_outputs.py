@@ -150,7 +150,7 @@ async def test_exact_reading_says_what_the_bytes_are(mode: str):
         text, _ = await ask(session, kept, mode)
         first, _ = await ask(session, kept, "slice", slice={"start": 0, "length": 3})
     assert text.startswith(f"Gzip data ({len(PACKED)} bytes) is stored but not shown, because it is not plain text.\n")
-    assert f'\nSearch the text in it with get_tool_output(id="{kept.name}", mode="grep", pattern="what to find").\n' in text
+    assert f'\nSearch the text in it with get_tool_output(id="{kept.name}", mode="ask", query="what to extract").\n' in text
     assert first == f"[base64 of bytes 0-2 of {len(PACKED)}]\nH4sI"
 
 
@@ -172,7 +172,8 @@ async def test_a_tool_that_returns_compressed_data_is_answered_with_what_it_is()
         reply = await session.call("download", {}, lambda: PACKED)
         assert reply.kept is not None
         assert reply.text.startswith("Gzip data (")
-        assert f'Search the text in it with tool_output(handle = "{reply.kept.name}", extract = "what to extract").' in reply.text
+        ask = f'get_tool_output(id="{reply.kept.name}", mode="ask", query="what to extract")'
+        assert f"Search the text in it with {ask}." in reply.text
 
 
 async def test_an_embedded_file_that_is_compressed_can_be_searched():

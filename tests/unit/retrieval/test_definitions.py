@@ -18,6 +18,7 @@ from overspill.retrieval.definitions import (
     GetToolOutput,
     Slice,
     ToolOutput,
+    define_offered_tools,
     definition,
     offered_tools,
     parse_arguments,
@@ -28,7 +29,7 @@ from overspill.schema.arguments import describe_arguments
 from overspill.settings import Settings
 from overspill.settings.keys import PresetName
 from overspill.text import tokens
-from overspill.wording.presets import DOCUMENT, OVERSPILL
+from overspill.wording.presets import DOCUMENT
 
 PARAMETERS = {
     "type": "object",
@@ -152,10 +153,17 @@ def test_a_definition_is_the_same_to_the_byte_in_every_process():
     assert made == {json.dumps([definition(name, "openai") for name in TOOLS]).encode() + b"\n"}
 
 
-def test_the_three_tools_of_the_default_preset_take_few_tokens():
-    names = [name for name in offered_tools(Settings()) if name != "run_program"]
-    offered = json.dumps([definition(name, "openai") for name in names], separators=(",", ":"))
-    assert tokens.count(offered).tokens <= 350
+@pytest.mark.parametrize("format", ["openai", "mcp", "anthropic"])
+def test_what_the_default_preset_offers_takes_few_tokens(format: Format):
+    """Every request pays for it: at 150 tokens, small tasks are more than 1 % dearer."""
+    offered = define_offered_tools(Settings(), format)
+    assert [tool.get("name") or tool["function"]["name"] for tool in offered] == ["get_tool_output"]
+    assert tokens.count(json.dumps(offered, separators=(",", ":"))).tokens <= 125
+
+
+def test_a_setting_gives_the_longer_list_back():
+    longer = ["tool_output", "get_tool_output", "wait_for_tool_output"]
+    assert offered_tools(Settings(surface=longer)) == longer
 
 
 @pytest.mark.parametrize("format", get_args(Format))
@@ -169,8 +177,7 @@ def test_every_argument_has_a_description(name: str):
         inner = [found for each in properties.values() for found in missing(each.get("properties", {}))]
         return [key for key, each in properties.items() if not each.get("description")] + inner
 
-    for words in (OVERSPILL, DOCUMENT):
-        assert missing(definition(name, "jsonschema", words)["parameters"]["properties"]) == []
+    assert missing(definition(name, "jsonschema", DOCUMENT)["parameters"]["properties"]) == []
 
 
 def test_the_default_preset_offers_part_of_what_it_takes():
@@ -300,6 +307,8 @@ def test_the_known_modes():
         "grep",
         "query",
         "sql",
+        "ask",
+        "wait",
         "auto",
         "focused",
         "full-chunked",

@@ -19,6 +19,7 @@ from overspill.session.session import Session
 from overspill.settings import Settings
 from overspill.store.memory import MemoryStore
 from overspill.types import ToolCall
+from overspill.wording import retrieval
 
 NEVER = "art_1794717193124_30de8211e5e402e61f9"
 
@@ -146,7 +147,7 @@ async def test_raw_is_refused_above_the_limits_that_kept_it():
     async with opened() as session:
         kept = await session.keep("x" * 20_000, "note")
         reply = await session.invoke("get_tool_output", {"id": kept.artifact_id, "mode": "raw"})
-        assert (reply.text, reply.is_error) == ("Response too large (20000 bytes). Use extract or slice mode.", True)
+        assert (reply.text, reply.is_error) == ("Response too large (20000 bytes). Use ask or slice mode.", True)
 
 
 @pytest.mark.parametrize(
@@ -283,7 +284,7 @@ async def test_a_stream_that_is_still_running_can_be_read_so_far():
         reply = await session.invoke("get_tool_output", {"id": id, "mode": "grep", "pattern": "two", "context": 0})
         assert parted(reply.text)[1].startswith("[1 of 1 matching lines in bytes 0-8 of 8.]")
         reply = await session.invoke("get_tool_output", {"id": id, "mode": "raw"})
-        assert (reply.text, reply.is_error) == ("Tool not ready. Use wait_for_tool_output.", True)
+        assert (reply.text, reply.is_error) == (retrieval.not_ready(), True)
         finish.set()
         await session.invoke("wait_for_tool_output", {})
         assert (await session.invoke("get_tool_output", {"id": id, "mode": "raw"})).text == "one\ntwo\nthree\n"
@@ -347,7 +348,7 @@ async def test_every_tool_says_of_a_job_without_an_output_how_it_stands(state: s
         id = await session.start("crawl", {}, anyio.sleep_forever if state == "running" else fails)
         if state == "failed":
             await session.invoke("wait_for_tool_output", {})
-        said = "Tool not ready. Use wait_for_tool_output." if state == "running" else "Tool failed: ValueError: no such page"
+        said = retrieval.not_ready() if state == "running" else "Tool failed: ValueError: no such page"
         reply = await session.invoke("tool_output", {"handle": id, "extract": "pages"})
         assert (reply.text, reply.is_error) == (f"TOOL_OUTPUT FAILED FOR crawl WITH HANDLE {id}, STRATEGY:auto:\n\n{said}", True)
         reply = await session.invoke("get_artifact", {"id": id})

@@ -227,7 +227,7 @@ async def test_the_raw_output_of_a_background_run_is_answered_by_its_intent_if_i
     assert not raw.is_error
     assert raw.text.startswith('Passages found for "requests that timed out"')
     assert TIMED_OUT in raw.text
-    assert raw.text.endswith(f"Response too large ({len(LOG)} bytes). Use extract or slice mode.")
+    assert raw.text.endswith(f"Response too large ({len(LOG)} bytes). Use ask or slice mode.")
 
 
 async def test_the_raw_output_of_a_background_run_without_an_answer_is_too_large_as_ever():
@@ -236,7 +236,7 @@ async def test_the_raw_output_of_a_background_run_without_an_answer_is_too_large
         id = await run_slowly(s, output=other)
         raw = await s.invoke("get_tool_output", {"id": id, "mode": "raw"})
     assert raw.is_error
-    assert raw.text == f"Response too large ({len(other)} bytes). Use extract or slice mode."
+    assert raw.text == f"Response too large ({len(other)} bytes). Use ask or slice mode."
 
 
 @pytest.mark.parametrize(("args", "intent"), [({"q": "requests timed out"}, ""), ({}, INTENT)])

@@ -192,10 +192,7 @@ async def test_a_failure_and_a_handle_are_news():
 async def test_an_unknown_tool_is_an_answer():
     async with session() as s:
         (reply,) = await s.turn(calls("nobody"))
-    assert (reply.text, reply.is_error) == (
-        f"Unknown tool 'nobody'. Known tools: {', '.join(OFFERED)}.",
-        True,
-    )
+    assert (reply.text, reply.is_error) == (f"Unknown tool 'nobody'. Known tools: {', '.join(OFFERED)}.", True)
 
 
 async def test_a_cancelled_turn_cancels_its_calls():
@@ -227,7 +224,7 @@ async def test_a_call_may_go_to_the_background_from_the_beginning():
     async with session(asyncTimeoutSecs=HANGS) as s:
         reply = await s.call("slow", {}, slow, background="now")
         assert (reply.new, reply.job.state) == (False, "queued")
-        assert s.options().splitlines()[2] == "2. Wait for running tools using wait_for_tool_output()"
+        assert s.options().splitlines()[2] == '2. Wait for running tools using get_tool_output(id, mode="wait")'
         slow.release()
         await s.invoke("wait_for_tool_output", {})
         assert (await s.invoke("get_tool_output", {"id": reply.job.id, "mode": "raw"})).text == "late"

@@ -36,7 +36,7 @@ def test_the_defaults_are_the_preset_overspill() -> None:
         None,
         1_000_000,
     )
-    assert s.surface == ("tool_output", "get_tool_output", "wait_for_tool_output", "run_program")
+    assert s.surface == ("get_tool_output",)
     assert (s.extraction_fallback, s.extraction_retries, s.model) == (("builtin", "truncate"), 2, None)
     assert (s.servers, s.off, s.background, s.effective_token_threshold) == ({}, False, True, 10_000)
 

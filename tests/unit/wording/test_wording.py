@@ -53,8 +53,8 @@ ALL_TOOLS = ("tool_output", "get_tool_output", "wait_for_tool_output", "get_arti
 @pytest.mark.parametrize(
     ("offered", "ways"),
     [
-        (ALL_TOOLS, f'\nCall get_tool_output(id="{NAME}", mode="grep", pattern="words") or tool_output.'),
-        (["get_tool_output"], f'\nCall get_tool_output(id="{NAME}", mode="grep", pattern="words").'),
+        (ALL_TOOLS, f'\nCall get_tool_output(id="{NAME}", mode="grep", pattern="words") or mode="ask".'),
+        (["get_tool_output"], f'\nCall get_tool_output(id="{NAME}", mode="grep", pattern="words") or mode="ask".'),
         (["get_artifact", "tool_output"], f'\nCall get_artifact(id="{NAME}", lines="1-100") or tool_output.'),
         (["tool_output"], f'\nCall tool_output(handle="{NAME}", extract="what to extract").'),
         ([], ""),
@@ -156,6 +156,10 @@ def test_the_running_text():
 def test_the_running_text_where_no_notice_can_be_shown():
     assert slow_tools.running_message("X1", "fetch", notice=False) == (
         "Tool Output ID: X1\nTool: fetch\n\n"
+        'It keeps running in the background. Wait for it with get_tool_output(id="X1", mode="wait").'
+    )
+    assert slow_tools.running_message("X1", "fetch", notice=False, has_wait_tool=True) == (
+        "Tool Output ID: X1\nTool: fetch\n\n"
         'It keeps running in the background. Call wait_for_tool_output(), then get_tool_output("X1", mode).'
     )
 
@@ -163,7 +167,7 @@ def test_the_running_text_where_no_notice_can_be_shown():
 def test_the_texts_about_calls_whose_client_left():
     assert slow_tools.too_many_left_jobs(32) == (
         "This call was not made: 32 calls that were left behind when their clients disconnected are still running. "
-        "Call wait_for_tool_output() until some have completed, then try again."
+        "Try again when some have completed."
     )
     assert slow_tools.left_too_long(3600) == "not finished 3600 s after the client that called it disconnected"
     assert slow_tools.INTERRUPTED == "it was interrupted before it finished. Call the tool again."
@@ -267,7 +271,7 @@ FAILED = JobStatus("e5", "crawl", "failed", 1.0, error="TimeoutError: too slow")
 
 
 def test_the_notice_names_every_state():
-    assert slow_tools.notice([RUNNING, QUEUED, READY, SMALL, FAILED], list_read=True) == (
+    assert slow_tools.notice([RUNNING, QUEUED, READY, SMALL, FAILED], is_documented=True) == (
         "## Async Tool Status\n"
         "\n"
         "### Running (1)\n"
@@ -294,9 +298,9 @@ def test_outputs_that_were_read_are_counted_where_no_document_wants_them_listed(
     assert ready == (
         "### Ready (3)\n- crawl (id: f6, ~210 tokens)\n- 2 more: 2 already retrieved. Their ids are in earlier tool results."
     )
-    assert slow_tools.notice([READY]).split("\n\n")[1] == (
-        "### Ready (1)\n- 1 already retrieved. Their ids are in earlier tool results."
-    )
+    _, counted, how = slow_tools.notice([READY]).split("\n\n")
+    assert counted == "### Ready (1)\n- 1 already retrieved. Their ids are in earlier tool results."
+    assert how == 'Use get_tool_output(id, mode="wait") to retrieve, or to wait for one that is running.'
 
 
 def test_without_jobs_there_is_no_notice():
@@ -327,7 +331,12 @@ def test_a_wait_without_news_lists_what_still_runs():
 def test_options_depend_on_the_state_of_the_jobs(jobs: list[JobStatus], second: str | None):
     moves = ["Call tools to advance your task", *([second] if second else []), "Provide your final report/answer"]
     expected = "\n".join(["You now need to decide your next move:", *(f"{n}. {move}" for n, move in enumerate(moves, 1))])
-    assert slow_tools.options(jobs) == expected
+    assert slow_tools.options(jobs, has_wait_tool=True) == expected
+
+
+def test_where_no_tool_waits_the_options_name_the_mode_that_does():
+    assert '\n2. Wait for running tools using get_tool_output(id, mode="wait")\n' in slow_tools.options([RUNNING])
+    assert "\n2. Retrieve/examine async tool outputs using get_tool_output(id, mode)\n" in slow_tools.options([FAILED])
 
 
 @pytest.mark.parametrize(
@@ -416,7 +425,7 @@ def test_every_section_of_a_notice_is_bounded(jobs: list[JobStatus], last: str):
 
 def test_a_notice_that_lists_what_was_read_is_bounded_too():
     jobs = [ready(number, retrievals=1) for number in range(12)]
-    section = slow_tools.notice(jobs, list_read=True).split("\n\n")[1].splitlines()
+    section = slow_tools.notice(jobs, is_documented=True).split("\n\n")[1].splitlines()
     assert (len(section), section[-1]) == (12, "- 2 more: 2 already retrieved. Their ids are in earlier tool results.")
 
 
