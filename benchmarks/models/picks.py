@@ -1,0 +1,106 @@
+"""Which of our tools and modes a real model picks for a stored output, and how many more calls an answer takes.
+
+    python benchmarks/models/picks.py --evalset DIR --base-url URL --model NAME [--tools tool_output,get_tool_output]
+
+Each question is a conversation: the model is asked, the document is the result of its one tool, and the reply is what Overspill
+makes of it. It may then call what is offered, at most --turns times. `answered`: one of the right answers is in what it was shown
+by then. --tools compares a longer list with the default. Asked are the first --questions whose document is stored.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
+
+import msgspec
+from msgspec import Struct
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from live_recall import Question, scorer
+
+from overspill import Settings, SyncSession
+from overspill.store.memory import MemoryStore
+
+MIN_BYTES = 12_288  # below, a result passes
+
+
+class Run(Struct, frozen=True):
+    picked: list[str]
+    refused: int
+    answered: bool
+
+
+def ask(url: str, model: str, messages: Sequence[dict[str, Any]], tools: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    body = {"model": model, "messages": messages, "tools": tools, "temperature": 0, "max_tokens": 400}
+    headers = {"Content-Type": "application/json"}
+    with urlopen(Request(f"{url}/chat/completions", json.dumps(body).encode(), headers), timeout=300) as answer:  # noqa: S310
+        return json.loads(answer.read())["choices"][0]["message"]
+
+
+def converse(given: argparse.Namespace, holds: Callable[[str, Question], bool], question: Question) -> Run:
+    picked, refused = list[str](), 0
+    text = (given.evalset / question.doc).read_text("utf-8")
+    surface = {"surface": given.tools.split(",")} if given.tools else {}
+    with SyncSession(Settings(**surface), store=MemoryStore()) as session:
+        reply = session.call(question.tool_name, {}, lambda: text)
+        call = {"id": "0", "type": "function", "function": {"name": question.tool_name, "arguments": "{}"}}
+        messages: list[dict[str, Any]] = [
+            {"role": "user", "content": question.question},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "0", "content": reply.text},
+        ]
+        shown = reply.text
+        for _ in range(given.turns):
+            message = ask(given.base_url, given.model, messages, session.tools("openai"))
+            messages.append(message)
+            if not message.get("tool_calls"):
+                break
+            for each in message["tool_calls"]:
+                name, args = each["function"]["name"], dict[str, Any]()
+                with suppress(ValueError):  # small models write what is no JSON; the call is refused below
+                    args = json.loads(each["function"]["arguments"] or "{}")
+                answer = session.invoke(name, args)
+                picked.append(f"{name} {args.get('mode', '')}".strip())
+                refused += answer.is_error
+                shown += answer.text
+                messages.append({"role": "tool", "tool_call_id": each["id"], "content": answer.text})
+    return Run(picked, refused, holds(shown, question))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--evalset", type=Path, required=True)
+    parser.add_argument("--base-url", required=True)
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--tools", help="names with commas between them; without it, what is offered by default")
+    parser.add_argument("--questions", type=int, default=100)
+    parser.add_argument("--turns", type=int, default=4)
+    parser.add_argument("--at-once", type=int, default=32)
+    given = parser.parse_args()
+    lines = (given.evalset / "questions.jsonl").read_bytes().splitlines()
+    questions = (msgspec.json.decode(line, type=Question) for line in lines)
+    kept = [each for each in questions if (given.evalset / each.doc).stat().st_size > MIN_BYTES]
+    holds = scorer(given.evalset)
+    with ThreadPoolExecutor(given.at_once) as pool:
+        runs = list(pool.map(partial(converse, given, holds), kept[: given.questions]))
+    print(f"{len(runs)} questions; answered {sum(run.answered for run in runs) / len(runs):.1%}")
+    calls = [len(run.picked) for run in runs]
+    print(f"calls for a kept output: mean {statistics.mean(calls):.2f}, median {statistics.median(calls)}")
+    print(f"refused: {sum(run.refused for run in runs)} of {sum(calls)}")
+    for name, count in Counter(name for run in runs for name in run.picked).most_common():
+        print(f"{count:6} {name}")
+
+
+if __name__ == "__main__":
+    main()
