@@ -78,7 +78,7 @@ async def test_text_without_a_table_names_other_modes(session: Session) -> None:
     kept = await session.keep("Only words.\nAnd more of them.\n", "words")
     text, is_error = await ask(session, kept.name, "SELECT * FROM output")
     assert is_error
-    assert 'Use mode="grep" or mode="extract".' in text
+    assert 'Use mode="grep" or mode="ask".' in text
 
 
 async def test_a_query_is_required(session: Session) -> None:
@@ -107,7 +107,7 @@ async def test_a_running_tool_has_no_table_yet(session: Session) -> None:
     tool = SlowTool(ORDERS)
     id = await session.start("orders", {}, tool)
     await tool.begun()
-    assert await ask(session, id, "SELECT 1") == ("Tool not ready. Use wait_for_tool_output.", True)
+    assert await ask(session, id, "SELECT 1") == ('Tool not ready. Use get_tool_output(id, mode="wait").', True)
     tool.release()
 
 
