@@ -91,7 +91,7 @@ async def test_the_model_searches_for_tools_of_functions_and_servers():
         )
         ours = overspill_agent(agent, settings=searching, tool_search=True)
         said = (await Runner.run(ours, "Add them.", run_config=RunConfig(tracing_disabled=True))).final_output
-    offered = ("find_tools", "describe_tools", "call_tool", "read_page", "tool_output", "get_tool_output", "wait_for_tool_output")
+    offered = ("find_tools", "describe_tools", "call_tool", "read_page", "get_tool_output")
     assert {frozenset(each.tools) - {"run_program"} for each in script.requests} == {frozenset(offered)}
     assert "add(a: int, b: int)" in script.requests[1].results["c1"]
     assert "5" in script.requests[2].results["c2"]

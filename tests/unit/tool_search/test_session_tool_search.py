@@ -13,7 +13,7 @@ from overspill.text import tokens
 from overspill.text.lenient_json import dumps
 
 OURS = ["find_tools", "describe_tools", "call_tool"]
-READING = ["tool_output", "get_tool_output", "wait_for_tool_output"]
+READING = ["get_tool_output"]
 ON = Settings(toolSearch="on")
 
 
