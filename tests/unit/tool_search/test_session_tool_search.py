@@ -66,11 +66,11 @@ async def test_definitions_of_every_format_are_searched_and_run_by_the_host(form
     ran: list[ToolCall] = []
     async with Session(ON, tool_prefix="our_") as session:
         assert session.tool_search(given) == []
-        assert "tool_output(handle: str, extract: str)" in await call(
+        assert "get_tool_output(id: str, mode: Literal[" in await call(
             session, "our_find_tools", query="extract from stored output"
         )
-        said = await call(session, "our_call_tool", ran.append, name="tool_output", arguments={"handle": "h", "extract": "e"})
-        assert [(each.name, each.args) for each in ran] == [("tool_output", {"handle": "h", "extract": "e"})], said
+        said = await call(session, "our_call_tool", ran.append, name="get_tool_output", arguments={"id": "h", "mode": "raw"})
+        assert [(each.name, each.args) for each in ran] == [("get_tool_output", {"id": "h", "mode": "raw"})], said
 
 
 async def test_what_is_offered_takes_at_most_700_tokens() -> None:
@@ -111,7 +111,7 @@ async def test_the_list_is_decided_once_and_no_name_is_there_twice() -> None:
         session.tools()
         with pytest.raises(BadRequest, match="do not change"):
             session.tool_search([create_issue])
-    for taken in ("call_tool", "tool_output"):
+    for taken in ("call_tool", "get_tool_output"):
         with pytest.raises(BadRequest, match=f"Two tools have the name {taken}"):
             Session(ON).tool_search([definition(taken)])
     with pytest.raises(BadRequest, match="a definition with a name"):
