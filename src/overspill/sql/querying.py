@@ -19,7 +19,7 @@ from overspill.confined import limits
 from overspill.confined.landlock import list_threads, open_only_below
 from overspill.sql.protocol import Config, QueryRequest, SqlColumn, SqlDatabase, SqlResult
 from overspill.sql.statements import Refused, check_statement, quote, quote_name
-from overspill.tables.table import ROW, choose_name
+from overspill.tables.table import ROW
 from overspill.text.humanize import quote_line
 from overspill.text.regex import regex
 
@@ -124,8 +124,7 @@ def _compare(connection: Any, databases: Iterable[SqlDatabase]) -> None:
 
 def _answer(result: Any, file: BinaryIO, max_bytes: int) -> SqlResult:
     columns = tuple(SqlColumn(str(name), str(kind)) for name, kind, *_ in result.description or ())
-    taken: dict[str, int] = {}
-    names = [choose_name(column.name, taken) for column in columns]  # of lines of JSON, in which no key may occur twice
+    names = _distinguish([column.name for column in columns])
     rows = size = 0
     while block := result.fetchmany(_ROWS_AT_A_TIME):
         for row in block:
@@ -136,6 +135,20 @@ def _answer(result: Any, file: BinaryIO, max_bytes: int) -> SqlResult:
                 if size <= max_bytes:
                     file.write(line)
     return SqlResult(tuple(SqlColumn(name, column.type) for name, column in zip(names, columns, strict=True)), rows)
+
+
+def _distinguish(names: list[str]) -> list[str]:
+    """The result becomes lines of JSON, in which no key may occur twice. A name that is there once stays."""
+    seen = dict.fromkeys(names, 0)
+    found: list[str] = []
+    for name in names:
+        seen[name] += 1
+        chosen = name
+        while seen[name] > 1 and (chosen := f"{name}_{seen[name]}") in seen:
+            seen[name] += 1
+        seen.setdefault(chosen, 1)
+        found.append(chosen)
+    return found
 
 
 def _simplify(value: Any) -> Any:
