@@ -255,6 +255,6 @@ def test_an_error_shows_cells_and_columns_in_lines_of_ours_and_short(statement: 
 
 
 @pytest.mark.parametrize("part", ["\ud800", "\0"])
-def test_a_statement_that_is_no_text_is_told_so(part: str, library: SqlLibrary, source: dict[str, Source]) -> None:
-    with pytest.raises(BadRequest, match=re.escape(f"cannot be used: {part!a} is no character")):
+def test_a_statement_that_is_not_text_is_refused(part: str, library: SqlLibrary, source: dict[str, Source]) -> None:
+    with pytest.raises(BadRequest, match=re.escape(f"cannot be used: {part!a} is not a valid character")):
         library.query(f"SELECT '{part}' FROM output", source, 30)
