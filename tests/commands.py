@@ -31,7 +31,8 @@ RUN = "from overspill.cli import main; main()"
 def bare_environment(home: Path) -> dict[str, str]:
     """What a user has who has set nothing, and what measures coverage."""
     measuring = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE")}
-    return {"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONPATH": str(SOURCE), "LANG": "C.UTF-8", **measuring}
+    ours = {"PYTHONPATH": str(SOURCE), "OVERSPILL_HUB": "off"}
+    return {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8", **ours, **measuring}
 
 
 class Result(NamedTuple):

@@ -31,6 +31,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 for name in ("COLUMNS", "LINES", "TERM", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
     os.environ.pop(name, None)
 
+os.environ["OVERSPILL_HUB"] = "off"  # a hub would outlive the test that starts it; those of the hub have one of their own
+
 # Packages may come through a proxy, but the servers of the tests are on this machine.
 if any(name.lower() in ("http_proxy", "https_proxy", "all_proxy") for name in os.environ):
     for name in ("NO_PROXY", "no_proxy"):

@@ -27,9 +27,11 @@ SMALL = "line 1: the quick brown fox\n"
 class HubFront(Wire):
     """A front, with the client at its other end."""
 
-    def __init__(self, command: list[str], env: Mapping[str, str], cwd: Path | None = None, *, modern: bool = False) -> None:
+    def __init__(
+        self, command: list[str], env: Mapping[str, str], cwd: Path | None = None, *, modern: bool = False, **options: Any
+    ) -> None:
         pipe = subprocess.PIPE
-        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=dict(env), cwd=cwd)
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=dict(env), cwd=cwd, **options)
         self.errors = b""
         self._hearing = threading.Thread(target=self._hear, daemon=True)
         self._hearing.start()
@@ -69,7 +71,6 @@ class HubHome:
             "HOME": str(folder),
             "XDG_RUNTIME_DIR": str(folder),
             "PYTHONPATH": str(Path(__file__).parents[1] / "src"),
-            "OVERSPILL_HUB": "on",
             **measuring,
         }
 
@@ -89,11 +90,18 @@ class HubHome:
         code = f"import subprocess, sys; sys.exit(subprocess.call({inner!r}))"
         return HubFront([sys.executable, "-c", code], {**self.env, **env})
 
+    def front_with_mask(self, mask: str) -> HubFront:
+        """Of a client whose files get other modes."""
+        return HubFront(["sh", "-c", f'umask {mask}; exec "$@"', "sh", *OVERSPILL, "proxy", "--", *every()], self.env)
+
     def overspill(self, *args: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([*OVERSPILL, *args], env=self.env, capture_output=True, text=True, timeout=60, check=False)
 
     def status(self) -> dict[str, Any] | None:
-        return json.loads(self.overspill("hub", "status", "--json").stdout)
+        """Of the only hub."""
+        found = json.loads(self.overspill("hub", "status", "--json").stdout)
+        assert len(found) < 2
+        return found[0] if found else None
 
     def pid(self) -> int:
         found = self.status()
@@ -105,10 +113,11 @@ class HubHome:
 
     def wait_until_gone(self) -> None:
         deadline = time.monotonic() + PATIENCE
-        while (lock := self.place.take_lock()) is None:
-            assert time.monotonic() < deadline, "the hub does not end"
-            time.sleep(0.02)
-        os.close(lock)
+        for place in Place.every(self.env):
+            while (lock := place.take_lock()) is None:
+                assert time.monotonic() < deadline, "the hub does not end"
+                time.sleep(0.02)
+            os.close(lock)
 
 
 @contextmanager
@@ -118,6 +127,6 @@ def hub_home() -> Iterator[HubHome]:
     try:
         yield home
     finally:
-        if os.path.exists(home.place.lock) and home.overspill("hub", "stop").returncode == 0:
+        if Place.every(home.env) and home.overspill("hub", "stop").returncode == 0:
             home.wait_until_gone()
         shutil.rmtree(folder, ignore_errors=True)  # a session that has just ended may be removing its own

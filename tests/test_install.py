@@ -49,6 +49,7 @@ class EmptyPlace:
         path = f"{root / 'bin'}{os.pathsep}{Path(str(UV)).parent}{os.pathsep}/usr/bin{os.pathsep}/bin"
         self.env = {
             **kept, "HOME": str(root), "PATH": path, "LANG": "C.UTF-8", "UV_FIND_LINKS": str(dist), "UV_CACHE_DIR": cache,
+            "OVERSPILL_HUB": "off",
             "PIP_FIND_LINKS": str(dist), "UV_TOOL_DIR": str(root / "tools"), "UV_TOOL_BIN_DIR": str(root / "bin"),
             "UV_PYTHON_DOWNLOADS": "never", "PIPX_HOME": str(root / "pipx"), "PIPX_BIN_DIR": str(root / "bin"),
         }  # fmt: skip

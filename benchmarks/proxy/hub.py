@@ -3,11 +3,12 @@
 memory    the PSS of 5 conversations with 10 servers each: fronts and hub, beside as many proxies of which each works alone
 start     until a client has its tools: with a warm hub, with a cold one, alone, and from the server directly
 calls     what a small call takes through a front and the hub, beside a proxy that works alone
+busy      the same while another conversation stores one output of 10 MB after the other
 together  200 calls at once from 20 conversations: wrong answers
 kills     a hub that is killed in the middle of calls, 100 times: calls without an answer, stored outputs that are lost
 many      2,000 conversations opened and closed: memory and descriptors of the hub
 
-    python benchmarks/proxy/hub.py [memory] [start] [calls] [together] [kills] [many] [--kills N] [--conversations N]
+    python benchmarks/proxy/hub.py [memory] [start] [calls] [busy] [together] [kills] [many] [--kills N] [--conversations N]
 """
 
 from __future__ import annotations
@@ -102,6 +103,29 @@ def measure_calls(rounds: int = 1000) -> None:
             print(f"small call, {rank}: {found['hub']:.2f} ms through the hub, {found['alone']:.2f} ms alone ({ratio:.2f} x)")
 
 
+def measure_busy(rounds: int = 300) -> None:
+    """Of a small call, beside a neighbour in the same hub, and beside one with a proxy of its own."""
+    for name, hub in (("hub", True), ("alone", False), ("hub", True), ("alone", False)):
+        with hub_home() as home, start(home, hub=hub) as client, start(home, hub=hub, own_parent=True) as neighbour:
+            times: list[float] = []
+            done = threading.Event()
+
+            def store(neighbour: HubFront = neighbour, done: threading.Event = done) -> None:
+                while not done.is_set():
+                    neighbour.call("lines", {"count": 350_000})
+
+            storing = threading.Thread(target=store)
+            storing.start()
+            for _ in range(rounds):
+                began = time.perf_counter()
+                client.call("lines", {"count": 1})
+                times.append(time.perf_counter() - began)
+            done.set()
+            storing.join()
+            found = [statistics.quantiles(times, n=100)[place] * 1000 for place in (49, 94, 98)]
+            print("beside a busy conversation, {}: median {:.1f} ms, p95 {:.0f} ms, p99 {:.0f} ms".format(name, *found))
+
+
 def measure_together() -> None:
     with hub_home() as home, ExitStack() as opened, ThreadPoolExecutor(20) as pool:
         clients = [opened.enter_context(start(home, own_parent=True)) for _ in range(20)]
@@ -179,6 +203,8 @@ def main() -> None:
             measure_kills(given.kills)
         elif what == "many":
             measure_many(given.conversations)
+        elif what == "busy":
+            measure_busy()
         else:
             {"memory": measure_memory, "start": measure_start, "calls": measure_calls, "together": measure_together}[what]()
 

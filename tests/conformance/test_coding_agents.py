@@ -47,7 +47,8 @@ class User:
 
     def run(self, command: Sequence[str | Path], **variables: str) -> subprocess.CompletedProcess[str]:
         path = f"{PROGRAM.parent}{os.pathsep}{os.environ['PATH']}"
-        env = {"HOME": str(self.home), "PATH": path, "LANG": "C.UTF-8", "NO_PROXY": "127.0.0.1", **self.variables, **variables}
+        env = {"HOME": str(self.home), "PATH": path, "LANG": "C.UTF-8", "NO_PROXY": "127.0.0.1", "OVERSPILL_HUB": "off"}
+        env |= {**self.variables, **variables}
         given = {"env": env, "cwd": self.project, "stdin": subprocess.DEVNULL}
         return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, **given)  # type: ignore[call-overload]
 

@@ -29,7 +29,7 @@ def wrapped(home: Path, servers: dict[str, Any]) -> dict[str, Any]:
 
 
 def environment(home: Path) -> dict[str, str]:
-    return {"HOME": str(home), "PATH": os.environ["PATH"], "TMPDIR": str(home)}
+    return {"HOME": str(home), "PATH": os.environ["PATH"], "TMPDIR": str(home), "OVERSPILL_HUB": "off"}
 
 
 TOOLS_AND_ANSWER = (["add", "log", *OFFERED], TOO_LARGE)

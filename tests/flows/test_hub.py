@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hubs import SMALL, HubFront, HubHome, hub_home
 from upstream import is_alive
-from wire import EVERY
+from wire import EVERY, OVERSPILL, every
 
 LARGE = {"count": 5000}
 
@@ -171,8 +171,12 @@ def test_stopping_the_hub_ends_its_fronts(home: HubHome):
     assert home.overspill("hub", "status").stdout == "No hub is running.\n"
 
 
-def test_all_proxies_use_the_hub_once_it_is_turned_on(home: HubHome):
-    del home.env["OVERSPILL_HUB"]
+def test_a_proxy_works_alone_once_the_hub_is_turned_off_until_it_is_turned_on(home: HubHome):
+    assert "To undo: " in home.overspill("hub", "off").stdout
+    with home.front() as client:
+        client.hello()
+        assert home.status() is None
+    assert client.errors == b""
     assert "Restart your clients." in home.overspill("hub", "on").stdout
     with home.front() as client:
         client.hello()
@@ -180,12 +184,6 @@ def test_all_proxies_use_the_hub_once_it_is_turned_on(home: HubHome):
         assert found is not None
         assert len(found["fronts"]) == 1
         assert "hub: A hub is running: process" in home.overspill("doctor").stdout
-    home.overspill("hub", "off")
-    with home.front() as client:
-        client.hello()
-        found = home.status()
-        assert found is not None
-        assert found["fronts"] == []
 
 
 def test_a_conversation_is_all_that_one_process_has_started(home: HubHome):
@@ -206,6 +204,54 @@ def test_what_one_conversation_stores_is_not_read_in_another_that_runs(home: Hub
         handle = one.call("lines", LARGE)["content"][-1]["uri"]
         assert one.result("resources/read", {"uri": handle})["contents"][0]["text"].startswith("line 1:")
         assert "error" in other.request("resources/read", {"uri": handle})
+
+
+def test_one_process_may_start_proxies_for_several_people_who_read_nothing_of_each_other(home: HubHome):
+    with home.front() as one, home.front() as other:
+        one.hello()
+        other.hello()
+        handle = one.call("lines", LARGE)["content"][-1]["uri"]
+        assert one.result("resources/read", {"uri": handle})["contents"][0]["text"].startswith("line 1:")
+        assert "error" in other.request("resources/read", {"uri": handle})
+
+
+def test_a_client_with_another_file_mode_mask_has_another_hub_and_commands_find_both(home: HubHome):
+    with home.front() as one, home.front_with_mask("0137") as other:
+        one.hello()
+        other.hello()
+        found = json.loads(home.overspill("hub", "status", "--json").stdout)
+        assert [len(each["fronts"]) for each in found] == [1, 1]
+        assert home.overspill("hub", "stop").stdout == "2 hubs have stopped.\n"
+        assert (one.process.wait(30), other.process.wait(30)) == (1, 1)
+
+
+def test_a_hub_holds_nothing_open_that_its_client_has_open(home: HubHome):
+    ours, theirs = os.pipe()
+    os.set_inheritable(theirs, True)
+    command = [*OVERSPILL, "proxy", "--", *every()]
+    with HubFront(command, home.env, pass_fds=[theirs]) as client:
+        os.close(theirs)
+        client.hello()
+        assert home.pid()
+        client.end()
+        with open(ours, "rb") as pipe:
+            assert pipe.read() == b""
+
+
+@pytest.mark.parametrize("option", ["--quiet", "-v", "--grace=1", "--dry-run"])
+def test_what_is_said_about_the_process_itself_is_done_without_a_hub(home: HubHome, option: str):
+    with home.front(option) as client:
+        client.hello()
+        assert home.status() is None
+
+
+def test_a_proxy_that_is_traced_works_without_a_hub(home: HubHome):
+    code = (
+        "import sys, types; sys.modules['opentelemetry.sdk.trace'] = types.ModuleType('x'); from overspill.hub.front import *; "
+    )
+    code += "sys.exit(serve_through_hub(['proxy'], os.environ) is None)"
+    assert subprocess.run([sys.executable, "-c", code], env=home.env, timeout=60, check=False).returncode == 1
+    assert home.status() is None
 
 
 def test_a_front_imports_next_to_nothing():

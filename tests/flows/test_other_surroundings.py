@@ -52,7 +52,8 @@ class Machine:
         self.folder, self.umask = folder, umask
         home = folder / "home"
         home.mkdir()
-        bare: dict[str, str | None] = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
+        own = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
+        bare: dict[str, str | None] = {**own, "OVERSPILL_HUB": "off"}
         self.environ = {name: value for name, value in (bare | changes).items() if value is not None}
         settings = {
             "storeDir": str(folder / "the store"),
@@ -116,7 +117,7 @@ def test_a_terminal_may_be_of_any_kind_or_none(monkeypatch: pytest.MonkeyPatch, 
 def test_a_user_without_a_home_is_told_so(command: str) -> None:
     with pytest.raises(KeyError):
         pwd.getpwuid(UNKNOWN_USER)
-    environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCE)}
+    environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCE), "OVERSPILL_HUB": "off"}
     call = [sys.executable, "-c", AS_UNKNOWN_USER, *command.split()]
     done = subprocess.run(call, cwd="/", env=environ, capture_output=True, text=True, timeout=60, check=False)
     words = "overspill: error: HOME is not set, and the system does not know your home directory. Set HOME.\n"

@@ -31,7 +31,7 @@ async def test_the_official_client_accepts_the_proxys_results(mode: str, tmp_pat
         if isinstance(message, mcp_types.ToolListChangedNotification):
             changed.set()
 
-    transport = stdio_client(StdioServerParameters(command=command, args=args))
+    transport = stdio_client(StdioServerParameters(command=command, args=args, env={"OVERSPILL_HUB": "off"}))
     with anyio.fail_after(60):
         async with mcp.Client(transport, mode=mode, elicitation_callback=elicit, message_handler=heard) as client:
             tools = await client.list_tools()

@@ -23,7 +23,7 @@ PLACES = {
 
 
 def overspill(home: Path, *args: str) -> str:
-    env = {"HOME": str(home), "PATH": f"{PROGRAM.parent}{os.pathsep}{os.environ['PATH']}"}
+    env = {"HOME": str(home), "PATH": f"{PROGRAM.parent}{os.pathsep}{os.environ['PATH']}", "OVERSPILL_HUB": "off"}
     done = subprocess.run([PROGRAM, *args], env=env, cwd=home, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout

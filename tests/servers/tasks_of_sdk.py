@@ -60,7 +60,7 @@ async def serve() -> None:
 
 
 async def call(command: list[str]) -> None:
-    parameters = StdioServerParameters(command=command[0], args=command[1:])
+    parameters = StdioServerParameters(command=command[0], args=command[1:], env={"OVERSPILL_HUB": "off"})
     async with stdio_client(parameters) as (read, write), ClientSession(read, write) as session:
         await session.initialize()
         started = await session.experimental.call_tool_as_task("report", {"lines": 8000})

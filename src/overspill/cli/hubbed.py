@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class FrontServer:
-    """Serves every front of a hub. Their sessions are shared as far as they belong to one conversation."""
+    """Serves every front of a hub."""
 
     def __init__(self) -> None:
         self._sessions: Sessions | None = None
@@ -41,7 +41,7 @@ class FrontServer:
             from overspill.session.sharing import Sessions
 
             self._sessions = Sessions()
-        await serve(prepared, anyio.Event(), partial(_serve_client, front), self._sessions, front.conversation)
+        await serve(prepared, anyio.Event(), partial(_serve_client, front), self._sessions)
 
 
 def _find_refusal(prepared: Prepared) -> str:

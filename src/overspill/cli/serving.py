@@ -127,9 +127,8 @@ async def serve(
     stop: anyio.Event,
     serve_client: Callable[[ServedClients, anyio.Event], Awaitable[None]] | None = None,
     sessions: Sessions | None = None,
-    conversation: object = None,
 ) -> None:
-    """`serve_client` serves the client of a front, which shares the hub's `sessions` with those of its conversation."""
+    """`serve_client` serves the client of a front, which may get one of the hub's `sessions` that nobody is connected to."""
     given, settings, log = prepared.given, prepared.settings, prepared.log
     options = prepared.options
     if not given["address"]:  # over HTTP, each client has servers of its own, from its first request on
@@ -152,7 +151,7 @@ async def serve(
             inform(f"serving at {listen.address(listener)}")
             if not given["tokens"] and not os.environ.get(_TOKEN_VARIABLE):
                 inform(f"the token, shown only once: {listen.tokens[0]}")
-        async with open_clients(settings, options, served, log, sessions, conversation) as clients:
+        async with open_clients(settings, options, served, log, sessions) as clients:
             if serve_client is not None:
                 await serve_client(clients, stop)
             elif listen is None or listener is None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import select
+import sys
 import time
 
 import overspill
 from overspill.hub import frames
-from overspill.hub.place import NoHub, Place, find_switch
+from overspill.hub.place import NoHub, Place, is_wanted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,9 +27,11 @@ _MAX_WAITING_BYTES = 1 << 20  # that the other side has not read, before no more
 _MAX_UNTAKEN_BYTES = 64 << 20  # of a line that no hub has taken yet
 _MAX_FRAME_BYTES = 1 << 30  # answers of our own hub
 _START_SECONDS, _RETRY_SECONDS, _MAX_STARTS = 30.0, 0.02, 3
+_ANSWER_SECONDS = 8.0  # of a hub that has been running for longer than a start takes
 _FLUSH_MILLISECONDS = 1000
 _MAX_DEATHS = 3  # of hubs that took nothing
-_NOT_IN_A_HUB = ("--help", "-h", "--http", "--no-hub", "--dry-run")
+_NOT_IN_A_HUB = ("--help", "-h", "--http", "--no-hub", "--dry-run", "--grace", "-q", "--quiet", "-v", "--verbose")
+_TRACES = "opentelemetry.sdk.trace"  # loaded by who starts a proxy with `opentelemetry-instrument`, to trace its calls
 _LOST = (
     b'{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"The Overspill hub ended while it worked on this request, so its '
     b"result is lost, and whether the tool did its work is not known. Outputs that were stored before are still there. A new hub "
@@ -39,8 +42,8 @@ _LOST = (
 def serve_through_hub(words: Sequence[str], environ: Mapping[str, str]) -> int | None:
     """The exit code of `overspill proxy` or `overspill serve`; None if there is no hub for it, and it has to work alone."""
     own = words[: words.index("--")] if "--" in words else words
-    chosen = environ.get("OVERSPILL_HUB") or ("on" if os.path.exists(find_switch(environ)) else "")
-    if (chosen != "on" and "--hub" not in own) or chosen == "off" or any(word.startswith(_NOT_IN_A_HUB) for word in own):
+    wanted = "--hub" in own if environ.get("OVERSPILL_HUB") != "off" else False
+    if not (wanted or is_wanted(environ)) or any(word.startswith(_NOT_IN_A_HUB) for word in own) or _TRACES in sys.modules:
         return None
     try:
         for number in (0, 1):
@@ -51,8 +54,7 @@ def serve_through_hub(words: Sequence[str], environ: Mapping[str, str]) -> int |
         front = Front(Place.of(environ), words, environ)
         front.connect()
     except NoHub as problem:
-        if not {"-q", "--quiet"}.intersection(own):
-            os.write(2, f"overspill: No hub is used, because {problem}. This proxy works alone.\n".encode(errors="replace"))
+        os.write(2, f"overspill: No hub is used, because {problem}. This proxy works alone.\n".encode(errors="replace"))
         return None
     except OSError:  # a stream is closed: the command itself says so
         return None
@@ -91,7 +93,7 @@ class Front:
         deadline, starts = time.monotonic() + _START_SECONDS, 0
         while True:
             try:
-                self._link = self._place.connect(_START_SECONDS)
+                self._link = self._place.connect(self._patience)
                 self._link.sendall(self._hello)
                 if self._hear_welcome(self._link):
                     self._link.setblocking(False)
@@ -114,6 +116,15 @@ class Front:
                 raise NoHub(f"nothing listens at {self._place.socket}, although a hub seems to run")
             else:
                 time.sleep(_RETRY_SECONDS)
+
+    @property
+    def _patience(self) -> float:
+        """Seconds to wait for the hub: it may still be starting, or it hangs."""
+        try:
+            has_begun = time.time() - os.stat(self._place.lock).st_mtime > _START_SECONDS
+        except OSError:
+            return _START_SECONDS
+        return _ANSWER_SECONDS if has_begun else _START_SECONDS
 
     def _hear_welcome(self, link: Socket) -> bool:
         """False if the hub ended before it decided."""

@@ -23,12 +23,15 @@ if TYPE_CHECKING:
 _MAX_PATH_BYTES = 103 if sys.platform == "darwin" else 107
 _MAX_LOG_BYTES = 1 << 20
 _BACKLOG = 128
+_FIRST_FILES = 1024  # that may be open, where the system does not list them
 _PROCESS_NAMES = {
     "CURL_CA_BUNDLE", "DBUS_SESSION_BUS_ADDRESS", "HOME", "LOGNAME", "REQUESTS_CA_BUNDLE", "SSL_CERT_DIR", "SSL_CERT_FILE",
     "TMPDIR", "TZ", "USER", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME",
 }  # fmt: skip
 _PROCESS_PREFIXES = ("AWS_", "AZURE_", "COVERAGE", "DYLD_", "GOOGLE_", "LD_", "PG", "PYTHON")
 _START = "from overspill.cli import main; main()"
+_RIGHTS = ("Uid", "Gid", "Groups", "Cap", "NoNewPrivs", "Seccomp", "Umask")
+_NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "user", "uts")
 
 
 class NoHub(Exception):
@@ -46,9 +49,32 @@ def process_variables(environ: Mapping[str, str]) -> list[str]:
     return [f"{name}={environ[name]}" for name in sorted(names)]
 
 
+def rights_of(pid: int | str) -> list[str]:
+    """What a process may do, as the system knows it: its user and groups, its sandbox, its limits and its file mode mask. What a
+    hub starts has the rights of the hub, so it serves only fronts with the same. Empty where the system does not say it."""
+    folder = f"/proc/{pid}"
+    try:
+        rights = [line for line in _read_lines(f"{folder}/status") if line.startswith(_RIGHTS)]
+        # Programs raise the limit on open files for themselves, so it says nothing about who started them.
+        rights += [line for line in _read_lines(f"{folder}/limits") if not line.startswith("Max open files")]
+        rights += [os.readlink(f"{folder}/ns/{name}") for name in _NAMESPACES] + [os.readlink(f"{folder}/root")]
+    except OSError:
+        return []
+    try:
+        return rights + _read_lines(f"{folder}/attr/current")
+    except OSError:  # no security module is in use
+        return rights
+
+
+def _read_lines(path: str) -> list[str]:
+    with open(path, "rb") as file:
+        return file.read().decode("utf-8", "surrogateescape").splitlines()
+
+
 class Place:
-    """The files of one hub: `FOLDER/hub-ID.sock`, `.lock` and `.log`. The ID stands for a version and a process environment, so
-    that a front of another version has another hub. A hub is alive as long as it holds the lock, even if its socket is silent."""
+    """The files of one hub: `FOLDER/hub-ID.sock`, `.lock` and `.log`. The ID stands for a version, a process environment and
+    rights, so that a front of another version has another hub. A hub is alive as long as it holds the lock, even if its socket is
+    silent. The lock was touched last when the hub began."""
 
     def __init__(self, folder: str, name: str) -> None:
         self.folder = folder
@@ -59,13 +85,30 @@ class Place:
     def of(cls, environ: Mapping[str, str]) -> Place:
         """The place of the hub for this environment."""
         installed = os.stat(overspill.__file__).st_mtime_ns  # an update in place is another version too
-        parts = [overspill.__version__, str(installed), sys.executable, *process_variables(environ)]
+        parts = [overspill.__version__, str(installed), sys.executable, *process_variables(environ), *rights_of("self")]
         return cls(find_folder(environ), f"hub-{crc32(os.fsencode(chr(0).join(parts))):08x}")
+
+    @classmethod
+    def every(cls, environ: Mapping[str, str]) -> list[Place]:
+        """Where hubs of this user have listened, whatever environment and rights they have."""
+        found: list[Place] = []
+        folders: dict[str, None] = {}
+        for variables in (environ, {**environ, "XDG_RUNTIME_DIR": ""}):
+            try:
+                folders[find_folder(variables)] = None
+            except NoHub:
+                continue
+        for folder in folders:
+            names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+            found += [cls(folder, name[:-5]) for name in names if name.startswith("hub-") and name.endswith(".lock")]
+        return found
 
     def check(self) -> None:
         """Raise NoHub unless the folder is there and nobody else can write to it."""
         if not hasattr(os, "fork") or (not hasattr(_socket, "SO_PEERCRED") and sys.platform != "darwin"):
             raise NoHub("this system does not say who connects to a socket")
+        if sys.platform == "linux" and not rights_of("self"):
+            raise NoHub("/proc does not say what this process may do")
         if len(os.fsencode(self.socket)) > _MAX_PATH_BYTES:
             raise NoHub(f"the path {self.socket} is longer than the {_MAX_PATH_BYTES} bytes that a socket may have")
         try:
@@ -92,6 +135,7 @@ class Place:
         except OSError:
             os.close(lock)
             return None
+        os.utime(lock)
         return lock
 
     def connect(self, within: float) -> Socket:
@@ -151,11 +195,22 @@ class Place:
         nothing = os.open(os.devnull, os.O_RDWR)
         for number, each in enumerate((nothing, log, log)):
             os.dup2(each, number)
-        for each in (lock, listener):
-            os.set_inheritable(each, True)
+        for each in _list_open_files():  # what the client has left open is not the hub's: somebody may wait for its end
+            os.set_inheritable(each, each in (0, 1, 2, lock, listener))
         own = dict(each.split("=", 1) for each in process_variables(environ))
         words = ["-X", "utf8", "-P", "-c", _START, "hub", "run", "--at", self.socket, "--inherit", f"{listener},{lock}", *options]
         os.execve(sys.executable, [sys.executable, *words], own)  # noqa: S606  # our own program
+
+
+def _list_open_files() -> list[int]:
+    found: list[int] = []
+    for number in map(int, os.listdir("/dev/fd")) if os.path.isdir("/dev/fd") else range(_FIRST_FILES):
+        try:
+            os.fstat(number)
+            found.append(number)
+        except OSError:  # the listing itself, or nothing
+            continue
+    return found
 
 
 def find_folder(environ: Mapping[str, str]) -> str:
@@ -172,11 +227,20 @@ def find_folder(environ: Mapping[str, str]) -> str:
     return os.path.join(state, "overspill", "hub")
 
 
-def find_switch(environ: Mapping[str, str]) -> str:
-    """The file that exists if all proxies of the user are to use a hub. A front has no time to read settings."""
+def find_switch(environ: Mapping[str, str], state: str) -> str:
+    """The file that exists if proxies use a hub, or do not, because the user said so. A front has no time to read settings."""
     config = environ.get("XDG_CONFIG_HOME", "")
     base = config if os.path.isabs(config) else os.path.join(environ.get("HOME", ""), ".config")
-    return os.path.join(base, "overspill", "hub-on")
+    return os.path.join(base, "overspill", f"hub-{state}")
+
+
+def is_wanted(environ: Mapping[str, str]) -> bool:
+    """Whether proxies use a hub that do not say so themselves. Without a word of the user, they do where `rights_of` works."""
+    if chosen := environ.get("OVERSPILL_HUB"):
+        return chosen == "on"
+    if os.path.exists(find_switch(environ, "off")):
+        return False
+    return sys.platform == "linux" or os.path.exists(find_switch(environ, "on"))
 
 
 def peer_of(link: Socket) -> tuple[int, int]:

@@ -19,7 +19,7 @@ import overspill
 from overspill.errors import OverspillError
 from overspill.hub import frames
 from overspill.hub.link import FrontLink, served_front
-from overspill.hub.place import Place, parent_of, peer_of, process_variables
+from overspill.hub.place import Place, parent_of, peer_of, process_variables, rights_of
 
 _HELLO_SECONDS = 10.0
 _DRAIN_SECONDS = 10.0  # for calls to end before a hub steps aside
@@ -56,6 +56,7 @@ class Hub:
         self._stop = stop
         self._serve = serve
         self._variables = process_variables(environ)
+        self._rights = rights_of(os.getpid())
         self._idle_seconds = idle_seconds
         self._fronts: dict[int, Front] = {}
         self._numbers = 0
@@ -99,21 +100,23 @@ class Hub:
             uid, pid = peer_of(connection)
             if uid != os.getuid():
                 return
+            rights = rights_of(pid)  # now: later, another process may have its number
             with anyio.fail_after(_HELLO_SECONDS):
                 frame = await link.receive(frames.MAX_HELLO_BYTES)
             if frame is not None and frame[0] == frames.QUERY:
                 await self._answer_query(link, frame[1])
             elif frame is not None and frame[0] == frames.HELLO:
-                await self._let_in(link, pid, frame[1])
+                await self._let_in(link, pid, frame[1], has_same_rights=rights == self._rights)
         except (OSError, TimeoutError, ValueError):
             pass  # it floods, stalls, sends what is not a frame, or is gone
         finally:
             link.close()
 
-    async def _let_in(self, link: FrontLink, pid: int, hello: bytes) -> None:
+    async def _let_in(self, link: FrontLink, pid: int, hello: bytes, *, has_same_rights: bool) -> None:
         version, folder, words, variables = frames.unpack_hello(hello)
         environ = {name: value for name, _, value in (each.partition("=") for each in variables)}
-        if problem := self._find_problem(version, environ):
+        problem = self._find_problem(version, environ) if has_same_rights else "the hub has other rights or limits"
+        if problem:
             await link.write(frames.pack(frames.REFUSED, problem.encode()))
             return
         self._numbers += 1

@@ -1,4 +1,4 @@
-"""Sessions that several proxies in one process share: the entries of one client, as far as they share their outputs."""
+"""Sessions that outlive their proxy in a process that serves many: a client that comes back finds what it left running."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ from overspill.settings import Settings
 class SharedSession:
     """A session, how many use it, and how many of those are still connected."""
 
-    def __init__(self, group: object, family: str, settings: Settings, secrets: Mapping[str, str], session: Session) -> None:
-        self.group = group
+    def __init__(self, family: str, settings: Settings, secrets: Mapping[str, str], session: Session) -> None:
         self.session = session
         self.users = self.connected = 1
         self._family, self._settings, self._secrets = family, settings, secrets
 
-    def fits(self, group: object, family: str, settings: Settings, secrets: Mapping[str, str]) -> bool:
-        """For the same group, or for one that comes when everybody in that group has left: a client that comes back."""
+    def fits(self, family: str, settings: Settings, secrets: Mapping[str, str]) -> bool:
+        """Not while its client is connected: one process may be the client of several people, each with a proxy."""
         is_same = (family, settings) == (self._family, self._settings)
         hides_same = settings.redact == Settings().redact or secrets == self._secrets
-        return is_same and hides_same and (group == self.group or not self.connected)
+        return is_same and hides_same and not self.connected
 
 
 class Sessions:
@@ -31,18 +30,17 @@ class Sessions:
         self._shared: list[SharedSession] = []
 
     async def borrow(
-        self, group: object, family: str, settings: Settings, secrets: Mapping[str, str], make: Callable[[], Session]
+        self, family: str, settings: Settings, secrets: Mapping[str, str], make: Callable[[], Session]
     ) -> tuple[SharedSession, bool]:
         """The session, and whether it is new."""
         for each in self._shared:
-            if each.fits(group, family, settings, secrets):
-                each.group = group
+            if each.fits(family, settings, secrets):
                 each.users += 1
                 each.connected += 1
                 return each, False
         session = make()
         await session.begin()
-        self._shared.append(SharedSession(group, family, settings, secrets, session))
+        self._shared.append(SharedSession(family, settings, secrets, session))
         return self._shared[-1], True
 
     async def give_back(self, shared: SharedSession) -> None:

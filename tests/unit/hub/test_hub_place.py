@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -18,7 +19,7 @@ from upstream import is_alive
 from wire import OVERSPILL, every
 
 from overspill.hub import frames, front
-from overspill.hub.place import NoHub, Place, parent_of, process_variables
+from overspill.hub.place import NoHub, Place, parent_of, process_variables, rights_of
 
 
 @pytest.fixture
@@ -134,7 +135,8 @@ def test_a_hub_that_hangs_is_left_alone(home: HubHome, monkeypatch: pytest.Monke
     home.place.check()
     lock = home.place.take_lock()
     assert lock is not None
-    monkeypatch.setattr(front, "_START_SECONDS", 0.3)
+    os.utime(home.place.lock, (0, 0))  # it has been running for long, so it is not still starting
+    monkeypatch.setattr(front, "_ANSWER_SECONDS", 0.3)
     with socket.socket(socket.AF_UNIX) as hanging:
         hanging.bind(home.place.socket)
         hanging.listen()
@@ -180,6 +182,36 @@ def test_a_front_of_another_version_is_refused(home: HubHome):
             other.settimeout(30)
             received = bytearray(other.recv(1000))
         assert frames.unpack(received, 1000) == (frames.REFUSED, b"the hub has another version or another environment")
+
+
+CONNECT = """
+import os, socket, sys
+from overspill import __version__
+from overspill.hub import frames
+os.umask(0o137)
+with socket.socket(socket.AF_UNIX) as link:
+    link.connect(sys.argv[1])
+    link.sendall(frames.pack_hello(["proxy", "--", "id"], "/", sys.argv[2:], __version__))
+    received = bytearray(link.recv(1000))
+print(*frames.unpack(received, 1000))
+"""
+
+
+def test_a_process_with_other_rights_cannot_have_a_hub_start_anything_for_it(home: HubHome):
+    with home.front() as client:
+        client.hello()
+        variables = [f"{name}={value}" for name, value in home.env.items()]
+        command = [sys.executable, "-c", CONNECT, home.place.socket, *variables]
+        done = subprocess.run(command, env=home.env, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "b'N' b'the hub has other rights or limits'\n"
+
+
+def test_rights_name_the_sandbox_and_the_limits_of_a_process():
+    rights = rights_of("self")
+    assert rights == rights_of(os.getpid())
+    for name in ("Uid:", "CapEff:", "NoNewPrivs:", "Seccomp:", "Umask:", "Max processes", "mnt:[", "pid:["):
+        assert any(line.startswith(name) for line in rights), name
+    assert rights_of(1 << 30) == []
 
 
 def test_another_process_environment_has_another_hub_and_other_variables_do_not():

@@ -31,7 +31,7 @@ _END_SECONDS = 20.0
 def hub() -> None:
     """See and stop the process that serves all conversations.
 
-    A hub is started by the first `overspill proxy --hub` and ends by itself when nobody has used it for a while.
+    A hub is started by the first `overspill proxy` and ends by itself when nobody has used it for a while.
     """
 
 
@@ -39,51 +39,59 @@ def hub() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def status(*, as_json: bool) -> None:
     """Show whether a hub runs and what it serves."""
-    found = ask(_find_place(), b"status")
+    found = list_hubs()
     if as_json:
         click.echo(json.dumps(found))
-    elif found is None:
-        click.echo("No hub is running.")
-    else:
-        for line in describe(found):
-            click.echo(line)
+        return
+    for line in [line for each in found for line in describe(each)] or ["No hub is running."]:
+        click.echo(line)
 
 
 @hub.command()
 def on() -> None:
-    """Let all your proxies use the hub from now on, also those that clients start."""
-    switch = Path(find_switch(os.environ))
-    switch.parent.mkdir(0o700, parents=True, exist_ok=True)
-    switch.touch(0o600)
+    """Let all your proxies use the hub from now on, also those that clients start. On Linux, they do unless you say otherwise."""
+    _turn("on")
     click.echo(f"Proxies that start from now on use the hub. Restart your clients. To undo: {output.program()} hub off")
 
 
 @hub.command()
 def off() -> None:
-    """Let each proxy work alone again. Those that use the hub keep using it until they end."""
-    Path(find_switch(os.environ)).unlink(missing_ok=True)
-    click.echo("Proxies that start from now on work alone.")
+    """Let each proxy work alone from now on. Those that use the hub keep using it until they end."""
+    _turn("off")
+    click.echo(f"Proxies that start from now on work alone. To undo: {output.program()} hub on")
+
+
+def _turn(state: str) -> None:
+    for each in ("on", "off"):
+        switch = Path(find_switch(os.environ, each))
+        if each == state:
+            switch.parent.mkdir(0o700, parents=True, exist_ok=True)
+            switch.touch(0o600)
+        else:
+            switch.unlink(missing_ok=True)
 
 
 @hub.command()
 def stop() -> None:
     """Stop the hub, and with it the servers of all conversations."""
-    click.echo("The hub has stopped." if _end(b"stop") else "No hub is running.")
+    _end(b"stop", "has stopped.")
 
 
 @hub.command()
 def restart() -> None:
     """Replace the hub. Conversations stay: their calls end first, and their next calls go to the new hub."""
-    click.echo("The hub has ended. The next call starts another." if _end(b"restart") else "No hub is running.")
+    _end(b"restart", "has ended. The next call starts another.")
 
 
 @hub.command()
 def logs() -> None:
     """Print the log of the hub. What happens in a conversation is on standard error of its own proxy instead."""
-    try:
-        with open(_find_place().log, encoding="utf-8", errors="backslashreplace") as file:
-            click.echo(file.read(), nl=False)
-    except FileNotFoundError:
+    logs = [log for place in Place.every(os.environ) if (log := Path(place.log)).exists()]
+    for log in logs:
+        if len(logs) > 1:
+            click.echo(f"{log}:")
+        click.echo(log.read_text("utf-8", "backslashreplace"), nl=False)
+    if not logs:
         click.echo("There is no log yet.")
 
 
@@ -123,8 +131,8 @@ def _take_place(at: str | None, inherit: str | None) -> tuple[Place, socket.sock
         for each in (listener, lock):
             os.set_inheritable(each, False)
         return Place(os.path.dirname(at), os.path.basename(at).removesuffix(".sock")), socket.socket(fileno=listener)
-    place = _find_place()
     try:
+        place = Place.of(os.environ)
         place.check()
         if place.take_lock() is None:
             raise OverspillError(f"A hub already runs at {place.socket}. Stop it with `{output.program()} hub stop`.")
@@ -133,11 +141,9 @@ def _take_place(at: str | None, inherit: str | None) -> tuple[Place, socket.sock
         raise OverspillError(f"No hub can run: {problem}.") from None
 
 
-def _find_place() -> Place:
-    try:
-        return Place.of(os.environ)
-    except NoHub as problem:
-        raise OverspillError(f"No hub can run: {problem}.") from None
+def list_hubs() -> list[dict[str, Any]]:
+    """What each hub that runs says of itself. Raises OverspillError if one does not answer."""
+    return [told for place in Place.every(os.environ) if (told := ask(place, b"status")) is not None]
 
 
 def ask(place: Place, query: bytes) -> dict[str, Any] | None:
@@ -162,9 +168,14 @@ def ask(place: Place, query: bytes) -> dict[str, Any] | None:
     return json.loads(frame[1])
 
 
-def _end(query: bytes) -> bool:
+def _end(query: bytes, done: str) -> None:
+    count = sum(_end_one(place, query) for place in Place.every(os.environ))
+    plural = done.replace("has ", "have ").replace("call starts another", "calls start others")
+    click.echo("No hub is running." if not count else f"The hub {done}" if count == 1 else f"{count} hubs {plural}")
+
+
+def _end_one(place: Place, query: bytes) -> bool:
     """False if none was running. Fronts may start another before this one is gone for long."""
-    place = _find_place()
     if (told := ask(place, query)) is None:
         return False
     deadline = time.monotonic() + _END_SECONDS

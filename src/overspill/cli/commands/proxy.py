@@ -48,7 +48,7 @@ from overspill.settings import PRESETS
 )
 @click.option("--pin", "pinned", multiple=True, metavar="TOOL", help="Offer this tool beside the search; may be repeated.")
 @click.option("--direct", type=click.Choice(["destructive"]), help="Offer all tools that say they destroy beside the search.")
-@click.option("--hub/--no-hub", "hub", help="Let the hub do the work, or not; default: OVERSPILL_HUB, which is `off`.")
+@click.option("--hub/--no-hub", "hub", help="Let the hub do the work, or not; default: OVERSPILL_HUB, or `overspill hub on`.")
 @click.option("--holdout", type=click.IntRange(0, 50), metavar="PERCENT", help="Leave this share of conversations untouched.")
 @click.option("--list-outputs", is_flag=True, help="List stored outputs as resources.")
 @grace_option(0.0)

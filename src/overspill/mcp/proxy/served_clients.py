@@ -54,7 +54,6 @@ class ServedClients:
         endpoints: Mapping[str, Endpoint],
         log: Callable[[str], None],
         sessions: Sessions,
-        conversation: object = None,
     ) -> None:
         self.options = options
         self._group = group
@@ -64,7 +63,6 @@ class ServedClients:
         self._store = WaitingStore(open_configured_store(settings), log)
         self._open_clients: dict[tuple[ClientKey, bytes], ServedClient] = {}
         self._shared_sessions = sessions
-        self._conversation = conversation
         self._sessions: dict[str, SharedSession] = {}
         self._served = Counter[str]()
         self._ended = anyio.Event()
@@ -133,7 +131,7 @@ class ServedClients:
         if owner.principal not in self._sessions:
             family, secrets = self.options.family(owner.principal), self.options.secrets
             make = partial(self._make_session, family, secrets)
-            found = await self._shared_sessions.borrow(self._conversation, family, self._settings, secrets, make)
+            found = await self._shared_sessions.borrow(family, self._settings, secrets, make)
             self._sessions[owner.principal], is_new = found
         session = self._sessions[owner.principal].session
         client: ServedClient = await self._group.start(self._serve, owner, session, identity, outlived_by_jobs)
@@ -195,11 +193,10 @@ async def open_clients(
     endpoints: Mapping[str, Endpoint],
     log: Callable[[str], None],
     sessions: Sessions | None = None,
-    conversation: object = None,
 ) -> AsyncGenerator[ServedClients]:
-    """`sessions` are those of all proxies in this process, of which those for the same conversation share one."""
+    """`sessions` are those of all proxies in this process."""
     async with anyio.create_task_group() as group:
-        clients = ServedClients(group, settings, options, endpoints, log, sessions or Sessions(), conversation)
+        clients = ServedClients(group, settings, options, endpoints, log, sessions or Sessions())
         group.start_soon(clients.check_store)
         try:
             yield clients

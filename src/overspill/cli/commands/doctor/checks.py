@@ -15,12 +15,11 @@ from msgspec import Struct
 
 from overspill.cli import output
 from overspill.cli.client_files import find_hook_files, find_target
-from overspill.cli.commands.hub import ask, describe
+from overspill.cli.commands.hub import describe, list_hubs
 from overspill.cli.settings import endpoints
 from overspill.errors import OverspillError, SettingsError, StoreError
 from overspill.extraction import BUILTIN
 from overspill.hooks.shapes import OBSERVED, Client, Observation
-from overspill.hub.place import NoHub, Place
 from overspill.mcp.proxy.known_clients import KNOWN_CLIENTS
 from overspill.models.endpoints import complete_endpoint
 from overspill.models.opening import open_model
@@ -125,12 +124,10 @@ def check_models(settings: Settings) -> list[Finding]:
 def check_hub() -> list[Finding]:
     """Nothing if no hub is running: that is fine."""
     try:
-        found = ask(Place.of(os.environ), b"status")
-    except NoHub:
-        return []
+        found = list_hubs()
     except OverspillError as problem:
         return [Finding("hub", "wrong", str(problem))]
-    return [Finding("hub", "ok", " ".join(describe(found)[:2]), "To see what it serves: overspill hub status")] if found else []
+    return [Finding("hub", "ok", " ".join(describe(each)[:2]), "To see what it serves: overspill hub status") for each in found]
 
 
 def check_store(url: str | None, settings: Settings) -> list[Finding]:
