@@ -12,7 +12,8 @@ from typing import Any
 import anyio
 
 from overspill.mcp.client.config import ServerConfig
-from overspill.mcp.client.connection import ClientIdentity, ServerConnection, SilentPeer, open_connection
+from overspill.mcp.client.connection import ClientIdentity, ServerConnection, open_connection
+from overspill.mcp.client.peer import SilentPeer
 from overspill.mcp.client.server import Server, open_servers
 
 SERVERS = Path(__file__).parent / "servers"

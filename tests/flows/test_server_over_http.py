@@ -17,7 +17,7 @@ from waiting import until
 
 from overspill.errors import ServerError
 from overspill.mcp.client.config import ServerConfig
-from overspill.mcp.client.connection import SilentPeer
+from overspill.mcp.client.peer import SilentPeer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 

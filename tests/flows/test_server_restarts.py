@@ -11,7 +11,8 @@ from waiting import until
 
 from overspill.errors import ServerError
 from overspill.mcp.client import server as server_module
-from overspill.mcp.client.connection import ClientIdentity, ServerConnection, SilentPeer
+from overspill.mcp.client.connection import ClientIdentity, ServerConnection
+from overspill.mcp.client.peer import SilentPeer
 from overspill.mcp.client.server import Server
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]

@@ -96,7 +96,12 @@ def prepare_proxy(given: Mapping[str, Any], around: Surroundings) -> Prepared:
         name: value for name, value in around.environ.items() if not name.startswith(_OWN_PREFIX) and name not in given["tokens"]
     }
     servers = {
-        name: replace(server, login=settings.login, cwd=_place(server.cwd, around))
+        name: replace(
+            server,
+            login=settings.login,
+            cwd=_place(server.cwd, around),
+            idle_minutes=server.idle_minutes if given["idle_minutes"] is None else given["idle_minutes"],
+        )
         for name, server in _find_servers(given, around).items()
     }
     problems = [problem for server in servers.values() if (problem := server.find_problem(environ))]

@@ -49,6 +49,12 @@ from overspill.settings import PRESETS
 @click.option("--pin", "pinned", multiple=True, metavar="TOOL", help="Offer this tool beside the search; may be repeated.")
 @click.option("--direct", type=click.Choice(["destructive"]), help="Offer all tools that say they destroy beside the search.")
 @click.option("--hub/--no-hub", "hub", help="Let the hub do the work, or not; default: OVERSPILL_HUB, or `overspill hub on`.")
+@click.option(
+    "--idle-minutes",
+    type=click.FloatRange(0),
+    metavar="MINUTES",
+    help="Stop a server after this long without a request, until the next. 0: never. Default: 5 if its protocol has no session.",
+)
 @click.option("--holdout", type=click.IntRange(0, 50), metavar="PERCENT", help="Leave this share of conversations untouched.")
 @click.option("--list-outputs", is_flag=True, help="List stored outputs as resources.")
 @grace_option(0.0)

@@ -5,6 +5,7 @@ Needs nothing of the MCP SDK, so that the processes of servers start while it is
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 from collections.abc import Mapping
@@ -43,6 +44,9 @@ class ServerConfig(Struct, frozen=True):
     headers: Mapping[str, str] = {}
     tools: tuple[str, ...] | None = None
     """The only tools to use; None for all."""
+    idle_minutes: float | None = None
+    """After how long without a request its process is stopped until the next one. 0: never. None: never unless its protocol keeps
+    no session, so that a new process is as good as the old one."""
     login: LoginSettings = LoginSettings()
     login_owner: str = ""
     """Whose login it uses: that of a client over HTTP, or the user's."""
@@ -145,6 +149,7 @@ class _Entry:
             url=url,
             headers=self._check_headers(),
             tools=None if tools is None or "*" in tools else tools,
+            idle_minutes=self._check_idle_minutes(),
         )
 
     def _string(self, key: str) -> str:
@@ -152,6 +157,14 @@ class _Entry:
         if value is not None and not isinstance(value, str):
             raise self._error(f"has a bad value: `{key}` must be a string, not {type(value).__name__}")
         return self._expand(value or "")
+
+    def _check_idle_minutes(self) -> float | None:
+        value: object = self._values.get("idleMinutes")
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+            raise self._error("has a bad value: `idleMinutes` must be a number of minutes, or 0 for never")
+        return value
 
     def _check_headers(self) -> dict[str, str]:
         headers = {name: value.strip() for name, value in self._string_map("headers").items()}

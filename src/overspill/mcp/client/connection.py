@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import anyio
 import mcp_types
@@ -28,6 +28,7 @@ from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.handshake import ClientIdentity, Handshake, Raw, add_identity, as_mapping, shake_hands
 from overspill.mcp.client.http import RedactingTransport, open_transport
 from overspill.mcp.client.login.keeper import Log
+from overspill.mcp.client.peer import Peer
 from overspill.mcp.client.process import ServerProcess, start_process
 from overspill.mcp.client.streams import AnswerStream, IncomingStream, Notifications
 
@@ -41,28 +42,6 @@ _IDENTITY_KEYS = (
     mcp_types.CLIENT_CAPABILITIES_META_KEY,
     mcp_types.LOG_LEVEL_META_KEY,
 )
-
-
-class Peer(Protocol):
-    """Receives what a server sends by itself."""
-
-    async def on_request(self, server: str, method: str, params: Raw) -> Raw:
-        """Return the answer, or raise MCPError."""
-        ...
-
-    async def on_notification(self, server: str, method: str, params: Raw) -> None: ...
-
-
-class SilentPeer:
-    """Ignores notifications and answers nothing but pings."""
-
-    async def on_request(self, server: str, method: str, params: Raw) -> Raw:
-        if method == "ping":
-            return {}
-        raise MCPError(mcp_types.METHOD_NOT_FOUND, "Method not found", method)
-
-    async def on_notification(self, server: str, method: str, params: Raw) -> None:
-        pass
 
 
 class ServerConnection:
@@ -88,8 +67,9 @@ class ServerConnection:
         self._answers = AnswerStream(streams[1])
         incoming = IncomingStream(streams[0], self._notifications, self._answers.admit, transport.restore)
         self._dispatcher = JSONRPCDispatcher(incoming, self._answers)
-        self._pending = 0
+        self._pending = self._listening = 0
         self._idle = anyio.Event()
+        self.last_answer = anyio.current_time()
         self._tokens = itertools.count(1)
         self._progress: dict[str, Progress] = {}
 
@@ -102,7 +82,9 @@ class ServerConnection:
         if progress is not None:
             self._progress[token] = progress
             data["_meta"] = {**as_mapping(data.get("_meta")), "progressToken": token}
+        listens_only = method == "subscriptions/listen" and "resourceSubscriptions" not in as_mapping(data.get("notifications"))
         self._pending += 1
+        self._listening += listens_only
         try:
             with self._notifications.asking():
                 result = await self._dispatcher.send_raw_request(method, *self._add_identity(method, data))
@@ -118,12 +100,19 @@ class ServerConnection:
             raise
         finally:
             self._pending -= 1
+            self._listening -= listens_only
+            self.last_answer = anyio.current_time()
             self._idle.set()
             self._progress.pop(token, None)
         return result
 
     async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
         await self._dispatcher.notify(method, params, {"headers": {MCP_PROTOCOL_VERSION_HEADER: self.handshake.version}})
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request waits for its answer. Listening for changed lists is none."""
+        return self._pending > self._listening
 
     def learn_headers(self, tool: Mapping[str, Any]) -> None:
         """Note which arguments of a listed tool also go into HTTP headers."""

@@ -8,8 +8,9 @@ import anyio
 from msgspec import Struct
 
 from overspill.mcp.client.config import ServerConfig
-from overspill.mcp.client.connection import ClientIdentity, Raw, ServerConnection, SilentPeer, list_pages, open_connection
+from overspill.mcp.client.connection import ClientIdentity, Raw, ServerConnection, list_pages, open_connection
 from overspill.mcp.client.listings import select_usable
+from overspill.mcp.client.peer import SilentPeer
 from overspill.mcp.client.server import describe_error
 from overspill.text import tokens
 from overspill.text.lenient_json import dumps

@@ -16,19 +16,13 @@ from overspill.calls.job import current
 from overspill.calls.tasks import open_group
 from overspill.errors import Ended, LoginNeeded, ServerError, Unheard
 from overspill.mcp.client.config import ServerConfig
-from overspill.mcp.client.connection import (
-    ClientIdentity,
-    Peer,
-    Progress,
-    ServerConnection,
-    SilentPeer,
-    list_pages,
-    open_connection,
-)
+from overspill.mcp.client.connection import ClientIdentity, Progress, ServerConnection, list_pages, open_connection
 from overspill.mcp.client.framing import Raw
 from overspill.mcp.client.listings import select_usable
 from overspill.mcp.client.login.keeper import Log
 from overspill.mcp.client.login.storage import LoginStore
+from overspill.mcp.client.peer import Peer, SilentPeer
+from overspill.mcp.client.rest import Rest
 from overspill.mcp.client.results import format_progress, require_result, to_output
 from overspill.mcp.client.tasks import Answer, TaskFollower, is_task
 from overspill.text.humanize import one_line, quote_line
@@ -79,6 +73,7 @@ class Server:
         self._peer: Peer = peer or SilentPeer()
         self.log = log
         self._on_up = on_up
+        self.rest = Rest(lambda: self._peer.needs(self.name))
         self._connection: ServerConnection | None = None
         self._changed = anyio.Event()
         self._failed = 0
@@ -94,7 +89,7 @@ class Server:
 
     @property
     def state(self) -> str:
-        return "up" if self._live else self.problem or "starting"
+        return "up" if self._live else self.problem or ("idle" if self.rest.is_on else "starting")
 
     async def run(self) -> None:
         pause, logged = _MIN_PAUSE, ""
@@ -102,7 +97,9 @@ class Server:
             while True:
                 began, died, stamp = anyio.current_time(), False, self._logins.stamp(self.config.url)
                 try:
-                    await self._run_once()
+                    wanted = await self._run_once()
+                    await wanted.wait()
+                    continue
                 except* Exception as group:  # no failure of one server may end the others
                     self.problem = describe_error(group, self.name)
                     self.needs_login = group.subgroup(LoginNeeded) is not None
@@ -133,6 +130,7 @@ class Server:
         Raises ServerError if there is no connection by then, or none to expect soon.
         """
         failed = self._failed
+        self.rest.note_use()
         with anyio.move_on_after(min(within, _LOGIN_WAIT) if self.needs_login else within):
             while not self._live and self._failed == failed and not self._closed and self._retry_wait <= _MAX_RETRY_WAIT:
                 await self._changed.wait()
@@ -239,7 +237,8 @@ class Server:
     async def resume_task(self, id: str, answer: Answer | None) -> Output:
         return await to_output(await self.follow_task({"resultType": "task", "taskId": id}, answer))
 
-    async def _run_once(self) -> None:
+    async def _run_once(self) -> anyio.Event:
+        """Until it rests. The event is set when it has to start again. Raises if it ends in any other way."""
         self.starts += 1
         with anyio.CancelScope(deadline=anyio.current_time() + _START_SECONDS) as starting:
             async with open_connection(self.config, self._environ, self._client, self._peer, self.log) as connection:
@@ -250,7 +249,9 @@ class Server:
                 starting.deadline = float("inf")
                 self._connection, self.problem, self.needs_login = connection, "", False
                 self._announce_change()
-                await connection.ended.wait()
+                if wanted := await self.rest.begin_when_idle(connection):
+                    self._connection = None
+                    return wanted
                 await connection.wait_until_idle()
                 raise ServerError(connection.transport.problem)
         raise ServerError(f"The server {self.name} did not answer within {_START_SECONDS:g} s.")

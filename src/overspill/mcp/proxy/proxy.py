@@ -111,7 +111,7 @@ class RequestRouter:
                 return await self._read_output(request)
             case "logging/setLevel":
                 level = str(params.get("level"))
-                for server in client.servers.values():
+                for server in [each for each in client.servers.values() if not each.rest.is_on]:
                     with suppress(ServerError):  # it gets the level when it is up
                         await client.set_level(level, await server.connect())
                 client.level = level

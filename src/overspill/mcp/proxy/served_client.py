@@ -24,7 +24,7 @@ from overspill.mcp.proxy.large_answers import LargeAnswers
 from overspill.mcp.proxy.login_links import LoginLinks
 from overspill.mcp.proxy.options import ProxyOptions
 from overspill.mcp.proxy.programs import ProgramCalls
-from overspill.mcp.proxy.subscriptions import CHANGES, Subscriptions
+from overspill.mcp.proxy.subscriptions import ListChanges, Subscriptions
 from overspill.mcp.proxy.tasks import RoutedTasks, ServedTasks
 from overspill.mcp.proxy.tool_calls import ToolCalls, list_for_programs
 from overspill.mcp.proxy.tool_search import ServedToolSearch
@@ -78,8 +78,7 @@ class ServedClient:
         self._bus = InMemorySubscriptionBus()
         self.listen = ListenHandler(self._bus)
         self._flights: dict[str, list[ClientRequest]] = {name: [] for name in self.servers}
-        self._missed: set[str] = set()
-        """Servers that were not up during the client's handshake."""
+        self._changes = ListChanges(group, self.catalog, self._notify_client)
         self.left = anyio.Event()
         """Set when the client says that it goes, or its connection has ended."""
         self._connections = self._answering = 0
@@ -154,7 +153,7 @@ class ServedClient:
             except ServerError as problem:
                 if isinstance(problem, LoginNeeded):
                     self._login_links.offer(server, self.channel)
-                self._missed.add(server.name)
+                self._changes.missed.add(server.name)
                 return problem
 
         found = await ask_each(self.servers.values(), one)
@@ -268,7 +267,7 @@ class ServedClient:
 
     async def notify_servers(self, method: str, params: Raw) -> None:
         """Pass a notification on to the servers that are up. It is of no use to the others later."""
-        for server in self.servers.values():
+        for server in [each for each in self.servers.values() if not each.rest.is_on]:
             try:
                 connection = await server.wait_until_connected(0)
             except ServerError:
@@ -293,7 +292,8 @@ class ServedClient:
             with suppress(MCPError):
                 await self.set_level(self.level, connection)
         await self.subscriptions.restore(connection)
-        if server.starts > 1 or server.name in self._missed:
-            for capability, (method, _) in CHANGES.items():
-                if capability in connection.handshake.capabilities:
-                    await self._notify_client(method, {})
+        await self._changes.announce(server, connection)
+
+    def needs(self, server: str) -> bool:
+        """For a request, or because the client has subscribed to a resource of it."""
+        return bool(self._flights[server]) or self.subscriptions.has_any(server)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 
 import anyio
@@ -13,6 +13,7 @@ from mcp.shared.exceptions import MCPError
 from overspill.errors import ServerError
 from overspill.mcp.client.connection import Raw, ServerConnection, as_mapping
 from overspill.mcp.client.server import Server
+from overspill.mcp.proxy.catalog import Catalog
 
 CHANGES = {
     "tools": ("notifications/tools/list_changed", "toolsListChanged"),
@@ -20,6 +21,29 @@ CHANGES = {
     "resources": ("notifications/resources/list_changed", "resourcesListChanged"),
 }
 """By capability: the notification that a list changed, and the flag with which a client subscribes to it."""
+
+
+class ListChanges:
+    """Tell a client that the lists of a server that has started may differ, or do."""
+
+    def __init__(self, group: anyio.abc.TaskGroup, catalog: Catalog, notify: Callable[[str, Raw], Awaitable[None]]) -> None:
+        self._group, self._catalog, self._notify = group, catalog, notify
+        self.missed: set[str] = set()
+        """Servers that were not up during the client's handshake."""
+
+    async def announce(self, server: Server, connection: ServerConnection) -> None:
+        if server.rest.was_on:
+            self._group.start_soon(self._compare, server, connection)  # who has called it does not wait for that
+        elif server.starts > 1 or server.name in self.missed:
+            for capability in CHANGES:
+                if capability in connection.handshake.capabilities:
+                    await self._notify(CHANGES[capability][0], {})
+
+    async def _compare(self, server: Server, connection: ServerConnection) -> None:
+        for capability in await server.rest.find_changed_lists(connection):
+            method, _ = CHANGES[capability]
+            self._catalog.note_change(server.name, method)
+            await self._notify(method, {})
 
 
 class Subscriptions:
@@ -41,6 +65,9 @@ class Subscriptions:
         if on:
             self._remember(connection, uri)
         return answer
+
+    def has_any(self, server: str) -> bool:
+        return any(name == server for name, _ in self._wanted)
 
     @asynccontextmanager
     async def listen(self, wanted: Sequence[tuple[Server, str]]) -> AsyncGenerator[list[str]]:

@@ -1,0 +1,91 @@
+"""A server that nobody needs for long is stopped until somebody does: how long, whether it may be, and what has changed then."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable
+from contextlib import suppress
+
+import anyio
+from mcp.shared.exceptions import MCPError
+
+from overspill.errors import ServerError
+from overspill.mcp.client.config import ServerConfig
+from overspill.mcp.client.connection import ServerConnection, list_pages
+from overspill.mcp.client.handshake import Handshake
+from overspill.text.lenient_json import dumps
+
+_IDLE_MINUTES = 5.0  # of a server whose protocol keeps no session
+_LIST_SECONDS = 10.0
+_LISTS = ("tools", "prompts", "resources")
+
+
+def find_idle_minutes(config: ServerConfig, handshake: Handshake) -> float:
+    """After how long it is stopped; 0 for never. A server with tasks would lose those that its client asks about later."""
+    if not config.command or "tasks" in handshake.capabilities:
+        return 0
+    usual = _IDLE_MINUTES if handshake.is_modern else 0
+    return usual if config.idle_minutes is None else config.idle_minutes
+
+
+class Rest:
+    """Of one server. `is_needed`: whether it must stay although it has no request to answer."""
+
+    def __init__(self, is_needed: Callable[[], bool]) -> None:
+        self._is_needed = is_needed
+        self._uses = 0
+        self._ended: anyio.Event | None = None
+        self._lists: dict[str, bytes] | None = None
+
+    @property
+    def is_on(self) -> bool:
+        return self._ended is not None
+
+    @property
+    def was_on(self) -> bool:
+        """Whether nobody has asked yet what has changed since it rested."""
+        return self._lists is not None
+
+    def note_use(self) -> None:
+        """Somebody needs the server now."""
+        self._uses += 1
+        if self._ended is not None:
+            self._ended.set()
+            self._ended = None
+
+    async def begin_when_idle(self, connection: ServerConnection) -> anyio.Event | None:
+        """Wait until nobody has needed it for long. The event is set when somebody does; None if the connection has ended."""
+        seconds = find_idle_minutes(connection.config, connection.handshake) * 60 or math.inf
+        if math.isinf(seconds):
+            await connection.ended.wait()
+        began, uses = anyio.current_time(), self._uses
+        while not connection.ended.is_set():
+            if connection.is_busy or self._is_needed() or uses != self._uses:
+                began, uses = anyio.current_time(), self._uses
+            left = max(began, connection.last_answer) + seconds - anyio.current_time()
+            if left <= 0:
+                lists = await _digest_lists(connection)
+                if uses == self._uses and not connection.is_busy and not self._is_needed() and not connection.ended.is_set():
+                    self._lists, self._ended = lists, anyio.Event()
+                    return self._ended
+            with anyio.move_on_after(left):
+                await connection.ended.wait()
+        return None
+
+    async def find_changed_lists(self, connection: ServerConnection) -> list[str]:
+        """The lists that are not what they were before it rested."""
+        before, self._lists = self._lists or {}, None
+        now = await _digest_lists(connection)
+        return [name for name in _LISTS if now.get(name) != before.get(name)]
+
+
+async def _digest_lists(connection: ServerConnection) -> dict[str, bytes]:
+    """A list that it does not give, or not in time, counts as empty."""
+    found: dict[str, bytes] = {}
+    for name in _LISTS:
+        if name in connection.handshake.capabilities:
+            with anyio.move_on_after(_LIST_SECONDS), suppress(MCPError, ServerError):
+                pages = await list_pages(connection.request, f"{name}/list", name, connection.config.name)
+                found[name] = hashlib.sha256(dumps(pages)).digest()
+    return found
