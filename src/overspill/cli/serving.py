@@ -87,7 +87,7 @@ def prepare_proxy(given: Mapping[str, Any], around: Surroundings) -> Prepared:
     chosen = (("toolSearch", given["tool_search"]), ("directTools", given["direct"]), ("holdoutPercent", given["holdout"]))
     assigned = [f"{key}={value}" for key, value in chosen if value is not None]
     assigned += [f"truncation.overrides.{tool}.toolSearch=off" for tool in given["pinned"]]
-    usual = [PROXY_DEFAULTS, *([SHARED_DEFAULTS] if given["address"] or around.is_served else [])]
+    usual = [PROXY_DEFAULTS, *([SHARED_DEFAULTS] if given["address"] else [])]
     settings = load_settings(
         given["preset"], given["settings"], [*given["assignments"], *assigned], usual, lasting="proxy", forgiving=True
     ).settings

@@ -55,7 +55,7 @@ class Gate:
         self.arguments = known.arguments
         self._count_tokens: Callable[[str], int] = lambda shown: tokens.count(shown, settings.model).tokens
         self.intents = IntentAnswers(self._count_tokens, search)
-        self._shown = ShownOutputs(shelf)
+        self._shown = ShownOutputs(shelf, ledger)
         self._shelf = shelf
         self._ledger = ledger
         self._budget = budget

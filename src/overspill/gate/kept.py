@@ -234,16 +234,18 @@ _Content: TypeAlias = tuple[str, tuple[int, ...], str]
 
 
 class ShownOutputs:
-    """Its methods block. Only outputs that are stored whole are ever found."""
+    """Its methods block. Only outputs that are stored whole are ever found, and only those shown in the same conversation."""
 
-    def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
+    def __init__(self, shelf: Shelf, ledger: Ledger) -> None:
+        self._shelf, self._ledger = shelf, ledger
+        self._conversation = 0
         self._by_content: OrderedDict[_Content, tuple[Kept, Intent | None]] = OrderedDict()
 
     def note(self, kept: Kept, intent: Intent | None) -> None:
         """`intent` is what the reply that showed it was searched for."""
         if kept.missing or kept.media != "text":
             return
+        self._forget_others()
         self._by_content[_content(kept)] = kept, intent
         if len(self._by_content) > MAX_SHOWN_OUTPUTS:
             self._by_content.popitem(last=False)
@@ -254,6 +256,7 @@ class ShownOutputs:
 
     def find(self, call: ToolCall, collected: CollectedResult) -> Kept | None:
         """The output that this one repeats, if that is still stored."""
+        self._forget_others()
         spool = collected.spool
         sizes = (kept.size.bytes for kept, _ in tuple(self._by_content.values()))
         if collected.broke_off or collected.media != "text" or spool.total not in sizes:  # cheaper than hashing
@@ -264,6 +267,11 @@ class ShownOutputs:
             self._by_content.pop(content, None)
             return None
         return kept
+
+    def _forget_others(self) -> None:
+        if self._conversation != self._ledger.conversations:
+            self._conversation = self._ledger.conversations
+            self._by_content.clear()
 
     def _is_stored(self, kept: Kept) -> bool:
         try:

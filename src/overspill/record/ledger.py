@@ -49,6 +49,8 @@ class Ledger:
         """Whether nothing is written where it is recorded, because that may take long: a reply that names an output or a job
         waits first until `settled` has reached what `recorded` was."""
         self.recorded = self.settled = 0
+        self.conversations = 0
+        """How many have begun: a session outlives its client if another one takes it over."""
         self._write = write
         self._read = read
         self._observers = observers
@@ -74,6 +76,7 @@ class Ledger:
     def record(self, event: Entry) -> None:
         with self._mutex:
             self._waiting.append(event)
+            self.conversations += isinstance(event, events.ConversationOpened)
             count = len(self._waiting)
             is_due = type(event) not in _DEFERRABLE or (count >= _MAX_DEFERRED_EVENTS and not self.failure)
             if is_due:
