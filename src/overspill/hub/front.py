@@ -42,8 +42,8 @@ _LOST = (
 def serve_through_hub(words: Sequence[str], environ: Mapping[str, str]) -> int | None:
     """The exit code of `overspill proxy` or `overspill serve`; None if there is no hub for it, and it has to work alone."""
     own = words[: words.index("--")] if "--" in words else words
-    wanted = "--hub" in own if environ.get("OVERSPILL_HUB") != "off" else False
-    if not (wanted or is_wanted(environ)) or any(word.startswith(_NOT_IN_A_HUB) for word in own) or _TRACES in sys.modules:
+    is_chosen = "--hub" in own and environ.get("OVERSPILL_HUB") != "off"
+    if not (is_chosen or is_wanted(environ)) or any(word.startswith(_NOT_IN_A_HUB) for word in own) or _TRACES in sys.modules:
         return None
     try:
         for number in (0, 1):

@@ -57,7 +57,8 @@ def rights_of(pid: int | str) -> list[str]:
         rights = [line for line in _read_lines(f"{folder}/status") if line.startswith(_RIGHTS)]
         # Programs raise the limit on open files for themselves, so it says nothing about who started them.
         rights += [line for line in _read_lines(f"{folder}/limits") if not line.startswith("Max open files")]
-        rights += [os.readlink(f"{folder}/ns/{name}") for name in _NAMESPACES] + [os.readlink(f"{folder}/root")]
+        rights += [os.readlink(f"{folder}/ns/{name}") for name in sorted(os.listdir(f"{folder}/ns")) if name in _NAMESPACES]
+        rights.append(os.readlink(f"{folder}/root"))
     except OSError:
         return []
     try:
@@ -99,7 +100,10 @@ class Place:
             except NoHub:
                 continue
         for folder in folders:
-            names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+            try:
+                names = sorted(os.listdir(folder))
+            except OSError:  # there is none, or it is not ours
+                continue
             found += [cls(folder, name[:-5]) for name in names if name.startswith("hub-") and name.endswith(".lock")]
         return found
 

@@ -74,13 +74,13 @@ def _turn(state: str) -> None:
 @hub.command()
 def stop() -> None:
     """Stop the hub, and with it the servers of all conversations."""
-    _end(b"stop", "has stopped.")
+    _end(b"stop", "stopped.")
 
 
 @hub.command()
 def restart() -> None:
     """Replace the hub. Conversations stay: their calls end first, and their next calls go to the new hub."""
-    _end(b"restart", "has ended. The next call starts another.")
+    _end(b"restart", "ended. The next call starts another.")
 
 
 @hub.command()
@@ -170,8 +170,8 @@ def ask(place: Place, query: bytes) -> dict[str, Any] | None:
 
 def _end(query: bytes, done: str) -> None:
     count = sum(_end_one(place, query) for place in Place.every(os.environ))
-    plural = done.replace("has ", "have ").replace("call starts another", "calls start others")
-    click.echo("No hub is running." if not count else f"The hub {done}" if count == 1 else f"{count} hubs {plural}")
+    which = "The hub has" if count == 1 else f"{count} hubs have"
+    click.echo(f"{which} {done}" if count else "No hub is running.")
 
 
 def _end_one(place: Place, query: bytes) -> bool:

@@ -48,7 +48,7 @@ from overspill.settings import PRESETS
 )
 @click.option("--pin", "pinned", multiple=True, metavar="TOOL", help="Offer this tool beside the search; may be repeated.")
 @click.option("--direct", type=click.Choice(["destructive"]), help="Offer all tools that say they destroy beside the search.")
-@click.option("--hub/--no-hub", "hub", help="Let the hub do the work, or not; default: OVERSPILL_HUB, or `overspill hub on`.")
+@click.option("--hub/--no-hub", "hub", help="Let the hub do the work, or not; default: OVERSPILL_HUB, or `overspill hub on|off`.")
 @click.option(
     "--idle-minutes",
     type=click.FloatRange(0),
