@@ -221,7 +221,8 @@ def test_a_client_with_another_file_mode_mask_has_another_hub_and_commands_find_
         other.hello()
         found = json.loads(home.overspill("hub", "status", "--json").stdout)
         assert [len(each["fronts"]) for each in found] == [1, 1]
-        assert home.overspill("hub", "stop").stdout == "2 hubs have stopped.\n"
+        done = home.overspill("hub", "stop")
+        assert (done.stdout, done.stderr) == ("2 hubs have stopped.\n", "")
         assert (one.process.wait(30), other.process.wait(30)) == (1, 1)
 
 

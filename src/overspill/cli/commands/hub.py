@@ -163,6 +163,8 @@ def ask(place: Place, query: bytes) -> dict[str, Any] | None:
         raise OverspillError(
             f"The hub at {place.socket} does not answer. End its process, and the next call starts another."
         ) from None
+    except OSError:  # it ended at this moment
+        return None
     finally:
         link.close()
     return json.loads(frame[1])
