@@ -1,9 +1,9 @@
 """How many secrets are found, and how much that is none? Run: python benchmarks/redaction/found.py [--material DIR] [--clean DIR]
 
 Forms from the issuers' documentation: those on which rules were tuned, in two halves of which one is generated anew, and 20 that
-were written after the rules. With --material, the cases in the tests of a checkout (or bare repository) of
-smart-mcp-proxy/mcpproxy-go. With --clean, 300 files from the bare repositories in a folder: each file with something found counts
-as a false alarm.
+were written after the rules. Then the group `fresh`: 40 forms, and 20 that look like one, all written without knowledge of the
+rules. With --material, the cases in the tests of a checkout (or bare repository) of smart-mcp-proxy/mcpproxy-go. With --clean, 300
+files from the bare repositories in a folder: each file with something found counts as a false alarm.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import subprocess
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from forms import LATER_FORMS, Case, make_cases
+from forms import LATER_FORMS, Case, make_cases, make_fresh_cases
 
 from overspill.redaction.redactor import Redactor
 
@@ -97,6 +97,7 @@ def main() -> None:
     score("issuers' forms, seen", make_cases(1)[::2])
     score(f"issuers' forms, unseen (seed {seed})", make_cases(seed)[1::2])
     score("issuers' forms, written after the rules", make_cases(seed, LATER_FORMS))
+    score("fresh", make_fresh_cases(seed))
     if args.material:
         score("mcpproxy-go", read_go_cases(args.material))
     if args.clean:
