@@ -2,8 +2,8 @@
 
 Forms from the issuers' documentation: those on which rules were tuned, in two halves of which one is generated anew, and 20 that
 were written after the rules. Then the group `fresh`: 40 forms, and 20 that look like one, all written without knowledge of the
-rules. With --material, the cases in the tests of a checkout (or bare repository) of smart-mcp-proxy/mcpproxy-go. With --clean, 300
-files from the bare repositories in a folder: each file with something found counts as a false alarm.
+rules. With --material, the cases in the tests of a checkout (or bare repository) of smart-mcp-proxy/mcpproxy-go. With --clean,
+300 files from the bare repositories in a folder: each file with something found counts as a false alarm.
 """
 
 from __future__ import annotations
