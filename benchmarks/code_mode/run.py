@@ -50,7 +50,7 @@ def run(host: str, way: str, scripts: Sequence[Script] = SCRIPTS) -> dict[str, d
         overspill = [str(Path(sys.executable).with_name("overspill")), "proxy", "--set", f"storeDir={folder}/store"]
         proxy = [] if way == "direct" else [*overspill, "--set", f"programs={way}", "--quiet", "--"]
         programs = json.dumps({script.name: script.lines(LANGUAGES[host]) for script in scripts})
-        environ = {**os.environ, "XDG_CONFIG_HOME": folder, "PYDANTIC_AI_NO_TELEMETRY": "1"}
+        environ = {**os.environ, "XDG_CONFIG_HOME": folder, "PYDANTIC_AI_NO_TELEMETRY": "1", "OVERSPILL_HUB": "off"}
         line = [*start_line(host), *proxy, *DATA]
         ended = subprocess.run(  # noqa: S603
             line, input=programs, capture_output=True, text=True, timeout=900, env=environ, cwd=folder, check=False

@@ -276,6 +276,7 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_STATE_HOME"] = folder  # what is kept here is not to stand among the user's own for a week
+        os.environ.setdefault("OVERSPILL_HUB", "off")  # what is measured is the proxy itself
         bench = Bench(Path(folder), given.fastmcp)
         for name in given.parts or parts:
             anyio.run(parts[name], bench)
