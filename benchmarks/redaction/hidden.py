@@ -87,7 +87,9 @@ cases = st.builds(
     value=values.map(str.strip),
     encoding=st.sampled_from(sorted(ENCODINGS)),
     shape=st.sampled_from(SHAPES),
-    before=st.one_of(*[borders] * 40, far_borders).flatmap(lambda border: st.integers(max(0, border - 80), border + 10)),
+    before=st.integers(0, 40)
+    .flatmap(lambda number: far_borders if number == 23 else borders)  # large texts take three times as long
+    .flatmap(lambda border: st.integers(max(0, border - 80), border + 10)),
     after=st.sampled_from([0, 1, 30, 3000, 20_000]),
     cut=st.integers(0, 70),
     asks_sql=st.integers(0, 99).map(lambda number: is_installed() and number == 57),

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast, get_args
 
 import msgspec
 from msgspec import Meta, Struct
-from msgspec.structs import fields, replace
+from msgspec.structs import replace
 
 from overspill.errors import BadRequest
 from overspill.schema.arguments import describe_arguments
@@ -207,9 +207,10 @@ A = TypeVar("A", bound=_Args)
 
 def parse_arguments(name: str, kind: type[A], args: Mapping[str, Any]) -> A:
     """Accepts what models write: numbers as strings, a slice as JSON or without its object, empty values for "not given"."""
-    properties: dict[str, Any] = describe_arguments(kind)["properties"]
+    described = describe_arguments(kind)
+    properties: dict[str, Any] = described["properties"]
     try:
-        return msgspec.convert(_tidy_arguments(kind, args, properties), kind, strict=False)
+        return msgspec.convert(_tidy_arguments(kind, args, described), kind, strict=False)
     except msgspec.ValidationError as error:
         wrong = next((key for key in properties if f"`$.{key}`" in str(error) and "enum" in properties[key]), None)
         hint = f"Its arguments: {', '.join(properties) or 'none'}"
@@ -224,8 +225,8 @@ def parse_extraction(args: Mapping[str, Any], settings: Settings) -> ToolOutput 
     return parse_arguments("tool_output", DocumentToolOutput if settings.wording.has_closed_sets else ToolOutput, args)
 
 
-def _tidy_arguments(kind: type[_Args], args: Mapping[str, Any], properties: Mapping[str, Any]) -> dict[str, Any]:
-    required = {field.encode_name for field in fields(kind) if field.required}
+def _tidy_arguments(kind: type[_Args], args: Mapping[str, Any], described: Mapping[str, Any]) -> dict[str, Any]:
+    required, properties = described["required"], described["properties"]
     given = {key: value for key, value in args.items() if value is not None and (key in required or not _is_empty(value))}
     if kind is not GetToolOutput:
         return given
