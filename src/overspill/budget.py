@@ -10,7 +10,7 @@ from overspill.errors import SettingsError
 class ContextBudget:
     """Room = window - reserve_output - buffer - used - reserved.
 
-    After each request, tell the budget with `settle` what it really used. Until then, every reply of the gate counts as reserved.
+    Call `settle` after each request with what it really used. Until then, every reply of the gate counts as reserved.
     """
 
     def __init__(self, window: int, used: int = 0, reserve_output: int = 0, buffer: int = 0) -> None:

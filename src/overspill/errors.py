@@ -3,7 +3,7 @@
 OverspillError
 ├── SettingsError          a key, a value or a file of the settings cannot be used
 │   └── MissingPackage     needs a package that is not installed
-├── HandleError            there is no such output
+├── HandleError            the output does not exist
 │   ├── AmbiguousName      (409) a short name that several outputs have
 │   ├── MalformedHandle    (400) not a handle, an artifact id or a name
 │   ├── UnknownHandle      (404) this session has stored nothing under that handle

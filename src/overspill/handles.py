@@ -23,7 +23,7 @@ _NAME_PATTERN = regex(r"out_([0-9a-hjkmnp-tv-z]{6,12})")
 _NAME_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # no i, l, o, u: easily misread, or part of a word
 _NAME_PAIRS = [first + second for second in _NAME_ALPHABET for first in _NAME_ALPHABET]  # by ten bits, the first has the lower
 ENDING_CHARS = 7
-"""Hexadecimal digits at the end of an id that even the shortest name tells."""
+"""Hexadecimal digits at the end of an id that even the shortest name includes."""
 MIN_NAME_CHARS = 6
 MAX_NAME_CHARS = 12
 """Five bits each, all of them random."""
@@ -33,7 +33,7 @@ _HIGH_BITS = 12  # random bits between version and variant
 
 
 def new() -> str:
-    """A version 7 UUID. All its random bits come from the system's generator, so that nobody can guess it."""
+    """A version 7 UUID. All its random bits come from the system's generator, which makes it impossible to guess."""
     return _compose(time.time_ns() // 1_000_000, secrets.randbits(_HIGH_BITS + _LOW_BITS))
 
 
@@ -49,7 +49,7 @@ def artifact_id(file: str) -> str:
 
 
 def name(file: str, chars: int = MIN_NAME_CHARS) -> str:
-    """A short name, valid as a name in SQL. More characters tell apart outputs whose names would be equal."""
+    """A short name that is also a valid SQL name. More characters distinguish outputs whose names would be equal."""
     if chars == MIN_NAME_CHARS:  # almost all are, and a session that is opened again spells those of all its outputs
         bits = int(file[-8:], 16)
         return f"{_NAME_START}{_NAME_PAIRS[bits & 1023]}{_NAME_PAIRS[bits >> 10 & 1023]}{_NAME_PAIRS[bits >> 20 & 1023]}"

@@ -145,7 +145,7 @@ def _number_call(call_id: str, ids: list[str]) -> str:
 
 
 class SlowTool:
-    """A tool that tells you when it has begun and ends when you let it: as a coroutine, in a thread, or in pieces.
+    """A tool that reports when it has begun and ends when you let it: as a coroutine, in a thread, or in pieces.
 
     `await tool(…)`, `tool.blocking(…)` and `tool.streaming(…)` all return or raise `result` once you call `release()`.
     """

@@ -53,7 +53,7 @@ _KINDS: tuple[str, ...] = get_args(Kind)
 class ToolCall(Struct, frozen=True):
     """A call that a model asked for. `server` names the MCP server or program that the tool belongs to.
 
-    Arguments may also be a string: the JSON that the model wrote, which some providers pass on as it is.
+    Arguments may also be a string: the JSON that the model wrote, which some providers pass on unparsed.
     """
 
     id: str
@@ -160,7 +160,7 @@ class Kept(Struct, frozen=True, gc=False):
 
 
 class Truncation(Struct, frozen=True):
-    """How a text was shortened."""
+    """How the text was shortened."""
 
     original_size: int
     truncated_size: int
@@ -178,7 +178,7 @@ ENDED: tuple[JobState, ...] = ("ready", "failed", "cancelled")
 
 
 OutputForm: TypeAlias = Literal["text", "json", "blocks", "bytes", "none"]
-"""What a tool returned, so that it can be made again from what was stored."""
+"""What a tool returned. The stored bytes are turned back into this form."""
 
 
 class JobInfo(Struct, frozen=True):
@@ -234,7 +234,7 @@ class Decoding(Struct, frozen=True):
     """How text was read from stored bytes that are not UTF-8 themselves."""
 
     formats: tuple[str, ...] = ()
-    """From the outside in: `("gzip", "UTF-16LE")`. Empty if the stored bytes were read as they are."""
+    """From the outside in: `("gzip", "UTF-16LE")`. Empty if the stored bytes were read without decoding."""
     guessed: bool = False
     """Whether the last of them is a guess."""
     bytes: int = 0

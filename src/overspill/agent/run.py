@@ -59,7 +59,7 @@ async def run_agent(
     """Raises SettingsError if the agent cannot start. What happens later is in the outcome of the record.
 
     `functions` are offered to this agent in addition to those it names: the functions themselves, or `module:function`. `models`
-    maps targets to models; other targets are asked at their provider or at `endpoints`. `environ` is the environment of the MCP
+    maps targets to models; other targets go to their provider or to `endpoints`. `environ` is the environment of the MCP
     servers. `observers` see the events.
     """
     control = control or RunControl()

@@ -40,7 +40,7 @@ class BackgroundJobs(Mapping[str, Job]):
             self._forgotten[change.id] = ()
 
     def note_read(self, id: str) -> None:
-        """A model that has read a finished output need not be told any more that it has finished."""
+        """Once a model has read a finished output, it needs no notice that the job has finished."""
         if (job := self._jobs.get(id)) is not None and job.done:
             job.is_announced = True
 

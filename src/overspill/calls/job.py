@@ -39,7 +39,7 @@ class Job:
     background = False
     done = False
     is_announced = False
-    """Whether the model was told that it has finished."""
+    """Whether the model knows that it has finished."""
     running = False
     """Whether the tool itself is running: a tool that ignores cancellation outlives its job."""
     threads = 0
@@ -231,8 +231,8 @@ class Job:
 class Requester:
     """One of several clients that share a session. Set `requester` to it while you answer its requests.
 
-    A client is told about its own jobs, about those it has asked for by their ids, and about those of clients of its `kind` that
-    are not there. It can read every output of the session.
+    A client hears about its own jobs, about jobs it asked for by id, and about the jobs of absent clients of the same `kind`. It
+    can read every output of the session.
     """
 
     def __init__(self, kind: bytes = b"", *, comes_back: bool = True) -> None:

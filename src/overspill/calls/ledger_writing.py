@@ -20,7 +20,7 @@ class LedgerWriting:
         self._ledger = ledger
         self._jobs = jobs
         self._is_due = False
-        self._turn = anyio.Lock()  # so that one thread writes, however many wait for it
+        self._turn = anyio.Lock()  # only one thread writes, even if many wait for it
         ledger.schedule_flush = self._write_soon
 
     async def settle(self) -> None:

@@ -118,12 +118,12 @@ class JobScheduler:
         return [job for job in self.background.values() if job.done and _is_told_about(job)]
 
     def take_finished(self) -> list[Job]:
-        """Finished jobs that the model was not told of yet, in the order they finished."""
+        """Finished jobs that the model does not know about yet, in the order they finished."""
         self._finished = [job for job in self._finished if not job.is_announced]
         return list(filter(_is_told_about, self._finished))
 
     async def wait(self, seconds: float) -> list[Job]:
-        """Return the newly finished jobs; if there are none, wait for the first, at most that long. Each job is returned once."""
+        """Return the newly finished jobs, or wait up to `seconds` for the first one. Each job is returned once."""
         async with self._lend_places() as callers:
             with anyio.move_on_after(seconds):
                 await self._wait_for_finished(callers)
@@ -133,7 +133,7 @@ class JobScheduler:
         return found
 
     async def wait_any(self) -> None:
-        """Wait until a job has finished or none is left to wait for. Marks none as told."""
+        """Wait until a job has finished or none is left to wait for. Does not mark any job as announced."""
         async with self._lend_places() as callers:
             await self._wait_for_finished(callers)
 

@@ -42,7 +42,7 @@ Deliver: TypeAlias = Callable[[JobInfo], Awaitable[Reply | None]]
 
 
 StandIn: TypeAlias = Callable[[Job], Awaitable[Reply]]
-"""Answers with what stands for an output that a worker has stored."""
+"""Answers with the reply that replaces an output that a worker has stored."""
 
 
 class CallService:

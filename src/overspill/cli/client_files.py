@@ -65,7 +65,7 @@ class HookFiles(ClientFiles, frozen=True):
 
     @property
     def launch(self) -> list[str]:
-        """The command that starts Overspill in our entries; empty if there are none."""
+        """The command that starts Overspill in our entries; empty if the file has no such entries."""
         server = self.place.find_server(self.text(self.servers), str(self.servers))
         return server or self.place.find_hook(self.text(self.hooks), str(self.hooks))[:-2]
 

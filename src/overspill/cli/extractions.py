@@ -79,7 +79,7 @@ def find_words(question: str) -> list[str]:
 
 
 def highlight(text: str, words: Iterable[str]) -> str:
-    """`text` has no control characters of its own."""
+    """Expects `text` without control characters."""
     wanted = frozenset(words)
 
     def mark(found: re.Match[str]) -> str:
@@ -93,7 +93,7 @@ def highlight(text: str, words: Iterable[str]) -> str:
 
 
 def highlight_pattern(text: str, pattern: str, *, ignore_case: bool) -> str:
-    """The matches of an RE2 regular expression, line by line. `text` has no control characters of its own."""
+    """Highlight the matches of an RE2 regular expression, line by line. Expects `text` without control characters."""
     compiled = compile_pattern(pattern.encode(), utf8=True, ignore_case=ignore_case, within_lines=True)
     data, pieces, done = text.encode("utf-8", "surrogateescape"), list[bytes](), 0
     for start, end in find_spans(compiled, data, 0, len(data)):

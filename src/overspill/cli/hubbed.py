@@ -45,7 +45,7 @@ class FrontServer:
 
 
 def _find_refusal(prepared: Prepared) -> str:
-    """Why these settings need a process of their own; empty if they do not."""
+    """Why these settings need a separate process; empty if they do not."""
     settings = prepared.settings
     place = settings.store or settings.store_dir or ""
     if place.startswith("memory:") or settings.retention == "process":

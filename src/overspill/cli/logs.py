@@ -66,7 +66,7 @@ class _LogLines(logging.Handler):
 
 @contextmanager
 def unread_stderr_allowed() -> Generator[None]:
-    """Meanwhile, writing to `sys.stderr` never waits for a reader: a server does not wait until whoever started it reads it."""
+    """Inside, writes to `sys.stderr` never block, so a server keeps running even if its parent process does not read them."""
     usual: TextIO | None = sys.stderr
     try:
         number = usual.fileno() if usual is not None else -1

@@ -61,7 +61,7 @@ class Commands(CommandGroup):
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
         if module in sys.modules:  # in a hub, which would keep its garbage for ever if it froze again
             return add_common_options(getattr(sys.modules[module], attribute))
-        gc.disable()  # modules that are being imported are no garbage, and looking for it takes a tenth of the time
+        gc.disable()  # imports leave little garbage, and collecting it takes a tenth of the time
         try:
             return add_common_options(getattr(import_module(module), attribute))
         finally:

@@ -136,7 +136,7 @@ async def serve(
     """`serve_client` serves the client of a front, which may get one of the hub's `sessions` that nobody is connected to."""
     given, settings, log = prepared.given, prepared.settings, prepared.log
     options = prepared.options
-    if not given["address"]:  # over HTTP, each client has servers of its own, from its first request on
+    if not given["address"]:  # over HTTP, each client gets separate servers with its first request
         options = replace(options, servers=await start_early(options.servers, options.environ))
     gc.disable()  # as for commands
     try:

@@ -35,10 +35,10 @@ class Interrupted(Exception):
 
 @contextmanager
 def cancel_on_signal() -> Generator[None]:
-    """On Ctrl-C or SIGTERM, cancel the task that is inside, even if it waits for a thread, and raise Interrupted.
+    """On Ctrl-C or SIGTERM, cancel the current task, even if it waits for a thread, and raise Interrupted.
 
-    Another signal does not interrupt the clean-up. After it, one ends the process at once. Ctrl-C stays ignored where whoever
-    started the command ignores it.
+    Another signal does not interrupt the clean-up, but one that arrives afterwards ends the process immediately. If the parent
+    process ignores Ctrl-C, so does the command.
     """
     task = asyncio.current_task()
     assert task is not None
@@ -87,7 +87,7 @@ def serve_until_signal(run: Callable[[anyio.Event], Awaitable[None]]) -> None:
 
 
 async def run_until_signal(run: Callable[[anyio.Event], Awaitable[None]]) -> None:
-    """Set `stop` on the first signal, so that what runs can end in order. A second signal ends without waiting."""
+    """Set `stop` on the first signal, which lets `run` shut down cleanly. A second signal cancels it without waiting."""
     stop = anyio.Event()
     with anyio.open_signal_receiver(*_ENDING) as signals:
         async with open_group() as group:
@@ -104,8 +104,8 @@ async def run_until_signal(run: Callable[[anyio.Event], Awaitable[None]]) -> Non
 
 
 async def read_stream(file: BinaryIO) -> AsyncIterator[bytes]:
-    """Input that may keep us waiting is not read in a thread, which Ctrl-C could not end. One Ctrl-D ends it."""
-    ask_to_type(file, "Reading")  # not before: whoever is asked may press Ctrl-C, which is listened for only now
+    """Input that may block is not read in a thread, because Ctrl-C could not end that. One Ctrl-D ends the input."""
+    ask_to_type(file, "Reading")  # not earlier: the user may answer with Ctrl-C, which is handled only from here on
     fd = file.fileno()
     mode = os.fstat(fd).st_mode
     may_wait = file.isatty() or stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)

@@ -49,7 +49,7 @@ def print_table(
     id: str = "ID",
     unseen: str = "",
 ) -> None:
-    """On a terminal, the column `unseen` and empty ones are left out. The column `id` never wraps, so that you can copy an ID."""
+    """On a terminal, leave out the column `unseen` and empty columns. The column `id` never wraps, so an ID is easy to copy."""
     if not on_terminal():
         _print_plain([columns, *rows])
         return

@@ -58,8 +58,8 @@ class Processes:
 
 
 class FairPlaces:
-    """Of those who wait, whoever was served longest ago is next. An owner has at most `most_each` places at the same time: with
-    fewer than there are, whatever it starts leaves one to the others."""
+    """The waiting owner that was served longest ago is next. An owner has at most `most_each` places at the same time. If that is
+    fewer than there are, one owner cannot block the others."""
 
     def __init__(self, count: int, most_each: int) -> None:
         self._free = count

@@ -1,5 +1,5 @@
-"""The pieces of a document that a model reads: chunks of equal size that overlap and together hold every byte, and lines with
-numbers, so that it can name its sources instead of copying them. A line that is too long to be a source counts as several."""
+"""The pieces of a document that a model reads: chunks of equal size that overlap and together hold every byte, and numbered
+lines. The model cites sources by number instead of copying them. A line that is too long to cite is split into several."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def split_lines(data: bytes, start: int = 0) -> list[NumberedLine]:
 
 
 def split_segments(data: bytes, start: int = 0) -> list[NumberedLine]:
-    """Neighbouring lines as one as long as they are short: in a long document, a number for each would cost too much."""
+    """Merge short neighbouring lines: in a long document, numbering each line would cost too many tokens."""
     segments: list[NumberedLine] = []
     for line in split_lines(data, start):
         before = segments[-1].span if segments else None

@@ -1,4 +1,4 @@
-"""A model reads every chunk, in parallel; then what it found is merged into one answer, in rounds if it does not fit at once."""
+"""A model reads every chunk, in parallel. Its findings are then merged into one answer, in rounds if they do not all fit."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ async def _plan(inquiry: Inquiry) -> tuple[tuple[Span, ...], int]:
 
 
 def _show(inquiry: Inquiry, span: Span) -> tuple[str, NumberedLines | None]:
-    """Stored bytes as they are, or as lines that can be cited by number. Blocks."""
+    """The stored bytes unchanged, or as lines that can be cited by number. Blocks."""
     data = inquiry.document.reader.read(*span)
     if not inquiry.has_numbers:
         return decode(data), None

@@ -129,7 +129,7 @@ class PlainPrompts(_Prompts):
         self._task = load_template(f"plain/{self._form}")
 
     def build_focused_request(self, text: str, nonce: str) -> Request:
-        # Told what to write when nothing is there, small models write it, whatever is there.
+        # Does not say what to write when nothing is found: small models would write that every time.
         return self._build(text, f"These are passages from {self._returned}.", self._task, nonce)
 
     def build_chunk_request(self, text: str, index: int, total: int, overlap: int, nonce: str) -> Request:

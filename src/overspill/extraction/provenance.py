@@ -112,7 +112,7 @@ def _search(data: bytes | memoryview, quotes: Sequence[ModelQuote]) -> dict[Mode
 
 
 def _strip_marks(text: str) -> str:
-    """Remove quotation marks or a line number that the model added. Empty where there are none."""
+    """Remove quotation marks or a line number that the model added. Empty if it added neither."""
     if text[0] in _MARKS and text[-1] in _MARKS:
         return text.strip(_MARKS)
     found = _NUMBERED.fullmatch(text)

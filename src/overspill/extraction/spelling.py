@@ -1,6 +1,6 @@
 """Find a quote in any spelling: models often change white space, quotation marks or escapes when they copy.
 
-`simplify` gives what all spellings of a text have in common; `build_pattern` finds the spellings of such a text in stored bytes.
+`simplify` reduces all spellings of a quote to one form. `build_pattern` finds the spellings of that form in stored bytes.
 """
 
 from __future__ import annotations

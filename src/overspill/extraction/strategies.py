@@ -39,7 +39,7 @@ _UNSUPPORTED_SHARE = 0.05
 _MIN_ANSWER_TOKENS = 48
 _MIN_PASSAGE_TOKENS = 32
 _OUR_BYTES = 480
-"""Of our own words in a reply: its first line, the marks of two blocks, and two headings."""
+"""What our own words take up in a reply: its first line, the marks of two blocks, and two headings."""
 _BYTES_PER_TOKEN = 5
 """Of plain words."""
 

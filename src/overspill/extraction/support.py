@@ -52,11 +52,11 @@ class Claims:
         return self.values or self.words
 
     def are_enough(self, held: int) -> bool:
-        """Half of the values or, if there are none, half of the words."""
+        """Whether that is half of the values or, without values, half of the words."""
         return held * 2 >= len(self.terms) and held >= (1 if self.values else min(2, len(self.words)))
 
     def count_in(self, text: str) -> int:
-        """How many terms the text holds; if there are none, how many words of the question that the answer repeats."""
+        """How many terms the text holds or, without terms, how many words of the question that the answer repeats."""
         folded = _THOUSANDS.sub("", spelling.simplify(text)).casefold()
         return sum(_holds(folded, term) for term in self.terms or self.repeats)
 

@@ -49,7 +49,7 @@ async def keep(
 
 
 def remind(client: Client, project: str, settings: Settings) -> Mapping[str, Any] | None:
-    """A note for a model that has forgotten what was stored: the newest outputs, as many as fit. None if there are none."""
+    """A note for a model that has forgotten what was stored: the newest outputs, as many as fit. None if nothing was stored."""
     group = SessionGroup(open_configured_store(settings), family_of(client, project))
     outputs = sorted(group.list_kept(), key=lambda kept: -kept.created_ms)
     lines = [

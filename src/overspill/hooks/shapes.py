@@ -1,8 +1,8 @@
-"""What a client's hook event holds, and how to answer it. Only what was seen to work with the real program is here.
+"""What a client's hook event holds, and how to answer it. Covers only what we have seen work with the real program.
 
 Claude Code takes `updatedToolOutput` for Bash, Read and Grep. For a Bash output of more than 30,000 characters, the event
-has only the beginning, because Claude Code stores the rest itself; of a command that fails, there is no event.
-Gemini CLI has the whole output in the event, and shows the model `reason` in its place, as an error.
+has only the beginning, because Claude Code stores the rest itself. A command that fails sends no event.
+Gemini CLI puts the whole output in the event and shows the model `reason` in its place, as an error.
 """
 
 from __future__ import annotations

@@ -25,13 +25,13 @@ _READ_BYTES = 1 << 16
 _WRITE_BYTES = getattr(select, "PIPE_BUF", 512)  # what a writable pipe takes without blocking
 _MAX_WAITING_BYTES = 1 << 20  # that the other side has not read, before no more is read from this one
 _MAX_UNTAKEN_BYTES = 64 << 20  # of a line that no hub has taken yet
-_MAX_FRAME_BYTES = 1 << 30  # answers of our own hub
+_MAX_FRAME_BYTES = 1 << 30  # the hub that answers is ours
 _START_SECONDS, _RETRY_SECONDS, _MAX_STARTS = 30.0, 0.02, 3
 _ANSWER_SECONDS = 8.0  # of a hub that has been running for longer than a start takes
 _FLUSH_MILLISECONDS = 1000
 _MAX_DEATHS = 3  # of hubs that took nothing
 _NOT_IN_A_HUB = ("--help", "-h", "--http", "--no-hub", "--dry-run", "--grace", "-q", "--quiet", "-v", "--verbose")
-_TRACES = "opentelemetry.sdk.trace"  # loaded by who starts a proxy with `opentelemetry-instrument`, to trace its calls
+_TRACES = "opentelemetry.sdk.trace"  # loaded when a proxy is started with `opentelemetry-instrument`, to trace its calls
 _LOST = (
     b'{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"The Overspill hub ended while it worked on this request, so its '
     b"result is lost, and whether the tool did its work is not known. Outputs that were stored before are still there. A new hub "
@@ -40,7 +40,7 @@ _LOST = (
 
 
 def serve_through_hub(words: Sequence[str], environ: Mapping[str, str]) -> int | None:
-    """The exit code of `overspill proxy` or `overspill serve`; None if there is no hub for it, and it has to work alone."""
+    """The exit code of `overspill proxy` or `overspill serve`; None if no hub can serve it and it must work alone."""
     own = words[: words.index("--")] if "--" in words else words
     is_chosen = "--hub" in own and environ.get("OVERSPILL_HUB") != "off"
     if not (is_chosen or is_wanted(environ)) or any(word.startswith(_NOT_IN_A_HUB) for word in own) or _TRACES in sys.modules:
@@ -88,7 +88,7 @@ class Front:
         self._deaths = 0
 
     def connect(self) -> None:
-        """Connect to the hub, which is started if there is none. Raises NoHub if it does not serve this front."""
+        """Connect to the hub, and start it first if necessary. Raises NoHub if it does not serve this front."""
         self._place.check()
         deadline, starts = time.monotonic() + _START_SECONDS, 0
         while True:

@@ -73,8 +73,8 @@ def _read_lines(path: str) -> list[str]:
 
 
 class Place:
-    """The files of one hub: `FOLDER/hub-ID.sock`, `.lock` and `.log`. The ID stands for a version, a process environment and
-    rights, so that a front of another version has another hub. A hub is alive as long as it holds the lock, even if its socket is
+    """The files of one hub: `FOLDER/hub-ID.sock`, `.lock` and `.log`. The ID is derived from a version, a process environment
+    and rights, so a front of another version has another hub. A hub is alive as long as it holds the lock, even if its socket is
     silent. The lock was touched last when the hub began."""
 
     def __init__(self, folder: str, name: str) -> None:
@@ -91,7 +91,7 @@ class Place:
 
     @classmethod
     def every(cls, environ: Mapping[str, str]) -> list[Place]:
-        """Where hubs of this user have listened, whatever environment and rights they have."""
+        """Where hubs of this user have listened, with any environment and rights."""
         found: list[Place] = []
         folders: dict[str, None] = {}
         for variables in (environ, {**environ, "XDG_RUNTIME_DIR": ""}):
@@ -102,7 +102,7 @@ class Place:
         for folder in folders:
             try:
                 names = sorted(os.listdir(folder))
-            except OSError:  # there is none, or it is not ours
+            except OSError:  # it does not exist, or it is not ours
                 continue
             found += [cls(folder, name[:-5]) for name in names if name.startswith("hub-") and name.endswith(".lock")]
         return found
@@ -170,7 +170,7 @@ class Place:
         return listener
 
     def start(self, lock: int, environ: Mapping[str, str], options: Iterable[str] = ()) -> None:
-        """Start a hub that holds the lock from now on. Clients can connect at once: they wait until it has started."""
+        """Start a hub that holds the lock from now on. Clients can connect immediately: they wait until it has started."""
         listener = self.listen()
         try:
             log = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

@@ -1,4 +1,4 @@
-"""The hub: it lets in the fronts of its own user, serves each, and ends when nobody has needed it for a while."""
+"""The hub accepts fronts of the same user, serves each, and ends when it has been idle for a while."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ async def converse(
     final_hint: str,
     insist: Callable[[], str] = lambda: "",
 ) -> Response:
-    """Take steps until the model answers without calling a tool. In the last turn it is told that it cannot call any.
+    """Take steps until the model answers without calling a tool. In the last turn, it learns that it cannot call any.
 
     While `insist` returns text, an answer is premature: the model reads that text in place of its answer and must call a tool. If
     it answers again, that is the answer.

@@ -23,7 +23,7 @@ class KindTraits(Struct, frozen=True, kw_only=True):
     client: str
     """The module of `overspill.models.clients` that connects to it."""
     base_url: str = ""
-    """The address you get without configuring one; empty where there is none."""
+    """The default address; empty if it must be configured."""
     needs_key: bool = False
     takes_cache_marks: bool = False
     """False where the server finds out itself what to cache."""

@@ -171,7 +171,7 @@ def _find_safe_codes(error: Exception) -> list[str]:
 
 
 def _convert_messages(request: Request, *, mark: bool) -> list[ModelMessage]:
-    """`mark` is whether to tell the provider to cache everything before a notice."""
+    """`mark` is whether to ask the provider to cache everything before a notice."""
     names = {call.id: call.name for message in request.messages for call in message.calls}
     system = clean(request.system) or None
     converted: list[ModelMessage] = []

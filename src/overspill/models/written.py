@@ -47,7 +47,7 @@ _GAP = regex(r"[\s,;]+")
 
 
 def find_written_calls(response: Response, known: Collection[str]) -> Response:
-    """Move the calls in the response's text to its calls. Unchanged where there are none."""
+    """Move the calls in the response's text to its calls. Unchanged if the text holds no calls."""
     if response.calls or len(response.text) > _MAX_TEXT_CHARS:
         return response
     rest, found = _find_calls(_THOUGHT.sub("", response.text), known)
@@ -87,7 +87,7 @@ def _read_calls(written: str, name: str, known: Collection[str]) -> list[_Found]
 
 
 def _parse_values(written: str, known: Collection[str]) -> list[Any]:
-    """The JSON values of a text, one after the other; where it is not JSON, those of its Python expressions."""
+    """The JSON values in `written`, one after the other; where it is not JSON, the values of its Python expressions."""
     decoder = json.JSONDecoder(strict=False)
     values: list[Any] = []
     position = 0

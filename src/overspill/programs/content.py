@@ -31,7 +31,7 @@ MAX_LOADED_BYTES = 16 << 20
 """Parsed, text takes about 23 times its size in the memory of a program."""
 PART_BYTES = 8 << 20
 _MAX_SHORT_BYTES = 4_096
-"""Of a text that is too short to be recognised as a table."""
+"""Shorter text cannot be recognised as a table."""
 _MAX_HEADINGS_TRIED = 200
 """Rows of one text that may be the header of another table. Each is compared with those below it."""
 _NUMBER = regex(r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,17})?")
@@ -80,7 +80,7 @@ def read_content(text: bytes, layout: str) -> Content:
 
 
 def _has_json_of_python(text: str) -> bool:
-    """Whether Python reads it as it is, with numbers such as NaN, and so does the interpreter of programs."""
+    """Whether Python, and so the interpreter of programs, can parse it unchanged, including numbers such as NaN."""
     with suppress(ValueError, RecursionError):
         json.loads(text)
         return True

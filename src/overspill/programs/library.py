@@ -105,7 +105,7 @@ class ProgramLibrary:
         return [f"{name}#{number}" for number in range(1, len(self._split(name).reads) + 1)]
 
     def _split(self, name: str) -> Parts:
-        """Looked through once, however many parts are loaded."""
+        """Scans the output once, no matter how many parts are loaded."""
         if name not in self._parts:
             data = self._open(name).decoded().reader.buffer()
             text = data.obj if isinstance(data.obj, bytes | mmap) and len(data.obj) == data.nbytes else bytes(data)

@@ -95,7 +95,7 @@ class Programs:
             ending = await sandbox.run(code, define_tools(allowed), answer, seconds)
         finally:
             job = current.get()
-            if job is not None and job.result is not None:  # whatever is stored of this call says what it was made from
+            if job is not None and job.result is not None:  # anything stored from this call says what it was made from
                 job.result.lineage = trace.describe()
         if ending.is_late:
             failure = wording.ended(seconds, has_stored=bool(library.saved or trace.calls))

@@ -76,7 +76,7 @@ def _make_identifier(name: str) -> str:
 
 
 def define_tools(names: Iterable[str]) -> str:
-    """Python that makes these names functions of a program. The names are identifiers, so that nothing else can get in."""
+    """Python code that defines these names as functions in a program. The names are identifiers, so no other code gets in."""
     servers = dict.fromkeys(f"{name.partition('.')[0]} = _Server()\n" for name in names if "." in name)
     return "".join([*servers, *(f"{name} = _tool({name!r})\n" for name in names)])
 

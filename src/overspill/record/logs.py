@@ -73,7 +73,7 @@ def _labels(tool: str, server: str, kind: Kind) -> dict[str, Any]:
 
 
 Observer: TypeAlias = Callable[[str, Entry], None]
-"""Called with the id of the session and the event, in whichever thread it happened. Return soon, and do not wait."""
+"""Called with the id of the session and the event, in the thread where it happened. Return soon, and do not wait."""
 Observers: TypeAlias = Sequence[Observer]
 _TRACE_KEYS = ("traceparent", "tracestate", "baggage")
 _MAX_TRACE_CHARS = 8_192

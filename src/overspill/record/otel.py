@@ -79,7 +79,7 @@ class OpenTelemetry:
             self._outputs[kept.id] = kept, made
 
     def _trace_job(self, session: str, event: JobChanged) -> None:
-        """The end of a call that went on in the background. The span of the call itself ended with its reply."""
+        """The end of a call that kept running in the background. The span of the call itself ended with its reply."""
         attributes = {**_describe_tool(event.tool, False, ""), "overspill.background": True}
         kept, latency = self._find_kept(event.id), round(event.seconds * 1000)
         attributes |= _describe_output(kept) if kept else {}

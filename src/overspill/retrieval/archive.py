@@ -54,7 +54,7 @@ class ArchivedJob(Struct, frozen=True):
 
 
 class Archive:
-    """Only `remove` changes anything. Sessions that end meanwhile are left out; `warn` is told what cannot be read. With
+    """Only `remove` changes anything. Skips sessions that end meanwhile, and calls `warn` for what cannot be read. With
     `redaction`, outputs are read as a model may read them."""
 
     def __init__(
@@ -259,7 +259,7 @@ def _has_ended(store: Store, label: ShelfLabel) -> bool:
 
 
 def _needs_record(label: ShelfLabel) -> bool:
-    """Whether a journal that says nothing is damaged: the outputs are kept, but there is no record of what they are."""
+    """Whether an empty journal means damage: the outputs are kept, but nothing records what they are."""
     return not label.live and label.retention == "keep"
 
 

@@ -232,7 +232,7 @@ def _tidy_arguments(kind: type[_Args], args: Mapping[str, Any], described: Mappi
         return given
     slice = given.get("slice", {})
     if isinstance(slice, str):
-        with suppress(ValueError, RecursionError):  # what is no JSON is refused below
+        with suppress(ValueError, RecursionError):  # anything but JSON is refused below
             slice = lenient_json.loads(slice)
     loose = {key: given.pop(key) for key in Slice.__struct_fields__ if key in given and key not in properties}
     if isinstance(slice, dict):

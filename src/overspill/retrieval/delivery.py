@@ -78,7 +78,7 @@ class StandIns(Struct, frozen=True):
         return job
 
     async def answer(self, job: Job) -> Reply:
-        """What the call of a job that has ended would have answered: the output if it may pass, otherwise what stands for it."""
+        """What the call of an ended job would have answered: the output if it may pass, otherwise the reply that replaces it."""
         kept, model, is_error = job.kept, self.gate.settings.model, bool(job.error)
         job.is_announced = True
         if kept is not None and not isinstance(decide(kept.size, self._settings_of(kept)), Pass):

@@ -35,9 +35,9 @@ class JobsElsewhere:
         self._mutex = Lock()
 
     async def look(self, here: Container[str] = ()) -> tuple[list[Job], list[Job]]:
-        """The jobs that have ended and that no model has been told of here or has read anywhere, and those that still run.
+        """The jobs that have ended but were neither announced here nor read anywhere, and those that are still running.
 
-        Without those that are `here`, as the session knows about them itself.
+        Leaves out jobs that are `here`, because the session knows about those itself.
         """
         jobs = [job for job in await anyio.to_thread.run_sync(self._list_jobs) if job.id not in here]
         ended = [job for job in jobs if job.done and job.id not in self._announced]
@@ -54,7 +54,7 @@ class JobsElsewhere:
         return [job for job in self._last if job.id not in here and job.id not in self._announced]
 
     async def cancel_if_aborted(self, job: Job) -> None:
-        """Nobody can be told by another machine, so it looks whether one has aborted the job: less and less often."""
+        """Other machines cannot notify this one, so it checks whether one of them has aborted the job, less and less often."""
         while not job.done:
             await anyio.sleep(min(_MAX_SECONDS_TO_ABORT, max(_MIN_SECONDS_TO_ABORT, job.seconds / 10)))
             with suppress(StoreError):
@@ -81,7 +81,7 @@ class JobsElsewhere:
         return self._last
 
     async def wait_for_ended(self, jobs: JobScheduler) -> list[Job]:
-        """Empty if nothing runs any more. Nobody can be told by another machine, so it looks, less and less often."""
+        """Empty if nothing is running any more. Other machines cannot notify this one, so it checks, less and less often."""
         pause = _FIRST_LOOK_SECONDS
         while True:
             ended, running = await self.look(jobs.background)

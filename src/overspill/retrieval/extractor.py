@@ -225,7 +225,7 @@ def read_document(kept: Kept, args_json: str, text: TextView) -> Document:
 
 
 def _place_in_stored(found: Extraction, text: TextView, kept: Kept) -> Extraction:
-    """With the places of its excerpts in the stored bytes. Lines are the same in a text with marks."""
+    """With the places of its excerpts in the stored bytes. Marks do not change line numbers."""
     view = text.positions
 
     def place(each: Excerpt) -> Excerpt:

@@ -22,7 +22,7 @@ from overspill.types import Kept
 
 JOBS = "/:jobs"
 """After the name of a family, that of the parts its sessions have for jobs of a task engine. There may be many: one for each."""
-_OLD_JOB_MS = 86_400_000  # jobs that were queued longer ago are no news
+_OLD_JOB_MS = 86_400_000  # jobs that were queued longer ago are not announced
 _MAX_SESSIONS_TO_LIST_NAMES = 32
 _MAX_SESSIONS_WITH_TASKS = 64  # the newest; servers do not keep tasks for long
 
@@ -52,7 +52,7 @@ class JobRecord(Struct, frozen=True):
 
 
 class SessionGroup:
-    """The sessions whose names are `name`, a slash, and what tells them apart. All methods block.
+    """The sessions whose names are `name`, a slash, and a part that differs. All methods block.
 
     `shared_by` is the session of a worker that shares one with others: it also reads what those keep while they are live, and
     what was kept under the name itself, before it was shared.

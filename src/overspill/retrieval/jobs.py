@@ -1,4 +1,4 @@
-"""What a model is told about jobs in the background."""
+"""What a model reads about background jobs."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class StoredOutput:
 
     def decoded(self) -> TextView:
         """The text in it: the stored bytes themselves if they are UTF-8, else decompressed, from another encoding, or the pages
-        of a PDF. Raises NotText if there is none."""
+        of a PDF. Raises NotText if it has no text."""
         self.check()
         return self._views.redact(self.kept, self._decode(), self._redactors.shown)
 
@@ -130,7 +130,7 @@ class StoredOutput:
         return query_text(statement, text.reader, seconds, describe_gaps(self.kept, text))
 
     def row(self, row: int | str) -> SqlRow:
-        """A row that `sql` selected, as it is in the output, and where. `row` is its `_row`."""
+        """A row that `sql` selected, unchanged, and where the output has it. `row` is its `_row`."""
         return read_row(self.decoded().reader, row)
 
     def close(self) -> None:

@@ -93,7 +93,7 @@ class StoredOutputs:
         return file
 
     def find_job(self, spelling: str) -> Job | None:
-        """The job with that id. A client that asks for a job is told when it ends, even if another client called its tool.
+        """The job with that id. A client that asks for a job is notified when it ends, even if another client called its tool.
 
         Also finds a job of another session of the family, if it left no output: it failed, was interrupted, or runs elsewhere.
         """
@@ -118,7 +118,7 @@ class StoredOutputs:
         return kept
 
     def tool_of(self, spelling: str) -> str:
-        """The tool whose output it is or will be; `unknown` if there is none."""
+        """The tool whose output it is or will be; `unknown` if it cannot be found."""
         try:
             spelling = self._spell_out(spelling)
             file = self.file_id(spelling)

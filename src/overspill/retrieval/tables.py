@@ -110,7 +110,7 @@ class OutputTables(Struct, eq=False):
         for name in sorted({name.lower() for name in _NAMES.findall(statement)}):
             try:
                 found[name] = self.outputs.recent(name)
-            except HandleError:  # a word of the statement; if it was meant as a table, the answer says that there is none
+            except HandleError:  # a word of the statement; if it was meant as a table, the answer says that it does not exist
                 continue
         return found
 

@@ -51,8 +51,7 @@ class TextViews:
         self._recent: Recent[str, TextView | Decoding | NotText] = Recent(MAX_VIEW_BYTES, _weigh)
 
     def get(self, kept: Kept, reader: Reader, positions: View) -> TextView:
-        """Blocks. Raises NotText, every time, if there is no text in it. A caller that asks for a view that is being decoded
-        waits for it."""
+        """Blocks. Raises NotText, every time, if it has no text. If another caller is decoding the view, waits for it."""
         with self._recent.making(kept.sha256 or kept.id):
             found = (self._recent.get(kept.sha256) if kept.sha256 else None) or self._decode(kept, reader)
         if isinstance(found, NotText):

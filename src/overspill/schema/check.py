@@ -37,7 +37,7 @@ class _Answer(Struct, frozen=True):
 
 
 def find_misfit(schema: Any, value: Any, server: str = "") -> Misfit | None:
-    """Blocks. `server` is whose schema it is, if it is a server's. Raises Unchecked if there is no answer."""
+    """Blocks. `server` is whose schema it is, if it is a server's. Raises Unchecked if the worker does not answer."""
     return _ask({"schema": schema, "value": value}, server).misfit
 
 

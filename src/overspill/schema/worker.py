@@ -46,7 +46,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
             root = specification.create_resource(schema)
             registry = import_module("jsonschema_specifications").REGISTRY
             return {"flaw": _flaw_below(registry.resolver_with_root(root), root)}
-        # A registry of our own, even an empty one, turns off the library's fetching.
+        # Passing a registry, even an empty one, stops the library from fetching schemas.
         validator = kind(schema, registry=import_module("referencing").Registry())
         found = library.exceptions.best_match(validator.iter_errors(request["value"]))
     except RecursionError:

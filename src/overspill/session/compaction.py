@@ -1,6 +1,6 @@
-"""Replace old results in a conversation by their names: without loss, and seldom, because each change costs the prompt cache.
+"""Replace old results in a conversation by their names: losslessly, and seldom, because each change costs the prompt cache.
 
-Understands the messages of OpenAI's two APIs and of Anthropic's, as dictionaries. Everything else stays as it is.
+Understands the messages of OpenAI's two APIs and of Anthropic's, as dictionaries. Everything else stays unchanged.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ERROR_BEGINNINGS = ("error", "tool failed", "traceback")  # of results whose fo
 
 Message: TypeAlias = Mapping[str, Any]
 Keep: TypeAlias = Callable[[str, str], Awaitable[Kept]]
-"""Stores a text under the name of its tool."""
+"""Stores text under the name of its tool."""
 
 
 class Compactor(Struct, eq=False):
@@ -95,7 +95,7 @@ def _find_last_turns(messages: Sequence[Message], count: int) -> int:
 
 def _reword(messages: Sequence[Message], end: int, change: Callable[[str, str], str]) -> list[Message]:
     """The messages, with what `change` makes of each text of a tool's result before `end`: it gets the text and the id of its
-    call. Messages that change are copies. The host's own stay as they are."""
+    call. Messages that change are copies; the host's own stay unchanged."""
     changed = list(messages)
     for index, message in enumerate(messages[:end]):
         if message.get("role") == "tool":

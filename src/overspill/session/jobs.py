@@ -23,7 +23,7 @@ class SessionJobs(Struct, frozen=True):
     family: SessionGroup | None
 
     async def find(self, id: str) -> Job:
-        """Also one of an earlier session of the family. Raises HandleError if there is none, StoreError if nobody knows."""
+        """Also one of an earlier session of the family. Raises HandleError if it does not exist, StoreError if nobody knows."""
         return await anyio.to_thread.run_sync(self.stand_ins.find_job, id)
 
     async def deliver(self, job: Job) -> Reply:
@@ -34,7 +34,7 @@ class SessionJobs(Struct, frozen=True):
         return reply
 
     async def call_off(self, job: Job) -> None:
-        """Cancel it, even if another worker runs it. One that has ended stays as it is."""
+        """Cancel it, even if another worker runs it. Does nothing if it has ended."""
         if hasattr(job, "scope"):
             job.call_off()
         elif not job.done and self.family is not None:

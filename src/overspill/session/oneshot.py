@@ -38,7 +38,7 @@ async def extract(
     """Find the parts of `source` that answer `query`, with the place of each. A `Path` is read as a file, a `str` is the text.
 
     Compressed text, text in other encodings and PDFs are decoded first; `decoding` of the result says how. `models` are tried in
-    order and may be target names or objects. Without any, the built-in engine answers. Raises NotText if there is no text in it.
+    order and may be target names or objects. Without any, the built-in engine answers. Raises NotText if it has no text.
     """
     async with open_extraction(query, mode=mode, models=models, settings=settings, endpoints=endpoints) as ask:
         return await ask(source, max_tokens=max_tokens, progress=progress)

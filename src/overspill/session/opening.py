@@ -240,7 +240,7 @@ def draw_untouched(settings: Settings, conversation: str) -> Settings:
 
 
 def find_family(name: str, family: str, *, shared: bool) -> str:
-    """Those who may read each other's outputs. A shared session is a family of its own: each worker has a part of it."""
+    """The sessions that may read each other's outputs. A shared session is a family by itself: each worker has a part of it."""
     if shared and not (name or family):
         raise BadRequest("A shared session needs a name, which its workers open it by: Session(name=…, shared=True).")
     if shared and name and family:
@@ -292,6 +292,6 @@ class SessionLife:
             return []
         has_ended = is_closed(self._loop)  # then its tasks have ended too
         parts = self._parts if has_ended else self.parts_here
-        self._parts, self._beginning = None, anyio.Lock()  # of whichever loop opens it next
+        self._parts, self._beginning = None, anyio.Lock()  # for the loop that opens it next
         remove_empty = self.opening.store.remove_shelf if self.opening.family else None
         return [job.info for job in await parts.end(abort=not has_ended, remove_empty=remove_empty)]

@@ -115,7 +115,7 @@ class SessionParts:
                 self.shelf.remove_unrecorded(self._earlier_replies.union(self.gate.kept.ids))
 
     def _find_readable(self, earlier: Sequence[Kept], digests: Collection[str]) -> list[Kept]:
-        """What the host stored of this, as far as it is still there: what is kept for some days may have been removed since."""
+        """What the host stored of this and still has: outputs that are kept for some days may have been removed since."""
         found: list[Kept] = []
         for kept in earlier:
             if kept.reason == "requested" and kept.sha256 in digests and not kept.missing:

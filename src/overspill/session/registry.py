@@ -117,7 +117,7 @@ class OfferedTools:
 
     def search_for(self, register: Callable[[Any], object], tools: Sequence[Any]) -> list[Any]:
         """Have the model search for these functions or definitions, if the setting `toolSearch` says so. Returns those to offer
-        as they are, beside `tools()`, which then has `find_tools`, `describe_tools` and `call_tool` too."""
+        directly, beside `tools()`, which then also has `find_tools`, `describe_tools` and `call_tool`."""
         require("tools", tools, Sequence, "a list of functions or definitions")
         if self._is_offered or self._search is not None:
             raise BadRequest("The tools of a conversation do not change. Call tool_search once, before tools().")

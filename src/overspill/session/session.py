@@ -273,7 +273,7 @@ class Session:
         models: Sequence[str] = (),
         progress: Progress | None = None,
     ) -> Extraction:
-        """Extract from a stored output, as `tool_output` does. `models` are asked, in order, instead of the configured ones."""
+        """Extract from a stored output, as `tool_output` does. Tries `models`, in order, instead of the configured ones."""
         check_extraction(query, mode, max_tokens, models, progress)
         request = ExtractionRequest(tool="extract", query=query, mode=mode, max_tokens=max_tokens, targets=tuple(models))
         return await self._life.parts_here.extract(handle, request, progress)

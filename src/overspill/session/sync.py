@@ -146,7 +146,7 @@ class SyncSession:
         return self._session.tools(format)
 
     def news(self) -> str:
-        """Adapters ask this after each call, and most sessions have nothing to tell. Then no other thread has to be woken."""
+        """Adapters ask this after each call, and most sessions have no news. In that case, no other thread is woken."""
         is_silent = self._thread.is_running and not self._session.has_outputs
         return "" if is_silent else self._run(self._session.news)
 

@@ -49,8 +49,8 @@ class Key(Struct, frozen=True):
 
     meaning: str
     set_by: Author
-    """The least trusted author who may set it. There is no default, so that every new key gets a decision. `anyone`: whatever a
-    hostile file sets, nothing is lost, stored elsewhere or longer, sent, paid for or made unreachable. `agent`: it can harm only
+    """The least trusted author who may set it. Required, so that every new key gets a decision. `anyone`: even if a hostile file
+    sets it, nothing is lost, stored elsewhere or longer, sent, paid for or made unreachable. `agent`: it can harm only
     the run of the agent that sets it. `owner`: it decides what runs, where data and keys go, or what happens to outputs of other
     sessions."""
     spelling: str = ""

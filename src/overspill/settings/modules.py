@@ -14,7 +14,7 @@ from overspill.errors import SettingsError
 
 
 def load_module(source: str, use: str = "") -> ModuleType:
-    """`use` follows the name in the error. A file is imported each time, under a name of its own: files in different folders may
+    """`use` follows the name in the error. A file is imported each time, under a new name, because files in different folders may
     have the same name."""
     try:
         if not source.endswith(".py"):

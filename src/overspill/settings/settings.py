@@ -224,7 +224,7 @@ class Settings(AgentKeys):
 
     @cached_property
     def size_cap(self) -> int:
-        """0: none. With `async` off there is no token threshold either, so the size has to be limited."""
+        """0: no limit. With `async` off, the token threshold is off too, so the size must be limited."""
         if self.tool_response_max_bytes is None:
             return 0 if self.async_ else DEFAULT_SIZE_CAP
         return self.tool_response_max_bytes

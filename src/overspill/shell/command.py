@@ -31,7 +31,7 @@ read pid && ! read ended && { end "$pid"; kill -s KILL -- "-$pid"; }
 
 
 class CommandNotStarted(OverspillError):
-    """`exit_code` is what a shell returns for it: 127 if there is no such command, 126 if it cannot be run."""
+    """`exit_code` is what a shell returns for it: 127 if the command was not found, 126 if it cannot be run."""
 
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)
@@ -111,8 +111,8 @@ class RunningCommand:
 
 @asynccontextmanager
 async def run_command(command: Sequence[str], *, stdin: int | None, reads_stderr: bool) -> AsyncGenerator[RunningCommand]:
-    """Run it until it ends. Signals go to it meanwhile. `stdin` None: it has ours. Raises CommandNotStarted."""
-    is_apart = not (os.isatty(0) or os.isatty(2))  # in a session of its own it could not read from our terminal
+    """Run it until it ends, and forward signals to it. If `stdin` is None, it inherits ours. Raises CommandNotStarted."""
+    is_apart = not (os.isatty(0) or os.isatty(2))  # in a separate session it could not read from our terminal
     failure: Exception | None = None
     with SignalForwarder() as signals, _guard_command() as guard, ExitStack() as pipes:
         with ExitStack() as entrances, _explain_failure(command[0]):  # ours; the command has its own
@@ -223,7 +223,7 @@ class SignalForwarder:
 
 @contextmanager
 def wake_on_signals() -> Generator[None]:
-    """Inside, every signal wakes the running event loop, so that a handler set with `signal.signal` is called at once.
+    """Inside, every signal wakes the running event loop, so that a handler set with `signal.signal` is called immediately.
 
     Python calls it in the main thread only. If that waits for events, and the signal reached another thread or came just before
     the wait began, it would be called at the next event, which may be far away.

@@ -29,7 +29,7 @@ from overspill.types import Kept, Size
 from overspill.wording import shell as wording
 
 _NOTHING = ("null", "[]")
-"""What an expression gives that matches nothing. A stored null or empty list cannot be told from it."""
+"""The results of an expression that matches nothing. A stored null or empty list looks the same."""
 
 
 class OutputFinder:
@@ -51,7 +51,7 @@ class OutputFinder:
 
     @contextmanager
     def open(self, spelling: str) -> Generator[tuple[StoredOutput, str]]:
-        """With what to know about the command that printed it, if anything. Raises HandleError if there is none."""
+        """With a note on the command that printed it, if needed. Raises HandleError if the output does not exist."""
         try:
             found = self._archive.find(spelling)
         except HandleError as unknown:
@@ -112,7 +112,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
 
 
 class Part(Struct, frozen=True):
-    """`text` as it is printed: `data`, the stored text in it, and below it `notes`, which are ours."""
+    """`text` is what gets printed: `data`, the stored text, and below it `notes`, which are ours."""
 
     text: str
     is_found: bool = True

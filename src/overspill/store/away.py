@@ -29,7 +29,7 @@ logger = logging.getLogger("overspill")
 
 class WaitingStore:
     """For hosts that must not fail with their store: sessions begin without it, and use it as soon as it works. `tell` gets one
-    line when the store fails, and one when it works again."""
+    line when the store fails, and another when it works again."""
 
     def __init__(self, store: Store, tell: Callable[[str], None]) -> None:
         self.url = store.url
@@ -43,7 +43,7 @@ class WaitingStore:
         self._mutex = Lock()
 
     def check(self) -> None:
-        """Try it, so that a failure is told before it matters."""
+        """Try it, to report a failure before it matters."""
         with suppress(StoreError):
             self._open_now(handles.new(), "", "session", None).close()
 

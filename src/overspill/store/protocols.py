@@ -92,7 +92,7 @@ class Shelf(Protocol):
         ...
 
     def open(self, id: str) -> Reader:
-        """Open an output that is complete or still being written. Raises UnknownHandle if there is none."""
+        """Open an output that is complete or still being written. Raises UnknownHandle if it does not exist."""
         ...
 
     def note_read(self, id: str) -> None:
@@ -130,16 +130,16 @@ class Store(Protocol):
         self, session: str, *, name: str = "", retention: Retention = "session", limits: KeepLimits | None = None
     ) -> Shelf:
         """Open a new, live shelf. If a kept shelf has that name, reopen it, and it stays kept. Raises NameInUse while a live
-        session has that name. For a kept shelf, `limits` apply now and as long as it is live; writing more raises StoreFull."""
+        session has that name. For a kept shelf, `limits` apply while it is live; writing more raises StoreFull."""
         ...
 
     def read_shelf(self, session: str) -> Shelf:
         """Open any session's shelf for reading only: its writing methods raise StoreError, its `close` removes nothing. Raises
-        UnknownHandle if there is none."""
+        UnknownHandle if the session does not exist."""
         ...
 
     def label(self, session: str) -> ShelfLabel:
-        """The label of one shelf, without reading the others. Raises UnknownHandle if there is none."""
+        """The label of one shelf, without reading the others. Raises UnknownHandle if it does not exist."""
         ...
 
     def shelves(self, *, family: str = "", after: str = "", most: int | None = None) -> list[ShelfLabel]:

@@ -184,7 +184,7 @@ class Spool:
             return SealedOutput(meter.size(), self._hash.hexdigest(), self.failure, meter.checkpoints, meter.is_plain)
 
     def rescue(self, most: int, why: str) -> tuple[bytes, SealedOutput] | None:
-        """The beginning of an output that could not be stored, as far as it is still in memory."""
+        """The beginning of an output that could not be stored: the part that is still in memory."""
         with self._lock:
             if self._writer is not None:
                 return None

@@ -50,7 +50,7 @@ class SearchRule(Struct, frozen=True):
 
 
 class HostToolSearch:
-    """For one session. `direct`: the tools to offer as they are."""
+    """For one session. `direct`: the tools to offer without search."""
 
     def __init__(self, tools: Sequence[Any], settings: Settings, prefix: str, taken: Iterable[str]) -> None:
         self._settings = settings

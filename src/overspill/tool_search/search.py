@@ -79,7 +79,7 @@ class ToolSearch:
         self._meaning: Any = None
 
     def learn_apart(self, settings: Settings) -> None:
-        """In a thread of its own, and keep what it learns beside the outputs."""
+        """Learn in a separate thread, and keep the result beside the outputs."""
         folder = settings.store_dir or "memory:"
         place = None if folder.startswith(("memory:", "file:")) else Path(folder)
         Thread(target=self.learn, args=(place,)).start()

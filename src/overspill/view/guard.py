@@ -127,7 +127,7 @@ class ViewerGuard:
             return PlainTextResponse("The Host header does not name this page.", 421)
         if any(origin.lower() not in self._origins for origin in headers.getlist("origin")):
             return PlainTextResponse("The Origin header does not name this page.", 403)
-        # Somebody may follow a link, such as one that a colleague sent: it opens in a window of its own.
+        # Following a link is allowed, such as one that a colleague sent: it opens a whole page.
         is_link = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin") and not is_link:
             return PlainTextResponse("Other pages may link here, but not load anything from here.", 403)

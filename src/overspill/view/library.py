@@ -49,7 +49,7 @@ class Library:
         return sorted(found, key=lambda record: record.session, reverse=True)
 
     def session(self, session: str) -> SessionRecord:
-        """Raises UnknownHandle if there is none."""
+        """Raises UnknownHandle if the session does not exist."""
         if not handles.is_uuid(session):
             raise MalformedHandle(session)
         with self._lock:

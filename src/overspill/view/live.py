@@ -1,4 +1,4 @@
-"""Tell an open page that something changed, by server-sent events. The page then asks for itself again: no event has content.
+"""Notify open pages of changes, by server-sent events. A page then requests itself again: no event has content.
 
 A session in this process wakes open pages itself. Those of other processes are only seen in their journals.
 """

@@ -81,7 +81,7 @@ class OutputPages:
         )
 
     async def search(self, request: Request) -> Response:
-        """Hits, or an answer. A question that cannot be answered is told in place."""
+        """Hits, or an answer. If the question cannot be answered, the page says so in their place."""
         words, way = read_words(request, "words"), WAYS.get(request.query_params.get("way", "grep"))
         if way is None:
             raise BadRequest(f"way must be one of: {', '.join(WAYS)}.")

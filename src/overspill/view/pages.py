@@ -91,7 +91,7 @@ class Showing:
 
     def __init__(self, root: str, library: Library) -> None:
         def show_visibly(value: Any) -> Any:
-            """Nothing in a name, an error or a text can turn the direction of what follows, or hide."""
+            """No name, error or text can hide characters or reverse the direction of what follows."""
             return escape_invisible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
         self._environment = Environment(
@@ -206,8 +206,8 @@ class ViewerPages:
 
 
 def _rebuild_reply(stored: StoredOutput) -> str:
-    """What today's defaults would show: the journal holds no content. Empty if there is none to rebuild: the output is damaged,
-    not plain text, or was stored by the host itself."""
+    """What today's defaults would show: the journal holds no content. Empty if the output is damaged, is not plain text, or was
+    stored by the host itself."""
     kept = stored.kept
     if stored.damage or kept.media != "text" or kept.reason == "requested":
         return ""

@@ -21,14 +21,14 @@ from overspill.types import Kept
 
 HOUR_MS = 60 * 60 * 1000
 MAX_TOOLS = 1_000
-"""Tools of one session that are told apart. A server may invent a name for each call."""
+"""Tools that are counted separately in one session. A server may invent a name for each call."""
 _OTHERS = "(other tools)"
 MAX_NAMES = 4
 """Clients or servers that the title of a session has."""
 MAX_HOURS = 72
 """That are plotted one by one. More are plotted by day."""
 MAX_POINTS = 2_000
-"""Of a plot. With more, each point stands for several steps."""
+"""Points in a plot. With more steps, each point covers several."""
 N = TypeVar("N", int, str)
 
 

@@ -67,7 +67,7 @@ class ShownText(Struct, frozen=True):
     view: View
     notes: tuple[str, ...] = ()
     is_text: bool = True
-    """False if there is none: then the bytes themselves are shown."""
+    """If False, the bytes themselves are shown."""
     is_decoded: bool = False
     """Whether positions are those of the decoded text, and not of the stored bytes."""
 
@@ -78,7 +78,7 @@ class ShownText(Struct, frozen=True):
 
 
 def open_text(stored: StoredOutput) -> ShownText:
-    """A damaged output is shown too, as far as it is there."""
+    """Also shows what is left of a damaged output."""
     is_text = stored.kept.media == "text"
     if stored.damage:
         return ShownText(stored.reader, stored.view, is_text=is_text)
@@ -138,10 +138,10 @@ def render(text: ShownText) -> Rendered:
 
 
 def render_markdown(text: str) -> Markup:
-    """Without HTML, links and images of its own: what it links to is shown as text, and nothing is loaded."""
+    """Ignores HTML, links and images in the text: link targets are shown as text, and nothing is loaded."""
     parser = MarkdownIt("commonmark", {"html": False, "linkify": False, "maxNesting": 20}).enable("table")
     parser.disable(["link", "image", "autolink", "reference", "html_block", "html_inline"])
-    return Markup(parser.render(escape_invisible(text)))  # noqa: S704  # the parser escapes whatever it does not make itself
+    return Markup(parser.render(escape_invisible(text)))  # noqa: S704  # the parser escapes everything it does not make itself
 
 
 def _render_json(layout: Layout, data: bytes, note: str) -> Rendered:

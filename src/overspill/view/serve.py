@@ -123,7 +123,7 @@ class Viewer(WebServer):
         return Starlette(routes=[Mount(folder, routes=routes)], middleware=[guard], exception_handlers=handlers)
 
     def observe(self, session: str, event: Entry) -> None:
-        """Give this to a session in the same process, `Session(observers=[viewer.observe])`, and open pages follow it at once."""
+        """Give this to a session in the same process, `Session(observers=[viewer.observe])`, and open pages follow it live."""
         self._live.observe(session, event)
 
     async def serve_until(self, stop: anyio.Event) -> None:

@@ -1,4 +1,4 @@
-"""A web server that accepts connections itself, until told to stop, and limits those without a request.
+"""A web server that accepts connections itself and limits those without a request.
 
 uvicorn closes a connection that is idle between two requests, but waits forever for the first request, and for the rest of one
 that has begun. A request that has arrived whole has all the time it needs: calls may take long, and streams stay open for hours.
@@ -189,7 +189,7 @@ def _reserve() -> int:
 
 
 class WebServer(uvicorn.Server):
-    """asyncio would log a traceback for each connection that it has no descriptor for, and try dozens more at once."""
+    """asyncio would log a traceback for each connection that it has no descriptor for, and immediately try dozens more."""
 
     def __init__(self, config: uvicorn.Config, listener: socket.socket, descriptors: Descriptors) -> None:
         super().__init__(config)

@@ -10,7 +10,7 @@ from itertools import count
 OPENING = "untrusted data"
 _DIGITS = 6  # three of them are one token in most vocabularies
 _OUR_LETTERS = "untrusteddata"
-_HEAD_CHARS = 1000  # looked at to find the first letters of a text
+_HEAD_CHARS = 1000  # searched for the first letters
 _TRIES = 20
 
 
@@ -24,14 +24,14 @@ def new_mark(text: str) -> str:
 
 
 def block(label: str, text: str, remark: str = "", ending: str = "") -> str:
-    """`[label 482913remark]`, the text and `[end of label 482913ending]`, each on lines of their own."""
+    """`[label 482913remark]`, the text and `[end of label 482913ending]`, each on separate lines."""
     mark = new_mark(text)
     return f"[{label} {mark}{remark}]\n{text}\n[end of {label} {mark}{ending}]"
 
 
 def answer(text: str, notes: Sequence[str] = ()) -> str:
-    """Stored text with our notes below it. Without notes there is no block, unless the text begins like one: the first line
-    always tells the reader which it is."""
+    """Stored text with our notes below it. Text without notes is not wrapped in a block, unless it begins like one: the first
+    line always shows the reader which it is."""
     if not text:
         return "\n".join(notes)
     if not notes and not imitates(text):
@@ -40,8 +40,8 @@ def answer(text: str, notes: Sequence[str] = ()) -> str:
 
 
 def imitates(text: str) -> bool:
-    """Whether its first letters are those of our blocks, whatever is before and between them: brackets, accents, invisible
-    characters. A text whose beginning has too few letters to tell counts as one that imitates."""
+    """Whether its first letters are those of our blocks. Ignores everything before and between them: brackets, accents, invisible
+    characters. If the beginning has too few letters to decide, the text counts as an imitation."""
     head = text[:_HEAD_CHARS]
     letters = "".join(char for char in unicodedata.normalize("NFKD", head).casefold() if char.isalnum())
     if len(letters) < len(_OUR_LETTERS) and len(text) > len(head):

@@ -28,7 +28,7 @@ def query_required(mode: str) -> str:
 
 
 def too_large(count: int, mode: str) -> str:
-    """`mode`: the one that is asked in words."""
+    """`mode`: the one that takes a question in words."""
     return f"Response too large ({count} bytes). Use {mode} or slice mode."
 
 

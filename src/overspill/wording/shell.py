@@ -6,7 +6,7 @@ import shlex
 from typing import Literal
 
 COMMAND: Literal["overspill get"] = "overspill get"
-"""Stands for the command among the tools that a model is offered."""
+"""The command's name among the tools that a model is offered."""
 
 SKILL = """\
 ## Large command output

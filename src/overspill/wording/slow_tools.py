@@ -32,7 +32,7 @@ class JobStatus(Struct, frozen=True):
 
 
 def running_message(id: str, tool: str, *, notice: bool = True, has_wait_tool: bool = False) -> str:
-    """`notice`: whether the host shows a System Notice. Where it does not, this tells the model to wait instead."""
+    """`notice`: whether the host shows a System Notice. If it does not, the message asks the model to wait instead."""
     call = f'{tool_name("get_tool_output")}("{id}", mode)'
     waits = f"Call {tool_name('wait_for_tool_output')}(), then {call}." if has_wait_tool else f"Wait for it with {wait_call(id)}."
     next_step = (

@@ -1,4 +1,4 @@
-"""Take calls from a queue and run them, until told to stop."""
+"""Take calls from a queue and run them, until the worker is stopped."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class WorkerOptions(Struct, frozen=True):
     max_running: int = 10
     """How many calls this worker runs at the same time."""
     grace_seconds: float = 30.0
-    """How long calls may take to end after the worker was told to stop. Repeatable ones are then left to another worker."""
+    """How long calls may take to end once the worker is stopping. Repeatable ones are then left to another worker."""
     redelivery_seconds: float = _REDELIVERY.total_seconds()
 
 

@@ -123,7 +123,7 @@ def _ask_one(file: Path, opening: Opening, max_tokens: int) -> Answers:
 
 
 def _ask_many(given: Sequence[Path], opening: Opening, max_tokens: int, failed: list[Path]) -> Answers:
-    """Best first. Files in folders that are no text are left out."""
+    """Best first. Skips files in folders that do not contain text."""
     if any(str(path) == "-" for path in given):
         raise BadRequest("Standard input cannot be searched together with files. Leave out `-`.")
     files = list_files(given)

@@ -37,7 +37,7 @@ def hook(client: tuple[str, ...]) -> None:
 
 
 def project_of(client: Client) -> str:
-    """The folder of the project, which a client tells in a variable, or else where it started us."""
+    """The project folder: the one the client names in a variable, or else the folder where it started us."""
     around = find_surroundings()
     return around.environ.get(HOOKS[client].project_variable) or os.path.abspath(around.folder)
 

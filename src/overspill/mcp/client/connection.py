@@ -111,7 +111,7 @@ class ServerConnection:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a request waits for its answer. Listening for changed lists is none."""
+        """Whether a request waits for its answer. Listening for changed lists does not count."""
         return self._pending > self._listening
 
     def learn_headers(self, tool: Mapping[str, Any]) -> None:

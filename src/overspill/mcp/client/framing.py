@@ -96,7 +96,7 @@ def take_last(lines: list[Any]) -> SessionMessage | BadLine | None:
         lines.pop()
         return line if isinstance(line, BadLine) else None
     head, tail, is_large = line[:_MAX_EDGE_BYTES], line[-_MAX_EDGE_BYTES:], len(line) >= _LARGE_BYTES
-    del line  # so that a large one can be dropped as soon as possible
+    del line  # frees the memory of a large one as soon as possible
     try:
         message = _build_message(loads_last(lines) if is_large else loads(lines.pop()))
     except (ValueError, RecursionError):

@@ -26,7 +26,7 @@ _DISCOVER_SECONDS = 10.0  # an old server may take this long to refuse `server/d
 
 
 class ClientIdentity(Struct, frozen=True):
-    """Name, version and capabilities, as the server is told. `is_modern` decides which handshake comes first."""
+    """The name, version and capabilities we send to the server. `is_modern` decides which handshake comes first."""
 
     info: Raw = field(default_factory=lambda: {"name": "overspill", "version": metadata.version("overspill")})
     capabilities: Raw = {}

@@ -33,7 +33,7 @@ async def to_output(result: Raw) -> Output:
     content, structured = result.get("content"), result.get("structuredContent")
     if isinstance(content, list):
         content = list(cast("list[Any]", content))
-    else:  # no client can read it; it is measured as a text, so that no large one passes
+    else:  # no client can read it; measured as text, so that nothing large passes
         content = [text_block(content if isinstance(content, str) else _to_json(content))] if content else []
     if structured is not None:
         shown = [text for text in find_texts(content) if text]
@@ -56,7 +56,7 @@ def _find_unknown(result: Raw) -> Raw:
 
 
 def _bound_rest(result: Raw, content: list[Any]) -> list[Block]:
-    """The content, with a text at its end in place of everything that is neither text nor data, if that is long."""
+    """The content. If everything that is neither text nor data is long, one text block at the end replaces it."""
     unknown, parts = _find_unknown(result), [_split_block(block) for block in content]
     rest = [each for _, others in parts for each in others] + ([unknown] if unknown else [])
     if not rest or len(dumps(rest)) <= _MAX_REST_BYTES:

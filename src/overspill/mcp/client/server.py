@@ -127,7 +127,7 @@ class Server:
     async def wait_until_connected(self, within: float = _START_SECONDS) -> ServerConnection:
         """Return the connection. Waits up to `within` seconds for a start that is under way or about to begin.
 
-        Raises ServerError if there is no connection by then, or none to expect soon.
+        Raises ServerError if the connection is not up by then, or cannot be expected soon.
         """
         failed = self._failed
         self.rest.note_use()

@@ -119,7 +119,7 @@ class Notifications:
 
     @contextmanager
     def asking(self) -> Generator[None]:
-        """Around a request to the server: its answer has to be read even if there is no room."""
+        """Use this around a request to the server: its answer must be read even when the buffer is full."""
         inside = _delivering.get() is self
         self._questions += inside
         self._room.set()
@@ -147,9 +147,9 @@ class AnswerStream(ObjectSendStream[SessionMessage]):
                 self.forget(item.message.id)
 
     async def admit(self, item: Incoming) -> bool:
-        """Whether there is room for what the server has sent. A request that there is none for is refused.
+        """Whether there is room for what the server has sent. Refuses a request that does not fit.
 
-        Waits until the server reads that, and so does all else that the server has sent since.
+        Waits until the server reads the refusal. Everything the server has sent since waits as well.
         """
         request = item.message if isinstance(item, SessionMessage) else None
         if not isinstance(request, mcp_types.JSONRPCRequest):

@@ -50,7 +50,7 @@ def knows_tasks(capabilities: Raw) -> bool:
 
 
 class TaskFollower(Struct):
-    """One task of the server `server`, which `request` asks. `answer` is None where nobody can be asked for input."""
+    """One task of the server `server`, which `request` asks. `answer` is None if nobody can answer requests for input."""
 
     server: str
     id: str

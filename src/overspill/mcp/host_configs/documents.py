@@ -1,4 +1,4 @@
-"""Read a client's file in whichever format it has, and change its entries and nothing else in it."""
+"""Read a client's file, in any of the formats that clients use, and change only our entries in it."""
 
 from __future__ import annotations
 

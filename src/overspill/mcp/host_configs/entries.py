@@ -208,7 +208,7 @@ def _wrap_url(entry: Node, program: str, words: Sequence[str]) -> list[Edit]:
 
 
 def unwrap_entry(entry: Node, found: ProxyArguments) -> list[Edit] | None:
-    """The edits that undo wrapping and keep all comments; None if the entry does not tell what the original was."""
+    """The edits that undo wrapping and keep all comments; None if the original cannot be recovered from the entry."""
     command, args, env = entry.get("command"), entry.get("args"), entry.get("env")
     assert command
     assert args

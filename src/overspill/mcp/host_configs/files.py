@@ -66,7 +66,7 @@ class ClientFile(Struct, frozen=True):
         try:
             status = self.path.stat()
         except FileNotFoundError:
-            return  # another program has just removed it, which is told when it is written
+            return  # another program has just removed it, which writing will report
         if os.geteuid() not in (status.st_uid, 0):  # root may
             raise SettingsError(f"{self.path} belongs to another user. Nothing was written. Run this as that user.")
         if not status.st_mode & stat.S_IWUSR:
@@ -117,7 +117,7 @@ def read(given: Path) -> ClientFile:
 
 
 def create(path: Path, text: str) -> None:
-    """Write a new file that only you can read. Its folder is made if there is none."""
+    """Write a new file that only you can read. Creates its folder if necessary."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

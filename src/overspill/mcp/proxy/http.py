@@ -1,4 +1,4 @@
-"""Serve over HTTP, to clients that know a token and call the proxy by one of its own names."""
+"""Serve over HTTP, to clients that know a token and address the proxy by one of its names."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def build_application(clients: ServedClients, listen: ListenOptions, port: int, 
 
 
 class _ClientConnections(StreamableHTTPASGIApp):
-    """Tells which clients of the older protocol are connected."""
+    """Notes which clients of the older protocol are connected."""
 
     def __init__(self, manager: StreamableHTTPSessionManager, clients: ServedClients) -> None:
         super().__init__(manager)

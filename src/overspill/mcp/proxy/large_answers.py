@@ -1,8 +1,8 @@
-"""What servers answer and send besides the results of tools. If it is over the limits, it is stored whole before it is shortened.
-What a model reads of it has marks in place of secrets, where the settings say so.
+"""What servers answer and send besides tool results. Anything over the limits is stored whole before it is shortened. If the
+settings say so, the model sees marks in place of secrets.
 
-`methods` decides what is looked at. A text gets its beginning and links to its parts; a blob, and what a prompt embeds, a link.
-What has another form does not pass: the client gets an error that says where it is stored.
+`methods` decides what is checked. Text is replaced by its beginning and links to its parts; a blob, and what a prompt embeds, by
+a link. Anything else does not pass: the client gets an error that says where it is stored.
 """
 
 from __future__ import annotations

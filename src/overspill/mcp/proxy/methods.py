@@ -19,7 +19,7 @@ know the method, it is `measured`: within the limits it passes; a larger one is 
 class Rule(Struct, frozen=True):
     decision: Decision
     sender: Sender
-    """Of the requests or notifications. Of a client's request, it is the server's answer that counts."""
+    """Who sends the requests or notifications. For a client's request, the server's answer is what counts."""
     names: str
     reason: str
     extension: str = ""

@@ -41,9 +41,9 @@ class ProxyOptions(Struct, frozen=True):
     max_job_seconds_alone: float = 3600.0
     """How long a call without a `toolTimeout` may run after its client has gone."""
     grace_seconds: float = 0.0
-    """How long calls may take to end after the proxy was told to stop."""
+    """How long calls may take to end once the proxy is stopping."""
     separates_logins: bool = False
-    """Whether each principal has logins of its own, instead of the user's."""
+    """Whether each principal has separate logins instead of the user's."""
     observers: tuple[Observer, ...] = ()
     """They see what happens in every session."""
 

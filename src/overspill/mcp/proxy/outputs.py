@@ -87,7 +87,7 @@ def refusing(what: str = "", data: Raw | None = None) -> Generator[None]:
 
 
 def read_part(session: Session, handle: str, start: int = 0) -> list[Raw]:
-    """Contents of a resource: a part within the limits of the tool it came from, and a note. Blocks, with a reader of its own."""
+    """Contents of a resource: a part within the limits of the tool it came from, and a note. Opens a separate reader. Blocks."""
     with session.open(handle) as stored:
         kept, total = stored.kept, stored.reader.size
         settings = session.settings.for_tool(kept.tool, kept.server)

@@ -233,7 +233,7 @@ class RequestRouter:
         return gated
 
     async def _read_output(self, request: ClientRequest) -> Raw:
-        """A stored output. If there is none with this URI, the only server may have it, for it may be another proxy."""
+        """A stored output. If this proxy does not have the URI, its only server may: that may be another proxy."""
         client = self._client
         try:
             return self._adapt(request, await outputs.read(client.session, request.params["uri"]))

@@ -145,7 +145,7 @@ class ServedClient:
         self.channel = None
 
     async def connect_all(self, within: float) -> dict[str, ServerConnection | ServerError]:
-        """Each server's connection, or the error that explains why there is none yet."""
+        """Each server's connection, or the error that explains why it has not connected yet."""
 
         async def one(server: Server) -> ServerConnection | ServerError:
             try:
@@ -221,7 +221,7 @@ class ServedClient:
         await anyio.to_thread.run_sync(tokens.load, self.session.settings.model)
 
     async def announce_tools(self) -> None:
-        """Tell the client once that there are tools now to read stored outputs."""
+        """Announce, once, that there are now tools to read stored outputs."""
         if not self._offered and self.catalog.list_own():
             self._offered = True
             if not self.options.tools_always:
@@ -286,7 +286,7 @@ class ServedClient:
             await self._bus.publish(event)
 
     async def _on_server_up(self, connection: ServerConnection) -> None:
-        """Tell a restarted server what it knew about the client, and the client what may have changed."""
+        """Repeat to a restarted server what it knew about the client, and notify the client of what may have changed."""
         server = self.servers[connection.config.name]
         if self.level is not None:
             with suppress(MCPError):

@@ -1,4 +1,4 @@
-"""Track which resources a client subscribes to, and tell each server in its own protocol."""
+"""Track which resources a client subscribes to, and pass this on to each server in its own protocol."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CHANGES = {
 
 
 class ListChanges:
-    """Tell a client that the lists of a server that has started may differ, or do."""
+    """Notify a client that the lists of a server that has started may differ, or do differ."""
 
     def __init__(self, group: anyio.abc.TaskGroup, catalog: Catalog, notify: Callable[[str, Raw], Awaitable[None]]) -> None:
         self._group, self._catalog, self._notify = group, catalog, notify

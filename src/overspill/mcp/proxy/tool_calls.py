@@ -159,7 +159,7 @@ class ToolCalls:
         return await self._remember(request, server, await to_output(result))
 
     async def _remember(self, request: ClientRequest, server: Server, output: Output) -> Output:
-        """A task delivers a small result as it is: what is stored has no structured content."""
+        """A task delivers a small result unchanged, because a stored one loses its structured content."""
         job, result, most = request.job, output.original, self._session.settings.max_inline_blob
         if job is None or not job.background or not request.knows_tasks or _measure(result) > most:
             return output

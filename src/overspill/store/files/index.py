@@ -175,8 +175,8 @@ class Index:
 
 @contextmanager
 def open_index(root: Directory, *, makes: bool = False, within: float = _MAX_WAIT_SECONDS) -> Generator[Index | None]:
-    """None if there is none, or if something else has its place: in /tmp, everyone may take any name. Raises IndexAway, or
-    IndexDamaged after it has been replaced."""
+    """None if the index does not exist, or if something else has its place: in /tmp, everyone may take any name. Raises
+    IndexAway, or IndexDamaged after it has been replaced."""
     name = layout.hints_directory()
     with ExitStack() as opened:
         if makes:

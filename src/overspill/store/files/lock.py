@@ -1,4 +1,4 @@
-"""Tell which sessions are live, by a lock that the system releases however its holder dies. A process id would be reused."""
+"""Find out which sessions are live, by a lock that the system releases when its holder dies. Process ids would be reused."""
 
 from __future__ import annotations
 

@@ -211,7 +211,7 @@ class NamedOpening:
             return (self._reopen(found) if found else None) or self._run.create_shelf(self._wanted, self._limits)
 
     def _fill(self, names: Index) -> None:
-        """Give every name its session. Alone, because where there is no index, names are assigned by listing."""
+        """Give every name its session. Must run alone: without an index, names are assigned by listing."""
         if names.is_whole:
             return
         self._sessions.survey(self._root)  # before others have to wait for us
@@ -238,7 +238,7 @@ class NamedOpening:
         return shelf
 
     def _reopen(self, place: Place) -> LiveFileShelf | None:
-        """None if there is no kept session of that name in that place. Raises NameInUse while another process has it."""
+        """None if that place does not hold a kept session of that name. Raises NameInUse while another process has it."""
         try:
             with ExitStack() as undo:
                 directory = undo.enter_context(place.open(self._root))

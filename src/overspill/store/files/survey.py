@@ -175,7 +175,7 @@ def _list_some(directory: Directory, most: int) -> list[str]:
 
 
 class KeptFiles:
-    """What the limits apply to. What processes were writing when they died goes as it is found."""
+    """What the limits apply to. Outputs whose process died while writing them are removed when they are found."""
 
     def __init__(self, root: Directory, sessions: ShelfIndex) -> None:
         self.now = time.time()

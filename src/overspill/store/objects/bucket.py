@@ -22,7 +22,7 @@ _MAX_RETRIES = 2
 _MAX_RETRY_SECONDS = 30
 _MIN_WAIT_SECONDS = 1.0  # a failure that came sooner costs nobody much
 _REST_AFTER_WAIT = 2  # times as long as a call has waited in vain
-_MAX_REST_SECONDS = 10.0  # less than a lease, so that it can be renewed soon after the service is back
+_MAX_REST_SECONDS = 10.0  # less than a lease, which can then be renewed soon after the service is back
 _MAX_PARALLEL_READS = 8
 _PAGE_OBJECTS = 1_000
 _MAX_REASON_CHARS = 200
@@ -132,7 +132,7 @@ class Bucket:
             with self._mutex:
                 if started < self._no_attempt_before:
                     raise _away_error(doing, failure)
-                # Whoever tries it now has as long as the library gives it; until then, the others need not try.
+                # This caller tries it, for as long as the library allows. Until then, the others need not try.
                 self._no_attempt_before = started + _MAX_RETRY_SECONDS
         try:
             yield

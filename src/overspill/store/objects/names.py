@@ -1,6 +1,6 @@
 """How a session began, which sessions a family has, which processes live, and which session has a name: an object for each.
 
-The key of a family's session says what a listing shows of it. A name's object is changed only by whoever saw its last version.
+The key of a family's session holds what a listing shows. Only a process that saw the last version of a name's object changes it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # the former als
 
 
 def read_opening(bucket: Bucket, session: str) -> Opening | None:
-    """None if there is no such session. Always asks, because it may have been removed."""
+    """None if the session does not exist. Always asks the service, because it may have been removed."""
     found = bucket.get(f"openings/{session}") if session else None
     return Opening.parse(session, found[0]) if found else None
 

@@ -52,12 +52,12 @@ def folder(session: str, id: str) -> str:
 
 
 def recorded_key(session: str, id: str) -> str:
-    """Has the journal's line about the output, to be found by a short name, which tells only the end of the id."""
+    """Has the journal's line about the output. A short name, which has only the end of the id, finds it here."""
     return f"recorded/{id[-handles.ENDING_CHARS :]}/{session}/{id}"
 
 
 def read_parts(bucket: Bucket, session: str, id: str) -> Parts | None:
-    """None if there is no such output."""
+    """None if the output does not exist."""
     items = list(bucket.list(folder(session, id)))
     return Parts.of(items) if items else None
 

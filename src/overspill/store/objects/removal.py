@@ -24,14 +24,14 @@ def mark_removed(bucket: Bucket, session: str, id: str) -> bool:
 
 
 def delete_output(bucket: Bucket, session: str, id: str) -> None:
-    """With the mark last, so that an output that is half deleted stays removed."""
+    """Deletes the mark last, so that a half-deleted output stays removed."""
     keys = [item.key for item in bucket.list(folder(session, id))]
     bucket.delete([recorded_key(session, id), *(key for key in keys if not key.endswith(REMOVED))])
     bucket.delete([key for key in keys if key.endswith(REMOVED)])
 
 
 def delete_session(bucket: Bucket, session: str) -> None:
-    """The opening early: without it, there is no such session. Only the place in the family goes before, so that none stays."""
+    """Deletes the opening early: without it, the session is gone. Only the family's keys go first, so that none are left over."""
     if opening := read_opening(bucket, session):
         bucket.delete(family_keys(opening))
     bucket.delete([f"openings/{session}"])

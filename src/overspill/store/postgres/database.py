@@ -176,7 +176,7 @@ Fetch: TypeAlias = Callable[[str, Mapping[str, object]], list[Row]]
 def _fetch(connection: _Connection, query: str, parameters: Mapping[str, object]) -> list[Row]:
     with connection.cursor(binary=True) as cursor:
         cursor.execute(query, parameters)  # pyright: ignore[reportArgumentType]
-        # `description` would tell the same, but makes an object for each column first.
+        # `description` would show the same, but makes an object for each column first.
         return cursor.fetchall() if cursor.rownumber is not None else []
 
 

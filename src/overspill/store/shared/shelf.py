@@ -1,6 +1,6 @@
 """One session on a server, opened for reading or held by the session that writes to it.
 
-Its readers fetch ranges of an output, and make copies for what needs all bytes at once, such as SQL.
+Its readers fetch ranges of an output, and copy the output for uses that need all of its bytes, such as SQL.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ class OutputSource(Protocol):
     """Of the store."""
 
     def measure(self) -> tuple[int, bool]:
-        """How many bytes it has, and whether it is complete. One that is complete never changes, so that the server is asked
-        only once."""
+        """How many bytes it has, and whether it is complete. Once complete, it never changes, so one request to the server is
+        enough."""
         ...
 
     def read(self, start: int, end: int) -> bytes:
-        """Less than was asked for means that the output has been removed."""
+        """Returns fewer bytes than requested if the output has been removed."""
         ...
 
     def is_removed(self) -> bool: ...
@@ -187,14 +187,14 @@ class SharedShelf(BaseShelf):
         raise NotImplementedError
 
     def _find(self, id: str, *, is_begun: bool) -> OutputSource:
-        """Raises UnknownHandle if there is no such output, or if it was removed. Nothing is stored of one that was not begun."""
+        """Raises UnknownHandle if the output does not exist or was removed. Nothing is stored of one that was not begun."""
         raise NotImplementedError
 
     def _note_read(self, id: str) -> None:
         raise NotImplementedError
 
     def _read_opening(self) -> bytes:
-        """The first line. Raises UnknownHandle if there is no such session."""
+        """The first line. Raises UnknownHandle if the session does not exist."""
         raise NotImplementedError
 
     def _read_entries(self, position: int) -> Iterable[tuple[int, bytes]]:

@@ -54,7 +54,7 @@ class Callback:
         return True
 
     async def wait(self, paste: Paste | None = None) -> AuthorizationCodeResult:
-        """Raises ServerError if the answer is no, or there is none in time."""
+        """Raises ServerError if the login is refused, or no answer comes in time."""
         failure = f"Nobody logged in within {_ANSWER_SECONDS / 60:g} minutes"
 
         async def take_pasted(paste: Paste) -> None:

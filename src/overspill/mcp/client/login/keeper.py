@@ -59,7 +59,7 @@ class TokenKeeper:
             return login.tokens.access
 
     async def renew(self, token: str, *, is_refused: bool = False) -> str:
-        """Another token than this one, which is of no more use; empty if only a person can get one.
+        """A new token to replace this one, which no longer works; empty if only a person can get one.
 
         Reads the login again once it is locked: another process may have renewed it, or a person may have logged in.
         """
@@ -70,7 +70,7 @@ class TokenKeeper:
                 if login is not None and login.tokens.access != token:
                     return login.tokens.access
                 if login is not None and is_refused and now < login.settles_at:
-                    return ""  # the server refuses whatever it gets
+                    return ""  # the server refuses every token
                 # A refresh token is spent once it is sent, so its answer is stored even if nobody waits for it any more.
                 with anyio.CancelScope(shield=not self._has_client):
                     if renewed := await self._ask_for_token(login):
@@ -155,7 +155,7 @@ class TokenKeeper:
 
 
 async def revoke(config: ServerConfig, store: LoginStore) -> bool:
-    """Remove the login, and ask the server to revoke it. Whether it has agreed. Raises BadRequest if there is none."""
+    """Remove the login and ask the server to revoke it. Returns whether it agreed. Raises BadRequest without a login."""
     try:
         login = await store.read(config.url)
     except LoginNeeded:  # it cannot be read, but removed

@@ -87,7 +87,7 @@ class TokenResponse(Struct, frozen=True):
 
 
 class LoginStore:
-    """`owner` has logins of its own: it is a client over HTTP, as `identify_token` names it. Empty for the user."""
+    """Logins are separate for each `owner`: a client over HTTP, as `identify_token` names it. Empty for the user."""
 
     def __init__(self, environ: Mapping[str, str], owner: str = "") -> None:
         base, home = Path(environ.get("XDG_DATA_HOME", "")), environ.get("HOME") or os.path.expanduser("~")
@@ -95,7 +95,7 @@ class LoginStore:
         self._folder = (base if base.is_absolute() else Path("/", home, ".local", "share")) / "overspill" / "logins" / owner
 
     def stamp(self, url: str) -> Stamp:
-        """Changes whenever the login does. Empty if there is none."""
+        """Changes whenever the login does. Empty without a login."""
         try:
             found = os.stat(self._file(url))
         except OSError:
@@ -192,7 +192,7 @@ def identify_token(token: bytes) -> str:
 
 
 async def _use_keyring(work: Callable[[Any], Any]) -> Any:
-    """None if there is no keyring that keeps a secret, or it does not answer."""
+    """None if no keyring keeps a secret, or it does not answer."""
 
     def run() -> Any:
         try:
