@@ -59,7 +59,7 @@ class ContextBudget:
             return True
 
     def charge(self, tokens: int) -> None:
-        """Reserve tokens that do not fit, for a reply that has to be given anyway."""
+        """Reserve tokens that do not fit, for a reply that must be sent anyway."""
         _require_count("tokens", tokens)
         with self._lock:
             self._add(tokens)
@@ -82,15 +82,15 @@ class ContextBudget:
             self.settlements.append((expected, used))
 
     def recount(self, used: int, mark: int) -> None:
-        """The same with a count of the conversation, for models that do not say what a request used. Once one has, this does
-        nothing."""
+        """The same with a count of the conversation, for models that do not report usage. Does nothing once a model has reported
+        it."""
         _require_count("used", used)
         with self._lock:
             if not self._is_told:
                 self._replace(used, mark)
 
     def _replace(self, used: int, mark: int) -> int:
-        """Returns what was expected to be used."""
+        """Returns the expected usage."""
         cleared = self._reservations[: max(0, mark - self._settled)]
         expected, self._used = self._used + sum(cleared), used
         self._settled += len(cleared)

@@ -140,7 +140,7 @@ class BadRequest(OverspillError):
 
 
 class NotText(BadRequest):
-    """`what` says what it is, with an article."""
+    """`what` names what it is, with an article."""
 
     code = 415
 

@@ -58,7 +58,7 @@ def name(file: str, chars: int = MIN_NAME_CHARS) -> str:
 
 
 def ending(name: str) -> str:
-    """How every id ends that has this short name."""
+    """The ending that all ids with this short name share."""
     low = sum(_NAME_ALPHABET.index(char) << 5 * at for at, char in enumerate(name[len(_NAME_START) :][:MIN_NAME_CHARS]))
     return f"{low:x}".zfill(ENDING_CHARS)[-ENDING_CHARS:]
 
@@ -78,7 +78,7 @@ def parse_name(spelling: object) -> str | None:
 def parse(spelling: str) -> tuple[str | None, str]:
     """Return (session, file) for a handle, (None, file) for an artifact id or a bare UUID; otherwise raise MalformedHandle.
 
-    Models copy ids with what is around them: blanks, quotes, line feeds, capitals.
+    Accepts what models add when they copy ids: blanks, quotes, line feeds, capitals.
     """
     if not isinstance(spelling, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise MalformedHandle(repr(spelling))
@@ -103,7 +103,7 @@ def created_ms(file: str) -> int:
 
 
 def first_of(milliseconds: int) -> str:
-    """The id before all others of this moment, to list what is newer."""
+    """The lowest id of this moment, for listing everything newer."""
     return _compose(milliseconds, 0)
 
 

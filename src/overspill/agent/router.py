@@ -93,7 +93,7 @@ class ToolRouter:
     async def run_calls(
         self, calls: Sequence[ToolCall], model: str | None, messages: Sequence[Message] = ()
     ) -> Sequence[Message]:
-        """`model` made the calls. It also extracts for them, unless another one is configured. `messages` led to them."""
+        """`model` made the calls and also extracts for them, unless another one is configured. `messages` led to the calls."""
         self._is_report_alone = all(call.name in (STATUS, REPORT) for call in calls)
         self._quota = self._share_quota(calls)
         replies = await self._session.turn(calls, model=model, answer=self._answer, messages=messages)
@@ -106,7 +106,7 @@ class ToolRouter:
         ]
 
     def find_problem(self, call: ToolCall) -> str:
-        """Why a call cannot run; empty if it can. Retrieval tools work whether they are offered or not, until the final turn."""
+        """Why a call cannot run; empty if it can. Until the final turn, retrieval tools work even when they are not offered."""
         if self._is_final and call.name != REPORT:
             return wording.FINAL_TURN
         is_retrieval = self._session.owns(call.name)

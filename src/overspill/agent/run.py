@@ -56,7 +56,7 @@ async def run_agent(
     environ: Mapping[str, str] | None = None,
     observers: Observers = (),
 ) -> RunRecord:
-    """Raises SettingsError if the agent cannot start. What happens later is in the outcome of the record.
+    """Raises SettingsError if the agent cannot start. Later failures are in the outcome of the record.
 
     `functions` are offered to this agent in addition to those it names: the functions themselves, or `module:function`. `models`
     maps targets to models; other targets go to their provider or to `endpoints`. `environ` is the environment of the MCP

@@ -154,7 +154,7 @@ class Turns:
         return tuple(wording.describe_job(job.tool, job.id) for job in self._session.running())
 
     async def _read_late_output(self, id: str) -> str:
-        """The whole output; the beginning and what is missing if it is too large; the reason if it failed."""
+        """The whole output. If it is too large, its beginning and what is missing; if the tool failed, the reason."""
         whole = await self._session.invoke("get_tool_output", {"id": id, "mode": "raw"})
         if not whole.is_error or whole.text.startswith(tool_failure("")):
             return whole.text

@@ -65,7 +65,7 @@ def describe_job(tool: str, id: str) -> str:
 
 
 def still_running(jobs: Sequence[str]) -> str:
-    """Goes with a report that was given before every tool had finished."""
+    """Added to a report that came before every tool had finished."""
     return f"When the report was given, these tools were still running, so it does not have their outputs: {_list_jobs(jobs)}."
 
 

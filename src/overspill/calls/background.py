@@ -14,9 +14,9 @@ from overspill.record.ledger import Ledger
 from overspill.types import ENDED, Block
 from overspill.wording.slow_tools import INTERRUPTED
 
-_MAX_QUEUED_SECONDS = 86_400  # after which a job that no worker took is taken for lost
+_MAX_QUEUED_SECONDS = 86_400  # after this, a job that no worker took counts as lost
 MAX_FINISHED_JOBS = 1_000
-"""Finished jobs in memory. The others have only their ids and blocks there, and the journal has how they ended."""
+"""Finished jobs in memory. Of older ones, memory holds only ids and blocks; the journal says how they ended."""
 
 
 class BackgroundJobs(Mapping[str, Job]):
@@ -99,7 +99,7 @@ def was_interrupted(change: JobChanged) -> bool:
 
 
 def restore_job(change: JobChanged, *, is_live: bool = False) -> Job:
-    """Restore a job that is not in memory from the last thing the journal says about it.
+    """Restore a job that is not in memory from its last entry in the journal.
 
     A job that had not ended, or that its session's end cancelled, was interrupted, unless its session `is_live` elsewhere, or it
     waits in the queue of a task engine.

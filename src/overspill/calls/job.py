@@ -29,9 +29,9 @@ class Job:
     kept: Kept | None = None
     """Its output, once it has finished in the background."""
     missing = ""
-    """What of its output could not be stored, and why."""
+    """Which part of its output could not be stored, and why."""
     progress = ""
-    """How far the tool is, in its words."""
+    """How far the tool is, in the tool's words."""
     result: Any = None
     form: OutputForm = "text"
     blocks: Sequence[Block] = ()
@@ -55,7 +55,7 @@ class Job:
     """Why its time is up."""
     concluded = False
     is_elsewhere = False
-    """Whether a worker of a task engine runs its tool. That worker writes down what becomes of it."""
+    """Whether a worker of a task engine runs its tool. That worker records how it ends."""
     is_repeatable = False
     """Whether another worker runs it again if this one dies."""
     is_handed_over = False
@@ -67,7 +67,7 @@ class Job:
     task = ""
     """The id under which its server runs it as a task. A later session can follow it there."""
     record: Callable[[Job], None] | None = None
-    """Writes down how it is, once it runs in the background."""
+    """Records its state, once it runs in the background."""
     _ended: float | None = None
     _asking = 0
     _asking_since = 0.0
@@ -100,7 +100,7 @@ class Job:
 
     @property
     def created_ms(self) -> int:
-        """When it got its id: as it went to the background."""
+        """When it got its id, which is when it moved to the background."""
         return handles.created_ms(self.id)
 
     @property
@@ -138,7 +138,7 @@ class Job:
                 self._change_state("waiting", "running")
 
     def rest(self, deadline: float) -> float:
-        """Seconds until its deadline, without the time in which a person was asked."""
+        """Seconds until its deadline. Time spent waiting for a person does not count."""
         if self._asking:
             return max(_MIN_RECHECK_SECONDS, deadline + self._asked - self._asking_since)
         return deadline + self._asked - time.monotonic()
@@ -154,7 +154,7 @@ class Job:
 
     @property
     def is_unwanted(self) -> bool:
-        """Whether nobody wants its result any more. A session that only ends says nothing about that."""
+        """Whether nobody wants its result any more. The end of a session alone does not mean that."""
         return self.unwanted or self.called_off or self.timed_out
 
     def note_task(self, id: str) -> None:
@@ -240,7 +240,7 @@ class Requester:
         self.comes_back = comes_back
         """Whether it will ask for an output that comes later. While it may not, its calls are answered only when they end."""
         self.is_away = False
-        """Whether it is not connected, whether it said goodbye or not."""
+        """Whether it is disconnected, cleanly or not."""
         self._jobs: set[Job] = set()
         self._asked_for: set[str] = set()
         self._fewer = anyio.Event()

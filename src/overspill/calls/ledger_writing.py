@@ -1,6 +1,6 @@
 """When a session's events are written: those about stored outputs and jobs before they are reported, others together.
 
-A store on a server may take long to answer. Its journal is written by a thread, so that the event loop runs on meanwhile.
+A store on a server may take long to answer. A thread writes its journal, so the event loop keeps running meanwhile.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from overspill.wording import replies, slow_tools
 _CLEANUP_SECONDS = 0.4  # for a cancelled tool to clean up, before we stop waiting for it
 _RECHECK_SECONDS = 0.25  # between two looks at a client that has not come back yet
 MAX_LEFT_JOBS = 32
-"""Jobs of clients of one kind that are not there. While that many run, no other client of that kind can call a tool."""
+"""Jobs of absent clients of one kind. While that many run, no other client of that kind can call a tool."""
 
 Attend: TypeAlias = Callable[[Job], Coroutine[Any, Any, None]]
 
@@ -29,7 +29,7 @@ class Body(Protocol):
     """What a job does. Neither method raises anything but cancellation."""
 
     async def run(self, job: Job) -> None:
-        """Run the tool, inside `job.scope` as far as it can be cancelled."""
+        """Run the tool. The parts that can be cancelled run inside `job.scope`."""
         ...
 
     async def conclude(self, job: Job) -> None:
@@ -64,7 +64,7 @@ class JobScheduler:
         self.clock.start(self._owner)
 
     def start_work(self, work: Work) -> None:
-        """Something that is not a job. It must not raise."""
+        """Run something that is not a job. It must not raise."""
         self._owner.start(work)
 
     async def run(self, job: Job, body: Body, seconds: float) -> None:
@@ -98,7 +98,7 @@ class JobScheduler:
         self._to_background(job)
 
     async def block(self, job: Job, body: Body) -> None:
-        """Run it in the caller's task, to the end. It takes no place: where a tool called, it runs in that tool's place."""
+        """Run it in the caller's task, to the end. It takes no place: if a tool made the call, it runs in that tool's place."""
         self.check_open()
         self._active.add(job)
         before = current.set(job)
@@ -188,7 +188,7 @@ class JobScheduler:
             raise SessionClosed("The session takes no new tool calls because it is ending.")
 
     def check_may_call(self) -> None:
-        """A client that leaves again and again must not pile up jobs without end."""
+        """A client that keeps leaving and coming back must not pile up jobs endlessly."""
         client = requester.get()
         if not self.accepting:
             self.check_open()

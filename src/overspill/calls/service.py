@@ -144,7 +144,7 @@ class CallService:
         return job
 
     def resume(self, change: JobChanged, tool: Tool) -> None:
-        """Run what is left of a job of an earlier session, under its id."""
+        """Run the rest of a job of an earlier session, under the same id."""
         call = ToolCall("", change.tool, {}, change.server)
         job = self._make_job(call, tool, self._gate.settings.for_tool(call.name, call.server))
         job.id, job.task = change.id, change.task
@@ -228,7 +228,7 @@ class CallService:
                 reason=kept.reason if kept else None,
                 truncated=(kept is not None and not reply.passed) or cut is not None,
                 call=call.id,
-                # What the host shows of an error is its own.
+                # The host decides what to show of an error.
                 reply=self._recorder.add(reply.content) if self._recorder.is_on and not is_raised else None,
                 error_type=name_type(error) if error else "",
                 tokens=reply.tokens if cut is not None or (kept is not None and not reply.passed) else 0,

@@ -1,5 +1,5 @@
-"""The command line: parsing and rendering only. What a proxy starts with is imported here, and nothing else: it may be a thin
-front of a hub, of which a user has dozens."""
+"""The command line: parsing and rendering only. Imports only what a proxy needs to start: it may be a thin front of a hub, and
+a user has dozens of those."""
 
 from __future__ import annotations
 

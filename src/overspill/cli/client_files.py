@@ -177,7 +177,7 @@ def _plan_unwrap_hooks(at: HookFiles, backups: Mapping[Path, Sequence[str]]) -> 
     texts[at.hooks] = at.place.remove_hook(texts[at.hooks], str(at.hooks), launch)
     named = [outcome.server for outcome in result.outcomes if outcome.change == "unwrapped"]
     for path in at.found:
-        # What was an empty list before, or did not exist, is known only from what would have been made of it.
+        # Whether a list was empty before or did not exist shows only when the result of wrapping each is compared.
         texts[path] = next(
             (old for old in (*backups[path], "") if _wrap_again(at, path, old, launch, named) == at.text(path)), texts[path]
         )
@@ -237,8 +237,8 @@ def parse_launch(command: str | None) -> list[str]:
 
 
 def find_launch(environ: Mapping[str, str]) -> list[str]:
-    """The full path of this program, because desktop clients do not have your shell's PATH. Links are not followed: they survive
-    updates. A program in the cache of `uvx` is gone when the cache is cleaned: then it is `uvx`, with this version."""
+    """The full path of this program, because desktop clients do not have your shell's PATH. Links are not resolved, because they
+    survive updates. Cleaning the cache of `uvx` removes programs in it, so for those it is `uvx` with this version."""
     on_path = shutil.which("overspill")
     found = (Path(sys.argv[0]), Path(sys.executable).with_name("overspill"), *([Path(on_path)] if on_path else []))
     programs = [path.absolute() for path in found if path.name == "overspill" and os.path.isfile(path)]

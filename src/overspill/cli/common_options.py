@@ -12,7 +12,7 @@ from overspill.cli.terminal import chosen_color, is_quiet, is_verbose, set_verbo
 from overspill.text.humanize import suggest_nearest
 
 _SHOW_THEIR_LOG = {"proxy", "run", "serve"}
-"""Commands that show what is logged by themselves."""
+"""Commands that show their log themselves."""
 _COLORS = {"auto": None, "always": True, "never": False}
 
 
@@ -39,8 +39,8 @@ def grace_option(default: float) -> Callable[[Any], Any]:
 
 
 def add_common_options(command: click.Command) -> click.Command:
-    """To the command, or to those of a group. Options that a command has itself stay. A hook takes none: even with options that
-    nobody knows, it must not fail."""
+    """Add them to the command, or to every command of a group. A command's own options stay. A hook takes none, because it must
+    not fail even on unknown options."""
     for each in command.commands.values() if isinstance(command, click.Group) else [command]:
         taken = {spelling for param in each.params for spelling in param.opts}
         if each.name != "hook":

@@ -21,16 +21,16 @@ which who why will with
 _COMMON = frozenset(_COMMON_WORDS.split())
 _MAX_WORDS = 100
 _MAX_ENDING_CHARS = 3
-"""So many letters more than the question has are shown too: "limits" for "limit"."""
+"""A word may have this many more letters than in the question: "limits" for "limit"."""
 
 
 def has_answer(found: Extraction) -> bool:
-    """Whether the exit code is 0. Passages that only come nearest do not count."""
+    """Whether the exit code is 0. Passages that are merely the nearest match do not count."""
     return found.found and not (found.is_nearest and found.text)
 
 
 def print_extraction(found: Extraction, source: str, max_tokens: int, question: str = "") -> None:
-    """The words of the question are highlighted where there are colors.
+    """Highlights the words of the question if the output has colors.
 
     Standard output gets only answers: a program that reads it would take anything else for one.
     """
@@ -69,7 +69,7 @@ def print_parts(*parts: str, words: Sequence[str] = (), is_safe: bool = False) -
         shown = escape_invisible(shown)
     if words and has_color():
         shown = highlight(shown, words)
-    sys.stdout.write(shown if shown.endswith("\n") else f"{shown}\n")  # click would take colors out of what others wrote
+    sys.stdout.write(shown if shown.endswith("\n") else f"{shown}\n")  # click would strip colors from other programs' output
 
 
 def find_words(question: str) -> list[str]:

@@ -55,7 +55,7 @@ def _find_refusal(prepared: Prepared) -> str:
 
 
 async def _serve_client(front: Front, clients: ServedClients, stop: anyio.Event) -> None:
-    """Until the client has gone, and then until its jobs have ended."""
+    """Serve it until the client has gone, and then until its jobs have ended."""
     from overspill.hub.lines import FrontLines
     from overspill.mcp.proxy.stdio import STDIO, serve_streams
 

@@ -1,4 +1,4 @@
-"""What a running command writes to standard error, which may stay unread: what Overspill logs. And traces of its calls."""
+"""What Overspill logs while a command runs, on a standard error that nobody may read; and traces of its calls."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def unread_stderr_allowed() -> Generator[None]:
 
 
 class _Relay(io.RawIOBase):
-    """Takes bytes without waiting, and writes them in a thread. What nothing reads is left out, and counted."""
+    """Takes bytes without waiting, and writes them in a thread. Drops and counts what nobody reads."""
 
     def __init__(self, target: int) -> None:
         self._target = target

@@ -59,13 +59,13 @@ class Commands(CommandGroup):
         if cmd_name not in COMMANDS:
             return None
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
-        if module in sys.modules:  # in a hub, which would keep its garbage for ever if it froze again
+        if module in sys.modules:  # in a hub, which would keep its garbage forever if it froze again
             return add_common_options(getattr(sys.modules[module], attribute))
         gc.disable()  # imports leave little garbage, and collecting it takes a tenth of the time
         try:
             return add_common_options(getattr(import_module(module), attribute))
         finally:
-            gc.freeze()  # nor do they become any, and what looks for it later would look at them too
+            gc.freeze()  # modules never become garbage, so later collections need not look at them
             gc.enable()
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -97,7 +97,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
 
 
 def prepare(args: Sequence[str], around: Surroundings) -> object:
-    """What a command that serves would serve there, or its exit code. For a hub, which serves it itself."""
+    """What a serving command would serve there, or its exit code. Used by a hub, which then serves it."""
     store = around.environ.get("OVERSPILL_STORE")
     usual = {args[0]: {"store": store}} if store else {}
     try:

@@ -1,6 +1,6 @@
-"""`overspill proxy` and `overspill serve`: sit between an MCP client and its servers until the client leaves or a signal comes.
+"""`overspill proxy` and `overspill serve`: sit between an MCP client and its servers until the client leaves or a signal arrives.
 
-Servers start while what speaks to them is imported, so the top of this module does not import it.
+Servers start while the code that talks to them is imported, so the top of this module does not import it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _OPTION_USES = {
         "--name works only for a single server. The servers of --config FILE already have names.",
     ),
 }
-"""For each option, which ways to name a server it works with, and the error for the others."""
+"""For each option, the ways to name a server that it works with, and the error for the others."""
 
 
 class Prepared(Struct, frozen=True):
@@ -83,7 +83,7 @@ def _run(prepared: Prepared, *, quiet: bool) -> Prepared | None:
 
 
 def prepare_proxy(given: Mapping[str, Any], around: Surroundings) -> Prepared:
-    # Forgiving: the working directory, and with it the settings file, is chance, and clients show only that a server failed.
+    # Forgiving: the working directory, and so the settings file, is accidental, and clients show only that a server failed.
     chosen = (("toolSearch", given["tool_search"]), ("directTools", given["direct"]), ("holdoutPercent", given["holdout"]))
     assigned = [f"{key}={value}" for key, value in chosen if value is not None]
     assigned += [f"truncation.overrides.{tool}.toolSearch=off" for tool in given["pinned"]]
@@ -123,7 +123,7 @@ def prepare_proxy(given: Mapping[str, Any], around: Surroundings) -> Prepared:
 
 
 def _place(folder: str | None, around: Surroundings) -> str | None:
-    """The folder that a server starts in: of one that a hub starts, as seen from its front."""
+    """The folder that a server starts in. If a hub starts it, the folder is relative to the front's."""
     return str(around.folder / (folder or "")) if around.is_served else folder
 
 

@@ -58,7 +58,7 @@ def load_settings(
     lasting: str = "",
     forgiving: bool = False,
 ) -> Loaded:
-    """Load the settings of this process and write their warnings to standard error. `lasting`: a command whose outputs last."""
+    """Load the settings of this process and write their warnings to standard error. `lasting`: its outputs outlive it."""
     cli = command_line(preset, assignments)
     usual = [*usual, *([Layer(lasting, {"storeDir": lasting_store()})] if lasting else [])]
     folder = find_surroundings().folder

@@ -1,4 +1,4 @@
-"""Wait on the event loop: until Ctrl-C or SIGTERM, on which what a command opened is closed and removed, or for input."""
+"""Wait on the event loop, for input or for Ctrl-C or SIGTERM. A signal closes and removes what the command opened."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _Value = TypeVar("_Value")
 
 
 class Interrupted(Exception):
-    """A signal ended what was inside `cancel_on_signal`. `code` is what a shell reports for it."""
+    """A signal ended the work inside `cancel_on_signal`. `code` is what a shell reports for it."""
 
     def __init__(self, code: int) -> None:
         super().__init__()

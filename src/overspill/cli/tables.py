@@ -21,7 +21,7 @@ from overspill.text.regex import regex
 
 _MAX_ROWS_OF_RICH = 100  # Rich takes a millisecond for each
 _RULE = regex(r"├([─┼]+)┤|\|([-+]+)\|")
-"""What Rich draws below the names of the columns, with or without Unicode."""
+"""The line that Rich draws below the column names, with or without Unicode."""
 
 
 class _Console(Console):

@@ -1,5 +1,5 @@
 """Whether output goes to a terminal, whether it has colors, and what commands write to standard error: `overspill: …`,
-`overspill: warning: …` and `overspill: error: …`. And how a command ends: its output is written, or you learn that it was not."""
+`overspill: warning: …` and `overspill: error: …`. Also how a command ends: it writes all its output, or says that it failed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COLORS: dict[Level, str] = {"warning": "yellow", "error": "red"}
 READER_GONE = 128 + getattr(signal, "SIGPIPE", 13)
 TERMINATED = 128 + signal.SIGTERM
 chosen_color: ContextVar[bool | None] = ContextVar("chosen_color", default=None)
-"""What --color says, or None. Unlike what click knows, it outlives the command, and its errors are reported after it."""
+"""The value of --color, or None. Unlike click's context, it outlives the command, whose errors are reported afterwards."""
 
 
 def on_terminal() -> bool:
@@ -36,8 +36,8 @@ def watched_on_terminal() -> bool:
 
 
 def has_color(*, is_terminal: bool | None = None) -> bool:
-    """As --color says, or else NO_COLOR or FORCE_COLOR, or else on a terminal that shows colors: standard output, or the one
-    that is given."""
+    """Follows --color, then NO_COLOR or FORCE_COLOR. Otherwise, whether standard output, or the given stream, is a terminal that
+    shows colors."""
     chosen = chosen_color.get()
     if chosen is not None:
         return chosen
@@ -124,7 +124,7 @@ def report_failure(problem: OSError | OverspillError) -> int:
 
 
 class ClosedOutput(io.TextIOBase):
-    """A standard output that the caller has closed. Python has None there, and would lose what is printed without a word."""
+    """A standard output that the caller has closed. Python has None there, and would silently lose what is printed."""
 
     @property
     def buffer(self) -> ClosedOutput:
@@ -140,7 +140,7 @@ def require_output() -> None:
 
 
 def hold_closed_streams() -> None:
-    """Keep the numbers of closed standard streams taken: a file that is opened later must not pass for one of them."""
+    """Keep the numbers of closed standard streams taken, so that no file opened later gets one of them."""
     for number in range(3):
         try:
             os.fstat(number)

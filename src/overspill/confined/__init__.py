@@ -1,1 +1,1 @@
-"""Run our own code on hostile input, in a process that can open nothing and that ends in time."""
+"""Run our own code on hostile input, in a process that cannot open anything and ends in time."""

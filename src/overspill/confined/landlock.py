@@ -1,4 +1,4 @@
-"""Leaves a process one folder to open files in, where the system is Linux with Landlock. Imported in the worker."""
+"""On Linux with Landlock, limits a process to opening files in one folder. Imported in the worker."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def list_threads() -> Set[str]:
 
 
 def open_only_below(folder: str, threads: Set[str]) -> bool:
-    """From here on only what is in this folder can be opened, and no TCP connection; what is open can be used.
+    """From here on, the process can open only what is in this folder, and no TCP connections. It can still use what is open.
 
-    It holds for this thread and for those that it starts later. So `threads` are all that there may be. False, and as before,
-    if there are others, or if the system cannot do it.
+    This applies to the current thread and to those it starts later, so no threads but `threads` may exist. Returns False and
+    changes nothing if others exist, or if the system does not support it.
     """
     version = _call(_CREATE_RULESET, 0, 0, _GET_VERSION) if sys.platform == "linux" and threads else 0
     if version < 1 or not list_threads() <= threads:

@@ -24,36 +24,36 @@ def end_with_reader() -> None:
 
 
 def limit_seconds(seconds: float) -> None:
-    """Of processor time, the start included. The system ends the process then."""
+    """Limit processor time, including the start. The system then ends the process."""
     _limit(resource.RLIMIT_CPU, math.ceil(seconds), reserve=1)  # so that SIGXCPU ends it, not SIGKILL
 
 
 def limit_more_seconds(seconds: float) -> None:
-    """As `limit_seconds`, from now on."""
+    """Like `limit_seconds`, but counted from now."""
     limit_seconds(time.process_time() + seconds)
 
 
 def limit_files(size: int) -> None:
-    """How large a file may get that it writes, and nothing of its memory is written anywhere when it fails."""
+    """Limit the size of the files it writes, and write no core dump when it crashes."""
     _limit(resource.RLIMIT_FSIZE, size)
     _limit(resource.RLIMIT_CORE, 0)
 
 
 def limit_memory(size: int, reserve: int = 0) -> None:
-    """Of address space, which is more than it uses. The limit can be raised by `reserve`."""
+    """Limit the address space, which is larger than the memory in use. The limit can be raised by `reserve`."""
     if sys.platform != "darwin":  # which knows this limit and refuses to set it
         _limit(resource.RLIMIT_AS, size, reserve)
 
 
 def give_up_everything_else(memory: int) -> None:
-    """Everything has to be imported before."""
+    """Import everything first."""
     limit_memory(memory)
     _limit(resource.RLIMIT_CORE, 0)
     open_no_more()
 
 
 def open_no_more() -> None:
-    """From here on no file can be opened, and no connection. What is open can be used."""
+    """From here on, the process can open no file and no connection. It can still use what is open."""
     _limit(resource.RLIMIT_NOFILE, 0)
 
 

@@ -1,4 +1,4 @@
-"""Start a worker process for one piece of work, and end it in time."""
+"""Start a worker process for each task, and end it in time."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _PACKAGES = ("overspill", "msgspec", "duckdb", "jsonschema", "pypdf")
 
 
 class Finished(Struct, frozen=True):
-    """What a worker wrote until it ended, and whether it ended by itself and without a failure."""
+    """What a worker wrote, and whether it ended by itself and without a failure."""
 
     output: bytes
     is_complete: bool
     is_late: bool = False
-    """Whether it had no time left, by the clock or of the processor."""
+    """Whether it ran out of wall-clock or processor time."""
 
 
 class Processes:
@@ -38,7 +38,7 @@ class Processes:
         self.are_ended = False
 
     def end(self) -> None:
-        """Kills those that run, and those that are started later."""
+        """Kill those that are running, and any that start later."""
         with self._lock:
             self.are_ended = True
             for process in self._running:
@@ -71,7 +71,7 @@ class FairPlaces:
         """Owners that have or want a place and were served before, the one served longest ago first."""
 
     def take(self, owner: object, deadline: float) -> bool:
-        """Blocks until it is this owner's turn. False if that is not before the deadline."""
+        """Blocks until it is this owner's turn. False if the deadline comes first."""
         with self._changed:
             self.waiting[owner] = self.waiting.get(owner, 0) + 1
             try:
@@ -124,7 +124,7 @@ class Worker:
         """Blocks. `seconds` replaces `max_seconds` for this piece of work; the time until a place is free counts too. It is one
         of `processes` while it runs, and they own it if no owner is named. Raises OSError if it could not be started."""
         deadline = time.monotonic() + (self._seconds if seconds is None else seconds)
-        # -I and -S: nothing of the environment or the working directory decides what the worker imports, only our own path does.
+        # -I and -S: only our own path decides what the worker imports, not the environment or the working directory.
         command = [sys.executable, "-I", "-S", *self._started, *_list_folders()]
         processes = processes or Processes()
         owned_by = owner or processes

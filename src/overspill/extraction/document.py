@@ -26,7 +26,7 @@ Strategy: TypeAlias = Literal["focused", "full-chunked", "read-grep", "truncate"
 """What answered. `builtin` is the engine that needs no model."""
 
 Contract: TypeAlias = Literal["wrapped", "plain"]
-"""How to ask a model, and what becomes of its answer. `wrapped` is the documents' way: the report comes in a wrapper and is the
+"""How to ask a model, and how to use its answer. `wrapped` is the documents' way: the report comes in a wrapper and is the
 whole answer. `plain`: data first, then the question; any text is the report; the engine's passages go with every answer."""
 
 Progress: TypeAlias = Callable[[int, int], None]
@@ -50,7 +50,7 @@ class ExtractionFailed(OverspillError):
     """A strategy could not be carried out. Finding nothing is not a failure."""
 
     strategy: Strategy | None = None
-    """Which one, once it was chosen."""
+    """Which strategy, once it was chosen."""
 
 
 class Document(Struct, frozen=True):
@@ -77,7 +77,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     max_tokens: int = 2000
     """The most tokens of the answer."""
     max_bytes: int | None = None
-    """The most bytes of the reply, with our own words in it."""
+    """The most bytes of the reply, including our own words."""
     max_turns: int = 15
     """The most turns of the read-grep sub-agent."""
     answer_bytes: int = 12_288

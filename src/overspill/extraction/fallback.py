@@ -60,7 +60,7 @@ def extract_with_engine(document: Document, query: str, policy: Policy, engine: 
         selection = engine(document, query, policy.max_tokens)
         places = [(Span(excerpt.start_byte, excerpt.end_byte), 0) for excerpt in selection.excerpts]
         excerpts = read_excerpts(document.reader, places)
-    except Exception as error:  # the engine is handed in, and a fault of it must not keep the next fallback from answering
+    except Exception as error:  # the engine is passed in, and a fault in it must not keep the next fallback from answering
         raise ExtractionFailed(f"The built-in engine failed ({str(error) or type(error).__name__}).") from error
     found = bool(excerpts) or selection.matched > 0
     size = document.size.bytes
@@ -83,7 +83,7 @@ def extract_with_engine(document: Document, query: str, policy: Policy, engine: 
 
 
 def extract_by_truncation(document: Document, policy: Policy) -> Extraction:
-    """Blocks. Reads no more of both ends than it may show."""
+    """Blocks. Reads only as much of both ends as it may show."""
     limit = policy.max_tokens * tokens.CHARS_PER_TOKEN
     cut = _truncate(document, limit)
     while tokens.has_more_than(cut.text, policy.max_tokens) and limit > 1:

@@ -22,14 +22,14 @@ _CONFIDENCE_WITHOUT_QUOTES = 0.5
 
 
 def cut_to_tokens(text: str, max_tokens: int, model: str | None = None) -> str:
-    """As much of its beginning as has no more tokens, as `model` counts them."""
+    """The longest beginning that has at most `max_tokens` tokens, as `model` counts them."""
     return truncate_until(text, lambda shown: tokens.count(shown, model).tokens <= max_tokens)
 
 
 async def conclude_alone(
     inquiry: Inquiry, report: ModelReport, scope: Span | None, seen: Sequence[Span], where: str
 ) -> Extraction:
-    """For a strategy with a single report, whose quotes are looked for in `scope` first."""
+    """For a strategy with a single report. Searches `scope` for its quotes first."""
     quotes = [ModelQuote(text, scope) for text in report.quotes]
     located = await run_in_thread(lambda: locate(inquiry.document.reader, quotes, cited=report.cited))
     return await conclude(inquiry, report, located, seen, where)
@@ -49,8 +49,8 @@ async def conclude(
 ) -> Extraction:
     """With citations that were checked, or the places where the answer's own words are. `seen` is what the model has read.
 
-    A result that `is_complete` is remembered. Raises ExtractionFailed where there is neither an answer in words nor a passage
-    that is really in the document.
+    A result that `is_complete` is cached. Raises ExtractionFailed if there is neither an answer in words nor a passage that is
+    really in the document.
     """
     support: Support = "cited" if located.excerpts else ""
     document, is_plain = inquiry.document, inquiry.policy.contract == "plain"
@@ -106,7 +106,7 @@ def _choose_answer(inquiry: Inquiry, report: ModelReport, located: Located) -> s
 
 
 def _rate_confidence(report: ModelReport, quotes: int, missing: int) -> float:
-    """The confidence the model stated, times the share of its quotes that are really there; 0 where it found nothing."""
+    """The confidence the model stated, times the share of its quotes that are really there; 0 if it found nothing."""
     if not report.found:
         return 0.0
     stated = 1.0 if report.stated_confidence is None else report.stated_confidence

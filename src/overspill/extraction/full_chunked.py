@@ -26,7 +26,7 @@ _SNIPPETS_OVERLAP_PERCENT = 5
 _SAFE_SHARE = 0.95
 _SAFE_SHARE_WITHOUT_VOCABULARY = 0.75  # without the model's own vocabulary, our count may be a quarter too low
 _TYPICAL_NONCE = "f3a9c41b7e02"
-_MAP_TIME_SHARE = 0.75  # of the time there is; the rest is for merging
+_MAP_TIME_SHARE = 0.75  # of the available time; the rest is for merging
 _CUT = "(this output was too long and is not complete)"
 
 
@@ -71,7 +71,7 @@ async def extract_full_chunked(inquiry: Inquiry) -> Extraction:
 
 def compute_chunk_tokens(inquiry: Inquiry) -> int:
     """What the prompt and the answer leave of the window; for snippets, at most half of the window."""
-    # Always the same nonce: cut differently, what was read before could not be used again.
+    # Always the same nonce: with another, chunks could be cut differently, and earlier results could not be reused.
     empty = inquiry.prompts.build_chunk_request("", 0, 1000, 10, _TYPICAL_NONCE)
     share = _SAFE_SHARE if tokens.has_vocabulary(inquiry.model.name) else _SAFE_SHARE_WITHOUT_VOCABULARY
     room = int(inquiry.measure_room(empty) * share)
@@ -99,7 +99,7 @@ def _show(inquiry: Inquiry, span: Span) -> tuple[str, NumberedLines | None]:
 
 
 async def _map(inquiry: Inquiry, spans: tuple[Span, ...], overlap: int) -> tuple[dict[int, ModelReport], dict[int, str]]:
-    """What the chunks have given so far, and why some could not be read. The others are left for the next time."""
+    """The findings of the chunks so far, and why some could not be read. The rest is left for the next time."""
     known = {index: inquiry.cache.chunks.get((inquiry.key, span)) for index, span in enumerate(spans)}
     reports = {index: report for index, report in known.items() if report is not None}
     asked = [index for index, report in known.items() if report is None][: inquiry.policy.max_extraction_chunks]
@@ -131,8 +131,8 @@ async def _map(inquiry: Inquiry, spans: tuple[Span, ...], overlap: int) -> tuple
 async def _reduce(
     inquiry: Inquiry, spans: Sequence[Span], found: Mapping[int, ModelReport], located: Located
 ) -> tuple[ModelReport, Located]:
-    """Merge from checked quotes only. They stay the citations where the merged report quotes nothing that is in the document:
-    in the plain contract, those that still support it."""
+    """Merge from checked quotes only. They stay the citations if the merged report quotes nothing that is in the document; in the
+    plain contract, only those that still support it."""
     shown = [NumberedLine(Span(each.start_byte, each.end_byte), each.text) for each in located.excerpts]
     lines = NumberedLines([shown]) if inquiry.has_numbers else None
     parts: list[str] = []

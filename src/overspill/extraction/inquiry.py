@@ -70,7 +70,7 @@ class Inquiry(Struct, frozen=True):
         return self.policy.contract == "plain"
 
     def measure_room(self, request: Request) -> int:
-        """Tokens that a request and its answer leave in the window. Raises ExtractionFailed where next to none are left."""
+        """Tokens that a request and its answer leave in the window. Raises ExtractionFailed if almost none are left."""
         output = limit_output(self.model)
         texts = [request.system, *(message.text for message in request.messages), *map(json.dumps, request.tools)]
         needed = sum(map(self.count_tokens, texts))
@@ -107,14 +107,14 @@ class Inquiry(Struct, frozen=True):
         return replace(parsed, cited=tuple(line.span for line in supporting), omitted_quotes=omitted)
 
     def describe_missing_report(self, response: Response, nonce: str) -> str:
-        """Why an answer holds no report; empty where it holds one."""
+        """Why an answer holds no report; empty if it holds one."""
         if len(response.text) > MAX_ANSWER_CHARS:
             return f"wrote {len(response.text):,} characters, more than a report may have ({MAX_ANSWER_CHARS:,})."
         return self.prompts.describe_missing_report(response, nonce)
 
 
 def scale_for_model(model: Targets, document: Document) -> Document:
-    """The document with its size in the model's own tokens, estimated from evenly spread samples where it is long. Blocks."""
+    """The document with its size in the model's own tokens, estimated from evenly spread samples if it is long. Blocks."""
     reader, whole = document.reader, document.reader.size
     spans = [(0, whole)]
     if whole > tokens.MAX_EXACT_CHARS:

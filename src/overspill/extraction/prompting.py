@@ -73,7 +73,7 @@ class WrappedPrompts(_Prompts):
         return self._fill("read_grep", nonce, handle=self._document.handle, turns=self._policy.max_turns, **self._describe_size())
 
     def remind(self, found: str) -> str:
-        """What a tool of the sub-agent found, with what the sub-agent must not forget."""
+        """What a tool of the sub-agent found, with a reminder of what it must not forget."""
         return found
 
     def read_report(self, response: Response, nonce: str, lines: CitableLines | None) -> ModelReport:
@@ -85,7 +85,7 @@ class WrappedPrompts(_Prompts):
         return parsed
 
     def describe_missing_report(self, response: Response, nonce: str) -> str:
-        """Why an answer holds no report; empty where it holds one."""
+        """Why an answer holds no report; empty if it holds one."""
         if wrapper.unwrap(response.text, nonce) is not None:
             return ""
         return TOOL_CALL if response.calls else NO_REPORT if response.text.strip() else EMPTY_ANSWER
@@ -186,7 +186,7 @@ Prompts: TypeAlias = WrappedPrompts | PlainPrompts
 
 @cache
 def _load_instructions() -> frozenset[str]:
-    """What a model may repeat, line by line and sentence by sentence."""
+    """The lines and sentences that a model may repeat."""
     texts = [*(load_template(f"plain/{name}") for name in ("answer", "snippets")), OR_NOTHING, "QUESTION", "ANSWER:", "Answer"]
     lines = [line for text in texts for line in text.splitlines()]
     return frozenset(line.strip("*#_-> \t").casefold() for line in lines)

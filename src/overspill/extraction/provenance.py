@@ -179,7 +179,7 @@ def _find_places(data: memoryview, wanted: _Wanted, recognise: Callable[[bytes],
 
 
 def _find_surroundings(places: Iterable[Span], chars: int, end: int) -> tuple[Span, ...]:
-    """Each place, widened so that a quote of `chars` characters that overlaps it fits in."""
+    """Each place, widened to hold any quote of `chars` characters that overlaps it."""
     margin = chars * _MAX_CHAR_BYTES
     merged: list[Span] = []
     for place in sorted(places):

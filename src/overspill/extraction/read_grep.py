@@ -97,7 +97,7 @@ class FileTools:
         return tuple(defined)
 
     def insist_on_looking(self) -> str:
-        """Small models tend to report before they have looked, mostly that there is nothing."""
+        """Small models tend to report before they have looked, usually that they found nothing."""
         if self._has_looked:
             return ""
         self._has_insisted = True
@@ -124,7 +124,7 @@ class FileTools:
             return self._inquiry.describe_missing_report(response, self._nonce)
         if not response.text.strip():
             return EMPTY_ANSWER
-        if not self._has_insisted and request.tool_choice != "none":  # it has to look first
+        if not self._has_insisted and request.tool_choice != "none":  # it must look first
             return ""
         return "reported without having looked into the output."
 

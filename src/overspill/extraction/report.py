@@ -43,7 +43,7 @@ class ModelReport(Struct, frozen=True):
     quotes: tuple[str, ...] = ()
     found: bool = True
     stated_confidence: float | None = None
-    """The model's own confidence, 0 to 1, where it gave one."""
+    """The confidence the model stated, 0 to 1, if it did."""
     omitted_quotes: int = 0
     """Sources that are not checked, or do not support the answer."""
     model: str = ""
@@ -63,8 +63,8 @@ def parse(
 ) -> ModelReport:
     """Never fails: a report without a section of quotes is all answer.
 
-    `has_numbers`: lines were numbered, so numbers are sources. `only_sources`: nothing but sources was asked for. `is_echo`
-    recognises lines of the instructions, for a report without a wrapper.
+    `has_numbers`: lines were numbered, so numbers are sources. `only_sources`: the model was to return nothing but sources.
+    `is_echo` recognises lines of the instructions, for a report without a wrapper.
     """
     stated = None
     if is_echo:
@@ -115,7 +115,7 @@ def _parse_quotes(section: str, *, has_numbers: bool) -> tuple[list[str], str, l
     lines = marked or [_BULLET.sub("", line) for line in rest]
     numbers: list[int] = []
     if has_numbers:
-        for line in section.splitlines():  # of one that is nothing but numbers, all; of any other, the one that it begins with
+        for line in section.splitlines():  # if a line is all numbers, take them all; else only the one at its start
             if _NUMBERS.fullmatch(line):
                 numbers += _expand(line)
             elif begun := _LEADING_NUMBER.match(line):

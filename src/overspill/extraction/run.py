@@ -33,7 +33,7 @@ from overspill.types import Extraction
 
 _MODES: tuple[str, ...] = get_args(Mode)
 _EMPTY = f"{NOT_FOUND}\nThe stored output is empty."
-_NOMINAL_CHUNK_TOKENS = 100_000  # where no model says how large its window is
+_NOMINAL_CHUNK_TOKENS = 100_000  # used if no model says how large its window is
 
 
 async def extract(

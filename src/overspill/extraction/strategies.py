@@ -30,18 +30,19 @@ _WHOLE = regex(
 )
 _MAX_QUERY_CHARS = 10_000
 _WINDOW_SHARE = 0.5
-"""Of what the question leaves of the window, for passages to read."""
+"""The share for passages, of what the question leaves of the window."""
 _ANSWER_SHARE = 0.08
-"""Of the tokens of a reply, for the model's words. With as much less, the engine's passages hold nearly as many answers."""
+"""The share of a reply's tokens for the model's words. With that much less room, the engine's passages hold nearly as many
+answers."""
 _WHOLE_ANSWER_SHARE = 0.5
-"""For a summary or a list, which passages cannot replace."""
+"""The same share for a summary or a list, which passages cannot replace."""
 _UNSUPPORTED_SHARE = 0.05
 _MIN_ANSWER_TOKENS = 48
 _MIN_PASSAGE_TOKENS = 32
 _OUR_BYTES = 480
 """What our own words take up in a reply: its first line, the marks of two blocks, and two headings."""
 _BYTES_PER_TOKEN = 5
-"""Of plain words."""
+"""In plain words."""
 
 
 def choose_mode(size: Size, policy: Policy, chunk_tokens: int) -> ModelMode:
@@ -56,7 +57,7 @@ def choose_plain_mode(
     """`confidence` is the engine's, None if it found no passages. `is_model_large`: known to read long texts well.
 
     1. A question about the whole goes to a large model chunk by chunk, if one extraction can read all chunks.
-    2. Where the engine is confident, or the model is small or unknown, the model reads the engine's passages.
+    2. If the engine is confident, or the model is small or unknown, the model reads the engine's passages.
     3. The rest follows the documents' rule.
     """
     needed = chunks.count(size.tokens, chunk_tokens, policy.overlap_percent)
@@ -86,7 +87,7 @@ async def extract_focused(inquiry: Inquiry) -> Extraction:
 
 
 def _number_passages(inquiry: Inquiry, max_tokens: int) -> NumberedLines:
-    """As many as fit with their numbers, which take room too. Blocks."""
+    """As many passages as fit together with their numbers. Blocks."""
     if inquiry.engine is None:
         raise ExtractionFailed("There is no engine to select passages with.")
     budget, read = max_tokens, inquiry.document.reader.read
@@ -103,7 +104,7 @@ def _number_passages(inquiry: Inquiry, max_tokens: int) -> NumberedLines:
 
 
 async def extract_by_mode(inquiry: Inquiry) -> Extraction:
-    """What is known from an earlier question, or what the strategy of the mode finds."""
+    """The cached result of an earlier question, or what the mode's strategy finds."""
     if known := inquiry.cache.results.get(inquiry.key):
         return known
     try:
@@ -157,7 +158,7 @@ def _limit_words(policy: Policy, share: float) -> int:
 
 
 async def _ask_engine(inquiry: Inquiry, max_tokens: int) -> Extraction | None:
-    """None where the engine may not answer, or failed: the model then answers alone."""
+    """None if the engine may not answer or failed: the model then answers alone."""
     if inquiry.engine is None or "builtin" not in inquiry.policy.fallback:
         return None
     policy = replace(inquiry.policy, max_tokens=max_tokens)
@@ -188,5 +189,5 @@ async def _fit_passages(inquiry: Inquiry, passages: Extraction, words: str) -> E
 
 
 def _count_tokens(text: str) -> int:
-    """As the reader of the reply counts, who is not the model that extracts."""
+    """Counts as the reader of the reply does, not as the model that extracts."""
     return tokens.count(text).tokens

@@ -34,7 +34,7 @@ _COMMON = frozenset(_COMMON_WORDS.split())
 
 
 class Claims:
-    """What an answer says that can be looked for: values (numbers, names, identifiers), and words that the question has not."""
+    """The searchable parts of an answer: values (numbers, names, identifiers), and words that are not in the question."""
 
     def __init__(self, answer: str, question: str) -> None:
         asked = {token.casefold() for token in _TOKEN.findall(_THOUSANDS.sub("", question))}
@@ -62,7 +62,7 @@ class Claims:
 
 
 def choose_supporting(lines: Sequence[NumberedLine], answer: str, question: str) -> list[NumberedLine]:
-    """Those of the cited lines that hold something the answer says; none if together they do not support it."""
+    """The cited lines that hold something the answer says; none if together they do not support it."""
     claims = Claims(answer, question)
     holding = [line for line in lines if claims.count_in(line.text)]
     held = claims.count_in("\n".join(line.text for line in holding))
@@ -70,8 +70,8 @@ def choose_supporting(lines: Sequence[NumberedLine], answer: str, question: str)
 
 
 def locate_claims(reader: Reader, answer: str, question: str, spans: Sequence[Span]) -> list[Span]:
-    """Where the stored bytes say what the answer says beside words of the question, the best places first; none if they do
-    not: the words of an answer alone may be anywhere. Blocks."""
+    """Where the stored bytes have the answer's words next to words of the question, best places first. Places with the answer's
+    words alone do not count, because those may be anywhere. Blocks."""
     claims = Claims(answer, question)
     if not claims.terms:
         return []
@@ -129,7 +129,7 @@ def _scan(reader: Reader, claims: Claims, spans: Sequence[Span]) -> list[_Window
 
 
 def _widen(reader: Reader, window: _Window) -> Span:
-    """To whole lines, where their ends are near."""
+    """To whole lines, if their ends are near."""
     low = max(window.start - _MAX_MARGIN_BYTES, 0)
     before = reader.read(low, window.start)
     after = reader.read(window.end, min(window.end + _MAX_MARGIN_BYTES, reader.size))

@@ -21,7 +21,7 @@ _MAX_NOTE_TOKENS = 150
 
 
 def family_of(client: Client, project: str) -> str:
-    """Names those who share outputs: one client in one project folder."""
+    """The name shared by sessions that share outputs: one client in one project folder."""
     return f"hook-{client}-{hashlib.sha256(project.encode('utf-8', 'surrogateescape')).hexdigest()[:32]}"
 
 

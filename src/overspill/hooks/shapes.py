@@ -36,7 +36,7 @@ class HookEvent(Struct, frozen=True):
 
 
 class HookOutput(Struct, frozen=True):
-    """The text in an event, and the answer that shows another text in its place."""
+    """The text in an event, and the answer that shows other text in its place."""
 
     text: str
     answer: Callable[[str], Mapping[str, Any]]
@@ -111,15 +111,15 @@ HOOKS: Mapping[Client, Hook] = {
 
 
 class Observation(Struct, frozen=True):
-    """`program` prints its version with `--version`. `limits` are what the versions that were tried do not honour."""
+    """`program` prints its version with `--version`. `limits` are what the tested versions do not honour."""
 
     title: str
     program: str
     versions: tuple[str, ...]
-    """In order. The last one is tried by the tests."""
+    """In order. The tests run the last one."""
     limits: tuple[str, ...]
     deaf_version: str = ""
-    """One that ignores what a hook answers, as earlier ones do."""
+    """A version that, like all earlier ones, ignores a hook's answer."""
 
 
 OBSERVED: dict[Client, Observation] = {

@@ -1,7 +1,7 @@
-"""What a front and a hub send each other: one byte that says what it is, four that say how long, and that many bytes.
+"""The frames that a front and a hub exchange: one byte for the kind, four for the length, and that many bytes.
 
-A front gives its lines to the hub. The hub takes each of them with `TAKEN` before it acts on it, so that after a hub has died the
-front knows which lines nobody has acted on, and which requests will get no answer.
+A front sends its lines to the hub, which confirms each with `TAKEN` before it acts on it. If the hub dies, the front then knows
+which lines nobody has acted on, and which requests will get no answer.
 """
 
 from __future__ import annotations

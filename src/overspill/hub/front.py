@@ -1,7 +1,7 @@
 """The thin front: what `overspill proxy` is while a hub does its work. It copies bytes between a client and the hub.
 
 It knows nothing about the protocol. When a hub dies, it answers the requests that the hub had taken, starts another hub, repeats
-the lines that made the client's session, and gives it what nobody had taken.
+the lines that set up the client's session, and sends it the lines that no hub had taken.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 _READ_BYTES = 1 << 16
 _WRITE_BYTES = getattr(select, "PIPE_BUF", 512)  # what a writable pipe takes without blocking
-_MAX_WAITING_BYTES = 1 << 20  # that the other side has not read, before no more is read from this one
-_MAX_UNTAKEN_BYTES = 64 << 20  # of a line that no hub has taken yet
+_MAX_WAITING_BYTES = 1 << 20  # unread by the other side; beyond this, no more is read from this one
+_MAX_UNTAKEN_BYTES = 64 << 20  # for a line that no hub has taken yet
 _MAX_FRAME_BYTES = 1 << 30  # the hub that answers is ours
 _START_SECONDS, _RETRY_SECONDS, _MAX_STARTS = 30.0, 0.02, 3
-_ANSWER_SECONDS = 8.0  # of a hub that has been running for longer than a start takes
+_ANSWER_SECONDS = 8.0  # for a hub that has been running for longer than a start takes
 _FLUSH_MILLISECONDS = 1000
 _MAX_DEATHS = 3  # of hubs that took nothing
 _NOT_IN_A_HUB = ("--help", "-h", "--http", "--no-hub", "--dry-run", "--grace", "-q", "--quiet", "-v", "--verbose")
@@ -221,7 +221,7 @@ class Front:
             self._state.append(line)
 
     def _replace_hub(self) -> None:
-        """Half an answer was never passed on, so the client sees whole lines only."""
+        """The client sees whole lines only: half an answer is never passed on."""
         if (code := self._act()) is not None:  # it said goodbye before it ended
             self._flush()
             raise SystemExit(code)

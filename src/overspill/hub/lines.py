@@ -18,7 +18,7 @@ from overspill.text.lenient_json import dumps
 _STATE_METHODS = (
     "initialize", "logging/setLevel", "notifications/initialized", "resources/subscribe", "resources/unsubscribe",
 )  # fmt: skip
-"""What these have said holds until the client goes, so another hub has to hear it too."""
+"""What these messages say holds until the client goes, so another hub must hear it too."""
 
 
 class FrontLines:
@@ -50,7 +50,7 @@ class FrontLines:
         return b""
 
     async def _take(self, line: Line) -> None:
-        while self._unanswered_replay is not None:  # what follows may need it
+        while self._unanswered_replay is not None:  # later lines may need it
             await self._heard.wait()
         if self._is_draining:
             await anyio.sleep_forever()

@@ -1,4 +1,4 @@
-"""The hub's end of the connection to a front, and standard error, which belongs to the front that is being served."""
+"""The hub's end of the connection to a front. Routes standard error to the front that is being served."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class FrontLink:
         self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
 
     async def receive(self, limit: int = frames.MAX_FRAME_BYTES) -> tuple[bytes, bytes] | None:
-        """The next frame; None if the front is gone, also in the middle of one. Raises ValueError for one over the limit."""
+        """The next frame; None if the front is gone, even in the middle of a frame. Raises ValueError for one over the limit."""
         while (frame := frames.unpack(self._received, limit)) is None:
             try:
                 await anyio.wait_readable(self.connection)
@@ -58,7 +58,7 @@ class FrontLink:
                 self._announce_change()
 
     def post_errors(self, data: bytes) -> None:
-        """From any thread. What nobody reads for long is left out."""
+        """Call it from any thread. Drops what nobody reads for long."""
         if threading.get_ident() != self._thread:
             self._loop.call_soon_threadsafe(self.post_errors, data)
         elif len(self._unsent) < _MAX_ERROR_BYTES:
@@ -104,7 +104,7 @@ class FrontLink:
 
 
 class RoutedErrors(io.RawIOBase):
-    """Standard error of a hub: that of the front for which something is done, or else the hub's own log."""
+    """Standard error of a hub: goes to the front that is being served, or else to the hub's own log."""
 
     def writable(self) -> bool:
         return True

@@ -39,8 +39,8 @@ class NoHub(Exception):
 
 
 def process_variables(environ: Mapping[str, str]) -> list[str]:
-    """What libraries read from the environment of their process. Only fronts that agree on it share a hub, and it is all the
-    environment that a hub has; the rest of a front's stays with what is served for that front."""
+    """The variables that libraries read from the environment of their process. Only fronts that agree on them share a hub, which
+    has no others. The rest of a front's environment stays with what is served for that front."""
     names = [
         name
         for name in environ
@@ -51,7 +51,7 @@ def process_variables(environ: Mapping[str, str]) -> list[str]:
 
 def rights_of(pid: int | str) -> list[str]:
     """What a process may do, as the system knows it: its user and groups, its sandbox, its limits and its file mode mask. What a
-    hub starts has the rights of the hub, so it serves only fronts with the same. Empty where the system does not say it."""
+    hub starts has the rights of the hub, so it serves only fronts with the same. Empty if the system does not say."""
     folder = f"/proc/{pid}"
     try:
         rights = [line for line in _read_lines(f"{folder}/status") if line.startswith(_RIGHTS)]
@@ -143,7 +143,7 @@ class Place:
         return lock
 
     def connect(self, within: float) -> Socket:
-        """Raises OSError if nobody listens, and NoHub if it is somebody else who does."""
+        """Raises OSError if nobody listens, and NoHub if another user does."""
         link = Socket(AF_UNIX, SOCK_STREAM)
         try:
             link.settimeout(within)
@@ -199,7 +199,7 @@ class Place:
         nothing = os.open(os.devnull, os.O_RDWR)
         for number, each in enumerate((nothing, log, log)):
             os.dup2(each, number)
-        for each in _list_open_files():  # what the client has left open is not the hub's: somebody may wait for its end
+        for each in _list_open_files():  # the client's open files are not for the hub: somebody may wait for their end
             os.set_inheritable(each, each in (0, 1, 2, lock, listener))
         own = dict(each.split("=", 1) for each in process_variables(environ))
         words = ["-X", "utf8", "-P", "-c", _START, "hub", "run", "--at", self.socket, "--inherit", f"{listener},{lock}", *options]
@@ -218,7 +218,7 @@ def _list_open_files() -> list[int]:
 
 
 def find_folder(environ: Mapping[str, str]) -> str:
-    """XDG_RUNTIME_DIR is the user's own and is emptied when the machine starts. Without one, the folder of the state."""
+    """XDG_RUNTIME_DIR belongs to the user and is emptied when the machine starts. Without one, uses the state folder."""
     runtime = environ.get("XDG_RUNTIME_DIR", "")
     if os.path.isabs(runtime) and os.path.isdir(runtime):
         return os.path.join(runtime, "overspill")
@@ -239,7 +239,7 @@ def find_switch(environ: Mapping[str, str], state: str) -> str:
 
 
 def is_wanted(environ: Mapping[str, str]) -> bool:
-    """Whether proxies use a hub that do not say so themselves. Without a word of the user, they do where `rights_of` works."""
+    """Whether proxies without an explicit option use a hub. Unless the user has chosen, they do if `rights_of` works."""
     if chosen := environ.get("OVERSPILL_HUB"):
         return chosen == "on"
     if os.path.exists(find_switch(environ, "off")):

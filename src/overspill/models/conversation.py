@@ -32,7 +32,7 @@ class ModelStep(Struct, frozen=True):
 async def take_step(
     model: AskModel, request: Request, run_calls: RunCalls, find_problem: Callable[[ToolCall], str] | None = None
 ) -> ModelStep:
-    """Ask, and run the calls. A call that cannot run, for want of such a tool or of an argument, is answered with the reason.
+    """Ask, and run the calls. If a call cannot run because the tool or an argument is missing, the answer says so.
 
     `find_problem` returns that reason or an empty string. Without it, the tools of the request can run.
     """

@@ -26,9 +26,9 @@ class KindTraits(Struct, frozen=True, kw_only=True):
     """The default address; empty if it must be configured."""
     needs_key: bool = False
     takes_cache_marks: bool = False
-    """False where the server finds out itself what to cache."""
+    """False if the server decides itself what to cache."""
     has_known_prices: bool = False
-    """False where the same model name costs something else, or nothing, on another server."""
+    """False if the price of a model depends on the server."""
 
 
 KINDS: Mapping[ProviderKind, KindTraits] = {
@@ -57,7 +57,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
     @property
     def address(self) -> str:
-        """The base URL to show: without user, password and query; empty where it is not a valid address."""
+        """The base URL to show: without user, password and query; empty if it is not a valid address."""
         parts = _parse_url(self.base_url)
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" if parts else ""
 
@@ -79,7 +79,7 @@ class _Known(Struct, frozen=True):
     base_url: str = ""
     """Empty for the address of the kind."""
     keys: tuple[str, ...] = ()
-    """Environment variables the key is usually in, the first that is set; empty where no key is needed."""
+    """Environment variables that may hold the key; the first that is set counts. Empty if no key is needed."""
 
 
 _KNOWN: dict[str, _Known] = {
@@ -156,7 +156,7 @@ def _build_ollama_url(host: str) -> str:
 
 
 def _parse_url(url: str) -> SplitResult | None:
-    """None where no server can have this address."""
+    """None if no server can have this address."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0

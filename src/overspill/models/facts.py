@@ -1,4 +1,4 @@
-"""How much a model can read and write: as configured, or as known for its family, or a careful guess."""
+"""How much a model can read and write: as configured, as known for its family, or a cautious guess."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from overspill.text.regex import Pattern, regex
 
 
 class ModelFacts(Struct, frozen=True):
-    """0 where nothing is configured; then the family's figure applies."""
+    """0: not configured, so the family's figure applies."""
 
     context_window: int = 0
     max_output_tokens: int = 0
@@ -56,7 +56,7 @@ _MAX_NAME_CHARS = 200
 
 
 def is_large(target: str) -> bool:
-    """Whether a model is known to read long texts well: by its family, or by how many parameters its name says it has."""
+    """Whether a model is known to read long texts well: by its family, or by the number of parameters in its name."""
     name = target.lower()
     if _SMALL.search(name):
         return False
@@ -74,6 +74,6 @@ def find_facts(target: str, configured: Mapping[str, ModelFacts]) -> ModelFacts:
     family = next((facts for pattern, facts in _FAMILIES if pattern.search(target.lower())), UNKNOWN_FACTS)
     own = configured.get(target, family)
     window = own.context_window or family.context_window
-    # An output allowance that is not configured must leave most of a window that is.
+    # If only the window is configured, the default output allowance must leave most of it.
     output = own.max_output_tokens or min(family.max_output_tokens, window // 4)
     return ModelFacts(window, output)

@@ -34,7 +34,7 @@ class Request(Struct, frozen=True):
     temperature: float | None = None
     top_p: float | None = None
     must_call: str = ""
-    """The one tool that the model has to call. Where a provider cannot demand that, `tool_choice` holds."""
+    """The one tool that the model must call. If a provider cannot require that, `tool_choice` applies."""
     has_notice: bool = False
     """Whether the last message is for this request only. Prompt caches end before it."""
 
@@ -89,7 +89,7 @@ class ModelError(OverspillError):
 
 
 class UnusableAnswer(ModelError):
-    """A model answered, but not with what was asked for. It may do better if asked again immediately."""
+    """A model's answer was not usable. It may do better if asked again immediately."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text, is_transient=True)

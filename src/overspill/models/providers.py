@@ -154,7 +154,7 @@ _FAILURES: tuple[tuple[type[Exception], str, bool], ...] = (
     (failures.UserError, "this model does not take such a request", False),
     (failures.ContentFilterError, "the answer was withheld by a content filter", False),
     (failures.ModelHTTPError, "the provider refused", False),
-    # A gateway's hiccup looks like this, and so does a base URL of a web page. Trying again is cheap.
+    # A brief failure of a gateway looks like this, and so does a base URL that leads to a web page. Trying again is cheap.
     (failures.ModelAPIError, "the answer could not be read", True),
     (failures.UnexpectedModelBehavior, "the answer could not be read", True),
 )
@@ -162,7 +162,7 @@ _OTHER = (Exception, "the answer could not be read", True)
 
 
 def _find_safe_codes(error: Exception) -> list[str]:
-    """What is safe to repeat of a provider's error: the status, and a code that cannot be a key or a sentence."""
+    """The parts of a provider's error that are safe to repeat: the status, and a code that cannot be a key or a sentence."""
     if not isinstance(error, failures.ModelAPIError | failures.UnexpectedModelBehavior):
         return [type(error).__name__]
     code = getattr(error, "provider_error_code", None)

@@ -31,7 +31,7 @@ Check: TypeAlias = Callable[[Response], str]
 
 
 class Targets:
-    """A model made of models. Its window is the smallest of theirs, since any of them may have to answer."""
+    """Several models that act as one. Its window is the smallest of theirs, since any of them may have to answer."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Targets:
             yield
 
     async def ask(self, request: Request, check: Check = lambda _: "") -> Response:
-        """An answer that does not pass the check is a failed attempt; its usage counts all the same."""
+        """An answer that does not pass the check is a failed attempt, but its usage still counts."""
         failed: list[ModelError] = []
         for model in self.models:
             try:

@@ -58,7 +58,7 @@ def find_written_calls(response: Response, known: Collection[str]) -> Response:
 
 
 def _find_calls(text: str, known: Collection[str]) -> tuple[str, list[_Found]]:
-    if calls := _read_calls(text, "", known):  # first, since its arguments may hold what looks like a mark
+    if calls := _read_calls(text, "", known):  # first, because its arguments may look like a mark
         return "", calls
     for pattern in _MARKED:
         found: list[_Found] = []
@@ -128,7 +128,7 @@ def _evaluate(node: ast.expr, known: Collection[str]) -> Any:
 
 
 def _evaluate_literal(node: ast.expr | None, kinds: Any) -> Any:
-    """A literal that JSON has too."""
+    """A literal that JSON also has."""
     value = ast.literal_eval(node) if node else ...
     if not isinstance(value, kinds):
         raise ValueError

@@ -1,4 +1,4 @@
-"""A stored text as a program reads it: as JSON, also for the rows of a table, or as lines. Large ones are cut into parts."""
+"""Stored text as a program reads it: as JSON, including the rows of a table, or as lines. Large text is cut into parts."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ class Content(Struct, frozen=True):
     form: Literal["json", "lines"]
     text: str
     note: str = ""
-    """What is not in it."""
+    """What it leaves out."""
 
 
 class Parts(Struct, frozen=True):
     reads: list[Callable[[], Content]]
     note: str = ""
-    """What is in none of them."""
+    """What none of them contains."""
 
 
 def find_layout(text: mmap | bytes) -> str:
@@ -57,7 +57,7 @@ def find_layout(text: mmap | bytes) -> str:
 
 
 def read_content(text: bytes, layout: str) -> Content:
-    """Several tables in one text are lines."""
+    """Text with several tables is read as lines."""
     if layout in ("document", "documents"):
         with suppress(*UNREADABLE):
             held = hold_documents(text, layout)
@@ -114,7 +114,7 @@ def _read_span(text: Text | memoryview, layout: str, brackets: str, start: int, 
 
 
 def _find_rows(text: Text) -> Iterator[tuple[Heading, Span]]:
-    """Of one table, or of several below each other, each with its heading."""
+    """The rows of one table, or of several below each other, each with its heading."""
     heading, tries = read_heading(text), _MAX_HEADINGS_TRIED
     while heading:
         last, mark, following = heading.first, heading.format.mark, None
@@ -132,7 +132,7 @@ def _find_rows(text: Text) -> Iterator[tuple[Heading, Span]]:
 
 
 def _find_next_heading(text: Text, start: int, names: tuple[str, ...], *, is_apart: bool) -> Heading | None:
-    """Of a table that begins here: it has other names above numbers or, below a blank line, another number of them."""
+    """The heading of a table that begins here: other names above numbers or, below a blank line, a different number of names."""
     found = find_heading(text, start)
     if found is None or found.header is None or (*found.above, found.header)[0][0] != start or found.format.names == names:
         return None
@@ -149,7 +149,7 @@ def _read_rows(text: Text, heading: Heading, start: int, end: int) -> Content:
 
 
 def _write_rows(read: Sequence[Row], omissions: Iterable[Omission] = ()) -> Content:
-    """As JSON, with numbers in the columns that have nothing else."""
+    """As JSON. Columns that hold only numbers become numbers."""
     rows = [row.cells for row in read if row.cells is not None]
     for name in rows[0] if rows else ():
         cells = [row[name] for row in rows if row.get(name) is not None]
@@ -178,7 +178,7 @@ def _split_json(held: HeldJson) -> Parts:
 
 
 def _join(spans: Iterable[Span]) -> list[Span]:
-    """Those next to each other, up to the size of a part."""
+    """Joins neighbouring spans, up to the size of a part."""
     joined: list[Span] = []
     for start, end in spans:
         if joined and end - joined[-1][0] <= PART_BYTES:

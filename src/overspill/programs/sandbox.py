@@ -1,7 +1,7 @@
 """The interpreter that programs run in: worker processes without files, network or environment. Only this file imports it.
 
-A program runs until it calls one of our functions; then its process waits, and the function is answered here. What it gets is
-text, and it parses that itself: values take four times as long to pass.
+A program runs until it calls one of our functions. Its process then waits for an answer from here. The answer is text, which the
+program parses itself: passing values takes four times as long.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from overspill.store.files.scratch import ScratchFolder
 
 MAX_MEMORY_BYTES = 768 << 20
 MAX_PRINTED_BYTES = 10 << 20
-"""Of what a program prints, and of the value that it returns. Beyond it, the program fails and says so."""
+"""Limits what a program prints, and the value that it returns. Beyond it, the program fails and says so."""
 MAX_WAITS = 5_000
 """How often a program may call our functions and tools."""
 MAX_PROCESSES = 2
@@ -39,7 +39,7 @@ ulimit -f 0
 ulimit -v {kilobytes} 2>/dev/null
 exec {binary} "$@" 2>/dev/null
 """
-"""Its processes write to our standard error, and could write files and take memory if the interpreter had a fault."""
+"""Its processes write to our standard error. If the interpreter had a flaw, they could also write files and use up memory."""
 _PRELUDE = """\
 import json
 
@@ -130,7 +130,7 @@ class Sandbox:
         )
 
     async def run(self, code: str, definitions: str, answer: Answer, seconds: float) -> Ending:
-        """Run a program for at most so long, waiting for tools included. `definitions` are Python too, and run before it."""
+        """Run a program for at most `seconds`, including waits for tools. `definitions` are Python code to run before it."""
         printed = monty.CollectString(MAX_PRINTED_BYTES)
         async with self._places:
             with anyio.move_on_after(seconds):
@@ -167,7 +167,7 @@ class Sandbox:
             return self._pool
 
     def _write_launcher(self) -> str:
-        """The interpreter itself where programs in temporary folders cannot be executed."""
+        """Returns the interpreter itself if programs in temporary folders cannot be executed."""
         with _finding:
             binary = find_monty_binary()
         self._folder = ScratchFolder("overspill-programs-")

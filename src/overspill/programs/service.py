@@ -33,7 +33,7 @@ async def _list_none() -> Iterable[ProgramTool]:
 
 
 class Programs:
-    """Of one session. `list_tools` lists the tools of the host; programs may call those that the settings allow."""
+    """The programs of one session. `list_tools` lists the tools of the host; programs may call those that the settings allow."""
 
     def __init__(self, sources: Sources, calls: CallService) -> None:
         self._sources, self._settings, self._calls = sources, sources[0].settings, calls
@@ -63,7 +63,7 @@ class Programs:
             return await self._run(code, library, trace)
 
         reply = await self._calls.call(call, run, background=background)
-        if reply.kept is None and reply.job is None:  # it passed, and is recorded with what it ran on all the same
+        if reply.kept is None and reply.job is None:  # it passed, but is still recorded with what it ran on
             await library.keep(reply.text, call.args)
             await self._calls.settle()
         return reply

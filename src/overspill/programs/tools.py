@@ -1,4 +1,4 @@
-"""The tools that a program may call: those that the user listed, each through the same way as any call of a model."""
+"""The tools that a program may call: those that the user listed. Each call takes the same route as a model's call."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _NOT_IN_NAMES = regex(r"\W", re.ASCII)
 
 
 class ProgramTool(Struct, frozen=True):
-    """A tool that a host has: its description, and what runs. Programs may call it if the user's settings say so."""
+    """A host's tool: its description, and the function to run. Programs may call it if the user's settings say so."""
 
     name: str
     description: str
@@ -47,9 +47,9 @@ class ProgramTool(Struct, frozen=True):
     server: str = ""
     kind: Kind = "function"
     check: Check | None = None
-    """Checks arguments into which stored outputs were filled."""
+    """Checks the arguments after stored outputs have been filled in."""
     is_read_only: bool = False
-    """Whether its server says that it only reads."""
+    """Whether its server declares it read-only."""
     returns: Mapping[str, Any] | None = None
 
 
@@ -57,7 +57,7 @@ ListTools: TypeAlias = Callable[[], Awaitable[Iterable[ProgramTool]]]
 
 
 def select_allowed(tools: Iterable[ProgramTool], settings: Settings) -> dict[str, ProgramTool]:
-    """By the name that a program uses: `server.tool`, or `tool` for a function of the host program."""
+    """The tools by the names that a program uses: `server.tool`, or `tool` for a function of the host program."""
     allowed: dict[str, ProgramTool] = {}
     for tool in tools:
         own = own_name(tool.name, tool.server) if tool.server else tool.name
@@ -89,7 +89,7 @@ class ProgramTools:
         self._count = 0
 
     def write_stubs(self, names: Sequence[str]) -> str:
-        """Without names, all of them."""
+        """Without names, describes all tools."""
         wanted = [str(name) for name in names] or list(self._allowed) or ["any tool here"]
         more = [f"# and {len(wanted) - _MAX_LISTED} more: {', '.join(wanted[_MAX_LISTED:500])}"] if wanted[_MAX_LISTED:] else []
         return "\n".join([*map(self._write_stub, wanted[:_MAX_LISTED]), *more])
@@ -128,7 +128,7 @@ class ProgramTools:
 
 
 def _read_result(text: str, reply: Reply) -> tuple[str, str]:
-    """What the tool says is its structured result, or else its text, as JSON if it is that."""
+    """The tool's structured result, or else its text, as JSON if it is JSON."""
     structured = field(reply.original, "structuredContent") if reply.original is not None else None
     if isinstance(structured, dict):
         members = cast("dict[str, Any]", structured)

@@ -1,4 +1,4 @@
-"""What a program ran on. All of it is of one server, unless the user permits more: what it read must not reach another one."""
+"""What a program ran on. All of it must be from one server, unless the user permits more: data must not reach another server."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ class Trace:
     def __init__(self, code: str, allow: Sequence[tuple[str, str]]) -> None:
         self._code, self._allow = code, allow
         self._entered: dict[tuple[str, str], str] = {}
-        """By server, which is empty for the host program, and tool."""
+        """By server (empty for the host program) and tool."""
         self.sources: dict[str, LineageSource] = {}
         self.calls: list[LineageCall] = []
 
     def enter(self, server: str, tool: str, what: str, *, is_output: bool = False) -> None:
-        """The arguments of a tool may hold anything that was read so far. An output is read beside others if either may reach
-        the other."""
+        """A tool's arguments may hold anything read so far. An output may be read together with others if either may reach the
+        other."""
         here = (server, tool)
         for other, before in self._entered.items():
             if not (may_pass(other, here, self._allow) or (is_output and may_pass(here, other, self._allow))):
@@ -28,6 +28,6 @@ class Trace:
         self._entered.setdefault(here, what)
 
     def describe(self) -> Lineage:
-        """What was made from several servers belongs to all of them, and no single one may have it."""
+        """Output made from several servers belongs to all of them, and no single one may have it."""
         server = "+".join(sorted({server for server, _ in self._entered if server}))
         return Lineage(self._code, tuple(self.sources.values()), tuple(self.calls), "python", server)

@@ -1,8 +1,8 @@
-"""What a session costs the one who pays for its model, with Overspill and without: an estimate, from its journal.
+"""What a session's model costs, with Overspill and without: an estimate from the journal.
 
 Each call that begins after the last one ended comes from another request to the model, which reads the whole conversation again.
-So a token is paid for when it is written to the provider's cache, and again, at a lower price, in each later request. Pauses that
-the cache does not outlive are not counted.
+So a token is paid for when it is written to the provider's cache, and again, at a lower price, in each later request. Ignores
+pauses that outlast the cache.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CALL_TOKENS = 20  # what a model writes around the arguments of a call
 
 
 def count_tokens(event: ToolCalled | OutputRetrieved | TextShown) -> int:
-    """What the model was shown: as counted, or else estimated."""
+    """The tokens that the model was shown: as counted, or else estimated."""
     return event.tokens or (event.chars if isinstance(event, TextShown) else event.chars_out) // CHARS_PER_TOKEN
 
 
@@ -43,7 +43,7 @@ class Carried(Struct):
 
 
 class Bill(Struct):
-    """Of one conversation. Give it every event, in order."""
+    """The bill of one conversation. Give it every event, in order."""
 
     requests: int = 0
     passed: Carried = field(default_factory=Carried)
@@ -63,8 +63,8 @@ class Bill(Struct):
     is_untouched: bool = False
     last_ms: int = 0
     returned: dict[str, tuple[int, int | None]] = field(default_factory=OrderedDict[str, tuple[int, int | None]])
-    """The tokens of the latest outputs, and the requests before each was stored; None if a call has returned it since. One that
-    returns again would have entered again."""
+    """The tokens of the latest outputs, and the requests before each was stored; None if a call has returned it since. An output
+    that is returned again would have entered again."""
 
     @property
     def entered(self) -> int:
@@ -94,7 +94,7 @@ class Bill(Struct):
                 self.shown.add(count_tokens(event), self.requests)
             case TextShown(what="news"):  # a notice leaves the context again
                 self.offered.add(count_tokens(event), self.requests)
-            case events.OutputStored(kept=kept) if kept.reason != "requested":  # what the host stored would not have entered
+            case events.OutputStored(kept=kept) if kept.reason != "requested":  # outputs the host stored would not have entered
                 self.kept.add(kept.size.tokens, self.requests)
                 self.returned[kept.id] = kept.size.tokens, self.requests
                 if len(self.returned) > MAX_REPEATED_OUTPUTS:

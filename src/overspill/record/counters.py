@@ -11,7 +11,7 @@ from overspill.record.events import Entry, ModelCalled, OutputRetrieved
 from overspill.text import tokens
 
 MAX_TRACKED_OUTPUTS = 4_096
-"""Outputs for which it is known how much of them was retrieved."""
+"""Outputs whose retrieved parts are tracked."""
 
 
 class Counters(Struct):
@@ -37,8 +37,8 @@ class Counters(Struct):
     dropped_events: int = 0
     """Events that the journal lacks, because it could not be written for a while."""
     sizes: dict[str, int] = field(default_factory=OrderedDict[str, int])
-    """By stored output, like the next two, for the latest `MAX_TRACKED_OUTPUTS`. In a plain dict, finding the oldest takes longer
-    each time that it was removed."""
+    """By stored output, like the next two, for the latest `MAX_TRACKED_OUTPUTS`. In a plain dict, finding the oldest gets slower
+    with each removal."""
     seen: dict[str, list[tuple[int, int]]] = {}
     """The byte ranges that were retrieved, merged."""
     retrieved: dict[str, int] = field(default_factory=OrderedDict[str, int])

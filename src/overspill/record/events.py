@@ -20,9 +20,9 @@ from overspill.types import JobState, Kept, Kind, OutputForm, Reason, Support
 Status: TypeAlias = Literal["ok", "failed"]
 Fallback: TypeAlias = Literal["", "builtin", "truncate"]
 Shown: TypeAlias = Literal["notice", "news", "output"]
-"""What a model is shown without asking: the state of its jobs, those that ended, or, after a turn, the output of one."""
+"""What a model is shown unprompted: the state of its jobs, jobs that ended, or, after a turn, the output of one."""
 MAX_REPLY_BYTES = 64 << 20
-"""Of the replies that are stored together, and so of each."""
+"""The most bytes of the replies that are stored together, and so of each."""
 
 
 class Event(Struct, frozen=True, tag_field="event", omit_defaults=True, gc=False):
@@ -39,7 +39,7 @@ class SessionOpened(Event, frozen=True, tag="session"):
 
 
 class RecordedReply(Struct, frozen=True, omit_defaults=True):
-    """Where the words are that a model was shown: a part of what is stored under `id`, beside the outputs of the session."""
+    """Where the text that a model was shown is stored: a part of `id`, which is kept beside the outputs of the session."""
 
     id: str
     start: int
@@ -102,7 +102,7 @@ class TextShown(Event, frozen=True, tag="shown"):
 
 
 class ConversationOpened(Event, frozen=True, tag="conversation"):
-    """Each time a session is opened, or a client of the proxy connects."""
+    """Recorded each time a session is opened, or a client of the proxy connects."""
 
     offered_chars: int = 0
     is_untouched: bool = False
@@ -152,7 +152,7 @@ class CommandEnded(Event, frozen=True, tag="exit"):
 
 
 class EventsDropped(Event, frozen=True, tag="dropped"):
-    """The journal could not be written for a while, and so many events before this line are missing."""
+    """The journal could not be written for a while, and this many events before this line are missing."""
 
     count: int
 
@@ -212,7 +212,7 @@ class Quote(Struct, frozen=True, array_like=True):
 
 
 class OutputExtracted(Event, frozen=True, tag="extraction"):
-    """An extraction, successful or not. The question is not recorded, and of what was found only the positions are."""
+    """An extraction, successful or not. The question is not recorded, and only the positions of the findings are."""
 
     op: str
     id: str

@@ -23,7 +23,7 @@ _NEVER_DROPPED = frozenset({OutputStored, events.JobChanged, events.OutputExtrac
 
 
 class Ledger:
-    """Counts events and writes them to a session's journal. A journal that fails stops no tool.
+    """Counts events and writes them to a session's journal. A failing journal does not stop tools.
 
     Events about stored outputs and jobs are written immediately, after everything that came before them. Events about calls and
     retrievals may wait for a `flush`; `schedule_flush` is called when the first one starts to wait, and when a write fails.
@@ -38,7 +38,7 @@ class Ledger:
         read: ReadLines = tuple[bytes, ...],
         observers: Observers = (),
         *,
-        stored_level: int = logging.WARNING,  # as the documents have it
+        stored_level: int = logging.WARNING,  # as in the documents
         is_off_loop: bool = False,
     ) -> None:
         self.session = session
@@ -46,8 +46,8 @@ class Ledger:
         """Why the journal cannot be written at the moment."""
         self.schedule_flush: Callable[[], None] = lambda: None
         self.is_off_loop = is_off_loop
-        """Whether nothing is written where it is recorded, because that may take long: a reply that names an output or a job
-        waits first until `settled` has reached what `recorded` was."""
+        """Whether events are written elsewhere than where they are recorded, because that may take long. A reply that names an
+        output or a job first waits until `settled` has reached the value of `recorded`."""
         self.recorded = self.settled = 0
         self.conversations = 0
         """How many have begun: a session outlives its client if another one takes it over."""
@@ -60,7 +60,7 @@ class Ledger:
         self._counted = 0
         self._dropped = 0
         self._drop_at = MAX_UNWRITTEN_EVENTS
-        self._in_flight = 0  # of those that wait, from the first, in the write that runs
+        self._in_flight = 0  # how many waiting events, from the first, are in the current write
         self._mutex = RLock()  # a session closes in a worker thread while a reply may still be recorded
         self._writing = RLock()  # one write at a time, so that events stay in order. Taken before the other
 
@@ -97,7 +97,7 @@ class Ledger:
             tell(self._observers, self.session, event)
 
     def flush(self) -> None:
-        """Write what waits. Blocks as long as the store does, but not those who record meanwhile."""
+        """Write the waiting events. Blocks as long as the store does, but does not block recording meanwhile."""
         with self._writing:
             with self._mutex:
                 if not self._waiting or self._in_flight:  # or the write itself records something
@@ -154,7 +154,7 @@ class Ledger:
             logger.error("%d events are missing from the journal of session %s: %s", count, self.session, self.failure)
 
     def note_settlements(self, budget: ContextBudget) -> None:
-        """Record what the host settled with the budget since the last look."""
+        """Record what the host has settled with the budget since the last call."""
         while budget.settlements:
             estimated, reported = budget.settlements.pop(0)
             self.record(events.TokensReported(now_ms(), estimated, reported))

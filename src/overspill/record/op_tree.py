@@ -31,7 +31,7 @@ class Op(Struct, frozen=True, omit_defaults=True):
 
 
 def op_tree(happened: Iterable[Entry]) -> Op:
-    """Build the tree from a journal. Requests are figures only; of answers, there is the recorded beginning."""
+    """Build the tree from a journal. It has only figures for requests, and the recorded beginning of answers."""
     root = Op("session", "", 0)
     steps: dict[str, list[Op]] = {}
     homes: dict[str, list[Op]] = {}

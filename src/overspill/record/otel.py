@@ -17,10 +17,10 @@ from overspill.types import Kept
 
 _NAME = "overspill"
 _MAX_REMEMBERED = 4_096
-"""Stored outputs whose calls can be linked to."""
+"""Stored outputs to whose calls spans can link."""
 _NS_PER_MS = 1_000_000
 _NO_EXCEPTION = "tool_error"
-"""The type of an error that a tool gave as its answer, as the conventions for MCP call it."""
+"""The type of an error that a tool returned as its answer, as named in the conventions for MCP."""
 
 
 class OpenTelemetry:

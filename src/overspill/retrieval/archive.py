@@ -90,7 +90,7 @@ class Archive:
         return found[0]
 
     def _find_stored(self, ending: str, session: str | None = None) -> Iterator[ArchivedOutput]:
-        """The outputs whose ids end so."""
+        """The outputs whose ids end with `ending`."""
         for label, shelf, entries in self._shelves(session, about=ending):
             for event in entries if not handles.is_uuid(ending) or _is_there(shelf, ending) else ():
                 kept = event.kept if isinstance(event, OutputStored) else None
@@ -217,7 +217,7 @@ class Archive:
                         self._report(_DAMAGED.format(session=label.session))
 
     def _report(self, text: str) -> None:
-        """Each warning once."""
+        """Gives each warning once."""
         if text not in self._reported:
             self._reported.add(text)
             self._warn(text)
@@ -276,5 +276,5 @@ def _is_there(shelf: Shelf, id: str) -> bool:
     except HandleError:
         return False
     except StoreError:
-        return True  # the store refuses it, which opening or verifying it reports
+        return True  # the store refuses it; opening or verifying it reports that
     return True

@@ -25,7 +25,7 @@ from overspill.wording.presets import OVERSPILL, Wording
 
 Format: TypeAlias = Literal["jsonschema", "openai", "openai-responses", "anthropic", "gemini", "mcp"]
 DocumentMode: TypeAlias = Literal["auto", "full-chunked", "read-grep", "truncate"]
-"""The closed set of the document that a preset follows."""
+"""The modes in the document that a preset follows."""
 ExtractMode: TypeAlias = Literal["auto", "focused", "full-chunked", "read-grep", "truncate"]
 OutputMode: TypeAlias = Literal["raw", "extract", "slice", "grep", "query", "sql", "ask", "wait"]
 EXTRACT_MODES = get_args(ExtractMode)
@@ -103,7 +103,7 @@ class PlainGetToolOutput(GetToolOutput, frozen=True, rename={"from_": "from"}):
 
 
 class ShortGetToolOutput(Struct, frozen=True, rename={"from_": "from"}):
-    """All that the default preset offers, in the words that pay: the replies to stored outputs show its calls."""
+    """All that the default preset offers, in few words: the replies to stored outputs show its calls."""
 
     id: str
     mode: Literal["ask", "grep", "slice", "query", "sql", "raw", "wait"]
@@ -114,7 +114,7 @@ class ShortGetToolOutput(Struct, frozen=True, rename={"from_": "from"}):
 
 
 class ShortGetToolOutputWithoutSql(ShortGetToolOutput, frozen=True, rename={"from_": "from"}):
-    """Where DuckDB is not installed."""
+    """For when DuckDB is not installed."""
 
     mode: Literal["ask", "grep", "slice", "query", "raw", "wait"]
 

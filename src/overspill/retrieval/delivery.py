@@ -1,4 +1,4 @@
-"""What a reply shows of a stored output: passages that its caller was looking for, or what a background job's call would
+"""The part of a stored output that a reply shows: passages that its caller was looking for, or what a background job's call would
 have answered."""
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class StandIns(Struct, frozen=True):
 
 
 _TOOL = "intent"
-"""What the record names in place of a retrieval tool."""
+"""What the record names instead of a retrieval tool."""
 
 
 class PassageSearch(Struct, frozen=True):

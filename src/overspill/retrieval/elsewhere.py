@@ -30,7 +30,7 @@ class JobsElsewhere:
         self._group = group
         self._announced: set[str] = set()
         self._last: list[Job] = []
-        """What was last known, for when the store does not answer."""
+        """The last known jobs, for when the store does not answer."""
         self._looking: Event | None = None
         self._mutex = Lock()
 

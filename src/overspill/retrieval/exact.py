@@ -29,7 +29,7 @@ READS_RUNNING = ("slice", "grep")
 
 
 def read_output(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
-    """In the modes that need no model and no other output."""
+    """For the modes that need no model and no other output."""
     if stored.kept.media == "binary" and asked.mode == "raw":
         return pages.binary_page(stored, ("get_tool_output",))
     try:
@@ -51,7 +51,7 @@ def read_output(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Pag
 
 
 def _read_slice(stored: StoredOutput, part: Slice, bound: Bound) -> Page:
-    """Characters, lines, or what is around an anchor. If the output is not text: bytes, or lines of its text."""
+    """Characters, lines, or the surroundings of an anchor. If the output is not text: bytes, or lines of its text."""
     # Beside an anchor, models write a start of 0 that says nothing.
     nothing = (None,) if part.lines is not None else (None, 0)
     ways = [name for name in ("lines", "anchor", "start") if getattr(part, name) not in nothing]

@@ -26,7 +26,7 @@ _MIN_REFITTED_BYTES = 256  # in less, dropping snippets is as good
 _SNIPPETS_OMITTED = "More snippets match than fit. Ask for less at a time, or read around a byte span with slice."
 
 Refit: TypeAlias = Callable[[Extraction, int], Extraction]
-"""The same with at most so many bytes of the engine's passages. Blocks."""
+"""Returns the same result with at most that many bytes of the engine's passages. Blocks."""
 
 
 def format_abstract(
@@ -57,7 +57,7 @@ def _shorten(text: str, bound: Bound, render: Callable[[str], str]) -> str:
 
 
 def _limit_unsupported(found: Extraction, bound: Bound, render: Callable[[Extraction], str]) -> Extraction:
-    """With what a model said, in a part of the room only if not everything fits: it is worth less than all the rest."""
+    """With what a model said. If not everything fits, it gets only part of the room, because it is worth less than the rest."""
     if not found.unsupported or bound.holds(render(found)):
         return found
     part = Bound(bound.least_bytes // 4)
@@ -109,7 +109,7 @@ class _Draft:
         if self._passages:
             block = framing.block(framing.OPENING, self._passages)
             passages = "\n".join(filter(None, (wording.PASSAGES, block, self._passages_closing)))
-        # Where the engine is not sure, a model rarely is right either: what is really there comes first.
+        # If the engine is not sure, a model is rarely right either, so show first what is really there.
         is_unsure = bool(passages) and found.passages is not None and found.passages.confidence < LIKELY
         before, after = ([passages], []) if is_unsure else ([], [passages])
         if found.excerpts:
@@ -159,7 +159,7 @@ def _list_snippets(found: Extraction) -> list[dict[str, Any]]:
 
 
 def _count_omitted(every: Sequence[dict[str, Any]], shown: Sequence[dict[str, Any]]) -> int:
-    """Those of which nothing is shown."""
+    """Counts those that are not shown at all."""
     spans = [(each["start_byte"], each["end_byte"]) for each in shown]
     return sum(not any(start < each["end_byte"] and each["start_byte"] < end for start, end in spans) for each in every)
 

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from overspill.lexical.select import Selection
 
 _MAX_BYTES_ASKED_TWICE = 1 << 20
-"""Of longer outputs, asking the engine again costs more than loading a vocabulary."""
+"""For longer outputs, asking the engine again costs more than loading a vocabulary."""
 _FRAME_BYTES = 200
-"""Of a reply, around the engine's passages. If that is too little, the passages are fitted again."""
+"""The bytes of a reply around the engine's passages. If that is too few, the passages are fitted again."""
 
 
 class ExtractionRequest(Struct, frozen=True, kw_only=True):
@@ -145,7 +145,7 @@ class Extractor:
         )
 
     def refit(self, stored: StoredOutput, request: ExtractionRequest, found: Extraction, max_bytes: int) -> Extraction:
-        """The same with at most so many bytes of the engine's passages: what matches stays, wherever it is. Blocks."""
+        """The same with at most that many bytes of the engine's passages. Keeps the matches, wherever they are. Blocks."""
         text = stored.decoded() if found.model == BUILTIN else stored.sent()
         select = partial(self.select, max_bytes=max(1, max_bytes))
         document = read_document(stored.kept, "{}", text)

@@ -1,4 +1,4 @@
-"""Sessions of one owner: a later one may read what an ended one kept; workers that share a session read what each other keeps."""
+"""Sessions of one owner. A later one may read what an ended one kept; workers that share a session read each other's outputs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from overspill.store.protocols import Shelf, ShelfLabel, Store
 from overspill.types import Kept
 
 JOBS = "/:jobs"
-"""After the name of a family, that of the parts its sessions have for jobs of a task engine. There may be many: one for each."""
+"""Follows a family's name in the names of the parts that hold jobs of a task engine. There may be many: one for each job."""
 _OLD_JOB_MS = 86_400_000  # jobs that were queued longer ago are not announced
 _MAX_SESSIONS_TO_LIST_NAMES = 32
 _MAX_SESSIONS_WITH_TASKS = 64  # the newest; servers do not keep tasks for long
@@ -39,11 +39,11 @@ class JobLines(Struct, frozen=True):
     kept: dict[str, Kept] = {}
     read: frozenset[str] = frozenset()
     position: int = 0
-    """Up to which it was read."""
+    """How far it was read."""
 
 
 class JobRecord(Struct, frozen=True):
-    """What a worker of a task engine has written down about a job, which has a part of the session for itself."""
+    """What a worker of a task engine has recorded about a job, which has a separate part of the session."""
 
     change: JobChanged
     """The last one."""
@@ -94,7 +94,7 @@ class SessionGroup:
         return found
 
     def _find_recorded(self, ending: str) -> Iterator[Kept]:
-        """The outputs whose ids end so, as far as the store has an index of them."""
+        """The outputs whose ids end with `ending`, if the store has an index of them."""
         with suppress(StoreError):
             for session, line in self._store.find_recorded(ending):
                 if any(self._has(label) and self._may_read(label) for label in self._find_label(session)):
@@ -149,7 +149,7 @@ class SessionGroup:
             with suppress(HandleError, StoreError):
                 lines = self._read_job_lines(label)
                 read |= lines.read
-                # Of a call that was answered with its result, or whose caller still waits for it, only its worker writes.
+                # Only its worker records a call that was answered with its result, or whose caller still waits for it.
                 in_background |= lines.changes.keys() - {label.session}
                 for id, change in lines.changes.items():
                     # The worker that runs a job knows more about it than the one that queued it.
@@ -178,7 +178,7 @@ class SessionGroup:
         return known
 
     def read_job(self, id: str) -> JobRecord | None:
-        """What a worker of a task engine has written down about a job. Raises StoreError."""
+        """What a worker of a task engine has recorded about a job. Raises StoreError."""
         try:
             label = self._store.label(id)
             if label.name != name_part(self.name, id):
@@ -192,7 +192,7 @@ class SessionGroup:
         return change and JobRecord(change, kept, label.live)
 
     def mark_aborted(self, job: Job) -> None:
-        """Write down in the job's own part, where its worker looks, that it was aborted. Raises StoreError if it exists."""
+        """Record in the job's own part, where its worker looks, that it was aborted. Raises StoreError if that part exists."""
         shelf = self._store.open_shelf(job.id, name=name_part(self.name, job.id), retention="keep")
         with closing(shelf):
             change = JobChanged(events.now_ms(), job.id, job.tool, "failed", job.seconds, "cancelled", job.server)
@@ -211,7 +211,7 @@ class SessionGroup:
         return [kept for outputs in reversed(by_session) for kept in outputs]
 
     def has_outputs(self) -> bool:
-        """Looks at one session after the other, so that the first that has any is the last that is listed."""
+        """Looks at sessions one by one, and stops at the first that has any."""
         for shelf, _ in self._open(filter(self._may_read, self._iterate_labels())):
             with suppress(StoreError), closing(shelf):
                 if next(_stored_outputs(shelf.journal(), shelf.session), None):
@@ -219,7 +219,7 @@ class SessionGroup:
         return False
 
     def _readable_sessions(self, session: str | None = None, file: str = "") -> Iterator[tuple[Shelf, bool]]:
-        """Those that have ended, or if the session is shared, all others.
+        """The sessions that have ended or, if this one is shared, all others.
 
         If a `file` is looked for, first the part of the job with this id, and no part of another job: there may be many.
         """

@@ -50,7 +50,7 @@ MIN_EXTRACTION_TOKENS = 64
 MIN_ANSWER_BYTES = 64  # anything smaller has no room to say how to continue
 
 _turn: ContextVar[tuple[object, str | None]] = ContextVar("overspill_turn", default=(None, None))
-"""The retrieval tools of the session whose turn this is, and the turn's model. It travels with every task of the turn."""
+"""The retrieval tools of the session whose turn this is, and the turn's model. Every task of the turn inherits it."""
 
 
 class RetrievalTools(Struct, eq=False):
@@ -75,7 +75,7 @@ class RetrievalTools(Struct, eq=False):
 
     @contextmanager
     def in_turn(self, model: str | None) -> Generator[None]:
-        """Calls that are made inside extract with this model, even if other turns run meanwhile."""
+        """Calls made inside this context extract with this model, even if other turns run meanwhile."""
         self._latest_model = model
         before = _turn.set((self, model))
         try:
@@ -132,7 +132,7 @@ class RetrievalTools(Struct, eq=False):
         return list_statuses(self.jobs, self.gate, self.ledger.counters.retrieved)
 
     def news(self) -> str:
-        """Completed jobs that the model has not heard of yet. Mentions each one once."""
+        """Completed jobs that the model does not know about yet. Mentions each one once."""
         done = [job for job in self.jobs.ended() if not job.is_announced and job.id not in self._mentioned]
         self._mentioned = {id for id in self._mentioned if id in self.jobs.background} | {job.id for job in done}
         statuses = [describe_job(job, self.gate.settings, self.ledger.counters.retrieved.get(job.id, 0)) for job in done]

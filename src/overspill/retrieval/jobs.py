@@ -19,7 +19,7 @@ from overspill.wording.slow_tools import JobStatus
 async def wait_for_news(
     jobs: JobScheduler, elsewhere: JobsElsewhere | None, settings: Settings, retrieved: Mapping[str, int]
 ) -> str:
-    """The jobs that have completed, or those that still run. `retrieved`: how often the output of each was read."""
+    """The jobs that have completed, or those still running. `retrieved`: how often the output of each was read."""
     done, pending = await wait_for_jobs(jobs, elsewhere, settings.wait_max_secs)
     statuses = [describe_job(job, settings, retrieved.get(job.id, 0)) for job in done or pending]
     if done:
@@ -28,7 +28,7 @@ async def wait_for_news(
 
 
 def list_statuses(jobs: JobScheduler, gate: Gate, retrieved: Mapping[str, int]) -> list[JobStatus]:
-    """Background jobs, and stored outputs of which the model knows only the id."""
+    """Background jobs, and stored outputs that the model knows only by id."""
     statuses = [describe_job(job, gate.settings, retrieved.get(job.id, 0)) for job in jobs.background.values()]
     if gate.settings.answer_form == "ready":
         others = (kept for kept in gate.kept.latest() if kept.id not in jobs.background and kept.reason != "requested")
@@ -40,7 +40,7 @@ def list_statuses(jobs: JobScheduler, gate: Gate, retrieved: Mapping[str, int]) 
 
 
 async def wait_for_jobs(jobs: JobScheduler, elsewhere: JobsElsewhere | None, seconds: float) -> tuple[list[Job], list[Job]]:
-    """The jobs that have ended and were not announced yet, and those that still run. If none has ended, wait for the first."""
+    """The ended jobs that were not announced yet, and those still running. If none has ended, wait for the first."""
     if elsewhere is None:
         return await jobs.wait(seconds), jobs.pending()
     done: list[Job] = []

@@ -28,7 +28,7 @@ from overspill.wording.presets import DOCUMENT, Wording
 
 _EVERYTHING = reading.Bound(1 << 62)
 REDACTED = "redacted"
-"""In place of the hash of a quote with secrets in it."""
+"""Replaces the hash of a quote that contains secrets."""
 
 
 class StoredOutput:
@@ -97,7 +97,7 @@ class StoredOutput:
         return self._views.redact(self.kept, self._decode(), self._redactors.shown)
 
     def as_stored(self) -> StoredOutput:
-        """Without marks: for a tool, which is not a model."""
+        """Without marks, because a tool, unlike a model, may see secrets."""
         return self if self._redactors is NO_REDACTORS else StoredOutput(self.kept, self._stored, words=self.words)
 
     def sent(self) -> TextView:
@@ -144,8 +144,8 @@ class StoredOutput:
 
 
 class RunningReader:
-    """Reads an output that is still growing as it was when the reader was made, up to the last whole character. If secrets are
-    hidden, it ends before any that may have arrived in part."""
+    """Reads a growing output as it was when the reader was made, up to the last whole character. If secrets are hidden, it ends
+    before any that may have arrived only in part."""
 
     def __init__(self, reader: Reader, redactor: Redactor | None) -> None:
         self._reader = reader
@@ -200,7 +200,7 @@ def describe_misquotes(quotes: Mapping[Formats, Sequence[Quote]], reader: Reader
 
 
 def quote_spans(spans: Iterable[tuple[int, int]], text: TextView) -> tuple[Quote, ...]:
-    """By their places in the stored bytes. A passage with a mark has no hash: it would be one of the secret, or of nothing."""
+    """By their places in the stored bytes. A passage with a mark has no hash: it would be the secret's hash, or meaningless."""
     view, quotes = text.positions, list[Quote]()
     for start, end in spans:
         digest = REDACTED if view.hides(start, end) else hashlib.sha256(text.reader.read(start, end)).hexdigest()
@@ -209,5 +209,5 @@ def quote_spans(spans: Iterable[tuple[int, int]], text: TextView) -> tuple[Quote
 
 
 def is_quoted(quote: Quote, reader: Reader) -> bool:
-    """Whether the bytes at its place are still those that were quoted, as far as that can be known."""
+    """Whether the bytes at its place are still those that were quoted, if that can be checked."""
     return quote.sha256 == REDACTED or hashlib.sha256(reader.read(quote.start, quote.end)).hexdigest() == quote.sha256

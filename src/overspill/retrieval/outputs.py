@@ -155,7 +155,7 @@ class StoredOutputs:
                 del self._recent[kept.id]  # left open: another retrieval may be reading it
                 raise ExpiredHandle(spelling, one_line(kept.tool))
             if stored is not None and stored.damage:
-                del self._recent[kept.id]  # what is known about it, such as where its lines are, is no longer true
+                del self._recent[kept.id]  # cached facts, such as where its lines are, are no longer true
                 stored.check()
             if stored is not None and kept.id not in self._held:
                 with suppress(HandleError, StoreError):  # it is open, and stays readable without the note
@@ -188,7 +188,7 @@ class StoredOutputs:
         return stored
 
     def _shelf_of(self, kept: Kept) -> Shelf:
-        """Called with the lock held: what is opened for another may be closed by the next call."""
+        """Call it with the lock held: a shelf opened for one caller may be closed by the next call."""
         if kept.session == self._shelf.session or self._family is None:
             return self._shelf
         shelf = self._shelves.pop(kept.session, None) or self._family.open_shelf(kept)
@@ -245,7 +245,7 @@ class StoredOutputs:
 
 
 def _count_affordable() -> int:
-    """Outputs that may stay open, by what the process may have open in all."""
+    """How many outputs may stay open, given the process's limit on open files."""
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     is_unlimited = descriptors == resource.RLIM_INFINITY
     return MAX_OPEN_OUTPUTS if is_unlimited else max(1, min(MAX_OPEN_OUTPUTS, descriptors // _DESCRIPTORS_FOR_ONE))

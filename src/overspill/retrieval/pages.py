@@ -27,7 +27,7 @@ FOOTER_BYTES = 512  # reserved for those lines and for the note that says how to
 SpellCall: TypeAlias = Callable[[StoredOutput, Range], str]
 """The tool call that returns a range of an output, as a model would write it."""
 SpellContinuation: TypeAlias = Callable[[int], str]
-"""The same call, from a byte or character on."""
+"""The same call, starting at a byte or character."""
 
 
 class Page(Struct, frozen=True):
@@ -96,7 +96,7 @@ def base64_page(stored: StoredOutput, first: int, end: int, bound: Bound, spell:
 
 
 def grep_page(stored: StoredOutput, search: GrepRequest, bound: Bound, spell: SpellContinuation) -> tuple[Page, bool]:
-    """The lines that match, and whether there are any."""
+    """The lines that match, and whether any do."""
     text = stored.decoded()
     notes = wording.decoding_notes(text.decoding)
     found = reading.grep(

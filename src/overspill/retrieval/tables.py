@@ -58,7 +58,7 @@ class SqlReply(Struct, frozen=True):
 
 
 class OutputTables(Struct, eq=False):
-    """Loaded once for each output, and queried together."""
+    """The tables of outputs: loaded once for each output, and queried together."""
 
     gate: Gate
     outputs: StoredOutputs
@@ -127,6 +127,6 @@ class OutputTables(Struct, eq=False):
 
 
 def _take(parts: list[str], room: Bound) -> list[str]:
-    """The first ones, as many as there is room for with something between them."""
+    """As many of the first ones as fit, separated."""
     sizes = accumulate(len(part.encode("utf-8", "replace")) + 1 for part in parts)
     return parts[: sum(size <= room.least_bytes for size in sizes)]

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from overspill.lexical.index import Index
 
 MAX_VIEW_BYTES = 512 << 20
-"""Decoded text that one session holds in temporary files. Text that a question still uses is freed after it."""
-_ENTRY_BYTES = 1024  # also counts what has no text, so that there is never an endless number of entries
+"""Decoded text that one session holds in temporary files. Text that is still in use is freed afterwards."""
+_ENTRY_BYTES = 1024  # also counts entries without text, so that their number stays bounded
 
 
 class TextView(Struct, frozen=True):
@@ -39,7 +39,7 @@ class TextView(Struct, frozen=True):
 
 
 def describe_gaps(kept: Kept, text: TextView) -> list[str]:
-    """What an answer about all of the text has to say: what is missing of the output, and how it was decoded."""
+    """What an answer about the whole text must mention: which parts of the output are missing, and how it was decoded."""
     missing = [f"[{wording.incomplete(kept)}]"] if kept.missing else []
     return [*missing, *wording.decoding_notes(text.decoding)]
 

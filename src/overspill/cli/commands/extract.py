@@ -40,7 +40,7 @@ _MAX_SHARES = 4
 _MAX_LISTED = 5
 _MAX_FILES = 10_000
 MAX_COPIED_BYTES = 16 << 20
-"""Of files that are searched in one session. It keeps its copies until its end."""
+"""The most bytes of files to search in one session, which keeps its copies until it ends."""
 
 
 @click.command()
@@ -166,7 +166,7 @@ def _run(search: Callable[[ChunkBar | None], Coroutine[Any, Any, Any]], size: in
 
 
 class ChunkBar:
-    """On a terminal: the bytes that were read, and then the chunks that a model has read. `total` is 0 if it is not known."""
+    """On a terminal, counts the bytes read, then the chunks that a model has read. `total` is 0 if it is not known."""
 
     def __init__(self, total: int) -> None:
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # Rich takes long to import
@@ -190,7 +190,7 @@ class ChunkBar:
         self._bar.update(self._task, completed=done, total=total, description=f"{done}/{total} chunks")
 
     def read(self, done: int, before: int = 0) -> None:
-        """So many bytes of the file that is being read, and of those before."""
+        """Report the bytes read so far: `done` of this file and `before` of earlier ones."""
         done += before
         shown = f"{format_size(done)} of {format_size(self._total)}" if self._total else format_size(done)
         self._bar.update(self._task, completed=done, total=self._total or None, description=shown)
@@ -227,7 +227,7 @@ class SearchedFile(Struct, frozen=True):
 
 
 def list_files(given: Sequence[Path]) -> list[SearchedFile]:
-    """In order, each once. In folders, hidden files, links and everything but regular files are left out."""
+    """In order, each once. In folders, skips hidden files, links and everything but regular files."""
     found: dict[Path, SearchedFile] = {}
     for path in given:
         try:

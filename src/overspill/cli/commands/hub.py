@@ -125,7 +125,7 @@ def run(idle_minutes: float, at: str | None, inherit: str | None) -> None:
 
 
 def _take_place(at: str | None, inherit: str | None) -> tuple[Place, socket.socket]:
-    """What the process that started us holds already, or else the place for this environment."""
+    """The place that our parent process holds already, or else the one for this environment."""
     if at and inherit:
         listener, lock = map(int, inherit.split(","))
         for each in (listener, lock):
@@ -142,7 +142,7 @@ def _take_place(at: str | None, inherit: str | None) -> tuple[Place, socket.sock
 
 
 def list_hubs() -> list[dict[str, Any]]:
-    """What each hub that runs says of itself. Raises OverspillError if one does not answer."""
+    """The status of each running hub. Raises OverspillError if one does not answer."""
     return [told for place in Place.every(os.environ) if (told := ask(place, b"status")) is not None]
 
 
@@ -177,7 +177,7 @@ def _end(query: bytes, done: str) -> None:
 
 
 def _end_one(place: Place, query: bytes) -> bool:
-    """False if none was running. Fronts may start another before this one is gone for long."""
+    """False if none was running. Fronts may start another one right after this one is gone."""
     if (told := ask(place, query)) is None:
         return False
     deadline = time.monotonic() + _END_SECONDS
@@ -209,7 +209,7 @@ def _describe_server(server: dict[str, Any]) -> str:
 
 
 def memory_of(pid: int) -> str:
-    """What a process has in memory, as far as it does not share it."""
+    """The memory of a process that it does not share."""
     try:
         with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
             size = next(int(line.split()[1]) for line in file if line.startswith("Pss:"))

@@ -73,7 +73,7 @@ def keep(command: tuple[str, ...], what: str, background_after: float | None, **
 
 
 def _end(code: int) -> NoReturn:
-    """As the command ended: a shell stops its script only for a program that the signal itself has ended."""
+    """End as the command ended: a shell stops its script only if the signal itself has ended the program."""
     if code < 0:
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))  # the command has written one
         signal.signal(-code, signal.SIG_DFL) if -code not in (signal.SIGKILL, signal.SIGSTOP) else None
@@ -82,7 +82,7 @@ def _end(code: int) -> NoReturn:
 
 
 def _run_detachable(work: Callable[[Detachable], int]) -> int:
-    """Do the work in a process that can leave the caller: it has no terminal, and once it leaves, none of the caller's streams.
+    """Do the work in a process that can leave the caller. It has no terminal and, once it has left, none of the caller's streams.
 
     Return what `work` returns, or 0 as soon as it leaves. Negative: the signal that ended it.
     """
@@ -109,11 +109,11 @@ def _run_detachable(work: Callable[[Detachable], int]) -> int:
 
 
 def _work(work: Callable[[Detachable], int], telling: int, lifeline: int) -> int:
-    os.setsid()  # what ends or stops the caller's processes together does not reach this one
+    os.setsid()  # a signal to the caller's process group does not reach this process
     has_left = False
 
     def follow() -> None:
-        """End like the caller if that was killed. What guards the command sees that we are gone, and ends the command."""
+        """If the caller was killed, end too. The command's guard then sees that we are gone and ends the command."""
         os.read(lifeline, 1)
         if not has_left:
             os.kill(os.getpid(), signal.SIGKILL)

@@ -104,7 +104,7 @@ def _open_store(token_env: str | None) -> LoginStore:
 
 
 async def _read_line(problem: str) -> str:
-    """Empty at the end of standard input. Not in a thread, which nothing could end."""
+    """Empty at the end of standard input. Does not read in a thread, which nothing could interrupt."""
     if problem:
         inform(problem)
     fd, line, byte = output.standard_input().fileno(), b"", b" "

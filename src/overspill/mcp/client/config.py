@@ -1,6 +1,6 @@
 """How to reach servers: in the form that MCP clients share, `{"mcpServers": {"name": {"command": …} | {"url": …}}}`.
 
-Needs nothing of the MCP SDK, so that the processes of servers start while it is imported.
+Does not need the MCP SDK, so the processes of servers can start while it is imported.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ class ServerConfig(Struct, frozen=True):
     tools: tuple[str, ...] | None = None
     """The only tools to use; None for all."""
     idle_minutes: float | None = None
-    """After how long without a request its process is stopped until the next one. 0: never. None: never unless its protocol keeps
-    no session, so that a new process is as good as the old one."""
+    """Stop its process after this long without a request, until the next one. 0: never. None: never unless its protocol keeps no
+    session, which makes a new process as good as the old one."""
     login: LoginSettings = LoginSettings()
     login_owner: str = ""
     """Whose login it uses: that of a client over HTTP, or the user's."""
     early: list[Process] = []
-    """Its process, if that was started before anything could speak to it. The first start of the server takes it out."""
+    """Its process, if that was started before anything could talk to it. The first start of the server takes it out."""
 
     def __repr__(self) -> str:
         return f"ServerConfig({self.name!r})"
@@ -63,7 +63,7 @@ class ServerConfig(Struct, frozen=True):
         return self.tools is None or tool in self.tools
 
     def find_problem(self, environ: Mapping[str, str]) -> str:
-        """Why the server cannot start in this environment, as far as that shows without trying; else empty."""
+        """Why the server cannot start in this environment, if that shows without trying; else empty."""
         named = os.path.join(self.cwd or "", self.command) if os.path.dirname(self.command) else self.command
         if not self.command or shutil.which(named, path={**environ, **self.env}.get("PATH")):
             return ""

@@ -127,7 +127,7 @@ class ServerConnection:
             self.ended.set()
 
     def mark_lost(self) -> None:
-        """Call this when the server seems to be gone. Pending requests fail by themselves, or still get their answer."""
+        """Call this when the server seems to be gone. Pending requests then fail, or still get their answer."""
         if not self._pending:
             self.ended.set()
 
@@ -142,7 +142,7 @@ class ServerConnection:
         await self._notifications.relay(self._deliver)
 
     async def shake_hands(self) -> None:
-        """Comes first. Raises ServerError if it fails."""
+        """Call it first. Raises ServerError if it fails."""
         self.handshake = await shake_hands(self._ask, self._client, self.config.name)
         if not self.handshake.is_modern:
             await self.notify("notifications/initialized")
@@ -166,7 +166,7 @@ class ServerConnection:
         return self.transport.find_failure(error)
 
     def _add_identity(self, method: str, params: Raw) -> tuple[Raw | None, CallOptions]:
-        """Say who asks, and in which version, where the version of the protocol wants it."""
+        """Add the client's identity and version, if this version of the protocol requires it."""
         version = self.handshake.version
         if not self.handshake.is_modern:
             if "_meta" in params:

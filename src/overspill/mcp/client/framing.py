@@ -14,7 +14,7 @@ from overspill.text.regex import regex
 
 MAX_MESSAGE_BYTES = 256 * 1024 * 1024
 _MAX_EDGE_BYTES = 4096
-_LARGE_BYTES = 32 * 1024 * 1024  # from here on, saving memory is worth the time that it takes
+_LARGE_BYTES = 32 * 1024 * 1024  # above this, saving memory is worth the time it takes
 _TOKEN = regex(rb'(?s)"((?:[^"\\]++|\\.)*+)(?:"(\s*+:)?|(\\?\Z))|[{}\[\]]|-?\d[\d.eE+-]*+')
 _FIELDS = ("id", "method", "params", "result", "error")
 _LAST_ID = regex(rb',\s*"id"\s*:\s*(\d{1,15}|"[^"\\]{1,200}")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
@@ -34,7 +34,7 @@ class BadLine(Exception):
 
 
 async def read_batches(receive: Receive, limit: int = MAX_MESSAGE_BYTES) -> AsyncGenerator[list[bytes | BadLine]]:
-    """Yield lines until `receive` ends, all that ended in one chunk together, the last one first. The caller may empty the list.
+    """Yield lines until `receive` ends: all that ended in one chunk together, last one first. The caller may empty the list.
 
     Of a line over the limit, only the two ends stay in memory. A last line without a line feed counts if it is a whole message.
     """
@@ -105,7 +105,7 @@ def take_last(lines: list[Any]) -> SessionMessage | BadLine | None:
 
 
 def error_reply(line: BadLine) -> SessionMessage | None:
-    """Turn an answer that cannot be read into an error, so that the request it belongs to does not wait forever."""
+    """Turn an unreadable answer into an error, so that its request does not wait forever."""
     keys = _outermost_keys(line.head)
     if b"method" in keys or not keys.keys() & {b"jsonrpc", b"result", b"error"}:
         return None  # not an answer, but perhaps a log line with an id
@@ -117,7 +117,7 @@ def error_reply(line: BadLine) -> SessionMessage | None:
 
 
 def refusal(line: BadLine) -> SessionMessage:
-    """Answer a request that cannot be read under its id, if that shows, so that the client does not wait forever."""
+    """Answer an unreadable request under its id, if it has a readable one, so that the client does not wait forever."""
     keys = _outermost_keys(line.head)
     is_request = b"method" in keys and keys.get(b"jsonrpc", b'"2.0"') == b'"2.0"'
     id = _read_id(keys.get(b"id", b"")) if is_request else None

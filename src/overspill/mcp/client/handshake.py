@@ -58,7 +58,7 @@ async def shake_hands(ask: Ask, client: ClientIdentity, name: str) -> Handshake:
 
 
 def add_identity(params: Raw, client: ClientIdentity, version: str) -> Raw:
-    """Add who asks, as every request of the stateless protocol does, and that a call may become a task."""
+    """Add the client's identity, as every request of the stateless protocol does, and that a call may become a task."""
     meta = {mcp_types.CLIENT_INFO_META_KEY: client.info, **as_mapping(params.get("_meta"))}
     able = as_mapping(meta.get(mcp_types.CLIENT_CAPABILITIES_META_KEY, client.capabilities))
     meta[mcp_types.CLIENT_CAPABILITIES_META_KEY] = {**able, "extensions": {**as_mapping(able.get("extensions")), TASKS: {}}}

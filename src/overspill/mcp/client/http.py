@@ -60,7 +60,7 @@ class RedactingTransport(httpx2.AsyncBaseTransport):
         self.name = config.name
         self.problem = f"The connection to the server {config.name} was lost."
         self.on_lost: Callable[[], None] = lambda: None
-        """Called when the server seems to be gone and no request is waiting that would notice."""
+        """Called when the server seems to be gone and no waiting request would notice."""
         self.remark = ""
         self._surrogates = Surrogates()
         self.restore = self._surrogates.restore
@@ -120,7 +120,7 @@ class RedactingTransport(httpx2.AsyncBaseTransport):
                 await (await self._transport.handle_async_request(httpx2.Request("DELETE", self._url, headers=headers))).aclose()
 
     async def _send_with_token(self, request: httpx2.Request) -> httpx2.Response:
-        """A token that the server does not take is renewed once. Nothing is locked while the server works."""
+        """If the server rejects a token, renew it once. Nothing is locked while the server works."""
         if self._keeper is None:
             return await self._send(request)
         self._token = token = await self._keeper.get_token()
@@ -223,7 +223,7 @@ class _JsonClient(httpx2.AsyncClient):
 async def open_transport(
     config: ServerConfig, environ: Mapping[str, str], log: Log
 ) -> AsyncGenerator[tuple[RedactingTransport, Any]]:
-    """Without a read timeout: calls have their own limits, and a stream may be silent for any time."""
+    """Sets no read timeout: calls have their own limits, and a stream may be silent for any length of time."""
     transport = RedactingTransport(config, environ, log)
     name = f"http://server/{quote(config.name, safe='')}"
     async with AsyncExitStack() as stack:

@@ -1,4 +1,4 @@
-"""Select the entries of a server's lists that clients can read. A single one that they cannot read costs them the whole list."""
+"""Select the entries of a server's lists that clients can read. A single unreadable one would cost them the whole list."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def find_flaw(entry: object, key: str) -> str:
 def clip_levels(data: bytes) -> bytes:
     """JSON in lines, with null for what is nested so deeply that the SDK would refuse the message.
 
-    What is left is still too deep to be usable, so only the entry that caused it is lost.
+    The rest is still too deep to be usable, so only the entry that caused it is lost.
     """
     if data.count(b"{") + data.count(b"[") <= _MAX_MESSAGE_LEVELS:
         return data
@@ -124,7 +124,7 @@ def _is_deep(entry: object) -> bool:
 
 
 def _is_argument_schema(schema: Raw) -> bool:
-    """Whether it is the schema of an object, as far as every client looks."""
+    """Whether every client would accept it as the schema of an object."""
     required: object = schema.get("required", [])
     return (
         schema.get("type") == "object"

@@ -1,4 +1,4 @@
-"""Who a server speaks to when it speaks by itself."""
+"""Who receives messages that a server sends unprompted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from overspill.mcp.client.framing import Raw
 
 
 class Peer(Protocol):
-    """Receives what a server sends by itself."""
+    """Receives what a server sends unprompted."""
 
     async def on_request(self, server: str, method: str, params: Raw) -> Raw:
         """Return the answer, or raise MCPError."""
@@ -20,7 +20,7 @@ class Peer(Protocol):
     async def on_notification(self, server: str, method: str, params: Raw) -> None: ...
 
     def needs(self, server: str) -> bool:
-        """Whether its process must stay although it has no request to answer."""
+        """Whether its process must keep running without a request to answer."""
         ...
 
 

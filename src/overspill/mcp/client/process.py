@@ -1,4 +1,4 @@
-"""A server as a child process: started in its own process group, spoken to in lines, ended with all its children."""
+"""A server as a child process: started in its own process group, talked to in lines, ended with all its children."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ServerProcess:
         """Every error that it answers with is its own."""
 
     async def read_stderr(self) -> None:
-        """Pass its standard error on to yours, and remember the end of it for an error message."""
+        """Pass its standard error on to yours, and remember its end for error messages."""
         assert self._process.stderr is not None
         with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
             async for chunk in self._process.stderr:

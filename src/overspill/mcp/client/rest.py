@@ -1,4 +1,4 @@
-"""A server that nobody needs for long is stopped until somebody does: how long, whether it may be, and what has changed then."""
+"""Stop a server that has been idle for long, until it is needed: after how long, whether it may stop, and what changed since."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from overspill.mcp.client.connection import ServerConnection, list_pages
 from overspill.mcp.client.handshake import Handshake
 from overspill.text.lenient_json import dumps
 
-_IDLE_MINUTES = 5.0  # of a server whose protocol keeps no session
+_IDLE_MINUTES = 5.0  # for a server whose protocol keeps no session
 _LIST_SECONDS = 10.0
 _LISTS = ("tools", "prompts", "resources")
 
 
 def find_idle_minutes(config: ServerConfig, handshake: Handshake) -> float:
-    """After how long it is stopped; 0 for never. A server with tasks would lose those that its client asks about later."""
+    """How long it may be idle; 0: forever. A server with tasks would lose those that its client asks about later."""
     if not config.command or "tasks" in handshake.capabilities:
         return 0
     usual = _IDLE_MINUTES if handshake.is_modern else 0
@@ -30,7 +30,7 @@ def find_idle_minutes(config: ServerConfig, handshake: Handshake) -> float:
 
 
 class Rest:
-    """Of one server. `is_needed`: whether it must stay although it has no request to answer."""
+    """The rest of one server. `is_needed`: whether it must keep running without a request to answer."""
 
     def __init__(self, is_needed: Callable[[], bool]) -> None:
         self._is_needed = is_needed
@@ -48,14 +48,14 @@ class Rest:
         return self._lists is not None
 
     def note_use(self) -> None:
-        """Somebody needs the server now."""
+        """Note that the server is needed now."""
         self._uses += 1
         if self._ended is not None:
             self._ended.set()
             self._ended = None
 
     async def begin_when_idle(self, connection: ServerConnection) -> anyio.Event | None:
-        """Wait until nobody has needed it for long. The event is set when somebody does; None if the connection has ended."""
+        """Wait until it has been idle for long. The event is set when it is needed again; None if the connection has ended."""
         seconds = find_idle_minutes(connection.config, connection.handshake) * 60 or math.inf
         if math.isinf(seconds):
             await connection.ended.wait()
@@ -74,14 +74,14 @@ class Rest:
         return None
 
     async def find_changed_lists(self, connection: ServerConnection) -> list[str]:
-        """The lists that are not what they were before it rested."""
+        """The lists that differ from those before it rested."""
         before, self._lists = self._lists or {}, None
         now = await _digest_lists(connection)
         return [name for name in _LISTS if now.get(name) != before.get(name)]
 
 
 async def _digest_lists(connection: ServerConnection) -> dict[str, bytes]:
-    """A list that it does not give, or not in time, counts as empty."""
+    """A list that it does not return in time counts as empty."""
     found: dict[str, bytes] = {}
     for name in _LISTS:
         if name in connection.handshake.capabilities:

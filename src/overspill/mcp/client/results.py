@@ -29,7 +29,7 @@ def require_result(result: Raw, server: str) -> None:
 
 
 async def to_output(result: Raw) -> Output:
-    """All content blocks, and the structured content unless it only repeats their text. What else is long becomes text, too."""
+    """All content blocks, and the structured content unless it only repeats their text. Other long fields become text, too."""
     content, structured = result.get("content"), result.get("structuredContent")
     if isinstance(content, list):
         content = list(cast("list[Any]", content))
@@ -45,7 +45,7 @@ async def to_output(result: Raw) -> Output:
 
 
 def keep_short_fields(result: Raw) -> Raw:
-    """What stays of a result without its content: `_meta`, which is for the client alone, and other fields if they are short."""
+    """The fields of a result besides its content: `_meta`, which is for the client alone, and others if they are short."""
     unknown = _find_unknown(result)
     left_out = unknown if len(dumps(unknown)) > _MAX_REST_BYTES else {}
     return {key: value for key, value in result.items() if key not in ("content", "structuredContent") and key not in left_out}
@@ -65,7 +65,7 @@ def _bound_rest(result: Raw, content: list[Any]) -> list[Block]:
 
 
 def _split_block(block: Any) -> tuple[list[Block], list[object]]:
-    """The block if it is text or data, without what else is in it; and that."""
+    """The block if it is text or data, without its other fields; and those fields."""
     fields = as_mapping(block)
     resource = as_mapping(fields.get("resource"))
     others = {key: value for key, value in fields.items() if key not in ("type", "text", "data", "mimeType", "resource")}

@@ -32,9 +32,9 @@ _START_SECONDS = 60.0  # until a server that does not answer counts as hanging
 _MIN_PAUSE, _MAX_PAUSE = 0.25, 30.0
 _MAX_RETRY_WAIT = 5.0  # a call waits for a restart that is at most this far away
 _LOGIN_WAIT = 1.0  # a call right after a login
-_FAILED_WAIT, _STARTING_WAIT, _LIST_SECONDS = 3.0, 30.0, 10.0  # no answer of the proxy may take more than 45 seconds
+_FAILED_WAIT, _STARTING_WAIT, _LIST_SECONDS = 3.0, 30.0, 10.0  # the proxy must answer within 45 seconds
 _MAX_LOGGED_ONCE = 100  # lines about one server
-_STEADY_SECONDS = 60.0  # of uptime, after which the next pause is short again
+_STEADY_SECONDS = 60.0  # after this uptime, the next pause is short again
 
 
 class ToolDefinition(Struct, frozen=True):
@@ -84,7 +84,7 @@ class Server:
 
     @property
     def pid(self) -> int | None:
-        """Of its process, if it has one that is up."""
+        """The id of its process, if one is up."""
         return getattr(self._live.transport, "pid", None) if self._live else None
 
     @property
@@ -100,7 +100,7 @@ class Server:
                     wanted = await self._run_once()
                     await wanted.wait()
                     continue
-                except* Exception as group:  # no failure of one server may end the others
+                except* Exception as group:  # the failure of one server must not end the others
                     self.problem = describe_error(group, self.name)
                     self.needs_login = group.subgroup(LoginNeeded) is not None
                     died = self._connection is None and group.subgroup(Ended) is not None
@@ -156,14 +156,14 @@ class Server:
             raise
 
     async def connect(self, failed_wait: float = _FAILED_WAIT) -> ServerConnection:
-        """As `wait_until_connected`, longer for a server that is starting than for one that has failed and will restart."""
+        """Like `wait_until_connected`, but waits longer for a server that is starting than for one that will restart."""
         return await self.wait_until_connected(failed_wait if self.problem else _STARTING_WAIT)
 
     async def has_capability(self, method: str) -> bool:
         return method.split("/")[0] in (await self.connect(failed_wait=0)).handshake.capabilities
 
     async def list_entries(self, method: str, key: str) -> list[Raw]:
-        """The entries of a whole list that clients can read. The others are named in the log.
+        """The entries of a whole list that clients can read. The log names the others.
 
         Raises ServerError if the server is too slow, MCPError if it refuses.
         """
@@ -182,7 +182,7 @@ class Server:
             raise
 
     def select_usable(self, pages: Iterable[object], key: str, taken: Iterable[str] = ()) -> list[Raw]:
-        """As `listings.select_usable`, with a line in the log for what is left out."""
+        """Like `listings.select_usable`, but logs what is left out."""
         usable, flaws = select_usable(pages, key, taken)
         new = [flaw for flaw in flaws if f"{key}: {flaw}" not in self._logged]
         if new and len(self._logged) < _MAX_LOGGED_ONCE:
@@ -238,7 +238,7 @@ class Server:
         return await to_output(await self.follow_task({"resultType": "task", "taskId": id}, answer))
 
     async def _run_once(self) -> anyio.Event:
-        """Until it rests. The event is set when it has to start again. Raises if it ends in any other way."""
+        """Run until it rests. The event is set when it must start again. Raises if it ends in any other way."""
         self.starts += 1
         with anyio.CancelScope(deadline=anyio.current_time() + _START_SECONDS) as starting:
             async with open_connection(self.config, self._environ, self._client, self._peer, self.log) as connection:

@@ -1,7 +1,7 @@
-"""The streams between a server and the SDK. What the server sends by itself keeps its order and never fills the memory.
+"""The streams between a server and the SDK. What the server sends unprompted keeps its order and never fills the memory.
 
 Notifications are delivered one by one, as they arrived: the SDK would start a task for each, in no certain order. A slow reader
-slows the server down. A server that asks without end is refused.
+slows the server down. If a server asks too much, its requests are refused.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from mcp.shared.message import SessionMessage
 from overspill.mcp.client.framing import Raw
 from overspill.text.lenient_json import dumps
 
-MAX_REQUESTS = 1_000  # of the server, without an answer
+MAX_REQUESTS = 1_000  # of the server that have no answer yet
 MAX_BYTES = 16 * 1024 * 1024  # of all these together, except that a single one may be larger
-_MAX_WAITING_BYTES = 1024 * 1024  # of notifications that are read before the first of them is delivered
-_OVERHEAD_BYTES = 300  # of each in memory, however little it says
+_MAX_WAITING_BYTES = 1024 * 1024  # of notifications, read before the first of them is delivered
+_OVERHEAD_BYTES = 300  # of each in memory, even if it is empty
 _TOO_MANY = mcp_types.ErrorData(
     code=mcp_types.INTERNAL_ERROR, message="Too many of your requests have no answer yet. Wait for some before you send more."
 )
@@ -58,11 +58,11 @@ def drop_records() -> Generator[None]:
 
 
 class Notifications:
-    """What has arrived and is not delivered yet."""
+    """Notifications that have arrived but are not delivered yet."""
 
     def __init__(self) -> None:
         self._queue: deque[tuple[str, Raw, int] | anyio.Event] = deque()
-        """Among the notifications, events of those who wait until everything before is delivered."""
+        """Among the notifications, events for callers that wait until everything before is delivered."""
         self._bytes = 0
         self._arrived = anyio.Event()
         self._room = anyio.Event()
@@ -70,7 +70,7 @@ class Notifications:
         """Requests that the delivery of a notification makes. It ends only when they are answered."""
         self._ended = False
         self.has_failed = False
-        """Whether one of them could not be delivered. The connection ends over it."""
+        """Whether one of them could not be delivered. That ends the connection."""
 
     def put(self, method: str, params: Raw) -> None:
         size = len(method) + len(dumps(params)) + _OVERHEAD_BYTES
@@ -112,7 +112,7 @@ class Notifications:
             await delivered.wait()
 
     async def wait_for_room(self) -> None:
-        """Wait until more may be read from the server, so that what a client does not read stays with the server."""
+        """Wait until more may be read from the server. Messages that the client does not read stay with the server."""
         while self._bytes > _MAX_WAITING_BYTES and not self._questions and not self._ended:
             self._room = anyio.Event()
             await self._room.wait()
@@ -130,7 +130,7 @@ class Notifications:
 
 
 class AnswerStream(ObjectSendStream[SessionMessage]):
-    """What we send to a server. An answer makes room for another request of the server once it is sent, or never will be."""
+    """What we send to a server. An answer makes room for another request of the server once it is sent, or cannot be."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -177,7 +177,7 @@ class AnswerStream(ObjectSendStream[SessionMessage]):
 
 
 class IncomingStream(ObjectReceiveStream[Incoming]):
-    """Yields what the SDK has to see, as far as `admit` accepts it. `restore` makes a message what the server sent."""
+    """Yields the messages for the SDK that `admit` accepts. `restore` turns a message back into what the server sent."""
 
     def __init__(
         self,

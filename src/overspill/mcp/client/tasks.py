@@ -1,6 +1,6 @@
 """Follow a task that a server made of a tool call, until there is a result: the extension of the protocol of 2026-07-28.
 
-A server names its own pace. It is polled once in each interval, or less often, and stays free to restart meanwhile.
+The server sets the pace: it is polled at most once in each interval, and is free to restart meanwhile.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from overspill.text.lenient_json import dumps
 
 _MIN_INTERVAL_MS, _MAX_INTERVAL_MS = 100, 60_000
 _FIRST_LOOK = 0.25  # seconds, because many tasks are short
-_FIRST_INTERVAL, _GROWTH, _MAX_GROWN_INTERVAL = 1.0, 1.5, 10.0  # of a server that names no interval
+_FIRST_INTERVAL, _GROWTH, _MAX_GROWN_INTERVAL = 1.0, 1.5, 10.0  # for a server that names no interval
 _JITTER = 0.1  # of the interval, so that many tasks are not polled at the same time
 _MAX_REFUSALS = 5  # in a row
 _MAX_AWAY_SECONDS = 600.0
@@ -38,7 +38,7 @@ _LOST = {
 
 Request: TypeAlias = Callable[[str, Raw], Awaitable[Raw]]
 Answer: TypeAlias = Callable[[Raw], Awaitable[Raw]]
-"""Gets what a server wants to know, by key, and returns the answers by the same keys."""
+"""Gets a server's questions by key, and returns the answers by the same keys."""
 
 
 def is_task(result: Raw) -> bool:
@@ -92,7 +92,7 @@ class TaskFollower(Struct):
         return self.interval
 
     def _read_end(self, task: Raw) -> Raw | None:
-        """None while it has none."""
+        """None while it has no result."""
         match task.get("status"):
             case "completed" if isinstance(task.get("result"), dict) and not is_task(task["result"]):
                 return task["result"]

@@ -25,7 +25,7 @@ Format: TypeAlias = Literal["json", "toml", "yaml"]
 
 
 class ConfigDialect(Struct, frozen=True, kw_only=True):
-    """An empty one is what most clients read."""
+    """How a client spells its servers. The default is what most clients read."""
 
     format: Format = "json"
     tables: tuple[str, ...] = ("mcpServers", "servers")
@@ -38,13 +38,13 @@ class ConfigDialect(Struct, frozen=True, kw_only=True):
     """The type of an entry that has a URL and no type."""
     has_types: bool = True
     is_usual: bool = False
-    """Whether nothing is spelled differently. A file of such a client may also have servers of single projects."""
+    """Whether it spells everything as usual. A file of such a client may also have servers of single projects."""
     has_command_lists: bool = False
     """Whether `command` is a list that begins with the program."""
     refusals: Mapping[str, str] = {}
     """Why a server with this key, or of this type, cannot run through the proxy."""
     inner_table: str = ""
-    """A key in the table below which its second version has the servers."""
+    """The key in the table that holds the servers in the format's second version."""
 
     def find_refusal(self, entry: Mapping[str, Any]) -> str:
         return next((why for key, why in self.refusals.items() if key in entry or entry.get("type") == key), "")
@@ -109,7 +109,7 @@ _DIALECTS = {
 
 
 def guess_dialect(file: Path) -> ConfigDialect:
-    """Of a file whose client is not known by its path."""
+    """Guess it for a file whose path does not identify the client."""
     client = {".toml": "codex", ".yaml": "goose", ".yml": "goose"}.get(file.suffix.lower(), "")
     return _DIALECTS.get(client, USUAL)
 

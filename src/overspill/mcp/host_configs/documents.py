@@ -52,7 +52,7 @@ class JsonDocument:
         ]
 
     def put(self, entry: WrittenEntry, value: Mapping[str, Any]) -> list[Edit]:
-        """The edits that write another value in its place."""
+        """The edits that replace its value."""
         node = entry.node
         assert node is not None
         line = self._text[self._text.rfind("\n", 0, node.start) + 1 : node.start]
@@ -139,7 +139,7 @@ class _Toml:
 
 
 class _Yaml:
-    """Writes like the text that it is made for."""
+    """Writes in the style of the text that it is made for."""
 
     def __init__(self, like: str = "") -> None:
         self._library: Any = import_module("ruamel.yaml")

@@ -168,7 +168,7 @@ def _refuse_url(value: Mapping[str, Any]) -> str:
 
 
 def may_need_login(value: Mapping[str, Any]) -> bool:
-    """Whether nothing in an entry lets the proxy in, so that the server may want a login."""
+    """Whether an entry has no credentials, in which case the server may require a login."""
     url = value.get("url")
     if not isinstance(url, str) or value.get("headers") or value.get("disabled") or may_hold_secret(url):
         return False

@@ -49,7 +49,7 @@ class ClientFile(Struct, frozen=True):
                     copy.given.unlink()
 
     def restore(self, text: str, now: datetime) -> Path | None:
-        """Replace the text by what it was before. If that is exactly a backup, the backups go, and None is returned."""
+        """Restore an earlier text. If it equals a backup, removes the backups and returns None."""
         if not any(copy.text == text and not copy.is_symlink for copy in self._find_backups()):
             return self.replace(text, now)
         self._write(text, now, known=self.path)
@@ -73,7 +73,7 @@ class ClientFile(Struct, frozen=True):
             raise SettingsError(f"{self.path} is read-only. Nothing was written. To allow it: chmod u+w {quote(str(self.path))}")
 
     def remove(self) -> None:
-        """Remove the file and its backups, if the file is still as it was read."""
+        """Remove the file and its backups, if the file has not changed since it was read."""
         self.require_writable()
         try:
             _require_unchanged(self)
@@ -83,7 +83,7 @@ class ClientFile(Struct, frozen=True):
         self._remove_backups(self.text)
 
     def _write(self, text: str, now: datetime, known: Path | None) -> Path:
-        """`known`: what has the old text or makes it unnecessary."""
+        """`known`: a file that has the old text or makes a copy unnecessary."""
         self.require_writable()
         try:
             with ExitStack() as undo:

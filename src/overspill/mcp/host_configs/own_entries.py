@@ -18,12 +18,12 @@ from overspill.text.jsonc import Node
 
 SERVER = "overspill"
 _GROUP_DEPTH = 3
-"""Of a group of hooks, which is nothing without one, although it also has a matcher."""
+"""The depth of a group of hooks. A group without hooks is removed, although it also has a matcher."""
 
 
 class HookPlace(Struct, frozen=True):
-    """Where a client has its hooks: in which files, and for each event what it has to match. The first event has the outputs of
-    built-in tools that the client lets us replace."""
+    """Where a client has its hooks: in which files, and the matcher for each event. The first event has the outputs of built-in
+    tools that the client lets us replace."""
 
     client: str
     file: Path
@@ -75,7 +75,7 @@ class HookPlace(Struct, frozen=True):
             hooks = _get(group, "hooks")
             for hook_at, hook in enumerate(hooks.children if hooks and hooks.kind == "array" else ()):
                 words = list[str]()
-                with suppress(ValueError):  # what a shell would not take either
+                with suppress(ValueError):  # a shell would reject it too
                     command = _get(hook, "command")
                     words = shlex.split(command.value) if command and command.kind == "string" else words
                 if words[-2:] == ["hook", self.client] and (is_overspill(words[:-2]) or words[:-2] == list(launch)):
@@ -152,7 +152,7 @@ def _insert(text: str, container: Node, key: str, value: Any) -> str:
 
 
 def _remove(text: str, root: Node, path: Sequence[str | int]) -> str:
-    """Remove what is at the path, and above it what has nothing else."""
+    """Remove the value at the path, and its parents that become empty."""
     containers, indexes = [root], list[int]()
     for step in path:
         indexes.append(containers[-1].names.index(step) if isinstance(step, str) else step)

@@ -31,7 +31,7 @@ class ConfiguredServer(Struct, frozen=True):
     name: str
     project: str
     entry: Node
-    """In the usual spelling: its own text where that is what the client reads too."""
+    """In the usual spelling: the original text if the client uses that spelling itself."""
     written: WrittenEntry
 
 
@@ -40,7 +40,7 @@ EntryChange: TypeAlias = Sequence[Edit] | ConfiguredServer | str
 
 
 class RewriteOutcome(Struct, frozen=True):
-    """What changed for a server, or why nothing did. `before` and `after` are the texts of its entry in the usual spelling."""
+    """What changed for a server, or why nothing did. `before` and `after` are its entry in the usual spelling."""
 
     server: str
     project: str
@@ -56,7 +56,7 @@ class Rewriting(Struct, frozen=True):
 
 
 class ConfigFile:
-    """A client's file. Errors call it `name`. If it is not to be written, it may also be one that cannot be written again without
+    """A client's file. Errors call it `name`. If it will only be read, it may also be one that could not be written again without
     other changes."""
 
     def __init__(self, text: str, name: str, dialect: ConfigDialect, *, is_written: bool = True) -> None:
@@ -121,7 +121,7 @@ class ConfigFile:
             self._edits += made
             return after
         before, changed = self._translate(server.entry.raw), self._translate(after)
-        # What did not change stays what the file has: it may be of a type that JSON does not know.
+        # Unchanged values keep what the file has: they may be of a type that JSON lacks.
         has = written.value
         new = {key: has[key] if key in has and before.get(key) == value else value for key, value in changed.items()}
         self._edits += self._document.put(written, new)
@@ -165,7 +165,7 @@ def _wrap(file: ConfigFile, launch: Sequence[str], only: Sequence[str]) -> Rewri
 
 
 def _spell(outcome: RewriteOutcome, there: Mapping[str, Any], dialect: ConfigDialect) -> str:
-    """Values that stay are taken from the entry that is there: JSON, in which entries are wrapped, has no dates."""
+    """Takes unchanged values from the existing entry, because entries are wrapped as JSON, which has no dates."""
     entry = dialect.from_usual(jsonc.scan(mask(outcome.after), outcome.server).value)
     kept = {key: there[key] for key, value in entry.items() if key in there and _to_json(there[key]) == _to_json(value)}
     return dump_entry({**entry, **kept}, outcome.server, dialect)

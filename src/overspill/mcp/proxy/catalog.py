@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 async def ask_each(servers: Iterable[Server], ask: Callable[[Server], Awaitable[T]]) -> dict[str, T]:
-    """Ask all servers together, by name. A server that is down, refuses or is late is left out."""
+    """Ask all servers together. Returns answers by name, without servers that are down, refuse or are late."""
     answers: dict[str, T] = {}
 
     async def one(server: Server) -> None:
@@ -66,7 +66,7 @@ class Catalog:
         return [*self.list_theirs(), *self.list_own()]
 
     def list_theirs(self) -> list[Raw]:
-        """What the servers listed last, as a client sees it."""
+        """The tools that the servers listed last, as a client sees them."""
         shown = (self._present(server, [*self._known.get(name, {}).values()]) for name, server in self._servers.items())
         return [*chain.from_iterable(shown)]
 
@@ -94,7 +94,7 @@ class Catalog:
 
     @property
     def rename_note(self) -> str:
-        """Goes with each reply that names retrieval tools, if some have other names here."""
+        """Added to each reply that names retrieval tools, if some have other names here."""
         renamed = [f"{name} is {self._own_name(name)}" for name in TOOLS if self._own_name(name) != name]
         return f"Some tools of Overspill have other names here: {', '.join(renamed)}." if renamed else ""
 
@@ -137,7 +137,7 @@ class Catalog:
         return server.name in self._whole
 
     def note_change(self, server: str, method: str = "notifications/tools/list_changed") -> None:
-        """What it listed last is used until it is listed again."""
+        """Its last list is used until it is fetched again."""
         if method == "notifications/tools/list_changed":
             self._whole.discard(server)
 
@@ -162,7 +162,7 @@ class Catalog:
         return tools
 
     def _present(self, server: Server, tools: Sequence[Raw]) -> list[Raw]:
-        """Without those whose name leads to another server: `c` of the server `a__b` is called as `b__c` of the server `a`."""
+        """Leaves out tools whose name leads to another server: `c` of server `a__b` would be called as `b__c` of server `a`."""
         shown: list[Raw] = []
         for tool in tools:
             name = self.public_name(server.name, tool["name"])

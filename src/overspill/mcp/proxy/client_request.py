@@ -1,4 +1,4 @@
-"""One request of a client: who asked, in which version, how to send messages back, and how to ask the client something.
+"""One request of a client: who sent it, in which version, how to send messages back, and how to ask the client something.
 
 A client of the stateless protocol cannot be asked anything while it waits: it gets the question as the result of its call, and
 calls again with the answer. A server of the older protocol waits for that answer within its first call, which is paused here.
@@ -40,7 +40,7 @@ class ClientRequest:
         self.version = ctx.protocol_version
         declared = as_mapping(as_mapping((ctx.params or {}).get("_meta")).get(mcp_types.CLIENT_CAPABILITIES_META_KEY))
         self.knows_tasks = self.is_modern and knows_tasks(declared)
-        """Whether its client takes a task in place of a result."""
+        """Whether its client accepts a task in place of a result."""
         self.meta: Raw = as_mapping(self.params.get("_meta"))
         self.is_answered = False
         """The client has its answer, so nothing more can be sent for this request."""
@@ -49,7 +49,7 @@ class ClientRequest:
         self.is_wrapped = False  # it came as `call_tool`, whose headers cannot repeat the arguments of the tool
         self.is_task = False
         """The client has a task in place of the result, and can be asked about it until that ends."""
-        self.started_task: Raw | None = None  # what the client gets if it asked for a task
+        self.started_task: Raw | None = None  # sent to a client that asked for a task
         self.job: Job | None = None
         # The typed session would drop fields that its models do not know. Its two channels carry anything.
         self._channel: DispatchContext[Any] = ctx.session._request_outbound  # pyright: ignore[reportPrivateUsage]
@@ -108,7 +108,7 @@ NOT_WAITING = "The client can be asked only while it waits for an answer."
 
 
 class PausedCall:
-    """A call that keeps running. Its questions and its result go to the request that waits for it at the time."""
+    """A call that keeps running. Its questions and its result go to the request that waits for it at that time."""
 
     def __init__(self, request: ClientRequest) -> None:
         self.token = secrets.token_urlsafe(24)

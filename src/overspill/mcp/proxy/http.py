@@ -32,7 +32,7 @@ from overspill.text.urls import is_loopback
 from overspill.web.server import Descriptors, WebServer, bracket, open_listener
 
 PATH = "/mcp"
-_SECONDS_BETWEEN_CHECKS = 5.0  # so that a client that asks often does not keep the store busy
+_SECONDS_BETWEEN_CHECKS = 5.0  # a client that asks often must not keep the store busy
 
 
 class Health:

@@ -1,4 +1,4 @@
-"""What is known about MCP clients, by the name they send in `clientInfo`. Each row was checked in the client's released source.
+"""What is known about MCP clients, by the name they send in `clientInfo`. Each row was checked against the released source.
 
 A client may send any name it likes. Nothing here gives it access to anything: a row decides only in which form it gets results
 that it asked for.
@@ -25,13 +25,13 @@ class KnownClient(Struct, frozen=True, kw_only=True):
     """As in `clientInfo`, in any case."""
     title: str
     since: str = ""
-    """The first version that the row describes; empty: the first there was."""
+    """The first version that the row describes; empty: the very first."""
     before: str = ""
-    """The first version that it no longer describes; empty: none yet."""
+    """The first version that it no longer describes; empty: it describes all later ones."""
     programs: Programs
     """Whether programs that its model writes get the results of tools."""
     program_calls: tuple[str, str] | None = None
-    """A key of `_meta` that says who calls: a program, if the value starts so. Without the key, nothing says it."""
+    """A key of `_meta` and the beginning of its value if a program calls. Without the key, the caller is not known."""
     max_result_bytes: int | None = None
     """The largest result that its programs can take; None: no limit is known."""
     resources_for: Reader = "model"
@@ -51,7 +51,7 @@ class KnownClient(Struct, frozen=True, kw_only=True):
         return (since is None or found >= since) and (before is None or found < before)
 
     def is_program(self, meta: Mapping[str, Any]) -> bool | None:
-        """Whether a call with this `_meta` comes from a program; None if nothing says it."""
+        """Whether a call with this `_meta` comes from a program; None if that is not known."""
         if self.programs != "sometimes" or self.program_calls is None:
             return {"always": True, "never": False}.get(self.programs)
         key, start = self.program_calls
@@ -60,7 +60,7 @@ class KnownClient(Struct, frozen=True, kw_only=True):
 
     @property
     def question(self) -> str:
-        """What the user has to choose where nothing says who gets a result."""
+        """What the user must choose if nothing says who gets a result."""
         return (
             f"{self.title} may pass results to programs that its model writes, and nothing in a call says so. Large results are "
             f"answered with a card. If programs get them, set clients.{self.name}.programs to whole, otherwise to card. "

@@ -83,7 +83,7 @@ class LargeAnswers:
             raise MCPError(mcp_types.INVALID_PARAMS, f"Overspill does not know {method}, and the request is over its limits.")
 
     async def shorten(self, refusal: MCPError, request: ClientRequest) -> MCPError:
-        """An error as the client gets it. A server can put anything into one."""
+        """The error that the client gets. A server can put anything into one."""
         call = ToolCall("", request.method, {"uri": request.params.get("uri")}, "", "mcp")
         text = encoding.decode(dumps([refusal.message, refusal.data]))
         shown = await self._hide_secrets(call, {"message": refusal.message, "data": refusal.data})
@@ -126,7 +126,7 @@ class LargeAnswers:
         return await self._shorten_list(call, entries)
 
     async def _shorten_list(self, call: ToolCall, entries: list[Raw]) -> list[Raw]:
-        """As many whole entries as fit, and a link to the next one in a JSON list of all. If none fits, the list's beginning."""
+        """As many whole entries as fit, and a link to the next one in a JSON list of all. If not even one fits, its beginning."""
         written = await anyio.to_thread.run_sync(lambda: [dumps(entry) for entry in entries])
         kept = await self._keep(call, b"[" + b",\n".join(written) + b"]")
         shown, end, limit = 0, 1, outputs.max_part_bytes(self._settings(call))
@@ -145,7 +145,7 @@ class LargeAnswers:
         return {**{key: value for key, value in entry.items() if key != "blob"}, "mimeType": "text/plain", "text": note}
 
     async def _link_embedded(self, call: ToolCall, messages: list[Any], version: str) -> list[Any]:
-        """Embedded resources become links from where they are over the limits together; blobs if they are too large."""
+        """Turn embedded resources into links once they exceed the limits together, and blobs if they are too large."""
         shown, used = list[Any](), ""
         for message in messages:
             block = as_mapping(as_mapping(message).get("content"))

@@ -22,7 +22,7 @@ class LoginLinks:
         self._group = group
         self._greeted = greeted
         self._offered: set[str] = set()
-        """Servers whose link the user has, or has declined."""
+        """Servers whose link the user has received or declined."""
 
     def offer(self, server: Server, channel: ClientRequest | None) -> None:
         """Only to a client that started the proxy: the browser has to return to the same machine."""

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 Sender: TypeAlias = Literal["client", "server"]
 Decision: TypeAlias = Literal["gated", "passed", "impossible"]
-"""`gated`: what is over the limits is stored and shortened, each kind in its own way. `passed`: it arrives as the server sent it.
+"""`gated`: content over the limits is stored and shortened, each kind in its own way. `passed`: it arrives as the server sent it.
 `impossible`: it has no room for an output, or the proxy answers it. If one comes with an output anyway, or the table does not
 know the method, it is `measured`: within the limits it passes; a larger one is stored and does not pass."""
 

@@ -17,9 +17,9 @@ PROXY_DEFAULTS = Layer(
     "proxy",
     {"retention": "keep", "waitMaxSecs": 45, "toolTimeout": None, "toolOutput": {"answerWithinSecs": 45}},
 )
-"""Clients resume conversations, so stored outputs stay. Many give up a call after a minute."""
+"""Clients resume conversations, so stored outputs stay. Many clients give up on a call after a minute."""
 SHARED_DEFAULTS = Layer("proxy", {"repeats": "full"})
-"""Besides, over HTTP: a session may serve several conversations, of which one has not seen what another was shown."""
+"""Added over HTTP: a session may serve several conversations, and one has not seen what another was shown."""
 
 
 class ProxyOptions(Struct, frozen=True):
@@ -58,7 +58,7 @@ class ProxyOptions(Struct, frozen=True):
         return {name: replace(server, login_owner=owner) for name, server in self.servers.items()}
 
     def family(self, principal: str) -> str:
-        """Names those who share outputs: the same principal with the same servers, also after a restart."""
+        """The name shared by sessions that share outputs: the same principal with the same servers, even after a restart."""
         if self.shared_family:
             return self.shared_family
         whole = dumps([principal, [(each.name, each.command, each.args, each.url) for each in self.servers.values()]])

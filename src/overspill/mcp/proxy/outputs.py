@@ -1,4 +1,4 @@
-"""How a stored output shows in MCP: as a resource, read in bounded parts, and in the form of a tool's output schema.
+"""How a stored output appears in MCP: as a resource, read in bounded parts, and in the form of a tool's output schema.
 
 Some clients show a model the structured content and nothing else, so all that a reply says is in it.
 """
@@ -27,7 +27,7 @@ from overspill.wording import resources as wording
 
 SCHEME = "overspill"
 LINKS_SINCE = "2025-06-18"
-_MAX_PART_BYTES = 65_536  # where the settings set no limit
+_MAX_PART_BYTES = 65_536  # used if the settings set no limit
 _MIN_PART_BYTES = 4  # of the longest character
 KEPT_KEY = "overspill"
 _ROOT_KEYS = ("$schema", "$id", "$defs", "definitions", "title", "description")
@@ -133,7 +133,7 @@ def structure_reply(schema: object, text: str, handle: str | None) -> Raw | None
 
 
 def _takes_text(schema: Raw) -> bool:
-    """Whether it asks for an object with one text, any text, under `result`, and for nothing else."""
+    """Whether it requires only an object with one string, with any value, under `result`."""
     properties = as_mapping(schema.get("properties"))
     value = as_mapping(properties.get(_TEXT_KEY))
     return (

@@ -1,6 +1,6 @@
 """Who gets the result of a call: the client's model, or a program that the model wrote. A program gets it whole.
 
-A card is for a model. A program would take it for data, so where it cannot have the whole result, it gets an error.
+A card is for a model. A program would mistake it for data, so if it cannot have the whole result, it gets an error.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ HANDLE_KEY = "overspill/handle"
 
 
 class ProgramCalls:
-    """What one client's calls get. The settings are the session's; rules for this client apply here."""
+    """What the calls of one client return. The settings are the session's; rules for this client apply here."""
 
     def __init__(self, settings: Settings, info: Raw, log: Callable[[str], None]) -> None:
         self._settings = settings.for_client(info.get("name"))
@@ -51,7 +51,7 @@ class ProgramCalls:
         return {**result, "_meta": {**as_mapping(result.get("_meta")), HANDLE_KEY: reply.kept.handle}}
 
     def warn_of_card(self, tool: str, server: str, meta: Raw) -> None:
-        """Say once that a card may have reached a program, where nothing says who gets a result."""
+        """Say once that a card may have reached a program, if it is not known who gets a result."""
         known, is_auto = self._known, self._settings.for_tool(tool, server).programs == "auto"
         if known is not None and not self._has_warned and is_auto and known.is_program(meta) is None:
             self._has_warned = True

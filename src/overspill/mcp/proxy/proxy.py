@@ -146,7 +146,7 @@ class RequestRouter:
             with suppress(ServerError):
                 page = await self._list_from(request, only, "tools")
                 result = await catalog.extend_page(only, page, first="cursor" not in request.params)
-                # If the retrieval tools come and go, then for this client alone, so nothing may cache the list.
+                # The retrieval tools may come and go, for this client alone, so nothing may cache the list.
                 return {**result, **({} if catalog.is_steady or not request.is_modern else {"ttlMs": 0, "cacheScope": "private"})}
         return self._adapt(request, {"tools": await catalog.list()})
 
@@ -218,7 +218,7 @@ class RequestRouter:
         return await self._client.forward(request, server, request.params)
 
     async def _forward(self, request: ClientRequest) -> Raw:
-        """Pass it on to its server, with the server's own name for what it names."""
+        """Pass it on to its server, using the server's own names."""
         server, params = await self._find_owner(request), request.params
         prefix = self._client.catalog.public_name(server.name, "")
         if isinstance(params.get("name"), str):

@@ -55,7 +55,7 @@ class ServedClient:
         self.client = client
         self.requester = Requester(dumps(client.info), comes_back=outlived_by_jobs)
         self.channel: ClientRequest | None = None
-        """Its handshake: over that connection go messages that belong to none of its requests."""
+        """Its handshake. Messages that belong to none of its requests go over that connection."""
         self.servers = {
             name: Server(config, options.environ, client, self, log=log, on_up=self._on_server_up)
             for name, config in options.servers.items()
@@ -80,7 +80,7 @@ class ServedClient:
         self._flights: dict[str, list[ClientRequest]] = {name: [] for name in self.servers}
         self._changes = ListChanges(group, self.catalog, self._notify_client)
         self.left = anyio.Event()
-        """Set when the client says that it goes, or its connection has ended."""
+        """Set when the client says that it is leaving, or its connection has ended."""
         self._connections = self._answering = 0
         self._has_called = self._offered = False
         self.last_used = anyio.current_time()
@@ -120,14 +120,14 @@ class ServedClient:
 
     def note_call(self, request: ClientRequest) -> None:
         """A client that calls a second tool has shown that it stays after the first answer, and one that knows tasks says so.
-        Other requests show nothing: the Python SDK lists the tools after a call, whose client may then leave."""
+        Other requests prove nothing: the Python SDK lists the tools after a call, and its client may then leave."""
         if "requestState" not in request.params:
             self.requester.comes_back |= self._has_called or request.knows_tasks
             self._has_called = True
 
     @contextmanager
     def connected(self) -> Generator[None]:
-        """Use it while a request or a stream of a client of the older protocol is open. A client without one is away."""
+        """Use this while a request or a stream of a client of the older protocol is open. A client with neither is away."""
         self._connections += 1
         self.requester.is_away = False
         try:
@@ -137,7 +137,7 @@ class ServedClient:
             self.requester.is_away = not self._connections
 
     async def wait_until_gone(self, max_silence: float) -> None:
-        """Until it has left, or is silent for too long: a client without a connection does not say that it goes."""
+        """Wait until it has left, or is silent for too long: a client without a connection does not say that it is leaving."""
         while not self.left.is_set() and self.silent_for < max_silence:
             with anyio.move_on_after(max_silence - self.silent_for):
                 await self.left.wait()
@@ -171,7 +171,7 @@ class ServedClient:
 
     async def _forward(self, request: ClientRequest, server: Server, params: Raw) -> Raw:
         method, flights = request.method, self._flights[server.name]
-        params = request.params if method == "tasks/result" else params  # which does not name the tool
+        params = request.params if method == "tasks/result" else params  # the latter does not name the tool
         connection = await server.connect()
         if request.log_level is not None and self._levels.get(connection) != request.log_level:
             with suppress(MCPError):  # a level it refuses must not fail the request
@@ -215,7 +215,7 @@ class ServedClient:
             self._levels = {connection: level} | {each: known for each, known in self._levels.items() if not each.ended.is_set()}
 
     async def _load_vocabulary(self) -> None:
-        """When the client has its list of tools and thinks: neither its start nor its first large result has to wait for this."""
+        """Do this once the client has its list of tools, so that neither its start nor its first large result waits for it."""
         await self.greeted.wait()
         await anyio.sleep(_QUIET)
         await anyio.to_thread.run_sync(tokens.load, self.session.settings.model)
@@ -266,7 +266,7 @@ class ServedClient:
             await request.notify(method, params or None)
 
     async def notify_servers(self, method: str, params: Raw) -> None:
-        """Pass a notification on to the servers that are up. It is of no use to the others later."""
+        """Pass a notification on to the servers that are up. The others would have no use for it later."""
         for server in [each for each in self.servers.values() if not each.rest.is_on]:
             try:
                 connection = await server.wait_until_connected(0)
@@ -295,5 +295,5 @@ class ServedClient:
         await self._changes.announce(server, connection)
 
     def needs(self, server: str) -> bool:
-        """For a request, or because the client has subscribed to a resource of it."""
+        """Whether it has a request, or the client has subscribed to one of its resources."""
         return bool(self._flights[server]) or self.subscriptions.has_any(server)

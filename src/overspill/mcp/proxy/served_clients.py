@@ -33,11 +33,11 @@ from overspill.text.humanize import one_line
 from overspill.text.lenient_json import dumps
 from overspill.wording import slow_tools as wording
 
-_MAX_KINDS = 8  # of clients that a principal of the newer protocol keeps; one that comes back later starts anew
+_MAX_KINDS = 8  # of clients kept for a principal of the newer protocol; one that comes back later starts anew
 
 
 class ClientKey(Struct, frozen=True):
-    """Whose client it is, and its session of the older protocol. The newer protocol has none."""
+    """Whose client it is, and its session in the older protocol. The newer protocol has no sessions."""
 
     principal: str
     session: str = ""
@@ -79,7 +79,7 @@ class ServedClients:
             return self._open_clients.get((owner, kind)) or await self._open(owner, kind, identity, outlived_by_jobs)
 
     async def check_store(self) -> None:
-        """Log why nothing can be stored, if that is so, before the first client finds out, and even if it leaves before."""
+        """If nothing can be stored, log why before the first client finds out, and even if it leaves before that."""
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(self._store.check)
 
@@ -87,7 +87,7 @@ class ServedClients:
         return await anyio.to_thread.run_sync(self._store.answers)
 
     def count_sessions(self, principal: str) -> int:
-        """How many sessions a principal has open, with those whose jobs still run."""
+        """How many sessions a principal has open, including those whose jobs are still running."""
         return self._served[principal]
 
     def describe_servers(self) -> list[dict[str, Any]]:
@@ -103,14 +103,14 @@ class ServedClients:
             self._open_clients.pop(key).left.set()
 
     async def finish_jobs(self) -> None:
-        """Wait for the jobs that still run, as long as the options say."""
+        """Wait for the jobs that are still running, as long as the options allow."""
         with anyio.move_on_after(self.options.grace_seconds):
             async with anyio.create_task_group() as group:
                 for shared in self._sessions.values():
                     group.start_soon(shared.session.stop)
 
     async def close_all(self) -> None:
-        """End everything, with the jobs that still run, unless others share their session."""
+        """End everything, including jobs that are still running, unless others share their session."""
         while self._sessions:
             await self._shared_sessions.give_back(self._sessions.popitem()[1])
 

@@ -26,7 +26,7 @@ from overspill.mcp.proxy.served_clients import ClientKey, ServedClients
 STDIO = ClientKey("local", "stdio")
 _READ_BYTES = 1 << 16
 _WRITE_BYTES = getattr(select, "PIPE_BUF", 512)  # what a writable pipe takes without blocking
-_MAX_WAITING_BYTES = 1 << 16  # of lines that the client has not read, before those who send more wait
+_MAX_WAITING_BYTES = 1 << 16  # of unread lines; beyond this, senders wait
 _FLUSH_SECONDS = 2.0  # for the client to read the last answer when the proxy ends
 
 
@@ -35,14 +35,14 @@ Streams: TypeAlias = "tuple[MemoryObjectReceiveStream[SessionMessage | Exception
 
 
 async def _take(_: Line) -> None:
-    """Nobody wants to know."""
+    """Ignore the line."""
 
 
 @asynccontextmanager
 async def message_streams(
     receive: Receive, outgoing: OutgoingStream, take: Callable[[Line], Awaitable[None]] = _take
 ) -> AsyncGenerator[Streams]:
-    """Wrap what a client sends and gets in the streams that the SDK serves. A line that is not a message is answered with an
+    """Wrap a client's input and output in the streams that the SDK serves. A line that is not a message is answered with an
     error. `take` is called for each line before anything acts on it."""
     to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     reading, writing = anyio.CancelScope(), anyio.CancelScope(shield=True)

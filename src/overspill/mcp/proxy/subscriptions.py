@@ -33,7 +33,7 @@ class ListChanges:
 
     async def announce(self, server: Server, connection: ServerConnection) -> None:
         if server.rest.was_on:
-            self._group.start_soon(self._compare, server, connection)  # who has called it does not wait for that
+            self._group.start_soon(self._compare, server, connection)  # its caller does not wait for that
         elif server.starts > 1 or server.name in self.missed:
             for capability in CHANGES:
                 if capability in connection.handshake.capabilities:

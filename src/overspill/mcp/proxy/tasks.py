@@ -93,7 +93,7 @@ class ServedTasks:
         return {}
 
     async def listen(self, ctx: Context, request: ClientRequest, wanted: Any, listen: ListenHandler) -> Any:
-        """Serve a stream on which the client hears of tasks. Each report has what `tasks/get` would answer."""
+        """Serve a stream that reports tasks to the client. Each report holds what `tasks/get` would answer."""
         require_extension(request)
         ids: Any = as_mapping(wanted.notifications.model_extra).get("taskIds")
         jobs: list[Job] = []
@@ -202,7 +202,7 @@ def _describe_routed(id: str, task: Raw) -> Raw:
 
 
 class _AcknowledgingSession:
-    """Says with the first message of a stream, which the SDK writes, of which tasks it reports."""
+    """Adds to the first message of a stream, which the SDK writes, the tasks that it reports on."""
 
     def __init__(self, session: Any, task_ids: Sequence[str]) -> None:
         self._session = session

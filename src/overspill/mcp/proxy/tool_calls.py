@@ -60,7 +60,7 @@ class ToolCalls:
         """By job, what its task delivers."""
 
     async def call_own(self, request: ClientRequest, name: str, args: Raw) -> Raw:
-        """Tools that a program calls are called as part of the request that it came with."""
+        """Call a tool of ours. Tools that a program calls belong to the request that brought the program."""
         before = _asking.set((self, request))
         try:
             reply = await self._session.invoke(name, args)
@@ -120,7 +120,7 @@ class ToolCalls:
         return self._programs.pass_whole(as_mapping(reply.original), reply, chosen)
 
     async def deliver(self, request: ClientRequest, job: Job) -> Raw | MCPError:
-        """The result of a task that has ended, as its call would have been answered; or the server's refusal."""
+        """The result of an ended task, in the form its call would have returned; or the server's refusal."""
         if job.id in self._delivered:
             return self._delivered[job.id]
         reply = await self._session.jobs.deliver(job)
@@ -131,7 +131,7 @@ class ToolCalls:
         return result
 
     async def _take_intent_off(self, server: Server, name: str, args: Raw) -> tuple[Raw, str]:
-        """Only where the catalog added the argument. A tool of whose schema nothing is known may have one of that name."""
+        """Only if the catalog added the argument. A tool with an unknown schema may have its own argument of that name."""
         if LOOKING_FOR not in args or self._session.settings.for_tool(name, server.name).intent != "ask":
             return args, ""
         tool = await self._catalog.describe(server, name)
@@ -214,7 +214,7 @@ async def list_for_programs() -> list[ProgramTool]:
 
 
 _asking: ContextVar[tuple[ToolCalls | None, ClientRequest | None]] = ContextVar("overspill_program", default=(None, None))
-"""Travels with the tasks of a program."""
+"""Inherited by the tasks of a program."""
 
 
 def _measure(delivered: Raw | MCPError) -> int:

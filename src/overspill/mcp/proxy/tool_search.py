@@ -1,4 +1,4 @@
-"""What one client is offered in place of all tools: a search, decided at its first `tools/list` and the same ever after."""
+"""What one client is offered in place of all tools: a search. Decided at its first `tools/list` and never changed."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class ServedToolSearch:
         self.offered: list[Raw] | None = None
         """The whole list, if tools are searched for."""
         self.names: dict[str, str] = {}
-        """By the name in that list, the tool of ours that it is."""
+        """The names of our tools, by their names in that list."""
         self._rule = SearchRule(self._settings)
         self._search: ToolSearch | None = None
-        self._searched = -1  # the state of the catalog that it knows
+        self._searched = -1  # the state of the catalog that it has indexed
 
     async def decide(self, *, has_listed: bool = False) -> list[Raw] | None:
         """What to offer; None: all tools, as without a search. `has_listed`: whether the catalog has just listed them all."""

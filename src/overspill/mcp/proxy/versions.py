@@ -1,6 +1,6 @@
-"""What differs between the handshake protocol and the stateless one: how a session starts, and what a result has.
+"""The differences between the handshake protocol and the stateless one: how a session starts, and what a result has.
 
-And MCP tasks, whose results must not go past the gate: those of 2025-11-25 pass only where both sides speak that version.
+Also MCP tasks, whose results must not bypass the gate: those of 2025-11-25 pass only if both sides speak that version.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def drop_tasks(capabilities: Raw) -> Raw:
 
 
 def drop_from_request(method: str, params: Raw) -> Raw:
-    """The request of a client that says in it what it can do, as if it knew no tasks."""
+    """A client's request without the capability for tasks that it declares."""
     if method == "initialize":
         return {**params, "capabilities": drop_tasks(as_mapping(params.get("capabilities")))}
     meta, key = as_mapping(params.get("_meta")), mcp_types.CLIENT_CAPABILITIES_META_KEY
@@ -158,7 +158,7 @@ def drop_from_request(method: str, params: Raw) -> Raw:
 
 
 def drop_task_support(tool: Raw) -> Raw:
-    """A tool as one that cannot be a task, which is what a tool is that does not say."""
+    """The tool without `taskSupport`. A tool that does not declare it cannot be a task."""
     if (execution := as_mapping(tool.get("execution"))).get("taskSupport", "forbidden") == "forbidden":
         return tool
     rest = {name: value for name, value in execution.items() if name != "taskSupport"}

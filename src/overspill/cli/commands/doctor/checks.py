@@ -62,7 +62,7 @@ class DoctorReport(Struct, frozen=True):
 
 
 def check_settings(cli: Mapping[str, Any], config: Path | None, user_config_dir: Path) -> tuple[list[Finding], Settings]:
-    """Whether they load, which files they come from, and who can change those. The settings are the defaults if yours do not."""
+    """Whether your settings load, which files they come from, and who can change those. Uses the defaults if they do not load."""
     try:
         loaded = load(cli=cli, config=config, cwd=Path.cwd(), user_config_dir=user_config_dir)
         layers = file_layers(config, Path.cwd(), user_config_dir)
@@ -226,7 +226,7 @@ def check_hooks(file: str) -> list[Finding]:
 
 
 def check_programs(file: str, settings: Settings) -> list[Finding]:
-    """Clients whose programs may get results, where nothing says which calls are theirs and you have not chosen what they get."""
+    """Clients whose programs may get results, if nothing marks their calls and you have not chosen what programs get."""
     client = find_target(file).client
     rows = [row for row in KNOWN_CLIENTS if client is not None and row.title == client.title and not row.before]
     unclear = [row for row in rows if row.programs == "sometimes" and row.program_calls is None]

@@ -1,1 +1,1 @@
-"""Servers behind a login: who holds the tokens, how they are renewed, and how a person logs in."""
+"""Servers behind a login: where the tokens are kept, how they are renewed, and how a person logs in."""

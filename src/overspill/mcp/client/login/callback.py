@@ -18,7 +18,7 @@ from overspill.mcp.client.login.guarded import is_error_code
 from overspill.web.server import LET_IN, Descriptors, WebServer, open_listener
 
 Paste: TypeAlias = Callable[[str], Awaitable[str]]
-"""Shows what was wrong with the last one, and gets what a person copied from the browser's address bar. Empty if nobody will."""
+"""Shows what was wrong with the last address, and returns the one a person copied from the browser; empty if nobody does."""
 _HOST, _PATH = "127.0.0.1", "/callback"
 _ANSWER_SECONDS = 300.0
 _MAX_PASTES = 5
@@ -37,7 +37,7 @@ class Callback:
         self._answered = anyio.Event()
 
     def expect(self, authorization_url: str) -> None:
-        """Until this, no answer is right."""
+        """Until this is called, every answer is refused."""
         self._state = parse_qs(urlsplit(authorization_url).query)["state"][0]
 
     def take(self, query: str) -> bool:
@@ -92,7 +92,7 @@ class Callback:
 
 @asynccontextmanager
 async def open_callback(port: int) -> AsyncGenerator[Callback]:
-    """At this port or, if it is taken or 0, at another."""
+    """Listens at this port or, if it is taken or 0, at another."""
     try:
         listener = open_listener(_HOST, port)
     except SettingsError:

@@ -45,7 +45,7 @@ _FLOW_ERRORS = {
 
 
 async def log_in(config: ServerConfig, store: LoginStore, show: ShowLink, paste: Paste | None = None, scope: str = "") -> Login:
-    """Let a person log in. The new login replaces the one that is there. Raises ServerError."""
+    """Let a person log in. The new login replaces an existing one. Raises ServerError."""
     try:
         known = await store.read(config.url) or Login(server=config.url)
     except LoginNeeded:  # it cannot be read, and is replaced
@@ -77,7 +77,7 @@ async def log_in(config: ServerConfig, store: LoginStore, show: ShowLink, paste:
 
 
 async def authenticate_client(config: ServerConfig, environ: Mapping[str, str], clock: Callable[[], float]) -> Login:
-    """Log in as the client that the settings have for the server, without a person. Raises ServerError."""
+    """Log in as the client that the settings name for the server, without a person. Raises ServerError."""
     client, storage = config.login.clients[config.url], _keep_nothing(None)
     id, issuer, scope = client.client_id, client.issuer, client.scope
     secret = environ.get(client.private_key_env or client.client_secret_env or "")
@@ -92,7 +92,7 @@ async def authenticate_client(config: ServerConfig, environ: Mapping[str, str], 
 
 
 def _keep_nothing(registration: OAuthClientInformationFull | None) -> Any:
-    """A storage for the SDK, which has a registration at most. We take the rest from its context."""
+    """Storage for the SDK that holds at most a registration. We take the rest from the SDK's context."""
 
     async def get_client_info() -> OAuthClientInformationFull | None:
         return registration
@@ -104,7 +104,7 @@ def _keep_nothing(registration: OAuthClientInformationFull | None) -> Any:
 
 
 def _find_registration(known: Login, port: int, scope: str) -> OAuthClientInformationFull | None:
-    """None if Overspill has to register: for the first time, at another port, or for more rights than before."""
+    """None if Overspill must register: for the first time, at another port, or for more rights than before."""
     lacks_rights = known.client_scope and set(scope.split()) - set(known.client_scope.split())
     if not known.client_id or known.redirect_port != port or lacks_rights:
         return None
@@ -123,7 +123,7 @@ async def _run(
     scope: str | None,
     clock: Callable[[], float] = time.time,
 ) -> Login:
-    """Ask the server for anything, and answer the questions that the SDK has then. A client of HTTP would log addresses."""
+    """Send the server any request, and answer the questions the SDK then has. An ordinary HTTP client would log addresses."""
     parts = urlsplit(config.url)
     if parts.scheme != "https" and parts.hostname != "localhost" and not is_loopback(parts.hostname or ""):
         raise ServerError(f"The address of {config.name} begins with http://, so others could read its token. Use https://.")
@@ -147,7 +147,7 @@ async def _run(
 
 
 def _ask_for_login(response: httpx2.Response, scope: str | None) -> httpx2.Response:
-    """The server's answer, with the scopes we want. It may want a login for its tools only, and let everybody in before that."""
+    """The server's answer, with the scopes we want. It may require a login only for its tools, and let anyone in before that."""
     asked, before = union_scopes(extract_scope_from_www_auth(response), scope), response.headers.get("www-authenticate", "")
     headers = {"www-authenticate": f'Bearer scope="{asked}", {before}' if asked else before}
     return httpx2.Response(401, headers=headers, request=response.request)
@@ -173,7 +173,7 @@ def _make_login(context: OAuthContext, transport: GuardedTransport, now: float) 
 
 
 def _explain(problem: Exception, transport: GuardedTransport) -> str:
-    """Without what anybody sent."""
+    """Quotes nothing that anybody sent."""
     if isinstance(problem, OAuthRegistrationError):
         return f"Overspill could not register itself: {transport.last}"
     if isinstance(problem, OAuthTokenError):

@@ -1,6 +1,6 @@
-"""HTTP to addresses that somebody else named: https or loopback, never nearer to us than the server that named them.
+"""HTTP to addresses that a server named: https or loopback, never nearer to us than the server that named them.
 
-The addresses of a name are looked up here, checked, and are the ones connected to, so a name cannot change its mind in between.
+The addresses of a name are looked up here, checked and then connected to, so a name cannot resolve differently in between.
 Behind an HTTP proxy, the proxy looks names up, and only addresses without a name can be checked.
 """
 
@@ -26,7 +26,7 @@ _REACHES: tuple[Reach, ...] = get_args(Reach)
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
-    """`server` is the address that the user configured, which is reached like any other. Answers are read whole."""
+    """`server` is the address that the user configured, which is always allowed. Answers are read whole."""
 
     def __init__(self, server: str, reach: Reach | None = None) -> None:
         self._server = httpx2.URL(server)
@@ -34,7 +34,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         self.error = ""
         """The code of the last error, as OAuth defines them."""
         self.last = ""
-        """How the last exchange went, without what anybody sent."""
+        """How the last exchange went. Quotes nothing that anybody sent."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Raises ServerError for an address that may not be reached, and httpx2.HTTPError for one that is not."""
@@ -54,7 +54,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             raise httpx2.ReadTimeout("too slow", request=request) from None
 
     async def find_addresses(self, url: httpx2.URL) -> list[str]:
-        """Raises ServerError if one of them may not be reached. Where it is not up to us, the address is the host."""
+        """Raises ServerError if one of them may not be reached. If we do not look it up, the address is the host."""
         addresses = [url.host]
         if self._is_own(url):
             return addresses
@@ -81,7 +81,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
     async def _read(self, response: httpx2.Response, request: httpx2.Request) -> httpx2.Response:
         content, host, status = bytearray(), request.url.host, response.status_code
         if self._is_own(request.url):
-            # A name that changes its address counts as the farthest that it had. Behind a proxy, the peer is the proxy.
+            # A name that changes its address counts as the farthest it has had. Behind a proxy, the peer is the proxy.
             peer = None if find_proxy(request.url) else response.extensions["network_stream"].get_extra_info("server_addr")
             found = _measure(str(peer[0]).partition("%")[0] if peer else host)
             self.reach = _REACHES[max(map(_REACHES.index, (found, self.reach or found)))]
@@ -113,7 +113,7 @@ def find_proxy(url: httpx2.URL) -> str | None:
 
 
 def _measure(host: str) -> Reach:
-    """How far away it is. A name is only measured where something else looks it up, and counts as public."""
+    """How far away it is. A name gets here only if something else looks it up, and counts as public."""
     name = host.strip("[]").rstrip(".")
     try:
         address = _parse_address(name)

@@ -1,4 +1,4 @@
-"""Keeps the token of one server: renews it before it expires, once among all processes, and says when a person has to log in."""
+"""Keeps the token of one server: renews it before it expires, in one process only, and says when a person must log in."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MAX_SKEW = 60.0  # seconds
 
 
 class TokenKeeper:
-    """`environ` has the place of the logins, and the secrets that the settings name."""
+    """`environ` says where logins are stored, and has the secrets that the settings name."""
 
     def __init__(
         self, config: ServerConfig, environ: Mapping[str, str], log: Log = lambda _: None, clock: Callable[[], float] = time.time
@@ -80,11 +80,11 @@ class TokenKeeper:
         return renewed.tokens.access if renewed else ""
 
     async def note_wanted(self, scope: str) -> None:
-        """Remember what else the server asks for, until the next login. A login that changes lets the server be tried again, so
-        only what is new is written."""
+        """Remember what else the server asks for, until the next login. A changed login lets us try the server again, so only new
+        scopes are written."""
         if not self._adds_to(await self._read(), scope):
             return
-        with suppress(OSError):  # where nothing can be written, the user has read that already
+        with suppress(OSError):  # if nothing can be written, the user has seen that already
             async with self._store.lock(self._config.url):
                 login = await self._read()
                 if login is not None and self._adds_to(login, scope):
@@ -115,7 +115,7 @@ class TokenKeeper:
             raise LoginNeeded(f"{problem} {self.explain()}") from None
 
     async def _save(self, login: Login) -> Login:
-        """Works from then on, also if it cannot be written: the refresh token before it may be worth nothing any more."""
+        """Use it from now on, even if it cannot be written: the previous refresh token may no longer work."""
         try:
             await self._store.write(login)
         except OSError as problem:
@@ -172,7 +172,7 @@ async def revoke(config: ServerConfig, store: LoginStore) -> bool:
 
 
 async def check_login(url: str, environ: Mapping[str, str]) -> tuple[str, str]:
-    """What there is to say about a login, and what is wrong. Both are empty if nobody has logged in."""
+    """A description of a login, and what is wrong with it. Both are empty if nobody has logged in."""
     try:
         login = await LoginStore(environ).read(url)
         return ("", "") if login is None else (_describe(login), await _find_problem(login))
@@ -212,7 +212,7 @@ def _measure_skew(date: str) -> float:
 
 
 async def _post(transport: GuardedTransport, login: Login, url: str, data: dict[str, str]) -> httpx2.Response:
-    """As a registered client, which says who it is in the way that it was registered for."""
+    """Send it as a registered client, which identifies itself in the way it was registered for."""
     client = {"client_id": login.client_id}
     if login.auth_method == "client_secret_post":
         client["client_secret"] = login.tokens.client_secret

@@ -1,4 +1,4 @@
-"""Where logins are kept: one owner-only file for each server, with its tokens in the system's keyring where there is one."""
+"""Where logins are kept: one owner-only file for each server, with its tokens in the system's keyring if possible."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from overspill.store.files.lock import try_lock
 Reach: TypeAlias = Literal["loopback", "private", "public"]
 Stamp: TypeAlias = tuple[int, ...]
 _LOCK_SECONDS = 60.0  # another process may be renewing the same token
-_KEYRING_SECONDS = 20.0  # it may ask you to unlock it
-_MIN_LIFETIME, _MAX_LIFETIME = 30.0, 10 * 365 * 86_400.0  # seconds; outside, a server is not believed
+_KEYRING_SECONDS = 20.0  # you may have to unlock it
+_MIN_LIFETIME, _MAX_LIFETIME = 30.0, 10 * 365 * 86_400.0  # seconds; outside this range, a server is not believed
 _MAX_AHEAD = 300.0  # seconds before its end that a token is renewed, at the most
 _known: dict[Path, tuple[Stamp, Login]] = {}
-"""By file, for all sessions of this process: one that could not be written is nowhere else."""
+"""By file, for all sessions of this process. A login that could not be written exists only here."""
 
 
 class Tokens(Struct, frozen=True):
@@ -55,7 +55,7 @@ class Login(Struct, frozen=True, kw_only=True):
     expires_at: float | None = None
     renew_at: float | None = None
     settles_at: float = 0.0
-    """Until then, it is not renewed because the server refuses it: it was just renewed for that reason."""
+    """Until then, a refusal by the server does not lead to a renewal, because one has just done so."""
     client_id: str = ""
     client_scope: str = ""
     """What the registration allows; empty if that is not known."""
@@ -63,14 +63,14 @@ class Login(Struct, frozen=True, kw_only=True):
     redirect_port: int = 0
     """Where the browser returns to. It is part of the registration."""
     reach: Reach = "public"
-    """How far away the server was, so that its word leads to nothing nearer."""
+    """How far away the server was. It cannot refer us to anything nearer."""
     in_keyring: bool = False
     tokens: Tokens = Tokens()
 
 
 class TokenResponse(Struct, frozen=True):
     access_token: Annotated[str, msgspec.Meta(pattern=r"\A[!-~]+\Z")]
-    """As it can be in a header."""
+    """In characters that a header can hold."""
     refresh_token: str | None = None
     expires_in: float | str | None = None
     scope: str | None = None
@@ -135,7 +135,7 @@ class LoginStore:
         return login
 
     async def write(self, login: Login) -> Login:
-        """Returns it with where its tokens are. Raises OSError; then only this process has it."""
+        """Returns it with the place of its tokens. Raises OSError; then only this process has it."""
         file, name, secret = self._file(login.server), self._name(login.server), msgspec.json.encode(login.tokens).decode()
 
         def keep(keyring: Any) -> bool:
@@ -198,7 +198,7 @@ async def _use_keyring(work: Callable[[Any], Any]) -> Any:
         try:
             core: Any = import_module("keyring.core")  # an extra
             return work(core) if core.recommended(core.get_keyring()) else None
-        except Exception:  # backends raise what they like, and nothing of it may name a secret
+        except Exception:  # backends raise all kinds of errors, whose text may hold a secret
             return None
 
     with anyio.move_on_after(_KEYRING_SECONDS):
