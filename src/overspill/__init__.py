@@ -1,6 +1,6 @@
-"""Overspill: large tool outputs kept whole and out of the context, slow tools off the turn.
+"""Overspill keeps large tool outputs whole and out of the context, and runs slow tools in the background.
 
-The public door. Names are loaded when they are first used, so that importing the package costs next to nothing.
+The public interface. Names are loaded when they are first used, so importing the package costs next to nothing.
 """
 
 from __future__ import annotations

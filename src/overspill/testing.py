@@ -88,7 +88,7 @@ class _Header(Struct, frozen=True):
 
 
 class RecordingModel:
-    """Asks another model and records its answers, one JSON line each. Of requests it stores only hashes."""
+    """Asks another model and records its answers, one JSON line each. Stores only hashes of the requests."""
 
     def __init__(self, inner: Model, path: Path) -> None:
         self.name = inner.name

@@ -65,7 +65,7 @@ class ToolCall(Struct, frozen=True):
     """In words, what the caller is looking for in the result. It matters only if the result is kept."""
 
     def __post_init__(self) -> None:
-        """The arguments are a model's, so a mistake in them is answered when the call is made."""
+        """Does not check the arguments: they come from a model, so making the call answers a mistake in them."""
         if isinstance(self.args, str):
             force_setattr(self, "args", read_arguments(self.args))
         id, name, server, intent = cast("tuple[object, ...]", (self.id, self.name, self.server, self.intent))
@@ -91,7 +91,7 @@ class Output(Struct, frozen=True):
 
 
 class LineageSource(Struct, frozen=True):
-    """A stored output that a query read: as the query names it, and what it was then."""
+    """A stored output that a query read: its name in the query, and what it was then."""
 
     name: str
     handle: str
@@ -104,9 +104,9 @@ class LineageCall(Struct, frozen=True, omit_defaults=True):
     tool: str
     server: str
     sha256: str
-    """Of the text of its result."""
+    """The hash of the text of its result."""
     handle: str = ""
-    """Of its result, if that was stored."""
+    """The handle of its result, if that was stored."""
 
 
 class Lineage(Struct, frozen=True, omit_defaults=True):
@@ -117,7 +117,7 @@ class Lineage(Struct, frozen=True, omit_defaults=True):
     calls: tuple[LineageCall, ...] = ()
     language: Literal["sql", "python"] = "sql"
     server: str = ""
-    """Whose it is, if a program read or called what is of a server."""
+    """The server it belongs to, if a program read that server's data or called its tools."""
 
 
 class Kept(Struct, frozen=True, gc=False):
@@ -141,9 +141,9 @@ class Kept(Struct, frozen=True, gc=False):
     is_plain: bool = False
     """Whether all of it is known to be UTF-8 without NUL."""
     name_chars: int = handles.MIN_NAME_CHARS
-    """More only if a shorter name was taken. Outputs that were stored before there were names have the shortest."""
+    """Longer only if a shorter name was taken. Outputs that were stored before names existed have the shortest."""
     lineage: Lineage | None = None
-    """None too for what earlier versions stored."""
+    """Also None for outputs that earlier versions stored."""
 
     @property
     def name(self) -> str:
@@ -196,7 +196,7 @@ class Reply(Struct, frozen=True, kw_only=True):
     content: list[Block]
     is_error: bool = False
     fits: bool = True
-    """False when the context has no room even for this; you get it anyway."""
+    """False if the context does not even have room for this; you get it anyway."""
     kept: Kept | None = None
     job: JobInfo | None = None
     truncation: Truncation | None = None
@@ -204,12 +204,12 @@ class Reply(Struct, frozen=True, kw_only=True):
     """False when the tool keeps running in the background, and the model has nothing to work with yet."""
     model: str | None = None
     original: Any = None
-    """What the tool gave as `Output.original`; None while the tool is still running."""
+    """The tool's `Output.original`; None while the tool is still running."""
     passed: bool = False
     """Whether the result is within the limits, or for a program, so that you may pass on `value` instead of `text`."""
     value: Any = None
     """The tool's own object if it passed, or if it cannot be written as text: a dataclass, an image, a framework's result.
-    For a stream that passed, its text. None for what was stored, shortened or raised."""
+    For a stream that passed, its text. None if the result was stored or shortened, or the tool raised an exception."""
 
     @property
     def tokens(self) -> int:
@@ -272,9 +272,9 @@ class Extraction(Struct, frozen=True):
     model: str = ""
     found: bool = True
     warnings: tuple[str, ...] = ()
-    """What the reader has to know, such as a fallback that was used or a part that was not searched."""
+    """What the reader must know, such as a fallback that was used or a part that was not searched."""
     planned_strategy: str = ""
-    """Where the built-in engine answered: the strategy that a model would have followed."""
+    """If the built-in engine answered: the strategy that a model would have followed."""
     decoding: Decoding | None = None
     """Set if the text was decoded first. Positions and quotes then refer to the decoded text."""
     is_nearest: bool = False

@@ -1,4 +1,4 @@
-"""What a program reads and saves: the outputs of its session, through the readers that retrieval uses, each noted down."""
+"""What a program reads and saves: the outputs of its session, through the readers that retrieval uses. Records each access."""
 
 from __future__ import annotations
 

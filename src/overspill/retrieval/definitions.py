@@ -69,8 +69,8 @@ class ToolOutput(_Args, frozen=True):
 
 
 class ShortToolOutput(Struct, frozen=True):
-    """For the default preset, where `surface` names it. Every request of a conversation carries it, so it has what models need,
-    and no more of what `ToolOutput` takes."""
+    """For the default preset, if `surface` names it. It is part of every request of a conversation, so it has only the arguments
+    of `ToolOutput` that models need."""
 
     handle: Annotated[str, Meta(description="name or handle from the tool result")]
     extract: Annotated[str, Meta(description="what you need, then in parentheses other words that the text may use for it")]

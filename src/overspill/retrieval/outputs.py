@@ -33,7 +33,7 @@ from overspill.wording.retrieval import not_ready
 
 MAX_OPEN_OUTPUTS = 16  # kept open with their line positions, because a model that reads an output usually reads it again
 _MAX_OPEN_SHELVES = 4  # of other sessions, kept open for the same reason
-_DESCRIPTORS_FOR_ONE = 64  # that a process may have, for each that a session keeps open: fewer leave none for the work itself
+_DESCRIPTORS_FOR_ONE = 64  # that the process may have, per output kept open; with fewer, the work itself would run out
 _MAX_RELATIVES = 1_000  # outputs of other sessions whose descriptions are in memory
 
 

@@ -127,6 +127,6 @@ class OutputTables(Struct, eq=False):
 
 
 def _take(parts: list[str], room: Bound) -> list[str]:
-    """As many of the first ones as fit, separated."""
+    """As many of the first parts as fit, with a separator between them."""
     sizes = accumulate(len(part.encode("utf-8", "replace")) + 1 for part in parts)
     return parts[: sum(size <= room.least_bytes for size in sizes)]

@@ -105,7 +105,7 @@ def _weigh(outcome: TextView | Decoding | NotText) -> int:
 
 
 MAX_INDEX_BYTES = 256 << 20
-"""Memory that the indexes of one session may take together. An index that a question still uses is freed after it."""
+"""Memory that the indexes of one session may take together. An index that is still in use is freed afterwards."""
 
 
 class EngineIndexes:
@@ -116,8 +116,8 @@ class EngineIndexes:
         self._recent: Recent[str, Index] = Recent(max_bytes, lambda index: index.memory_bytes)
 
     def get(self, sha256: str, reader: Reader, work: Work | None = None) -> Index:
-        """Blocks. A caller that asks for an index that is being built waits for it. With limited work, it is of the beginning
-        of an output that is larger than that."""
+        """Blocks. If another caller is building the index, waits for it. With limited work, a larger output has only its
+        beginning indexed."""
         most = work.read if work else reader.size
         key = sha256 if reader.size <= most else f"{sha256} to {most}"
         with self._recent.making(key):

@@ -1,4 +1,4 @@
-"""JSON Schemas that others wrote: checked in a process that can open nothing and that ends in time."""
+"""JSON Schemas from other authors: checked in a process that cannot open anything and ends in time."""
 
 from overspill.schema.check import Misfit, Unchecked, find_flaw, find_misfit, fits_schema
 

@@ -18,14 +18,14 @@ _LIMITS = {"min_length": "minLength", "ge": "minimum"}
 
 @cache
 def describe_arguments(arguments: type[Struct]) -> dict[str, Any]:
-    """Made once for each: reading the hints of a class takes longer than the rest of a call. Do not change it."""
+    """Built once for each: reading a class's hints takes longer than the rest of a call. Do not change the result."""
     required = [field.encode_name for field in fields(arguments) if field.required]
     closed = {"additionalProperties": False} if arguments.__struct_config__.forbid_unknown_fields else {}
     return {"type": "object", **closed, "required": required, "properties": _properties(arguments)}
 
 
 def describe_function(function: Callable[..., Any]) -> dict[str, Any]:
-    """As far as its annotations have JSON types; what they do not say may be anything."""
+    """Uses the annotations that have JSON types; everything else may be any value."""
     hints: dict[str, Any] = {}
     properties: dict[str, dict[str, Any]] = {}
     with suppress(NameError, TypeError):

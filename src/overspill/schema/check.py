@@ -14,12 +14,12 @@ from overspill.confined.worker import Worker
 from overspill.text.humanize import one_line
 
 MAX_WORKERS = 4
-"""For the schemas of one server. Those of others do not wait for them."""
+"""Workers for the schemas of one server. Other servers' schemas do not wait for them."""
 _worker = Worker(Path(__file__).with_name("worker.py"), max_running=4 * MAX_WORKERS, max_seconds=15.0, max_each=MAX_WORKERS)
 
 
 class Misfit(Struct, frozen=True):
-    """Where a value does not fit, which keyword it breaks, as JSON, and what the library says, which may quote the value."""
+    """Where a value does not fit, the keyword it breaks, as JSON, and the library's message, which may quote the value."""
 
     path: str
     rule: str

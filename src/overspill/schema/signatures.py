@@ -1,4 +1,4 @@
-"""Signatures of tools as Python writes them, made from JSON Schemas that others wrote: short, typed, and of limited size."""
+"""Python signatures for tools, made from other authors' JSON Schemas: short, typed, and of limited size."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 _TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 _MAX_DEPTH = 4
 _MAX_TYPES = 300
-"""Spelled in one signature: a small schema can describe a type of any size."""
+"""The most types in one signature: a small schema can describe a type of any size."""
 _MAX_FIELDS = 40
 _MAX_CHOICES = 12
 _MAX_VALUE_CHARS = 60

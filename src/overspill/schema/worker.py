@@ -1,8 +1,8 @@
 """Checks values against schemas, in a process that can do nothing else. Run by its path; see `check.py`.
 
-A schema can ask for any file or address, and can make a check take for ever in more ways than anybody can list: patterns,
-`anyOf` within `anyOf`, `uniqueItems`. So the library has no way to fetch anything, its patterns run in linear time, and the
-system holds this process to its limits.
+A schema can ask for any file or address, and can make a check take forever in too many ways to list: patterns, `anyOf` within
+`anyOf`, `uniqueItems`. So the library cannot fetch anything, its patterns run in linear time, and the system enforces limits on
+this process.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _UNUSABLE = "has the pattern {pattern!r}, which cannot be used ({reason}). Look-
 
 
 class Patterns:
-    """Takes the place of the module `re` in the library, which only searches."""
+    """Replaces the module `re` in the library, which only searches."""
 
     @staticmethod
     @cache
@@ -64,7 +64,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _flaw_below(resolver: Any, part: Any) -> str:
-    """What a schema refers to has to be in it, and its patterns have to be ones that are matched here."""
+    """A schema may refer only to its own parts, and use only patterns that can be matched here."""
     contents = cast("dict[str, Any]", part.contents) if isinstance(part.contents, dict) else {}
     for wanted in [contents[key] for key in ("$ref", "$dynamicRef") if key in contents]:
         try:

@@ -20,9 +20,9 @@ from overspill.types import Kept
 from overspill.wording.replies import COMPACTED, compacted_result
 
 MIN_RESULT_TOKENS = 200
-"""Smaller results stay: the line in their place would save little."""
+"""Smaller results stay: replacing them by a line would save little."""
 _MESSAGE_TOKENS = 4  # for role and separators
-_NOT_TEXT = frozenset(("data", "image_url", "file_data", "signature", "encrypted_content"))  # keys of what no vocabulary counts
+_NOT_TEXT = frozenset(("data", "image_url", "file_data", "signature", "encrypted_content"))  # keys that no vocabulary counts
 _ERROR_BEGINNINGS = ("error", "tool failed", "traceback")  # of results whose format cannot mark them as errors
 
 Message: TypeAlias = Mapping[str, Any]
@@ -31,10 +31,10 @@ Keep: TypeAlias = Callable[[str, str], Awaitable[Kept]]
 
 
 class Compactor(Struct, eq=False):
-    """Remembers what it has replaced, so that a host may pass the original messages each time and get the same prefix. What a
-    session has replaced before it was opened again gets the same names.
+    """Remembers what it has replaced, so a host may pass the original messages each time and get the same prefix. The names also
+    stay the same after a session is opened again.
 
-    `find_earlier` returns the outputs with such hashes that the session had stored by then, and that can still be read.
+    `find_earlier` returns the outputs with these hashes that the session had stored by then and that can still be read.
     """
 
     keep: Keep
@@ -86,7 +86,7 @@ class Compactor(Struct, eq=False):
 
 
 def _find_last_turns(messages: Sequence[Message], count: int) -> int:
-    """The index at which the last turns begin. A turn begins with an answer of the model, so that what came before was used.
+    """The index at which the last turns begin. A turn begins with an answer of the model, so everything before it was used.
     OpenAI's newer API has an item for each of its calls."""
     spoken = [each.get("role") == "assistant" or each.get("type") in ("function_call", "reasoning") for each in messages]
     starts = [index for index, is_spoken in enumerate(spoken) if is_spoken and not (index and spoken[index - 1])]

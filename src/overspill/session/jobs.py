@@ -27,7 +27,7 @@ class SessionJobs(Struct, frozen=True):
         return await anyio.to_thread.run_sync(self.stand_ins.find_job, id)
 
     async def deliver(self, job: Job) -> Reply:
-        """What the call of a job that has ended would have answered: the output if it may pass, otherwise its card."""
+        """What the call of an ended job would have answered: the output if it may pass, otherwise its card."""
         reply = await self.stand_ins.answer(job)
         self.recorder.show("output", reply.text, reply.content, job.id)
         await self.calls.settle()

@@ -53,7 +53,7 @@ async def open_extraction(
     settings: Settings | None = None,
     endpoints: Mapping[str, Endpoint] | None = None,
 ) -> AsyncGenerator[Ask]:
-    """As `extract`, for many sources. What it copies of them stays on disk until the end."""
+    """Like `extract`, for many sources. Its copies of them stay on disk until the end."""
     require("settings", settings, (Settings, type(None)), "Settings(…)")
     require("models", models, (list, tuple), "a list of names or models")
     given = {model.name: model for model in models if not isinstance(model, str)}

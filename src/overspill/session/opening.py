@@ -1,4 +1,4 @@
-"""What a program passes to a session, checked, and what is set up each time the session is opened."""
+"""Checks what a program passes to a session, and sets up the session each time it is opened."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _check_list(name: str, given: object, of: str) -> Sequence[object]:
 
 
 def find_loop() -> object:
-    """What identifies the event loop that runs this code; None outside every loop."""
+    """An object that identifies the event loop that runs this code; None outside any loop."""
     try:
         return asyncio.get_running_loop()
     except RuntimeError:
@@ -124,12 +124,12 @@ def is_closed(loop: object) -> bool:
 
 
 class SessionOpening(Struct, frozen=True, kw_only=True):
-    """What a session was given. It stays the same each time the session is opened."""
+    """The arguments of a session. They stay the same each time the session is opened."""
 
     settings: Settings
     store: Store
     id: str = ""
-    """For the first time, if the session is not one that the store has already."""
+    """The id for the first opening, if the store does not have the session yet."""
     name: str = ""
     family: str = ""
     is_shared: bool = False
@@ -142,9 +142,9 @@ class SessionOpening(Struct, frozen=True, kw_only=True):
     """Whether to load the vocabulary that counts tokens when the session begins."""
     jobs: QueueAddress | None = None
     redaction: Redaction | None = None
-    """None: by the settings, and without known values."""
+    """None: as the settings say, and without known values."""
     writes_off_loop: bool = True
-    """Whether the journal in a store on a server is written by a thread. Replies wait for it, but tools begin before it is."""
+    """Whether a thread writes the journal of a store on a server. Replies wait for it, but tools start without waiting."""
 
     @classmethod
     def of(
@@ -177,7 +177,7 @@ class SessionOpening(Struct, frozen=True, kw_only=True):
         id, is_shared = handles.new(), shared or jobs is not None
         name = name or ("" if family or jobs is None else id)
         family = find_family(name, family, shared=is_shared)
-        if budget is None:  # a host that counts a window has no room for what Overspill keeps out
+        if budget is None:  # a host that counts a window would not have room for the outputs that Overspill keeps out
             settings = draw_untouched(settings, name or id)
         if isinstance(store, str):
             store = open_store(store, run_bytes=settings.max_run_bytes)
@@ -234,7 +234,7 @@ class SessionOpening(Struct, frozen=True, kw_only=True):
 
 
 def draw_untouched(settings: Settings, conversation: str) -> Settings:
-    """Always the same for one conversation, also when it is opened again."""
+    """Always the same for one conversation, even when it is opened again."""
     drawn = int.from_bytes(hashlib.sha256(conversation.encode(errors="surrogatepass")).digest()[:8]) % 100
     return settings.untouched() if drawn < settings.holdout_percent else settings
 
@@ -268,7 +268,7 @@ class SessionLife:
 
     @property
     def parts_here(self) -> SessionParts:
-        """For work that belongs on the session's own event loop."""
+        """For work that must run on the session's own event loop."""
         if self._parts is None or find_loop() is self._loop:
             return self._parts or self.parts
         raise BadRequest(

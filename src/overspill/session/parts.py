@@ -91,7 +91,7 @@ class SessionParts:
         self.compactor = Compactor(keep, settings, offered_tools(settings), budget, partial(self._find_readable, earlier))
 
     def _recall(self) -> None:
-        """What happened before the session was opened again. There may be very many events, and they are read once."""
+        """Restore what happened before the session was opened again. There may be very many events, so they are read once."""
         count, add, note = self.ledger.counters.add, self.gate.kept.add, self.gate.names.note
         unknown: list[bytes] = []
         for event in events.decode_events(self.shelf.journal(), unknown.append):
@@ -107,9 +107,9 @@ class SessionParts:
         self._knows_all_events = not unknown
 
     def remove_unrecorded(self) -> None:
-        """For a session that was opened again: the process that had it may have died while it stored something. If that cannot be
-        removed, the session works anyway. Nothing is removed if an event is damaged or of a later version: it may be about any
-        output."""
+        """For a session that was opened again: its previous process may have died while storing something. If that cannot be
+        removed, the session still works. Removes nothing if an event is damaged or of a later version, because it may be about
+        any output."""
         if self._knows_all_events:
             with suppress(StoreError):
                 self.shelf.remove_unrecorded(self._earlier_replies.union(self.gate.kept.ids))
@@ -125,7 +125,7 @@ class SessionParts:
         return found
 
     def list_kept(self) -> list[Kept]:
-        """In a shared session, also what other workers have kept."""
+        """In a shared session, includes what other workers have kept."""
         others = self.family.list_kept() if self.family is not None and self.family.is_shared else []
         return [*others, *self.gate.kept]
 
@@ -133,7 +133,7 @@ class SessionParts:
         return [job.info for job in [*self.calls.jobs.pending(), *self._list_elsewhere()] if not job.done]
 
     def describe_jobs(self) -> list[JobStatus]:
-        """In a shared session, also those of other workers."""
+        """In a shared session, includes those of other workers."""
         others = [describe_job(job, self.gate.settings, 0) for job in self._list_elsewhere()]
         return [*self.retrieval.statuses(), *others]
 

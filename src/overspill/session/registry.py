@@ -43,7 +43,7 @@ class ToolRegistry:
     def register(
         self, function: Callable[P, Any], call: Callable[[str, dict[str, Any]], Awaitable[str]]
     ) -> Callable[P, Awaitable[str]]:
-        """Returns a function that makes its calls through `call`, with all arguments by name."""
+        """Returns a function whose calls go through `call`, with all arguments by name."""
         name = getattr(function, "__name__", type(function).__name__)
         try:
             signature = inspect.signature(function)
@@ -65,11 +65,11 @@ class ToolRegistry:
         return call_through_gate
 
     def attach(self, parts: SessionParts) -> None:
-        """To a session that has begun."""
+        """Attach the tools to a session that has begun."""
         self.remote, parts.programs.list_tools = parts.remote, self.list_for_programs
 
     def offer_to_programs(self, list_tools: ListTools) -> None:
-        """Programs may call these tools too, as far as the settings `programTools` and `trustReadOnly` allow."""
+        """Let programs call these tools too, if the settings `programTools` and `trustReadOnly` allow it."""
         self._others.append(list_tools)
 
     async def list_for_programs(self) -> list[ProgramTool]:
@@ -78,7 +78,7 @@ class ToolRegistry:
         return [*own, *[tool for list_tools in self._others for tool in await list_tools()]]
 
     def find(self, name: str, tool: Tool | None = None) -> Tool:
-        """The tool that was given, or else the one that is registered under the name."""
+        """The given tool, or else the one registered under the name."""
         if tool is None:
             if name not in self._tools and self.remote is not None:
                 return self.remote.find(name)
@@ -152,7 +152,7 @@ class OfferedTools:
         return replace(reply, text=f"{reply.text}\n{why}", content=content, passed=False) if why else reply
 
     async def run(self, calling: Awaitable[Reply], owner: object, messages: Messages) -> Reply:
-        """Make a call whose answer has these names, and which looks for what was said."""
+        """Make a call. Its answer uses these names, and shows passages that match the messages."""
         if not messages and names.prefix.get() == self.prefix:
             return await calling
         with self.naming(), remember_said(owner, messages):

@@ -42,7 +42,7 @@ class Session:
 
     `name` keeps the session, and opens it again later; if it is `shared`, several workers have it open at the same time. Sessions
     of one `family` are kept too, and can read what earlier ones stored. `models` are your own, by target name; others are
-    reached at their provider or at `endpoints`. `notice`: whether you show the model a notice each turn, or it is to wait.
+    reached at their provider or at `endpoints`. `notice`: whether you show the model a notice each turn; if not, it has to wait.
     `preload`: load the vocabulary that counts tokens at the beginning, not with the first large output. `tool_prefix` precedes
     the names of retrieval tools. `jobs`: a queue whose workers run other tools. `secrets`: values by name, as in `os.environ`.
     """
@@ -107,7 +107,7 @@ class Session:
         await self._life.parts_here.calls.jobs.stop()
 
     async def abort(self) -> list[JobInfo]:
-        """Cancel every running job, also those of other workers that share the session. Outputs can still be retrieved."""
+        """Cancel every running job, including those of other workers that share the session. Outputs can still be retrieved."""
         return [job.info for job in await self._life.parts_here.abort()]
 
     @property
@@ -148,7 +148,7 @@ class Session:
         arguments into which stored outputs were filled, or None; if it returns a problem, the tool is not called. `intent` says
         in words what you are looking for: if the output is stored, the reply shows passages that match it. Without it, the end of
         `messages`, the conversation or a function that returns it, says what to look for. `for_program`: pass the result whole,
-        and keep it all the same if it is large.
+        and still keep it if it is large.
         """
         call = ToolCall(id, name, {} if args is None else args, server, kind, intent)
         if tool is None and self.owns(name):
@@ -199,7 +199,7 @@ class Session:
         given: Any = {} if args is None else read_arguments(args)
         if self._offered.searches(name):
             return await self._answer(None, ToolCall(id, name, given))
-        own = name[len(self._offered.prefix) :] if self.owns(name) else name  # some hosts take the prefix off themselves
+        own = name[len(self._offered.prefix) :] if self.owns(name) else name  # some hosts remove the prefix themselves
         with self._offered.naming():
             return await self._life.parts_here.invoke(own, given, id)
 
@@ -232,11 +232,11 @@ class Session:
         return self._life.parts_here.jobs
 
     def news(self) -> str:
-        """The jobs that completed since the last call of this, for hosts that cannot show a notice."""
+        """The jobs that completed since the last call, for hosts that cannot show a notice."""
         return self._life.parts.retrieval.news()
 
     def options(self) -> str:
-        """What the model can do next; goes with the notice."""
+        """What the model can do next. Show it with the notice."""
         with self._offered.naming():
             return slow_tools.options(self._life.parts.describe_jobs(), has_wait_tool=self.settings.wording.has_closed_sets)
 

@@ -1,4 +1,4 @@
-"""Sessions that outlive their proxy in a process that serves many: a client that comes back finds what it left running."""
+"""Sessions that outlive their proxy in a process that serves many. A client that comes back finds the jobs it left running."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from overspill.settings import Settings
 
 
 class SharedSession:
-    """A session, how many use it, and how many of those are still connected."""
+    """A session, how many clients use it, and how many of those are still connected."""
 
     def __init__(self, family: str, settings: Settings, secrets: Mapping[str, str], session: Session) -> None:
         self.session = session
@@ -17,14 +17,14 @@ class SharedSession:
         self._family, self._settings, self._secrets = family, settings, secrets
 
     def fits(self, family: str, settings: Settings, secrets: Mapping[str, str]) -> bool:
-        """Not while its client is connected: one process may be the client of several people, each with a proxy."""
+        """False while its client is connected: one process may be the client of several people, each with a proxy."""
         is_same = (family, settings) == (self._family, self._settings)
         hides_same = settings.redact == Settings().redact or secrets == self._secrets
         return is_same and hides_same and not self.connected
 
 
 class Sessions:
-    """A session is closed when the last one that uses it has given it back."""
+    """Closes a session when its last user has given it back."""
 
     def __init__(self) -> None:
         self._shared: list[SharedSession] = []

@@ -64,7 +64,7 @@ class LoopThread:
                 self._fewer_callers.notify_all()
 
     def stop(self, last: Callable[[], Awaitable[object]]) -> None:
-        """Take no more work, do the last, and end when all that was taken before has ended."""
+        """Take no more work, run `last`, and end when all earlier work has ended."""
         loop, self._loop = self._loop, None
         with self._thread:
             if loop is not None:
@@ -189,5 +189,5 @@ class SyncSession:
     abort = _blocking(Session.abort)
 
     def _run(self, work: Callable[[], Awaitable[R] | R]) -> R:
-        """Run in the session's thread, so that no other thread sees a change half made."""
+        """Run in the session's thread, so that other threads never see a half-made change."""
         return self._thread.run(work)

@@ -1,4 +1,4 @@
-"""Every knob: its default, its presets, how layers merge and what each layer may set."""
+"""Every setting: its default, its presets, how layers merge and what each layer may set."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def read_text(
     too_large: str = "is larger than the limit of {most} bytes.",
     encoding: str = "utf-8-sig",
 ) -> str:
-    """A small UTF-8 file that is really a file, or a pipe where `may_be_pipe`."""
+    """Read a small UTF-8 file: a regular file, or a pipe if `may_be_pipe`."""
     try:
         # Check before opening, because opening a pipe would wait for its writer.
         if not may_be_pipe and not stat.S_ISREG(path.stat(follow_symlinks=follow_link).st_mode):

@@ -45,7 +45,7 @@ Name: TypeAlias = Annotated[str, Meta(min_length=1)]
 
 
 class Key(Struct, frozen=True):
-    """What a field's type cannot say about a key of the settings."""
+    """The properties of a setting that its type does not show."""
 
     meaning: str
     set_by: Author
@@ -102,7 +102,7 @@ class ToolOutputSettings(Struct, frozen=True):
 
 
 class Override(Struct, frozen=True, kw_only=True):
-    """What is different for one tool or one server. None keeps the general setting."""
+    """Settings for one tool or one server. None keeps the general setting."""
 
     off: Annotated[bool | None, Key("Outputs pass unchanged, whatever their size.", "anyone")] = None
     strategy: Annotated[StrategyName | None, Key("How outputs are shortened.", "anyone")] = None
@@ -132,7 +132,7 @@ class Override(Struct, frozen=True, kw_only=True):
 
 
 class ClientRule(Struct, frozen=True, kw_only=True):
-    """What is different for one MCP client. A rule for a server or a tool is stronger."""
+    """Settings for one MCP client. A rule for a server or a tool is stronger."""
 
     programs: Annotated[Programs | None, Key("Same as `programs`.", "owner")] = None
     resources: Annotated[Resources | None, Key("Same as `resources`.", "owner")] = None
@@ -149,7 +149,7 @@ class Provider(Struct, frozen=True, kw_only=True):
 
 
 class ModelLimits(Struct, frozen=True, kw_only=True):
-    """What a model can take, if that is not known or a server allows less."""
+    """The limits of a model, if they are not known or a server allows less."""
 
     context_window: Annotated[Limit | None, Key("The most tokens it reads and writes in one request.", "agent")] = None
     max_output_tokens: Annotated[Limit | None, Key("The most tokens it writes in one request.", "agent")] = None

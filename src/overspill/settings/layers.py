@@ -22,7 +22,7 @@ _GENERAL: tuple[Path, Path] = ("truncation", _INLINE), ("truncation", _REFERENCE
 
 
 class Resolved(Struct, frozen=True):
-    """All layers merged, still laid flat: every value, and the name of the layer it comes from."""
+    """All layers merged, still flat: every value, and the name of the layer it comes from."""
 
     values: Values
     origins: dict[Path, str]
@@ -59,7 +59,7 @@ def _merge(root: type, readings: Sequence[LayerReading]) -> Resolved:
         named = LayerReading(root, Layer(f"preset {preset}", PRESETS[preset])).values
         usual = defaults | named
         permitted = {path for path in usual if all(key.may_be_set_by(reading.layer.author) for key in keys_along(root, path))}
-        # Also what this preset does not name: there it means the default, and not what the preset of a weaker layer says.
+        # Keys that this preset does not name count too: they mean the default, not the value in a weaker layer's preset.
         values |= {path: usual[path] for path in permitted}
         origins |= {path: f"preset {preset}" if path in named else "default" for path in permitted}
         if left_out := [dotted_path(root, path) for path in named if path not in permitted]:
@@ -99,7 +99,8 @@ def _find_contradictions(values: Values) -> Iterator[Contradiction]:
 
 
 def _take_back(readings: Sequence[LayerReading], wrong: Sequence[Contradiction]) -> list[Path]:
-    """Drop what somebody else's file contributes to contradictions, and return it. Its preset only if it is nothing else."""
+    """Drop and return the values from somebody else's file that contribute to contradictions. Its preset goes only as a last
+    resort."""
     theirs = [reading.values for reading in readings if reading.layer.forgiving]
     paths = {path for pair in wrong for path in pair}
     for candidates in (paths, {_PRESET}):

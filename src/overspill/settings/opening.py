@@ -8,7 +8,7 @@ from overspill.store.protocols import Store
 
 
 def store_place(settings: Settings) -> str | None:
-    """A path or URL; None is the temporary directory."""
+    """A path or URL; None means the temporary directory."""
     return settings.store or settings.store_dir
 
 

@@ -1,4 +1,4 @@
-"""Presets: the values in which each differs from the defaults, which are the preset `overspill`."""
+"""Presets: the values that differ from the defaults, which are the preset `overspill`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DOCUMENTED_SHAPE = {
     "last_elements": 5,
     "max_keys": 50,
 }
-"""How much the strategies keep at most."""
+"""The most that the strategies keep."""
 
 PRESETS: Mapping[PresetName, Mapping[str, Any]] = {
     "overspill": {},
@@ -76,7 +76,7 @@ TOOL_STRATEGIES = {
 
 
 def merge_rules(tool: str, overrides: Iterable[Override | None]) -> dict[str, Any]:
-    """The keys they change. The strategy that is built in for the tool is weakest, the last override strongest."""
+    """The keys they change. The tool's built-in strategy is weakest, the last override strongest."""
     renamed = {"strategy": "default_strategy", "background": "async_"}
     changes: dict[str, Any] = {"default_strategy": TOOL_STRATEGIES[tool]} if tool in TOOL_STRATEGIES else {}
     for rule in filter(None, overrides):

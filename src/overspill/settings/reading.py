@@ -151,7 +151,7 @@ class LayerReading:
             value = str(value)
         try:
             checked = convert(value, field.type)
-        except (ValidationError, UnicodeEncodeError):  # the latter for half a character
+        except (ValidationError, UnicodeEncodeError):  # the latter for a lone surrogate
             if field.type in (StrategyName, StrategyName | None) and isinstance(given, str) and given in STRATEGIES:
                 return given  # a strategy that the program added
             raise self._not_allowed(field, given, spelled) from None

@@ -48,12 +48,12 @@ def by_spelling(section: type) -> Mapping[str, Field]:
 
 
 def flatten(section: type, holder: object, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Every value that a holder of that section's keys has. Overrides give only what they set."""
+    """Every value of an object with that section's keys. Overrides yield only what they set."""
     for field in fields(section):
         here = (*path, field.name)
         if field.section is None:
             yield here, getattr(holder, field.name)
-        # A class, asked for its defaults, has no attribute for a section.
+        # A class, which is passed for its defaults, does not have sections as attributes.
         elif field.named:
             for name, entry in getattr(holder, field.name, {}).items():
                 yield from ((at, value) for at, value in flatten(field.section, entry, (*here, name)) if value is not None)
@@ -80,7 +80,7 @@ def keys_along(section: type, path: Path) -> Iterator[Key]:
 
 
 def visible(section: type, path: Path, value: Any) -> Any:
-    """What may be shown of the value: an address without its password, and of a private mapping only the names."""
+    """The parts of the value that may be shown: an address without its password, and only the names of a private mapping."""
     if isinstance(value, str):
         return mask_password(value)
     return sorted(value) if value and by_spelling(section)[path[0]].key.private else value

@@ -206,8 +206,8 @@ class Settings(AgentKeys):
 
     @property
     def wording(self) -> "Wording":
-        """What a model reads, where presets differ."""
-        from overspill.wording.presets import WORDINGS  # noqa: PLC0415  # most commands word nothing for a model
+        """The text that a model reads, which depends on the preset."""
+        from overspill.wording.presets import WORDINGS  # noqa: PLC0415  # most commands write no text for a model
 
         return WORDINGS[self.preset]
 
@@ -231,13 +231,13 @@ class Settings(AgentKeys):
 
     @cached_property
     def effective_token_threshold(self) -> int | None:
-        """None: no limit. If you raise the limit in bytes, you want that much to pass, and not to meet another limit."""
+        """None: no limit. If you raise the limit in bytes, you want that much to pass without hitting another limit."""
         if self.async_token_threshold == AUTO:
             return None if not self.async_ or self.size_cap > DEFAULT_SIZE_CAP else DEFAULT_TOKEN_THRESHOLD
         return self.async_token_threshold if self.async_ else None
 
     def untouched(self) -> "Settings":
-        """As without Overspill, except that what is to be redacted still is, for all tools."""
+        """The same as without Overspill, except that redaction still applies, for all tools."""
         return self._with({"off": True, "async_": False, "surface": (), "intent": "off", "resources": "pass"})
 
     def for_client(self, name: object) -> "Settings":

@@ -1,4 +1,4 @@
-"""A command whose output is read as it comes. Signals that reach us reach all of its processes, and none outlives us."""
+"""A command whose output is read as it arrives. Signals that reach us reach all of its processes, and none outlives us."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class CommandNotStarted(OverspillError):
 
 
 class OutputPipe:
-    """What a command prints into it. Processes that the command leaves running may keep it open for as long as they want."""
+    """Receives what a command prints. Processes that the command leaves running may keep it open for as long as they want."""
 
     def __init__(self, ends: ExitStack, entrances: ExitStack) -> None:
         self._end, self.entrance = os.pipe()
@@ -97,7 +97,7 @@ class RunningCommand:
                 pipe.note_end()
 
     def send(self, number: int) -> None:
-        """To all of its processes. On a terminal, it is in our group, which others may be in, too."""
+        """Send a signal to all of its processes. On a terminal, it is in our process group, which may include others."""
         if self._ended.is_set():  # its id may be that of another process by now
             return
         if self._is_apart:
@@ -123,7 +123,7 @@ async def run_command(command: Sequence[str], *, stdin: int | None, reads_stderr
                 stdout=stdout.entrance,
                 stderr=stderr and stderr.entrance,
                 start_new_session=is_apart,
-                # Called where the command starts, before it is the command: it never runs without a guard.
+                # Called in the new process before it becomes the command, which therefore never runs without a guard.
                 preexec_fn=lambda: guard(b"%d\n" % os.getpid()),
             )
         running = RunningCommand(process, stdout, stderr, is_apart=is_apart)
@@ -165,8 +165,8 @@ def _explain_failure(name: str) -> Generator[None]:
 
 @contextmanager
 def _guard_command() -> Generator[Callable[[bytes], None]]:
-    """Start a process that ends a command with all that it started, if we are gone before the command. Yields what writes to it:
-    the id of the command, and an empty line when it has ended, because its id may soon be that of another process."""
+    """Start a process that ends a command and everything it started, if we are gone before the command. Yields a function that
+    writes to it: the id of the command, and an empty line when it has ended, because another process may soon get that id."""
     guard, nothing = None, subprocess.DEVNULL
     with suppress(OSError):  # a system without a shell
         guard = subprocess.Popen(  # noqa: S603  # our own script
@@ -187,9 +187,9 @@ def _guard_command() -> Generator[Callable[[bytes], None]]:
 
 
 class SignalForwarder:
-    """While it is entered, signals that should end us are sent on instead. The command decides, and we end when it ends.
+    """While entered, forwards the signals that would end us. The command decides what to do, and we end when it ends.
 
-    Enter it before the process starts, so that no signal is missed. Those that were blocked until now come now.
+    Enter it before the process starts, so that no signal is missed. Signals that were blocked until now arrive then.
     """
 
     def __init__(self) -> None:
@@ -225,8 +225,8 @@ class SignalForwarder:
 def wake_on_signals() -> Generator[None]:
     """Inside, every signal wakes the running event loop, so that a handler set with `signal.signal` is called immediately.
 
-    Python calls it in the main thread only. If that waits for events, and the signal reached another thread or came just before
-    the wait began, it would be called at the next event, which may be far away.
+    Python calls handlers only in the main thread. If that thread waits for events, and the signal reached another thread or came
+    just before the wait began, the handler would run only at the next event, which may be far away.
     """
     try:
         loop = asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""Keep what a command prints: small output is passed on, large output is stored and answered with something small."""
+"""Keep what a command prints: pass on small output, and store large output and print something small instead."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ FAMILY = "shell"
 KEEP_DEFAULTS = Layer(
     "keep", {"repeats": "full", "toolTimeout": None, "intentWithinSecs": 20, "toolOutput": {"answerWithinSecs": None}}
 )
-"""Commands have no time limit, and each is its own conversation."""
+"""Commands have no time limit, and each one is a separate conversation."""
 OFFERED = f"surface=[{wording.COMMAND}]"
 MAX_UNCHANGED_BYTES = 1 << 20
-"""Held in memory to be printed unchanged, text or not. What passes the gate is smaller, unless its limits are off."""
+"""Held in memory to be printed unchanged, text or not. Output that passes the gate is smaller, unless its limits are off."""
 
 
 class StandardOutput:
@@ -45,7 +45,7 @@ class StandardOutput:
         self._decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace") if sys.stdout.isatty() else None
 
     def write(self, data: bytes, *, is_last: bool = True) -> None:
-        """If more follows, half a character at the end waits for its other half."""
+        """If more follows, an incomplete character at the end waits for the rest of it."""
         if self._decoder is not None:
             data = escape_invisible(self._decoder.decode(data, is_last)).encode()
         sys.stdout.buffer.write(data)
@@ -53,7 +53,7 @@ class StandardOutput:
 
 
 class CommandOutput:
-    """An output on its way through the gate, with its exact bytes as long as there are few."""
+    """An output on its way through the gate, with its exact bytes while it is small."""
 
     def __init__(self, blocks: AsyncIterable[bytes], note_end: Callable[[str], None] = lambda id: None) -> None:
         self.job: Job | None = None
@@ -77,7 +77,7 @@ class CommandOutput:
         return self.job is not None and self.job.background
 
     async def publish(self) -> None:
-        """Let other processes read what has come so far."""
+        """Let other processes read what has arrived so far."""
         if self.is_in_background and self.job is not None and self.job.result is not None:
             await anyio.to_thread.run_sync(self.job.result.spool.flush)
 
@@ -152,7 +152,7 @@ async def _open_session(
         try:
             session = await opened.enter_async_context(Session(settings, family=FAMILY, preload=False, secrets=secrets))
         except StoreError as error:
-            if settings.redact.shown == "on":  # what passes as it comes cannot be searched
+            if settings.redact.shown == "on":  # output that passes as it arrives cannot be searched
                 raise
             warn(f"Nothing can be stored, so all of the output follows. {error}")
         yield session
@@ -166,7 +166,7 @@ async def _pass(blocks: AsyncIterable[bytes]) -> None:
 
 
 async def _pump(running: RunningCommand, send: ObjectSendStream[bytes], output: CommandOutput) -> None:
-    """Standard error is passed on to ours, and to the output once nobody reads ours."""
+    """Pass standard error on to ours, or to the output once nobody reads ours."""
 
     def write_all(data: bytes) -> None:
         with suppress(OSError):  # nobody reads ours

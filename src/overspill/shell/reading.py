@@ -1,5 +1,5 @@
-"""What `overspill get` prints: an output found by its name, also one that a command in the background is still printing, and a
-bounded part of it with the command that prints the next part."""
+"""What `overspill get` prints: a bounded part of an output, found by name, and the command that prints the next part. Works even
+while a background command is still printing the output."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NOTHING = ("null", "[]")
 
 
 class OutputFinder:
-    """Over the stores of all sessions of this user."""
+    """Searches the stores of all sessions of this user."""
 
     def __init__(self, stores: Sequence[Store], archive: Archive, redaction: Redaction) -> None:
         self._stores = stores
@@ -41,7 +41,7 @@ class OutputFinder:
         self._archive = archive
 
     def wait(self, spelling: str, seconds: float) -> None:
-        """Return when the command has ended, or after so many seconds. Returns immediately if it is not running."""
+        """Return when the command has ended, or after `seconds`. Returns immediately if it is not running."""
         deadline = time.monotonic() + seconds
         while (rest := deadline - time.monotonic()) > 0:
             found = self._unfinished(spelling)
@@ -78,7 +78,7 @@ class OutputFinder:
             yield stored, note
 
     def _unfinished(self, spelling: str) -> Iterator[tuple[ShelfLabel, Shelf, JobChanged]]:
-        """The last that is known of a command in the background. Until it has ended, its output has no name."""
+        """The last known state of a background command. Until it has ended, its output has no name."""
         if handles.parse_name(spelling) is not None:
             return
         session, file = handles.parse(spelling)
@@ -100,7 +100,7 @@ class OutputFinder:
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
-    """Which part of an output: at most one of the first four. None of them: its beginning."""
+    """Which part of an output: at most one of the first four. Without any: its beginning."""
 
     lines: str | None = None
     bytes: str | None = None

@@ -1,4 +1,4 @@
-"""A store that cannot be reached: outputs and journal lines wait for it in memory, and a host's sessions begin without it."""
+"""A store that cannot be reached. Outputs and journal lines wait for it in memory, and a host's sessions begin without it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from overspill.store.quota import Quota
 from overspill.store.readers import BytesReader
 
 MAX_WAITING_BYTES = 64 << 20
-"""Of one session. An output that would exceed it is answered as on a full disk."""
+"""The most that one session holds. An output that would exceed it is handled as on a full disk."""
 _SECONDS_BETWEEN_ATTEMPTS = 1.0
 _REST_AFTER_FAILURE = 20  # times as long as the failed attempt to open a session took
 _NO_ROOM = f"the store does not answer, and {MAX_WAITING_BYTES:,} bytes, which is the most, wait in memory for it."
@@ -48,7 +48,7 @@ class WaitingStore:
             self._open_now(handles.new(), "", "session", None).close()
 
     def answers(self) -> bool:
-        """Ask it for something that it does not have."""
+        """Request something that it does not have, to see whether it answers."""
         with suppress(StoreError):
             with suppress(UnknownHandle):
                 self._store.label(handles.new())
@@ -58,7 +58,7 @@ class WaitingStore:
     def open_shelf(
         self, session: str, *, name: str = "", retention: Retention = "session", limits: KeepLimits | None = None
     ) -> Shelf:
-        """Does not fail, except for a name that an existing session may have: what that has stored cannot be done without."""
+        """Does not fail, except for a name that an existing session may have, because its stored outputs are needed."""
         open_now = partial(self._open_now, session, name, retention, limits)
         try:
             return open_now()
@@ -102,10 +102,10 @@ class WaitingStore:
 
 
 class WaitingShelf:
-    """A shelf whose outputs wait if its store does not answer. Its journal waits too: it names nothing that is yet to be stored.
+    """A shelf whose outputs wait if its store does not answer. Its journal waits too, and never names an unstored output.
 
     An output that the store refuses for another reason delays nothing. It can be read here as long as the session is open.
-    With `open_now`, `shelf` is in memory and stands in for one that could not be opened. Every output to be stored tries it."""
+    With `open_now`, `shelf` is in memory and replaces one that could not be opened. Storing an output tries to open it again."""
 
     def __init__(self, shelf: Shelf, open_now: Callable[[], Shelf] | None = None, *, holds_outputs: bool = True) -> None:
         self.session = shelf.session
@@ -158,7 +158,7 @@ class WaitingShelf:
         return self._shelf.remove_unrecorded(recorded)
 
     def settle(self) -> None:
-        """Store what waits, as far as the store answers. Blocks."""
+        """Store the waiting outputs, as long as the store answers. Blocks."""
         with self._settling, suppress(StoreAway):
             for id, writer in list(self._waiting.items()):
                 if writer.settle():
@@ -174,7 +174,7 @@ class WaitingShelf:
             self._shelf.close()
 
     def wait_for(self, id: str, writer: WaitingWriter) -> None:
-        self._waiting[id] = writer  # before the thread is looked for, which ends only if it finds nothing here
+        self._waiting[id] = writer  # before looking for the thread, which ends only if it finds nothing here
         with self._mutex:
             is_tried, self._is_trying = self._is_trying, True
         if not is_tried:
@@ -209,7 +209,7 @@ class WaitingShelf:
 
 
 class WaitingWriter:
-    """`is_waiting`: whether it was committed here, but not in the store. `refusal`: why it may never be."""
+    """`is_waiting`: whether it was committed here, but not in the store. `refusal`: why the store may never take it."""
 
     def __init__(self, shelf: WaitingShelf, id: str) -> None:
         self.is_waiting, self.refusal = False, ""
@@ -217,7 +217,7 @@ class WaitingWriter:
         self._writer: Writer | None = None
         self._held = bytearray()
         self._tried_bytes = 0
-        """How much of it the store may have, if only its answer was lost. It takes that only as it was sent before."""
+        """How much of it the store may have, if only its answer was lost. That part must be sent again exactly as before."""
         self._mutex = Lock()
 
     @property
@@ -250,7 +250,7 @@ class WaitingWriter:
 
     def discard(self) -> None:
         with self._mutex:
-            if self.is_waiting:  # what is committed stays, wherever it is
+            if self.is_waiting:  # a committed output stays, wherever it is
                 return
             self._shelf.room.release(self._shelf.session, self._id)
             self._held.clear()

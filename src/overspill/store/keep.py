@@ -1,6 +1,6 @@
-"""What every kind of store does with what it keeps: how a session begins, whose it is, which a name means, and what goes.
+"""What every kind of store has in common: how a session begins, whose it is, which one a name means, and what gets removed.
 
-Each kind says in its own way what it keeps (`KeptItem`). What follows from that is decided here.
+Each kind lists what it keeps (`KeptItem`) in its own way. The decisions about that are made here.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Measurement(Struct, frozen=True):
 
 
 def family_of(name: str) -> str:
-    """Whose limits a session of this name counts towards. Those of no family share theirs."""
+    """Whose limits a session of this name counts towards. Sessions without a family share one set of limits."""
     return name.rpartition("/")[0]
 
 
@@ -94,8 +94,8 @@ def expire(
     now: float,
     family: str | None = None,
 ) -> Expired:
-    """`items` and the rest were measured without stopping anybody who writes there meanwhile. `remove` returns False for what has
-    been used since, and if another process was faster."""
+    """`items` and the rest were measured while others may be writing. `remove` returns False for an item that was used since, or
+    if another process was faster."""
     doomed = expired_items(items, kept_bytes, limits, now=now, family=family)
     removed = [item for item in doomed if remove(item)]
     left = Counter(kept_bytes)

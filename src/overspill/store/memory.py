@@ -57,7 +57,7 @@ class HeldSession:
         return sum(output.size for output in self.outputs.values()) + sum(map(len, self.lines))
 
     def items(self) -> list[KeptItem]:
-        """What the keep limits may remove of it."""
+        """The items that the keep limits may remove."""
         if self.holder is None:
             used = max([self.used, *(each.used for each in self.outputs.values())])
             return [KeptItem(self.session, "", used, self.size, self.family)]
@@ -78,7 +78,7 @@ class MemoryReader:
 
     def buffer(self) -> memoryview:
         output = self._readable()
-        # A view of a bytearray forbids it to grow, so what is still written is shown as a copy.
+        # A bytearray cannot grow while a view of it exists, so an output still being written is shown as a copy.
         return memoryview(output.data).toreadonly() if output.is_complete else memoryview(bytes(output.data))
 
     @property

@@ -7,7 +7,7 @@ from overspill.text.lines import count_line_ends
 from overspill.types import Size
 
 _CHECKPOINT = 64 * 1024
-_SAMPLE = 256  # bytes tokenized of each stride: many short samples are as good as a few long ones that have twice as many bytes
+_SAMPLE = 256  # bytes tokenized of each stride: many short samples are as good as a few long ones with twice the bytes
 _STRIDE = 8 * 1024
 _STRIDES = 64  # after this many, strides are twice as long, so that the samples of 2 GiB are an eighth of a MB
 _CONTINUATION = bytes(range(0x80, 0xC0))  # bytes inside a character
@@ -17,7 +17,7 @@ _MIN_EXACT = 32 * 1024  # bytes whose tokens are always counted exactly, because
 class Meter:
     """Counts bytes, characters, lines and tokens of UTF-8 that arrives in pieces.
 
-    `exact_bytes`: the most bytes of an output whose exact number of tokens may decide something. Above, it is estimated.
+    `exact_bytes`: the most bytes of an output whose exact number of tokens may decide something. Above that, it is estimated.
     """
 
     def __init__(self, model: str | None = None, exact_bytes: int = tokens.MAX_EXACT_CHARS) -> None:

@@ -1,4 +1,4 @@
-"""The one place that makes a store. A new kind of store is one file and one line in `STORES`."""
+"""The only place that creates a store. A new kind of store is one file and one line in `STORES`."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _mutex = Lock()
 
 
 def _get_store(place: object, make: Callable[[], Store]) -> Store:
-    """The store that this process has opened at this place, or a new one: sessions share a run or a lease, and a quota. A store
-    that is in use stays known, and so do the last ones made. Places are known by digests, because a URL may have credentials."""
+    """The store that this process has opened at this place, or a new one: sessions share a run or a lease, and a quota. Remembers
+    stores in use and the last ones created. Places are stored as digests, because a URL may contain credentials."""
     key = hashlib.sha256(repr(place).encode()).hexdigest()
     with _mutex:
         store = _stores.get(key)
@@ -103,16 +103,16 @@ STORES: Mapping[str, Callable[[str, int], Store]] = {
     "gs": _open_objects,
     "az": _open_objects,
 }
-"""By URL scheme: what makes a store from a URL and the number of bytes that one run may write."""
+"""By URL scheme: a function that makes a store from a URL and the number of bytes that one run may write."""
 
 
 def is_on_server(url: str) -> bool:
-    """Whether the store can be away and come back."""
+    """Whether the store can become unavailable and come back."""
     return STORES.get(url.partition(":")[0]) not in (None, _open_files, _open_memory)
 
 
 def open_store(url: str | None = None, *, run_bytes: int = 10 * GIB) -> Store:
-    """The store at a path or URL. None is the system's temporary directory; a relative path is below the working directory.
+    """The store at a path or URL. None means the system's temporary directory; a relative path is below the working directory.
 
     Within a process, the same place gives the same store.
     """
@@ -139,5 +139,5 @@ def open_store(url: str | None = None, *, run_bytes: int = 10 * GIB) -> Store:
 def _is_possible(name: str) -> bool:
     try:
         return b"\0" not in os.fsencode(name)
-    except UnicodeEncodeError:  # half a character
+    except UnicodeEncodeError:  # a lone surrogate
         return False

@@ -1,4 +1,4 @@
-"""What every place for outputs can do: append, commit, ranged read, list. No path semantics, so that object storage fits too.
+"""What every store for outputs can do: append, commit, ranged read, list. Does not assume paths, so object storage fits too.
 
 A `Store` is a root that many processes may share. A `Shelf` is one session's part of it: the session that opened it holds it
 live until it closes it, and is its only writer. All methods block; callers on an event loop run them in a worker thread.
@@ -41,16 +41,16 @@ class Expired(Struct, frozen=True):
     """Ids of outputs whose sessions are live."""
     bytes: int
     families: dict[str, int] = {}
-    """The bytes that each family keeps now, by what the store calls it."""
+    """The bytes that each family keeps now, by the store's name for it."""
 
 
 class Reader(Protocol):
-    """Random access to the bytes of one output. If it is still being written, to what has been stored so far."""
+    """Random access to the bytes of one output. If it is still being written, to the bytes stored so far."""
 
     @property
     def size(self) -> int: ...
     def read(self, start: int, end: int) -> bytes:
-        """Bytes start..end, clipped to what there is."""
+        """Bytes start..end, clipped to the stored bytes."""
         ...
 
     def buffer(self) -> memoryview:
@@ -117,13 +117,13 @@ class Shelf(Protocol):
         ...
 
     def close(self) -> None:
-        """Release the session. What its retention does not keep is removed."""
+        """Release the session. Removes what its retention does not keep."""
 
 
 class Store(Protocol):
     @property
     def url(self) -> str:
-        """Where it is, in the form that `open_store` takes."""
+        """Its address, in the form that `open_store` takes."""
         ...
 
     def open_shelf(
@@ -144,12 +144,12 @@ class Store(Protocol):
 
     def shelves(self, *, family: str = "", after: str = "", most: int | None = None) -> list[ShelfLabel]:
         """The shelves of every run, ordered by session and so oldest first: all, or those whose name is `family`, or `family`, a
-        slash and something without a slash. For a page, only those after the session `after`, and at most so many."""
+        slash and something without a slash. For a page, only those after the session `after`, and at most `most`."""
         ...
 
     def find_recorded(self, ending: str) -> list[tuple[str, bytes]]:
-        """Sessions and the lines of their journals that say that an output was stored whose id ends so. Only as far as there is
-        an index: what is not found here may still be in a journal."""
+        """Sessions, and the lines of their journals about stored outputs whose ids end with `ending`. Searches only an index: an
+        output not found here may still be in a journal."""
         ...
 
     def remove_shelf(self, session: str) -> None:
@@ -160,9 +160,9 @@ class Store(Protocol):
         ...
 
     def expire(self, limits: KeepLimits, *, family: str | None = None) -> Expired:
-        """Remove kept shelves that are closed, and outputs of live ones, if they were unused for so many days. Then, while a
-        family keeps too many bytes, remove those of it that were unused longest, but nothing that was used in the last 24 hours.
-        With `family`, as `Expired` calls it, bytes are saved only there."""
+        """Remove kept shelves that are closed, and outputs of live ones, if they were unused for too many days. Then, while a
+        family keeps too many bytes, remove its longest unused ones, but nothing that was used in the last 24 hours. With
+        `family`, named as in `Expired`, only that family is reduced."""
         ...
 
     def free(self) -> int:

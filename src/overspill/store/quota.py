@@ -1,6 +1,6 @@
-"""How many bytes may still be written: by one run, and by what its family keeps.
+"""How many bytes may still be written: in one run, and given what its family keeps.
 
-They are counted for each output, so that removing one gives exactly its bytes back.
+Bytes are counted for each output, so removing one gives back exactly its bytes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Quota:
         self._mutex = Lock()
 
     def take(self, session: str, id: str, wanted: int) -> int:
-        """Reserve these bytes, or as many of them as there are. Returns how many."""
+        """Reserve these bytes, or as many as are left. Returns how many."""
         with self._mutex:
             granted = min(wanted, self.left)
             self.left -= granted
@@ -40,7 +40,7 @@ class Quota:
     def give_back(self, session: str, id: str, unused: int) -> None:
         with self._mutex:
             outputs = self._held.get(session, {})
-            if id in outputs:  # or it was released meanwhile, with all its bytes
+            if id in outputs:  # otherwise it was released meanwhile, with all its bytes
                 outputs[id] -= unused
                 self.left += unused
 
@@ -55,7 +55,7 @@ class Quota:
             return released
 
     def outputs(self, session: str) -> set[str]:
-        """The outputs of this session that hold something."""
+        """The outputs of this session that hold bytes."""
         with self._mutex:
             return set(self._held.get(session, {}))
 
@@ -71,18 +71,18 @@ class Quota:
 
 
 HOUR = 3600.0
-_REST_AFTER_SWEEP = 20  # times as long as it took, so that looking at all that is kept takes a twentieth of a thread at most
+_REST_AFTER_SWEEP = 20  # times as long as it took: measuring everything takes at most a twentieth of a thread
 _MARGIN = 20  # A sweep for a new output frees a twentieth of the limit, so that the next outputs need none.
 
 
 class KeepGuard:
-    """Holds the limits for the live sessions of one process. `expire` applies them to the whole store, and blocks.
+    """Enforces the limits for the live sessions of one process. `expire` applies them to the whole store, and blocks.
 
-    What other processes keep is counted when the store is measured, so the limit may be exceeded by what they stored since.
+    Counts what other processes keep when the store is measured, so the limit may be exceeded by what they have stored since.
     """
 
     def __init__(self, expire: Callable[..., Expired], *, sweep_seconds: float = HOUR, rest_seconds: float = 0.0) -> None:
-        """`rest_seconds` pass at least between two times that a session which opens has the limits applied."""
+        """After an opening session has applied the limits, at least `rest_seconds` pass before another one does."""
         self._expire = expire
         self._sweep_seconds = sweep_seconds
         self._rest_seconds = rest_seconds
@@ -92,18 +92,18 @@ class KeepGuard:
         self._granted: Counter[str] = Counter()  # by family, since the start, less what was given back
         self._measured_at: Counter[str] = Counter()  # what was granted when everything was last measured
         self.overdue: KeepLimits | None = None
-        """What `finish` applies, unless it was applied by then."""
+        """The limits that `finish` applies, unless that has happened by then."""
         self._no_sweep_before: dict[str, float] = {}
         self._live: dict[str, KeepLimits] = {}
         self._wake, self._stop = Event(), Event()
-        self._sweeping = Lock()  # so that of many outputs over the limit, one sweeps for all
-        # Both are taken last and nothing is called while they are held: a store that opens a session holds its own locks.
+        self._sweeping = Lock()  # if many outputs are over the limit, one sweeps for all
+        # Both are taken last, and nothing is called while they are held: a store that opens a session holds locks itself.
         self._counting = Lock()
         self._membership = Lock()
 
     def apply(self, limits: KeepLimits, family: str | None = None) -> None:
-        """Remove what is over the limits, and count from what is left. What is granted meanwhile may be counted twice, until
-        the next time, but is never forgotten."""
+        """Remove what is over the limits, and count from what is left. Bytes granted meanwhile may be counted twice until the
+        next time, but are never forgotten."""
         started = time.monotonic()
         with self._counting:
             before = self._granted.copy()
@@ -120,17 +120,17 @@ class KeepGuard:
             self._due = ended + max(self._rest_seconds, (ended - started) * _REST_AFTER_SWEEP)
 
     def recall(self, measured: Measurement, limits: KeepLimits, *, due_seconds: float) -> None:
-        """Count from what another process measured. The limits are due in so many seconds, or now if it applied laxer ones."""
+        """Count from another process's measurement. The limits are due in `due_seconds`, or now if it applied laxer ones."""
         with self._counting:
             self._kept_bytes = Counter(measured.families)
         self._applied = limits if measured.limits.is_as_strict_as(limits) else measured.limits
         self._due = time.monotonic() + due_seconds
 
     def finish(self) -> dict[str, int]:
-        """For a process that ends. Returns how many bytes more than when it was last measured each family has from it."""
+        """Call it when the process ends. Returns how many bytes it has added to each family since that was last measured."""
         if overdue := self.overdue:
             with suppress(StoreError, OSError), self._sweeping:
-                if self.overdue is overdue:  # or else a thread has applied them meanwhile
+                if self.overdue is overdue:  # otherwise a thread has applied them meanwhile
                     self.apply(overdue)
         with self._counting:
             changes = self._granted.copy()
@@ -141,10 +141,10 @@ class KeepGuard:
         return self._applied != limits or time.monotonic() >= self._due
 
     def make_quota(self, run: Quota, session: str, family: str, retention: Retention, limits: KeepLimits | None) -> OutputQuota:
-        """What a session may write. If it is kept, the limits are held for it too, until it leaves."""
+        """What a session may write. If it is kept, the limits are enforced for it too, until it leaves."""
         if limits is None or retention != "keep":
             return run
-        # What is due happens in the background: opening a session does not wait until all that is kept is measured.
+        # Do what is due in the background: opening a session must not wait until everything is measured.
         with self._membership:
             if not self._live:
                 self._wake, self._stop = Event(), Event()
@@ -162,7 +162,7 @@ class KeepGuard:
                 self._wake.set()
 
     def take(self, family: str, limits: KeepLimits, wanted: int) -> int:
-        """As many of these bytes as the limit allows, after removing what may go. The first time, everything is measured."""
+        """As many of these bytes as the limit allows, after removing what may go. Measures everything the first time."""
         if self._applied is not None and self._grant(family, limits, wanted) == wanted:
             return wanted
         with self._sweeping:

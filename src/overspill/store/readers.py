@@ -1,4 +1,4 @@
-"""Reads bytes that are in memory or mapped, and not a stored output themselves."""
+"""Reads bytes that are in memory or mapped, rather than a stored output."""
 
 from __future__ import annotations
 

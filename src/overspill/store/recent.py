@@ -1,4 +1,4 @@
-"""What was made lately and takes long to make again, within a limit."""
+"""A cache of recent values that take long to compute, within a limit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ V = TypeVar("V")
 
 
 class Recent(Generic[K, V]):
-    """The values used last, as many as weigh at most `max_weight` together. Several threads may use it."""
+    """The most recently used values that together weigh at most `max_weight`. Several threads may use it."""
 
     def __init__(self, max_weight: int, weigh: Callable[[V], int]) -> None:
         self._max_weight = max_weight
@@ -24,7 +24,7 @@ class Recent(Generic[K, V]):
         self._lock = RLock()
 
     def get(self, key: K) -> V | None:
-        """Weighs it again, as some values grow while they are used."""
+        """Weighs it again, because some values grow while they are used."""
         with self._lock:
             if key not in self._values:
                 return None
@@ -32,7 +32,7 @@ class Recent(Generic[K, V]):
             return value
 
     def __setitem__(self, key: K, value: V) -> None:
-        """One that weighs more than all may is not kept, and drives out no other."""
+        """A value that exceeds the whole limit is not kept, and does not evict others."""
         with self._lock:
             self._weight -= self._values.pop(key, (None, 0))[1]
             if (weight := self._weigh(value)) > self._max_weight:
@@ -49,7 +49,7 @@ class Recent(Generic[K, V]):
 
     @contextmanager
     def making(self, key: K) -> Generator[None]:
-        """Makes others who want to make the same value wait. Look for it inside."""
+        """Makes other threads that want to make the same value wait. Look it up again inside."""
         with self._lock:
             making = self._making.setdefault(key, Lock())
         try:

@@ -21,15 +21,15 @@ class OutputParts(Protocol):
     size: int = 0
     """How many bytes are stored."""
     max_bytes: int = sys.maxsize
-    """Of one part."""
+    """The most bytes of one part."""
 
     def add(self, data: memoryview) -> None:
-        """Store all of it, or raise StoreError. `size` grows by what is stored. Where an output is not there before its first
-        part, that creates it, or finds that the id is taken."""
+        """Store all of it, or raise StoreError. `size` grows by what is stored. If the output does not exist yet, its first part
+        creates it, or finds that the id is taken."""
 
     def complete(self) -> None: ...
     def remove(self) -> None:
-        """What was added."""
+        """Remove what was added."""
 
     def close(self) -> None:
         """Leave what is there."""
@@ -41,7 +41,7 @@ class BaseShelf:
     def __init__(self, session: str, quota: OutputQuota | None = None) -> None:
         self.session = session
         self.writers: dict[str, OutputWriter] = {}
-        """What is being written."""
+        """The outputs that are being written."""
         self._quota = quota
         self._pid = os.getpid()
         self._is_closed = False
@@ -77,7 +77,7 @@ class BaseShelf:
         self._leave()
 
     def check_writable(self) -> OutputQuota:
-        """What it may still write."""
+        """The quota for what it may still write."""
         if self._quota is None:
             raise StoreError(f"Session {self.session} was opened for reading only. Only the session itself writes to its shelf.")
         self._check_open()
@@ -99,11 +99,11 @@ class BaseShelf:
         raise NotImplementedError
 
     def _remove_outputs(self, stays: Collection[str]) -> int:
-        """All but those that stay. Returns how many bytes they had."""
+        """Remove all outputs but those that stay. Returns how many bytes they had."""
         raise NotImplementedError
 
     def _leave(self) -> None:
-        """Called once, when nothing is written any more."""
+        """Called once, when nothing is being written any more."""
 
     def _is_inherited(self) -> bool:
         """Whether this is a forked child. The session is its parent's, and has not ended with it."""

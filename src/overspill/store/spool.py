@@ -24,11 +24,11 @@ MEMORY = 1 << 20
 """Bytes that wait in memory until it is known whether the output has to be stored at all."""
 
 Filter: TypeAlias = Callable[[bytes, bool], bytes]
-"""Gets what is to be stored, and whether that is the end; returns what to store of it. It may hold some of it back until then."""
+"""Gets data to store, and whether that is the end; returns what to store of it. It may hold some back until the end."""
 
 
 class SealedOutput(Struct, frozen=True):
-    """What the store has of an output, and if that is not all of it, why."""
+    """The part of an output that the store has, and why that is not all of it."""
 
     size: Size
     sha256: str
@@ -40,7 +40,7 @@ class SealedOutput(Struct, frozen=True):
 
 class Spool:
     """Its methods block. `limit` is how many bytes of one output may be stored; any after that are counted and dropped.
-    `exact_bytes` is for `Meter`. Nothing of what came is left but what `filter` made of it."""
+    `exact_bytes` is for `Meter`. Only the result of `filter` is kept, not the original data."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Spool:
 
     @property
     def size(self) -> Size:
-        """When everything has come."""
+        """Valid when everything has arrived."""
         with self._lock:
             self._end_filter()
             return self._meter.size()
@@ -83,12 +83,12 @@ class Spool:
 
     @property
     def due(self) -> bool:
-        """Whether enough waits in memory that it is time to flush."""
+        """Whether enough data waits in memory to flush it."""
         return len(self._memory) >= MEMORY and not self.failure
 
     @property
     def sha256(self) -> str:
-        """When everything has come; empty if some of it could not be stored."""
+        """Valid when everything has arrived; empty if some of it could not be stored."""
         with self._lock:
             self._end_filter()
             digest = self._hash.copy()
@@ -101,7 +101,7 @@ class Spool:
         `chars`: how many characters these bytes are, if that is known.
         """
         with self._lock:
-            if self._closed:  # a generator that was left behind may still yield
+            if self._closed:  # an abandoned generator may still yield
                 return
             self.total += len(data)
             self._take(data if self.filter is None else self.filter(data, False), None if self.filter else chars)
@@ -119,7 +119,7 @@ class Spool:
             self.failure = f"one output may have at most {self._limit:,} bytes (truncation.maxArtifactSize)."
 
     def begin_block(self) -> int:
-        """Where the next text begins that is stored. No secret is in two texts."""
+        """The position where the next stored text begins. A secret never spans two texts."""
         with self._lock:
             self._end_filter()
             return self.total if self.filter is None else self._meter.bytes
@@ -159,7 +159,7 @@ class Spool:
             raise StoreError("its beginning was stored and has been removed since.") from error
 
     def seal(self) -> SealedOutput:
-        """Commit what there is. Raises StoreError if nothing could be stored; what was in memory then stays there."""
+        """Commit what has been stored. Raises StoreError if nothing could be stored; what was in memory then stays there."""
         with self._lock:
             self._closed = True
             self._end_filter()

@@ -20,7 +20,7 @@ class QueuedCall(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     job: str
     """The id of the job, of the session part it writes to, and of its output."""
     family: str
-    """Whose outputs it may read, and among whose its own is stored."""
+    """The family whose outputs it may read, and to which its own belongs."""
     tool: str
     args: dict[str, Any] = {}
     args_in: str = ""

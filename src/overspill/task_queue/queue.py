@@ -1,8 +1,8 @@
 """The queue of jobs, on pydocket and a Redis server. It needs asyncio.
 
-pydocket pickles arguments, and unpickling a hostile message executes code, or takes as much memory as the message says.
-Overspill's messages hold one string. For Overspill's own queues, and for nothing else in the process, `guard_unpickling` reads
-single values and refuses everything else, and a message that cannot be read ends nothing.
+pydocket pickles arguments. Unpickling a hostile message can execute code, or take any amount of memory. Overspill's messages hold
+one string. For Overspill's own queues, and for nothing else in the process, `guard_unpickling` reads single values and refuses
+everything else. A message that cannot be read does not stop anything.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def task_name(tool: str) -> str:
 
 
 def make_docket(address: QueueAddress) -> Docket:
-    """Without the tasks that come with it: a worker runs only the tools that its user named."""
+    """Leaves out pydocket's built-in tasks: a worker runs only the tools that its user named."""
     docket = Docket(name=address.name, url=address.url, execution_ttl=_REMEMBER)
     docket.tasks.clear()
     return docket
@@ -80,7 +80,7 @@ class JobQueue:
             await docket.cancel(job)
 
     async def find_state(self, job: str) -> QueueState:
-        """Of a job that was put here. After an hour, a job that has ended is unknown."""
+        """The state of a job that was put here. A job that ended more than an hour ago is unknown."""
         docket = await self._open()
         async with self._ask("ask about a job"):
             return await read_state(docket, job)
@@ -115,7 +115,7 @@ class JobQueue:
         try:
             with anyio.fail_after(_ANSWER_SECONDS):
                 yield
-        except (RedisError, OSError, ValueError) as error:  # a ValueError: others have written there
+        except (RedisError, OSError, ValueError) as error:  # a ValueError: another program has written there
             raise QueueError(
                 f"Could not {doing}: the queue at {self._address.shown} does not answer ({type(error).__name__}). Try again; if "
                 "it stays like this, see whether `jobs` names the right server and that it runs."
@@ -173,7 +173,7 @@ def _install() -> None:
             if not is_call or not (0 <= call.attempt < _MAX_NUMBER and 0 <= call.generation < _MAX_NUMBER):
                 raise TypeError("not a call")
             return call
-        except Exception:  # hostile data fails in every way. The worker takes this call out of the queue like any other
+        except Exception:  # hostile data can fail in any way. The worker takes this call out of the queue like any other
             id, refuse = more["message_id"], more["fallback_task"]
             return calls(docket, refuse, (), {}, handles.new(), datetime.now(UTC), 1, message_id=id)
 
@@ -196,7 +196,7 @@ def _check_size(message: dict[bytes, bytes]) -> None:
 
 @contextmanager
 def guard_unpickling() -> Generator[None]:
-    """What is done inside, and in tasks that are started inside, unpickles only plain data."""
+    """Code that runs inside, and in tasks started inside, unpickles only plain data."""
     _install()
     before = _is_guarded.set(True)
     try:

@@ -63,8 +63,8 @@ def restore_result(form: OutputForm, data: bytes, *, is_error: bool) -> Any:
 _FIRST_PAUSE_SECONDS = 0.02
 _MAX_PAUSE_SECONDS = 1.0
 _LONGER = 1.3
-_SECONDS_BETWEEN_LOOKS = 5.0  # at the store, while the queue says that the job is not over
-_PATIENCE_SECONDS = 10.0  # with a queue that does not know the job
+_SECONDS_BETWEEN_LOOKS = 5.0  # between checks of the store, while the queue says that the job is not over
+_PATIENCE_SECONDS = 10.0  # for a queue that does not know the job
 _CANCEL_SECONDS = 3.0
 _MAX_NAMES_SHOWN = 20
 
@@ -79,7 +79,7 @@ class RemoteTools:
 
     def __init__(self, queue: Queue, group: SessionGroup, keep: KeepArguments, settings: Settings) -> None:
         self.is_leaving = False
-        """Whether the session ends. Jobs in the background then keep running on their workers."""
+        """Whether the session is ending. Background jobs then keep running on their workers."""
         self._queue = queue
         self._group = group
         self._keep = keep
@@ -93,7 +93,7 @@ class RemoteTools:
         await self._queue.close()
 
     async def cancel(self, job: str) -> bool:
-        """False if the queue does not have it, or is away."""
+        """False if the queue does not have it, or does not answer."""
         try:
             if await self._queue.find_state(job) not in ("queued", "running"):
                 return False
@@ -132,7 +132,7 @@ class RemoteTools:
         await self._queue.put(call)
 
     async def _wait(self, id: str) -> JobRecord:
-        """Ask the queue, and look into the store when it says that the job is over, does not know, or is away."""
+        """Ask the queue. Check the store if the queue says that the job is over, does not know it, or does not answer."""
         pause, looked, known = _FIRST_PAUSE_SECONDS, time.monotonic(), time.monotonic()
         while True:
             try:

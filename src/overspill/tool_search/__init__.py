@@ -1,1 +1,1 @@
-"""Tools in few tokens: a model finds them, has them described, and calls them through one tool."""
+"""Tools in few tokens: a model finds them, gets them described, and calls them through one tool."""

@@ -1,4 +1,4 @@
-"""Which tools a model has to search for, and the search over tools whose definitions a host program gives."""
+"""Which tools a model must search for, and the search over tools that a host program defines."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from overspill.types import Output
 from overspill.wording import tool_search as wording
 
 _SCHEMAS = ("parameters", "inputSchema", "input_schema", "parametersJsonSchema")
-"""What the formats of definitions call it."""
+"""The names of the schema in the various formats of definitions."""
 AUTO_ABOVE = 10_000
 """Tokens of schemas above which `auto` searches."""
 _FEWEST_BYTES_PER_TOKEN = 2
-"""Schemas never have fewer. A shorter list is not counted, so that it need not wait for a vocabulary."""
+"""Schemas never have fewer. A list that is short by this measure is not counted, so it need not wait for a vocabulary."""
 
 
 class SearchRule(Struct, frozen=True):
-    """By the settings. It is decided once for a conversation."""
+    """Follows the settings. Decided once for a conversation."""
 
     settings: Settings
     is_all_behind: bool = False
-    """Also the tools whose rule is `auto`."""
+    """Whether tools whose rule is `auto` are searched for, too."""
 
     def decide(self, tools: Iterable[SearchedTool]) -> SearchRule:
         auto = [tool for tool in tools if self._choose(tool) == "auto"]
@@ -73,7 +73,7 @@ class HostToolSearch:
         return self._search
 
     def answer(self, own: str, args: Mapping[str, Any]) -> Output:
-        """To `find_tools` and `describe_tools`. Blocks."""
+        """Answer `find_tools` and `describe_tools`. Blocks."""
         return self._open().answer(own, args)
 
     def read(self, args: object) -> tuple[str, dict[str, Any]]:
@@ -111,6 +111,6 @@ def _as_object(value: object) -> Mapping[str, Any]:
 
 
 def _are_long(tools: Sequence[SearchedTool]) -> bool:
-    """What a client would send to its model for these."""
+    """Measures what a client would send to its model for these tools."""
     sent = dumps([{"name": tool.name, "description": tool.description, "inputSchema": tool.parameters} for tool in tools])
     return len(sent) > AUTO_ABOVE * _FEWEST_BYTES_PER_TOKEN and tokens.has_more_than(sent.decode(), AUTO_ABOVE)

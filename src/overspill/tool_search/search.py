@@ -31,9 +31,9 @@ from overspill.wording import tool_search as wording
 _SHOWN = 5
 _MAX_SENTENCE_CHARS = 300
 _WORDS_SHARE = 0.1
-"""What the best words add to how alike a query and a tool are."""
+"""What the best word matches add to the similarity of a query and a tool."""
 _LEAST = 0.15
-"""How alike they are at least."""
+"""The lowest similarity that counts."""
 _MAX_QUERY_CHARS = 2_000
 _MAX_NAMES, _MAX_COMPARED = 20, 2_000
 _MAX_SCHEMA_CHARS = 100_000
@@ -69,7 +69,7 @@ def has_sentence_model() -> bool:
 
 
 class ToolSearch:
-    """`shown`: how the model knows `find_tools`, `describe_tools` and `call_tool`."""
+    """`shown`: the names under which the model knows `find_tools`, `describe_tools` and `call_tool`."""
 
     def __init__(self, tools: Sequence[SearchedTool], shown: Mapping[str, str] = {}) -> None:
         self.tools = {tool.name: tool for tool in tools}
@@ -85,7 +85,7 @@ class ToolSearch:
         Thread(target=self.learn, args=(place,)).start()
 
     def learn(self, folder: Path | None) -> None:
-        """Rank by meaning from now on, if the extra is installed. It takes a while: `folder` keeps what was learnt before."""
+        """Rank by meaning from now on, if the extra is installed. This takes a while, so `folder` caches earlier results."""
         if has_sentence_model() and self._listed:
             from overspill.tool_search.semantic import MeaningRanking  # noqa: PLC0415  # a large package, of an extra
 
@@ -93,7 +93,7 @@ class ToolSearch:
                 self._meaning = MeaningRanking([_summarize(tool) for tool in self._listed], folder)
 
     def rank(self, query: str) -> list[SearchedTool]:
-        """Those that have anything to do with the query, the best first."""
+        """The tools that have anything to do with the query, best first."""
         scores = self._words.score(query[:_MAX_QUERY_CHARS])
         if self._meaning is not None:
             most = max((each for each in scores.values() if each < math.inf), default=1.0)
@@ -102,7 +102,7 @@ class ToolSearch:
         return [self._listed[at] for at in sorted(scores, key=lambda each: (-scores[each], each))]
 
     def answer(self, own: str, args: Mapping[str, Any]) -> Output:
-        """To `find_tools` and `describe_tools`."""
+        """Answer `find_tools` and `describe_tools`."""
         is_error = False
         try:
             text = self.find(args.get("query")) if own == "find_tools" else self.describe(args.get("names"))
@@ -137,7 +137,7 @@ class ToolSearch:
 
 
 def read_call(given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The tool that `call_tool` is to call, and its arguments: an object, JSON, or what is beside the name."""
+    """The tool that `call_tool` is to call, and its arguments: an object, JSON, or the keys beside the name."""
     name = given.get("name")
     if not isinstance(name, str) or not name:
         raise BadRequest("`name` must be the name of a tool.")
@@ -158,7 +158,7 @@ def write_schema(tool: SearchedTool) -> str:
 
 
 def _summarize(tool: SearchedTool) -> str:
-    """What its vector is made of: its server, its name and the first sentence about it."""
+    """The text for its vector: its server, its name and the first sentence of its description."""
     words = (" ".join(split_subwords(name)) for name in (tool.server, tool.name.removeprefix(tool.server)))
     line = "".join(tool.description[:_MAX_SENTENCE_CHARS].strip().splitlines()[:1])
     return f"{' '.join(words)}: {line.partition('. ')[0]}"

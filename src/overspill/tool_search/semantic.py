@@ -22,7 +22,7 @@ from overspill.text.regex import regex
 _ONNX: Any = onnxruntime
 
 _SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
-"""Of the model. Another file is not run."""
+"""The hash of the model. Other files are not run."""
 _MAX_PIECES, _MAX_WORD_CHARS = 128, 100
 _VECTOR_BYTES = 4 * 384
 _WORD = regex(r"[\u3400-\u9fff]|[^\W_\u3400-\u9fff]+|[^\w\s]|_")
@@ -42,14 +42,14 @@ class SentenceModel:
         self._ids = {piece: at for at, piece in enumerate(vocabulary.splitlines())}
 
     def encode(self, text: str) -> Any:
-        """A vector of length 1. Several texts at a time would change each other's: the model rounds by what is largest."""
+        """A vector of length 1. Encode one text at a time: in a batch, the model's rounding depends on the largest value."""
         ids = np.array([self.split(text)], np.int64)
         given = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
         pooled = self._run(None, given)[0][0].mean(0)
         return (pooled / np.linalg.norm(pooled)).astype(np.float32)
 
     def split(self, text: str) -> list[int]:
-        """The numbers of its pieces, as BERT's WordPiece makes them."""
+        """The ids of its WordPiece tokens, as in BERT."""
         pieces = [piece for word in _split_words(text) for piece in self._split_word(word)]
         return [self._ids["[CLS]"], *pieces[: _MAX_PIECES - 2], self._ids["[SEP]"]]
 
@@ -77,13 +77,13 @@ def load_model() -> SentenceModel:
 
 
 class MeaningRanking:
-    """It takes about a minute to make for 1,000 tools, or no time if the file in `folder` has their vectors."""
+    """Takes about a minute to create for 1,000 tools, or no time if the file in `folder` has their vectors."""
 
     def __init__(self, texts: Sequence[str], folder: Path | None) -> None:
         with closing(_open_cache(folder)) as vectors:
             found: list[bytes] = []
             for text in texts:
-                if not main_thread().is_alive():  # the program ends, and waits for this thread
+                if not main_thread().is_alive():  # the program is ending, and waits for this thread
                     raise RuntimeError
                 found.append(_find_vector(vectors, text))
         self._vectors = np.frombuffer(b"".join(found), np.float32).reshape(len(texts), -1)

@@ -13,25 +13,25 @@ from msgspec import Struct
 from overspill.lexical.words import read_lexicon, read_related, split_subwords, split_words, stem
 
 _FIELDS = {"name": 4.0, "server": 1.0, "description": 1.5, "arguments": 1.0}
-"""How much a word counts by where it is."""
+"""The weight of a word by the field it is in."""
 _MAX_WORDS = 200
-"""Of one field. A description with every word there is gains nothing by its length."""
+"""The most words of one field. Cramming more words into a description does not help it."""
 _SATURATION, _LENGTH_SHARE = 0.6, 0.75
 _RELATED = 0.65
-"""What a word counts that means nearly the same."""
+"""The weight of a word that means nearly the same."""
 _MAX_QUERY_WORDS = 64
 _MAX_DEPTH = 6
 
 
 class SearchedTool(Struct, frozen=True):
     name: str
-    """As the model calls it."""
+    """The name that the model uses."""
     description: str
     parameters: Mapping[str, Any]
     """A JSON Schema."""
     server: str = ""
     own_name: str = ""
-    """As its server calls it, if that is another."""
+    """The server's name for it, if that differs."""
     is_destructive: bool = False
     """Whether its server says so."""
 
@@ -70,7 +70,7 @@ class WordRanking:
 
 
 def _expand(query: str) -> list[dict[str, float]]:
-    """For each word of the query, what it and those that mean nearly the same count."""
+    """For each word of the query, its weight and those of words that mean nearly the same."""
     words = list(islice(_split(query), _MAX_QUERY_WORDS))
     telling = {stem(word): None for word in words if word not in read_lexicon("stop")} or {stem(word): None for word in words}
     related = (read_related("actions"), read_related("related"))

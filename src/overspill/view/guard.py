@@ -31,7 +31,7 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-"""Of every answer, unless the answer sets a stricter one itself."""
+"""The headers of every answer, unless the answer sets stricter ones itself."""
 _NO_ENTRY = (
     "Open the link that `overspill view` printed. It works once, in one browser. "
     "If it was used already, end `overspill view` and start it again."
@@ -103,7 +103,7 @@ class ViewerGuard:
         await (answer or self._app)(scope, receive, send_with_headers)
 
     def _answer(self, scope: Scope) -> Response | None:
-        """The answer to a request that may not pass, or that brings the token."""
+        """The answer to a request that may not pass, or that carries the token."""
         headers = Headers(scope=scope)
         if refusal := self._refuse(scope["method"], headers):
             return refusal

@@ -1,4 +1,4 @@
-"""What the pages show, read through the same archive as the commands, and quotes, checked when somebody looks."""
+"""What the pages show, read through the same archive as the commands. Quotes are checked when somebody looks at them."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from overspill.view.records import SessionRecord, read_events
 MAX_OPEN_OUTPUTS = 8
 """Kept open with their line positions, because a reader of an output usually reads on."""
 MAX_REMEMBERED_OUTPUTS = 200_000
-"""Stored outputs of the sessions whose journals are remembered. Others are read again."""
+"""The most stored outputs in the sessions whose journals are cached. Other journals are read again."""
 MAX_QUOTES = 100
 _MAX_QUOTE_BYTES = 20_000
-"""Shown of a quote. All of it is checked."""
+"""The most bytes shown of a quote. All of it is checked."""
 
 
 class Library:
@@ -40,7 +40,7 @@ class Library:
         self._lock = RLock()
 
     def sessions(self) -> list[SessionRecord]:
-        """Live ones and ended ones, the newest first."""
+        """Live and ended sessions, newest first."""
         with self._lock:
             found = [self._read(label, lines) for label, lines in self._archive.journals()]
             known = {record.session for record in found}
@@ -70,11 +70,11 @@ class Library:
         return ArchivedOutput(kept, record.label)
 
     def open(self, item: ArchivedOutput) -> StoredOutput:
-        """Shared between requests: do not close it. Freeing it does, when nobody reads it any more."""
+        """Shared between requests: do not close it. It is closed when nobody reads it any more."""
         kept = item.kept
         with self._lock:
             stored = self._open.get(kept.handle)
-            # What is known about an output that changed, such as where its lines are, is no longer true.
+            # Cached facts about an output that changed, such as where its lines are, are no longer true.
             if stored is None or stored.reader.is_removed or stored.reader.size != stored.view.bytes:
                 stored = self._open[kept.handle] = self._archive.open_unnoted(kept)
         return stored
@@ -116,9 +116,9 @@ class Citation(Struct, frozen=True):
     event: OutputExtracted
     quotes: tuple[CheckedQuote, ...]
     answers: tuple[str, ...]
-    """How the answers of models begin, as the journal has them."""
+    """The beginnings of the models' answers, from the journal."""
     retrieval: OutputRetrieved | None
-    """It has the question and the whole answer, where they are on record."""
+    """Has the question and the whole answer, if they are on record."""
     cost: float
     problem: str
     """What is wrong with the output itself, checked now: its size, its hash or a quote. Empty if nothing is."""

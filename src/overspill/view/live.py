@@ -1,6 +1,6 @@
 """Notify open pages of changes, by server-sent events. A page then requests itself again: no event has content.
 
-A session in this process wakes open pages itself. Those of other processes are only seen in their journals.
+A session in this process wakes open pages itself. Changes in other processes show only in their journals.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from overspill.record.events import Entry
 from overspill.view.library import Library
 
 POLL_SECONDS = 0.5
-"""Sessions of other processes show only in their journals, so somebody has to look. The next look waits as long as ten of the
-last took."""
+"""Changes in other processes show only in their journals, which must be polled. Each pause is at least ten times as long as the
+last check took."""
 _BACK_OFF = 10
 _MAX_LISTENERS = 16
 _ALIVE_SECONDS = 15
@@ -37,19 +37,19 @@ class Bell:
         self._rung = asyncio.Event()
 
     def ring(self) -> None:
-        """From any thread."""
+        """Call it from any thread."""
         with suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(self._rung.set)
 
     async def wait(self, seconds: float) -> None:
-        """Until it rings, also if it has rung since the last wait, or so long."""
+        """Wait until it rings, or has rung since the last wait, for at most `seconds`."""
         with anyio.move_on_after(seconds):
             await self._rung.wait()
         self._rung.clear()
 
 
 class LivePages:
-    """One for all open pages. Looks only while a page is open."""
+    """One for all open pages. Checks only while a page is open."""
 
     def __init__(self, library: Library, poll_seconds: float = POLL_SECONDS) -> None:
         self._bells: set[Bell] = set()
@@ -73,7 +73,7 @@ class LivePages:
             self._bells.discard(bell)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Counts a stream from before it opens until after it has ended, however it ends."""
+        """Counts a stream from before it opens until after it has ended for any reason."""
         if self._listeners >= _MAX_LISTENERS:
             refusal = PlainTextResponse("Too many pages are open for all of them to be kept up to date.", 503)
             await refusal(scope, receive, send)
@@ -101,12 +101,12 @@ class LivePages:
                     yield "event: changed\ndata: \n\n"
                 elif time.monotonic() - told > _ALIVE_SECONDS:
                     told = time.monotonic()
-                    yield ": still here\n\n"  # a browser that is gone shows only when something is sent
+                    yield ": still here\n\n"  # a closed browser is noticed only when something is sent
                 await anyio.sleep(_BACK_OFF * took)
                 await bell.wait(self._poll_seconds - _BACK_OFF * took)
 
     def _look(self, session: str) -> object:
-        """What differs as soon as something was written."""
+        """A value that changes whenever something is written."""
         try:
             records = [self._library.session(session)] if session else self._library.sessions()
         except OverspillError:  # the session has ended and was removed

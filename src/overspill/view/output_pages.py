@@ -1,4 +1,4 @@
-"""The pages about one stored output: its text in windows, its raw bytes, and itself if it is an image."""
+"""The pages about one stored output: its text in windows, its raw bytes, and the picture if it is an image."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class OutputPages:
         )
 
     def window(self, request: Request) -> Response:
-        """A window alone, for a page that is scrolled."""
+        """A single window, for scrolling a page."""
         item, stored = self._open(request)
         if "hex" in request.query_params:
             return self._page(request, "_hex.html", kept=item.kept, rows=self._hex_window(request, stored.reader))

@@ -1,5 +1,5 @@
-"""The pages about all sessions, one session, what a model saw, and what was saved; and what all pages share: what an address may
-ask for, and templates in which all that is stored becomes text."""
+"""The pages about all sessions, one session, what a model saw, and what was saved. Also what all pages share: the parameters of
+an address, and templates that show everything stored as text."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def read_words(request: Request, name: str) -> str:
 
 
 def read_range(request: Request, name: str) -> Span | None:
-    """`10-20`, or `10` for one; None if it is not asked for."""
+    """`10-20`, or `10` for one; None if it is not given."""
     given = request.query_params.get(name, "")
     if not given:
         return None
@@ -201,7 +201,7 @@ class ViewerPages:
 
     def _show_reply(self, request: Request, part: str, status: int = 200, **values: Any) -> Response:
         if "hx-request" in request.headers:
-            return self._showing.page(part, **values)  # htmx shows no answer that says it failed
+            return self._showing.page(part, **values)  # htmx does not show answers with an error status
         return self._showing.page("reply.html", status, part=part, **values)
 
 

@@ -1,5 +1,5 @@
-"""What the journal of one session says, read once: a journal only grows, so that later looks read only what is new. And the
-figures behind the plots: what entered the context and what was kept out of it."""
+"""The content of one session's journal, read once: a journal only grows, so later reads cover only what is new. Also the figures
+behind the plots: what entered the context and what was kept out of it."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ MAX_TOOLS = 1_000
 """Tools that are counted separately in one session. A server may invent a name for each call."""
 _OTHERS = "(other tools)"
 MAX_NAMES = 4
-"""Clients or servers that the title of a session has."""
+"""The most clients or servers in the title of a session."""
 MAX_HOURS = 72
-"""That are plotted one by one. More are plotted by day."""
+"""The most hours that are plotted one by one. More are plotted by day."""
 MAX_POINTS = 2_000
 """Points in a plot. With more steps, each point covers several."""
 N = TypeVar("N", int, str)
@@ -82,7 +82,7 @@ class Savings(Struct):
 
     @property
     def saved_tokens(self) -> int:
-        """Less than nothing if an output was shown more than once."""
+        """Negative if outputs were shown more than once."""
         return self.kept_tokens - self.shown_tokens
 
 
@@ -97,7 +97,7 @@ class SessionRecord:
         self.tools: Counter[str] = Counter()
         self.kept: dict[str, Kept] = {}
         self.replies: dict[str, RecordedReply] = {}
-        """What the model was shown first of each output, where it is on record."""
+        """What the model was first shown of each output, if it is on record."""
         self.jobs: dict[str, JobChanged] = {}
         self.clients: dict[str, None] = {}
         self.servers: dict[str, None] = {}
@@ -130,7 +130,7 @@ class SessionRecord:
 
     @property
     def running(self) -> list[JobChanged]:
-        """Jobs that are queued or running, if the session lives; those of one that died will never end."""
+        """Jobs that are queued or running, if the session is live; those of one that died will never end."""
         unfinished = [job for job in self.jobs.values() if job.state in ("queued", "running")]
         return unfinished if self.label.live else []
 
@@ -204,7 +204,7 @@ class ContextPoint(Struct, frozen=True):
 
 
 def plot_context(events: Iterable[Entry]) -> list[ContextPoint]:
-    """A point for each turn, or for each call where nobody recorded turns."""
+    """A point for each turn, or for each call if no turns were recorded."""
     bill = Bill()
     points: list[ContextPoint] = []
     turns: list[ContextPoint] = []

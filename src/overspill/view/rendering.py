@@ -1,5 +1,5 @@
-"""The text in a stored output, as far as there is any, rendered for people by its kind: JSON as a tree, rows as a table, Markdown
-as a page, marks for diffs and logs. The lines of a window are written here: a template would take most of a window's time."""
+"""Renders the text in a stored output for people, by its kind: JSON as a tree, rows as a table, Markdown as a page, marks for
+diffs and logs. The lines of a window are written here, because a template would take most of a window's time."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _WITH_SLASHES = regex(r"(?P<c>//.*|/\*.*?(?:\*/|$))" + _STRINGS_NUMBERS_WORDS)
 _ENDS = (";", "{", "}", "},", "*/")
 """How lines end in languages whose comments begin with slashes."""
 _MIN_SHARE = 4
-"""One line in so many has to end like that."""
+"""At least one line in this many must end like that."""
 _WORDS = """
 abstract and as assert async await break case catch class const continue def default defer del delete do elif else end
 enum except export extends extern False false final finally fn for foreach from func function global go goto if impl
@@ -50,7 +50,7 @@ _GOES_ON = '<span class="cut" title="The line goes on">…</span>'
 _SAMPLE_BYTES = 256 << 10
 Form: TypeAlias = Literal["tree", "table", "page", ""]
 MAX_RENDERED_BYTES = 256 << 10
-"""Of the beginning of an output. The rest is shown as text."""
+"""The size of an output's beginning that is rendered. The rest is shown as text."""
 MAX_NODES = 3_000
 MAX_ROWS = 500
 MAX_COLUMNS = 60
@@ -61,7 +61,7 @@ _NO_TREE = "It is too large or not well formed enough for a tree. Ask with a JSO
 
 
 class ShownText(Struct, frozen=True):
-    """The stored bytes themselves, or what was decoded from them."""
+    """The stored bytes themselves, or the text decoded from them."""
 
     reader: Reader
     view: View
@@ -73,7 +73,7 @@ class ShownText(Struct, frozen=True):
 
     @property
     def kind(self) -> Kind:
-        """What the engine takes it for, by its beginning."""
+        """The kind that the engine recognises, by its beginning."""
         return recognise(self.reader.read(0, _SAMPLE_BYTES))
 
 

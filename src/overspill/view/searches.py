@@ -31,9 +31,9 @@ MAX_SECONDS = 30
 _SQL_SECONDS = 10
 _MAX_WAIT_SECONDS = 10
 _REACH_BYTES = 300
-"""Shown of a line on each side of a match."""
+"""The bytes of a line shown on each side of a match."""
 _BLOCK_BYTES = 32 << 20
-"""Searched between two looks at the clock."""
+"""The bytes searched between two checks of the clock."""
 A = TypeVar("A")
 
 
@@ -67,7 +67,7 @@ class Searches:
         self._tables.close()
 
     async def run(self, work: Callable[[], A]) -> A:
-        """Raises BadRequest if it takes too long. What then still runs keeps its place until it ends."""
+        """Raises BadRequest if it takes too long. The work then keeps its place until it ends."""
 
         def wait_and_work() -> A:
             if not self._slots.acquire(timeout=_MAX_WAIT_SECONDS):
@@ -112,7 +112,7 @@ class Searches:
 
 
 def compile_words(words: str) -> Pattern:
-    """A pattern in lower case finds capitals too."""
+    """A pattern in lower case also matches capitals."""
     return compile_pattern(words, ignore_case=words == words.lower(), literal=False)
 
 

@@ -57,7 +57,7 @@ class Address:
 
 
 class Viewer(WebServer):
-    """The page over an archive. `link` opens it, once. Journals of live sessions are looked at every `poll_seconds`."""
+    """The page over an archive. `link` opens it, once. Journals of live sessions are checked every `poll_seconds`."""
 
     def __init__(
         self, archive: Archive, address: Address, poll_seconds: float = POLL_SECONDS, prices: PriceSettings | None = None
@@ -133,7 +133,7 @@ class Viewer(WebServer):
 
 @contextmanager
 def hold_start_file(link: str) -> Generator[Path]:
-    """A file that only you can read, and that leads a browser to the link: what a program is started with, all users can see."""
+    """A file that only you can read, and that leads a browser to the link. All users can see the arguments of a program."""
     with ScratchFolder("overspill-view-") as folder:
         file = folder / "start.html"
         fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, stat.S_IRUSR | stat.S_IWUSR)

@@ -58,10 +58,10 @@ class TimelineRow(Struct, frozen=True):
     citation: str = ""
     """The extraction whose quotes can be looked at."""
     reply: RecordedReply | None = None
-    """What the model was shown, where it is on record."""
+    """What the model was shown, if it is on record."""
     question: RecordedReply | None = None
     is_kept: bool = False
-    """Whether the model was shown something in place of the output."""
+    """Whether the model was shown something instead of the output."""
 
 
 class Timeline(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Stored text in windows: bounded, at the exact bytes, with the numbers of its lines. Any size, and any length of a line."""
+"""Stored text in windows: bounded, at the exact bytes, with line numbers. Works for any size, and for lines of any length."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from overspill.text.regex import regex
 WINDOW_BYTES = 48 << 10
 WINDOW_LINES = 400
 _LINES_BEFORE = 8
-"""Shown above the place that was asked for."""
+"""Lines shown above the requested place."""
 _LINE_END = regex(rb"\r\n|\n|\r")
 _MAX_CHARACTER_BYTES = 4
 ROW_BYTES = 16
@@ -26,14 +26,14 @@ Span: TypeAlias = tuple[int, int]
 
 
 class TextPiece(Struct, frozen=True):
-    """Text of a line, all of it marked or none."""
+    """Text of a line that is either all marked or all unmarked."""
 
     text: str
     is_marked: bool = False
 
 
 class Line(Struct, frozen=True):
-    """A line, or the part of a long one that the window has."""
+    """A line, or the part of a long one that is in the window."""
 
     number: int
     start: int
@@ -68,7 +68,7 @@ class TextWindow(Struct, frozen=True):
 def make_window(
     reader: Reader, view: View, start: int, marks: Sequence[Span] = (), find: Callable[[bytes], Iterable[Span]] | None = None
 ) -> TextWindow:
-    """The window that begins at a byte, or at the character that contains it. `find` looks for more to mark in it."""
+    """The window that begins at a byte, or at the character that contains it. `find` searches it for more to mark."""
     total = view.bytes
     start = _align(reader, min(max(start, 0), max(total - 1, 0)))
     data = _cut(reader.read(start, min(start + WINDOW_BYTES + _MAX_CHARACTER_BYTES, total)), total - start)
@@ -116,7 +116,7 @@ def _align(reader: Reader, byte: int) -> int:
 
 
 def _cut(data: bytes, left: int) -> bytes:
-    """At most so many lines and bytes: whole lines if one fits, or else whole characters. `left`: bytes to the end."""
+    """Cut to the limits of a window: whole lines if one fits, otherwise whole characters. `left`: bytes to the end."""
     ends = [found.end() for found, _ in zip(_LINE_END.finditer(data), range(WINDOW_LINES), strict=False)]
     if len(ends) == WINDOW_LINES:
         return data[: ends[-1]]
@@ -142,7 +142,7 @@ def find_before(reader: Reader, end: int) -> int:
 def _split(data: bytes, start: int, view: View, total: int, marks: Sequence[Span]) -> Iterator[Line]:
     if not data:
         return
-    waiting = deque(marks)  # each line looks only at the marks that can be in it
+    waiting = deque(marks)  # each line checks only the marks that can be in it
     number, line_start = view.find_line(start)
     at, is_continued = 0, line_start < start
     ends = [(found.start(), found.end()) for found in _LINE_END.finditer(data)]

@@ -32,7 +32,7 @@ IS_STREAM = "overspill.is_stream"
 _REQUEST_SECONDS = 20.0
 _MIN_BYTES_PER_SECOND = 16 * 1024  # slower than any network on which people send megabytes
 USED_UP = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
-_LAST_SECONDS = 1.0  # for requests to end after their clients were hung up on
+_LAST_SECONDS = 1.0  # for requests to end after their clients were disconnected
 _PAUSE_SECONDS = 0.1  # until the next try, when a connection could not be accepted
 
 
@@ -45,7 +45,7 @@ class HttpConnection(H11Protocol):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether no request that was let in is being handled, or its answer being sent to a client that is hung up on.
+        """Whether no admitted request is being handled, and no answer is being sent to a client that was hung up on.
 
         With TLS, a connection that is closed stays open until the client agrees, which a stranger need not do.
         """
@@ -77,11 +77,11 @@ class HttpConnection(H11Protocol):
         self._make_room()
 
     def shutdown(self) -> None:
-        if not self.transport.is_closing():  # with TLS, what is closed twice can no longer be aborted
+        if not self.transport.is_closing():  # with TLS, a connection that is closed twice can no longer be aborted
             super().shutdown()
 
     def send_400_response(self, msg: str) -> None:
-        """The rest of a request is invalid. It may have an answer already, and otherwise gets none but this."""
+        """The rest of a request is invalid. It may have an answer already; otherwise, this is its only answer."""
         if self.cycle:
             self.cycle.disconnected = True
             self.cycle.message_event.set()
@@ -137,7 +137,7 @@ def find_waiting(connections: Iterable[object]) -> list[HttpConnection]:
 
 
 def close_longest_waiting(connections: Iterable[object]) -> bool:
-    """Whether there was one."""
+    """Returns whether one was waiting."""
     waiting = find_waiting(connections)
     for each in waiting[:1]:
         each.hang_up()
@@ -145,13 +145,13 @@ def close_longest_waiting(connections: Iterable[object]) -> bool:
 
 
 def max_files() -> int:
-    """How many the process may have open, at the moment."""
+    """How many files the process may currently have open."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return sys.maxsize if limit == resource.RLIM_INFINITY else limit
 
 
 class Descriptors:
-    """Whether the process can open more files and connections. Some stay in reserve for clients that it serves already."""
+    """Whether the process can open more files and connections. Keeps some in reserve for clients that it already serves."""
 
     def __init__(self, log: Callable[[str], None]) -> None:
         self.are_short = False
@@ -165,7 +165,7 @@ class Descriptors:
         return False
 
     def look(self) -> bool:
-        """Count what is open, and say so when it is almost all, or no longer."""
+        """Count open files, and report when almost all are in use, and when that is over."""
         try:
             left = max_files() - len(os.listdir("/dev/fd"))
         except OSError as problem:
@@ -196,7 +196,7 @@ class WebServer(uvicorn.Server):
         self._listener = listener
         self._descriptors = descriptors
         self._opening: dict[socket.socket, anyio.CancelScope] = {}
-        """With TLS, it may take long until a connection has one."""
+        """With TLS, it may take long until a connection has a transport."""
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -261,7 +261,7 @@ class WebServer(uvicorn.Server):
                     connection.close()
                 else:
                     group.start_soon(self._open, connection)
-                await anyio.lowlevel.checkpoint()  # what was closed is gone, and what was opened is counted
+                await anyio.lowlevel.checkpoint()  # closed connections are gone now, and new ones are counted
 
     async def _open(self, connection: socket.socket) -> None:
         connection.setblocking(False)

@@ -1,4 +1,4 @@
-"""Sets stored text apart from our words, in a block whose mark is chosen after the text is known: no text can end its block."""
+"""Sets stored text apart from our words, in a block. Its mark is chosen after the text is known, so no text can end its block."""
 
 from __future__ import annotations
 

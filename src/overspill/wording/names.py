@@ -1,4 +1,4 @@
-"""The names under which a model knows the retrieval tools: a host may put a prefix before them."""
+"""The names under which a model knows the retrieval tools. A host may add a prefix to them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from msgspec import Struct
 from overspill.wording.shell import COMMAND, spell_get
 
 prefix: ContextVar[str] = ContextVar("overspill_tool_prefix", default="")
-"""What texts put before the names now. Travels with every task and thread that words an answer."""
+"""The current prefix of the names. Every task and thread that writes an answer inherits it."""
 
 
 @contextmanager
 def prefixed(by: str) -> Generator[None]:
-    """Texts that are worded inside call the retrieval tools by their names with this prefix."""
+    """Text written inside this context uses the retrieval tools' names with this prefix."""
     before = prefix.set(by)
     try:
         yield
@@ -66,7 +66,7 @@ _SPELLINGS: dict[str, dict[Way, str]] = {
     "get_artifact": {"query": 'query="{}"', "lines": 'lines="{}"'},
     "tool_output": {"ask": 'extract="{}"'},
 }
-"""How each tool can be asked. The exact ones come first."""
+"""How to ask each tool. Exact ways come first."""
 
 
 def next_calls(id: str, steps: Sequence[NextStep], offered: Collection[str]) -> str:

@@ -1,4 +1,4 @@
-"""What a model reads where presets differ. A preset chooses one `Wording`."""
+"""The text a model reads that depends on the preset. A preset chooses one `Wording`."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ class Wording:
     """Of the default preset: short, with outputs called by their names. `offered` are the tools that the model can read with."""
 
     contract: Literal["plain", "wrapped"] = "plain"
-    """What a model that extracts gets as its question, and how it answers."""
+    """How an extracting model gets its question, and how it answers."""
     has_closed_sets = False
-    """Whether arguments and strategies are those of a document, and no others."""
+    """Whether only the arguments and strategies of a document are allowed."""
     shows_images = True
     id_column = "Name"
-    """What a table of outputs shows in place of `ID`, if a terminal has room for one of them."""
+    """The column that a table of outputs shows in place of `ID`, if a terminal has room for only one of them."""
     stored_level = logging.INFO
-    """At which a stored output is logged."""
+    """The level at which a stored output is logged."""
     reports_alone = False
-    """Whether an agent's last turn offers nothing but the report."""
+    """Whether an agent's last turn offers only the report."""
     nearest = retrieval.NEAREST
     builtin_note = ""
     search = 'mode="ask", query="what to extract"'
     job_tools: Collection[str] = ("get_tool_output",)
-    """Those that messages about a call in the background name."""
+    """The tools that messages about a background call name."""
 
     def id(self, kept: Kept) -> str:
         return kept.name
@@ -45,11 +45,11 @@ class Wording:
         return stored_message(kept, offered)
 
     def heading(self, kept: Kept) -> str:
-        """The message above a card: the card ends with calls, so this needs none."""
+        """The message above a card. Names no calls, because the card ends with them."""
         return stored_message(kept, ())
 
     def strategy(self, planned: str, used: str) -> str:
-        """What the first line of an answer names."""
+        """The strategy that the first line of an answer names."""
         return used
 
     def expired(self, tool: str) -> str:
@@ -62,7 +62,7 @@ class Wording:
         return slow_tools.running_message(id, tool, notice=has_notice, has_wait_tool=self.has_closed_sets)
 
     def repeated_output(self, kept: Kept, source: str, offered: Collection[str]) -> str:
-        """For the same output again. `source`: where it comes from this time."""
+        """For an output that was returned before. `source`: where it comes from this time."""
         size, id = kept.size, self.id(kept)
         first = "" if source == kept.source else f"{one_line(kept.source)} gave "
         tokens = format_estimate(size.tokens) if size.estimated else size.tokens
@@ -87,7 +87,7 @@ class Wording:
         return "\n".join(lines)
 
     def incomplete_output(self, kept: Kept | None, total_bytes: int, why: str, offered: Collection[str]) -> str:
-        """Goes below a shortened text of which not everything could be stored."""
+        """Added below a shortened text that could not be stored completely."""
         if kept is None:
             return unsaved_output(total_bytes, why)
         call = self._call_for_beginning(kept, offered)
@@ -117,7 +117,7 @@ class Wording:
 
 
 class DocumentWording(Wording):
-    """Of the presets that follow a document, whose words a model reads exactly."""
+    """The wording of the presets that follow a document. A model reads that document's exact words."""
 
     contract = "wrapped"
     has_closed_sets = True
@@ -166,7 +166,8 @@ def passages(asked: str, text: str, closing: str, kept: Kept, kind: str, *, is_s
 
 
 def nothing_found(asked: str, matched: int, searched: int, kept: Kept, offered: Collection[str]) -> str:
-    """`matched` records share words with it, but too few, or too many records do. `searched` bytes of it were; 0: all."""
+    """`matched` records share words with the question, but too few words, or too many records match. `searched`: how many bytes
+    were searched; 0: all."""
     where = f"its first {searched:,} bytes" if searched else "it"
     verdict = f"stands out for {_quote(asked)}" if matched else f"matches {_quote(asked)} by its words"
     return f"Nothing in {where} {verdict}.{_suggest_search(kept, offered) if searched else ''}"

@@ -1,4 +1,4 @@
-"""What a model reads in place of a tool's result: a stored output, a shortened one, or a failure."""
+"""What a model reads instead of a tool's result: a stored output, a shortened one, or a failure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOT_STORED_YET = (
 CANCELLED = "the session was aborted before the tool finished"
 CANCELLED_ITSELF = "the tool cancelled itself"
 COMPACTED = "[An earlier result"
-"""How the line in place of an old result begins."""
+"""The beginning of the line that replaces an old result."""
 
 
 def handle_message(kept: Kept) -> str:
@@ -57,7 +57,7 @@ def stored_message(kept: Kept, offered: Collection[str]) -> str:
 
 
 def compacted_result(kept: Kept, offered: Collection[str]) -> str:
-    """In place of an old result that the model has already used. One line: what it is, how large, and how to read it again."""
+    """Replaces an old result that the model has already used. One line: what it is, how large, and how to read it again."""
     facts = f"{format_size(kept.size.bytes)}, {count_noun(kept.size.lines, 'line')}"
     read = spell_first(offered, {"get_tool_output": f'id="{kept.name}", mode="slice"', "get_artifact": f'id="{kept.name}"'})
     ask = spell_first(offered, {"tool_output": f'handle="{kept.name}", extract="what to extract"'})
@@ -66,7 +66,7 @@ def compacted_result(kept: Kept, offered: Collection[str]) -> str:
 
 
 def image(description: str, id: str) -> str:
-    """An image that the model can have a look at with `get_tool_output(id, mode="raw")`."""
+    """An image that the model can view with `get_tool_output(id, mode="raw")`."""
     return f"[{description}: {id}]"
 
 
@@ -86,7 +86,7 @@ def reference(kept: Kept, id: str = "") -> str:
 
 
 def shortened_reference(kept: Kept, strategy: str, shown: int) -> str:
-    """Goes below a shortened text, so that shortened JSON is still valid JSON."""
+    """Added below a shortened text, so shortened JSON is still valid JSON."""
     return (
         f"{reference(kept)}\n"
         f"Shortened by {strategy} to {shown:,} of {kept.size.chars:,} characters. "
@@ -116,7 +116,7 @@ def ready_message(kept: Kept) -> str:
 
 
 def too_large_for_program(kept: Kept | None, limit: int, offered: Collection[str]) -> str:
-    """An error for a program that cannot take its result: what a model reads there would pass for data."""
+    """An error for a program that cannot take its result. It would mistake text for a model for data."""
     why = f"The result is too large for this program: it can take {format_size(limit)}."
     if kept is None:
         return f"{why} It was not stored. Call the tool again and ask for less."
@@ -142,7 +142,7 @@ def stream_failure(error: str) -> str:
 
 
 def brief_error(error: str) -> str:
-    """An error of any length, for a line or a record that has to stay short."""
+    """An error of any length, cut for a line or a record that must stay short."""
     if len(error) <= MAX_ERROR_CHARS:
         return error
     return f"{error[:MAX_ERROR_CHARS]}… [{len(error) - MAX_ERROR_CHARS:,} more characters]"
@@ -153,7 +153,7 @@ def timeout_reason(seconds: float) -> str:
 
 
 def unsaved_output(total_bytes: int, why: str) -> str:
-    """Goes below a shortened text of which nothing could be stored."""
+    """Added below a shortened text when nothing could be stored."""
     return (
         f"[The output has {total_bytes:,} bytes. None of it was saved: {why} "
         "The part that is not shown above is lost. Call the tool again and ask for less.]"

@@ -1,4 +1,4 @@
-"""What a reader sees in place of a large MCP resource, or of another answer of a server that was stored."""
+"""What a reader sees instead of a large MCP resource, or of another server answer that was stored."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from overspill.types import Kept
 
 
 def part(start: int, end: int, total: int, after: str, search: str) -> str:
-    """`after` is the address of the next part; `search` is a call that searches all of them, if one is to be shown."""
+    """`after` is the address of the next part. `search` is a call that searches all parts, if one should be shown."""
     call = f" To search all of it, call {search}." if search else ""
     return f"Bytes {start:,} to {end:,} of {total:,}. Read {after} for the next part, or change the number to skip.{call}"
 
@@ -17,7 +17,7 @@ def more_contents(shown: int, total: int, after: str) -> str:
 
 
 def linked(what: str, kept: Kept, uri: str) -> str:
-    """In place of a blob, or of what a prompt embeds."""
+    """Replaces a blob, or what a prompt embeds."""
     return f"{one_line(what)} ({format_size(kept.size.bytes)}) is stored and not shown. Read {uri} for it, part by part."
 
 

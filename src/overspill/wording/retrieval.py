@@ -33,12 +33,12 @@ def too_large(count: int, mode: str) -> str:
 
 
 def incomplete(kept: Kept) -> str:
-    """Goes with every answer about an output of which something is missing."""
+    """Added to every answer about an output that is incomplete."""
     return f"Only the first {kept.size.bytes:,} bytes of this output are stored: {one_line(kept.missing, MAX_ERROR_LINE_CHARS)}"
 
 
 def decoding(how: Decoding) -> str:
-    """Goes with every answer from decoded text."""
+    """Added to every answer from decoded text."""
     guess = " (a guess)" if how.guessed else ""
     return f"Decoded from {', then '.join(how.formats)}{guess}. Lines, positions and quotes refer to the decoded text."
 
@@ -59,7 +59,7 @@ def lost_bytes(count: int, why: str) -> str:
 
 
 def retrieval_failure(tool: str, spelling: str, error: OverspillError, expired: Callable[[str], str]) -> str:
-    """`expired` words that a tool's output has expired."""
+    """`expired` writes the message that a tool's output has expired."""
     if tool == "get_artifact":
         return f"{error.code}: {error}"
     if tool == "get_tool_output" and isinstance(error, HandleError):
@@ -132,7 +132,7 @@ def place(
     omitted: int = 0,
     rest: Sequence[str] = (),
 ) -> str:
-    """Which part of the output this is, and the calls that return what did not fit."""
+    """Which part of the output this is, and the calls that return the rest."""
     parts = [f"Characters {chars[0]}-{chars[1]}, lines {lines[0]}-{lines[1]}, bytes {bytes_[0]}-{bytes_[1]} of {total}."]
     if matches is not None and matches > 1:
         parts.append(f"The anchor occurs {matches} times.")

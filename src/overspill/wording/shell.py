@@ -1,4 +1,4 @@
-"""What a model reads that calls Overspill from a shell: commands in place of tool calls, and when to use them."""
+"""What a model reads when it calls Overspill from a shell: commands instead of tool calls, and when to use them."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def still_running(jobs: Sequence[JobStatus]) -> str:
 
 
 def notice(jobs: Sequence[JobStatus], *, is_documented: bool = False) -> str:
-    """`is_documented`: in the words of a document, which lists ready outputs that the model has already read, too."""
+    """`is_documented`: uses the words of a document, which also lists ready outputs that the model has already read."""
     if not jobs:
         return ""
     sections = [
@@ -81,7 +81,7 @@ def notice(jobs: Sequence[JobStatus], *, is_documented: bool = False) -> str:
 
 
 def options(jobs: Sequence[JobStatus], *, has_wait_tool: bool = False) -> str:
-    """What the model can do next; goes with the notice."""
+    """What the model can do next. Shown with the notice."""
     moves, wait = ["Call tools to advance your task"], f"{tool_name('wait_for_tool_output')}()"
     if any(job.state in ENDED for job in jobs):
         calls = f"{tool_name('get_tool_output')}(id, mode)" + (f" or {wait}" if has_wait_tool else "")
@@ -93,7 +93,7 @@ def options(jobs: Sequence[JobStatus], *, has_wait_tool: bool = False) -> str:
 
 
 def _section(title: str, jobs: Sequence[JobStatus], line: Callable[[JobStatus], str], *, list_read: bool = True) -> str:
-    """Lists the newest unread jobs first of all, and counts what does not fit."""
+    """Lists the newest unread jobs first, and counts those that do not fit."""
     if not jobs:
         return ""
     by_interest = sorted(range(len(jobs)), key=lambda index: (jobs[index].retrievals > 0, -index))

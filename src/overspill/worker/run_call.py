@@ -32,7 +32,7 @@ from overspill.worker.tools import WorkerTool
 
 
 def prepare_result(result: Any) -> tuple[Any, OutputForm]:
-    """What to store, and its form. Blocks are stored as JSON if they are more than plain texts."""
+    """What to store, and its form. Blocks are stored as JSON unless they are all plain text."""
     if result is None:
         return None, "none"
     if isinstance(result, str | AsyncIterator) or isgenerator(result):
@@ -50,11 +50,11 @@ def prepare_result(result: Any) -> tuple[Any, OutputForm]:
 
 
 MAX_ATTEMPTS = 3
-"""How often a repeatable tool is run if each of its workers dies: it may be what kills them."""
+"""How often a repeatable tool is run if each of its workers dies: the tool may be what kills them."""
 _SECONDS_BETWEEN_LOOKS = 2.0  # for a cancellation that was not heard
 
 Ending: TypeAlias = Literal["over", "busy", "handed over"]
-"""`busy`: another worker has it, or the store is away. `handed over`: another worker has to run it again."""
+"""`busy`: another worker has it, or the store does not answer. `handed over`: another worker must run it again."""
 
 
 class CallRunner:
@@ -66,7 +66,7 @@ class CallRunner:
     async def run(
         self, call: QueuedCall, tool: WorkerTool, is_wanted: Callable[[], Awaitable[bool]], hurry: anyio.Event
     ) -> Ending:
-        """`is_wanted` says whether the job was not cancelled. `hurry` is set when the worker has to end."""
+        """`is_wanted` says whether the job was not cancelled. `hurry` is set when the worker must end."""
         try:
             async with self._open_part(call) as parts:
                 earlier = list(parts.ledger.events_about(call.job))
@@ -80,13 +80,13 @@ class CallRunner:
 
     @asynccontextmanager
     async def _open_part(self, call: QueuedCall) -> AsyncGenerator[SessionParts]:
-        """Its id is the job's. If a worker has died with it, it is taken over by name, which the store gives to one only."""
+        """Its id is the job's. If its worker died, another takes it over by name. The store gives a name to only one worker."""
         id, name = handles.new(), name_part(call.family, call.job)
         try:
             await anyio.to_thread.run_sync(self._store.label, call.job)
         except HandleError:  # it is new
             id = call.job
-        # That a tool runs is written before it does: otherwise, if this worker dies, another might run it again.
+        # Record that the tool runs before it starts: otherwise, if this worker dies, another might run it again.
         parts = await SessionOpening(settings=self._settings, store=self._store, name=name, writes_off_loop=False).open(id)
         try:
             yield parts
@@ -152,7 +152,7 @@ def _is_over(job: str, earlier: Sequence[Entry]) -> bool:
 
 
 def _find_end(call: QueuedCall, tool: WorkerTool, earlier: Sequence[Entry]) -> JobChanged | None:
-    """How a job has to be recorded that another worker began and did not end; None if it is over or has to be run."""
+    """How to record a job that another worker began but did not finish; None if it is over or must be run."""
     attempts = sum(isinstance(each, JobChanged) and each.state == "running" for each in earlier)
     if not attempts or _is_over(call.job, earlier):
         return None

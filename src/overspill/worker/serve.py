@@ -22,8 +22,8 @@ from overspill.task_queue.queue import guard_unpickling, make_docket, read_state
 from overspill.worker.run_call import CallRunner
 from overspill.worker.tools import WorkerTool, WorkerTools
 
-_REDELIVERY = timedelta(seconds=30)  # after so long without a sign of life, another worker takes a worker's calls
-_AGAIN_AFTER = timedelta(seconds=2)  # if another worker has the call, or the store is away
+_REDELIVERY = timedelta(seconds=30)  # after this long without a sign of life, another worker takes over a worker's calls
+_AGAIN_AFTER = timedelta(seconds=2)  # if another worker has the call, or the store does not answer
 _CHECK_EVERY = timedelta(milliseconds=250)  # for calls that have ended; a new one arrives without waiting for it
 _SCHEDULE_EVERY = timedelta(seconds=1)  # for calls that are tried again
 _START_CHECK_SECONDS = 0.05
@@ -108,7 +108,7 @@ class ToolWorker:
         async def is_wanted() -> bool:
             try:
                 return await read_state(docket, call.job) != "ended"
-            except (RedisError, OSError):  # a queue that is away cancels nothing
+            except (RedisError, OSError):  # a queue that does not answer cannot cancel anything
                 return True
 
         ending = await self._runner.run(call, tool, is_wanted, self._hurry)
@@ -123,7 +123,7 @@ async def _refuse(*args: Any, execution: Execution = _CURRENT, **more: Any) -> N
 
 
 class _SturdyWorker(Worker):
-    """Outlives a message about which the queue has something that pydocket cannot read. The message is taken out."""
+    """Survives messages whose data in the queue pydocket cannot read. Such a message is removed."""
 
     async def _execute(self, execution: Execution, session: Any) -> None:
         try:

@@ -71,7 +71,7 @@ class WorkerTools(Mapping[str, WorkerTool]):
 def load_tools(reference: str) -> WorkerTools:
     """The one WorkerTools of a module, or of a file that ends with .py. Raises SettingsError."""
     if not reference.endswith(".py"):
-        # Last, so that no file in the working directory takes the place of an installed package.
+        # Last, so that no file in the working directory shadows an installed package.
         sys.path.append(os.getcwd())
     module = load_module(reference)
     found = {id(value): value for value in vars(module).values() if isinstance(value, WorkerTools)}

@@ -1,8 +1,8 @@
-"""One SQLite file in the root that saves later processes a look at every session.
+"""One SQLite file in the root that saves later processes from looking at every session.
 
-All of it can be made again from the sessions, and what it says about one is checked there. A name is written before its session
-is made and removed after it: a process that dies in between leaves a name that leads nowhere, and never a session that nobody
-finds. A file that is damaged, or of another version, is replaced by an empty one, which is filled from the sessions.
+It can be rebuilt entirely from the sessions, and its entries are checked against them. A name is written before its session is
+created and removed after it. A process that dies in between leaves a name that leads nowhere, but never a session that cannot be
+found. A file that is damaged, or of another version, is replaced by an empty one, which is filled from the sessions.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _TABLES = (
     "CREATE TABLE names (name TEXT PRIMARY KEY, run TEXT NOT NULL, session TEXT NOT NULL) WITHOUT ROWID",
     "CREATE TABLE notes (kind TEXT PRIMARY KEY, content BLOB NOT NULL) WITHOUT ROWID",
 )
-"""As SQLite repeats them, so that an index of another version, or of another program, is recognised."""
+"""Spelled as SQLite repeats them, to recognise an index of another version or another program."""
 # No write waits for the disk: `is_whole` says why that loses no name.
 _SETTINGS = ("trusted_schema = OFF", "cell_size_check = ON", "journal_mode = DELETE", "synchronous = OFF")
 _WHOLE, _MEASURED = "whole since ", "measured"
 _MAX_NOTE_BYTES = 1 << 20  # more families than fit are measured by each process
 _MAX_WAIT_SECONDS = 5.0  # for a process that writes at the same moment
 _AWAY = {3, 5, 6, 7, 8, 10, 13, 14, 15, 23}
-"""SQLite's codes of failures that say nothing about what is in the file, such as that it is busy, or that the disk is full."""
+"""SQLite's codes for failures that do not concern the file's content, such as a busy file or a full disk."""
 _NOT_A_DATABASE = 26
 _EARLIER_WHOLE, _EARLIER_FILES = "whole", ("whole", "sizes", "name-")
 
@@ -53,7 +53,7 @@ class IndexAway(StoreError):
 
 
 class IndexDamaged(StoreError):
-    """It is replaced."""
+    """The index is damaged, and gets replaced."""
 
 
 class Index:
@@ -62,7 +62,7 @@ class Index:
     def __init__(self, folder: Directory, within: float) -> None:
         self._folder = folder
         self._inode = folder.stat(FILE).st_ino
-        # Locks of this kind are lost when any part of the process closes the file, so that nothing else ever opens it.
+        # These locks are lost when any part of the process closes the file, so nothing else may open it.
         self._rows = _connect(folder, within)
         try:
             self._check()
@@ -94,7 +94,7 @@ class Index:
 
     @contextmanager
     def change(self) -> Generator[None]:
-        """All or nothing, and nobody else changes anything meanwhile. Raises IndexAway if the file was removed before."""
+        """Make changes in one transaction, alone. Raises IndexAway if the file was removed before."""
         self.ask("BEGIN IMMEDIATE")
         try:
             if not self.is_there():
@@ -112,14 +112,14 @@ class Index:
         return found is not None and found.st_ino == self._inode
 
     def find(self, name: str) -> Place | None:
-        """Where the session of this name may be. What cannot be a place in the store becomes one that nothing is at."""
+        """Where the session of this name may be. An impossible place becomes one where nothing is."""
         for run, session in self.ask("SELECT run, session FROM names WHERE name = ?", (name,)):
             is_possible = layout.is_run(str(run)) and handles.is_uuid(str(session))
             return Place(run, session) if is_possible else Place("", "")
         return None
 
     def put(self, name: str, place: Place, instead_of: Place | None) -> bool:
-        """False if the name no longer has the place that it had, or none."""
+        """False if the place of the name is no longer `instead_of`, which is None for a new name."""
         with self.change():
             if self.find(name) != instead_of:
                 return False
@@ -131,13 +131,13 @@ class Index:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it has all names, so that one that is missing is new. What was written last may be missing after a power
-        failure, but then this machine has started again since."""
+        """Whether it has all names, so that a missing name is new. A power failure may lose the last entries, but then this
+        machine has restarted since."""
         is_filled = self._read_note(_WHOLE + _read_boot_id()) is not None
         return is_filled and not layout.find(self._folder, _EARLIER_WHOLE)
 
     def fill(self, names: Iterable[tuple[str, Place]], *, is_all: bool) -> None:
-        """Add the names that are missing, and remove what earlier versions had in its place: they would miss ours."""
+        """Add the missing names, and remove what earlier versions had in its place: they would not know ours."""
         if self.ask("PRAGMA quick_check(1)") != [("ok",)]:
             raise IndexDamaged("The index of names is damaged. Try again.")
         for file in self._folder.names():
@@ -200,7 +200,7 @@ def open_index(root: Directory, *, makes: bool = False, within: float = _MAX_WAI
 
 
 def forget(root: Directory, name: str = "", place: Place | None = None) -> None:
-    """Remove the name of a session that was removed, and the index with the last one. If that fails, it leads nowhere."""
+    """Remove the name of a removed session, and the index with the last name. If that fails, the name leads nowhere."""
     with suppress(OSError, StoreError), open_index(root) as index:
         if index is not None and place is not None:
             index.remove(name, place)
@@ -214,7 +214,7 @@ def forget(root: Directory, name: str = "", place: Place | None = None) -> None:
 
 
 def _replace(root: Directory, folder: Directory, within: float) -> None:
-    """By one process at a time, and only if it is still damaged: another may have replaced it, and have used it since."""
+    """One process at a time, and only if it is still damaged: another process may have replaced it and used it since."""
     with suppress(OSError, IndexAway), lock.hold_alone(root, within=within):
         with suppress(IndexDamaged), closing(Index(folder, within)) as index:
             if index.ask("PRAGMA quick_check(1)") == [("ok",)]:
@@ -226,7 +226,7 @@ def _replace(root: Directory, folder: Directory, within: float) -> None:
 
 @cache
 def _read_boot_id() -> str:
-    """What differs each time that this machine starts."""
+    """An id that changes each time this machine starts."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text("utf-8").strip()
     except OSError:

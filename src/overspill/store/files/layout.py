@@ -1,7 +1,7 @@
 """Where files are: `<root>/overspill-<12 hex>/session-<uuid>/<uuid>`, in directories that no other user can enter or redirect.
 
-Every call is relative to an open directory and follows no link, so a directory swapped on the way cannot lead a write astray.
-Names that do not follow this layout exactly are never touched. Errors of the system become messages that say what to do.
+Every call is relative to an open directory and follows no links, so a directory swapped on the way cannot redirect a write.
+Names that do not follow this layout exactly are never touched. System errors become messages that say what to do.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class Root(Struct, frozen=True):
             missing.mkdir(0o700, exist_ok=True)
         root = self.open(makes=True)
         if self.path.parent.name == _PROJECT_FOLDER:
-            # So that a store in a project is not committed by accident. Outputs can be stored without it.
+            # Keeps a store in a project from being committed by accident. Outputs can be stored without it.
             with suppress(OSError), open(root.make_file(_GITIGNORE), "wb", buffering=0) as file:
                 try:
                     file.write(b"*\n")
@@ -180,7 +180,7 @@ def is_run(name: str) -> bool:
 
 
 def list_runs(root: Directory, known: Container[str] = ()) -> list[str]:
-    """Only the runs of this user: a shared /tmp has others. Those that are `known` to be are not looked at."""
+    """Only the runs of this user: a shared /tmp has others. Does not check those that are `known`."""
     return [name for name in os.listdir(root.fd) if name in known or (is_run(name) and is_ours(root, name))]
 
 
@@ -215,7 +215,7 @@ def sweep(session: Directory) -> None:
 
 
 def remove_outputs(session: Directory, names: Iterable[str]) -> int:
-    """Remove those of these files that are outputs, complete or not. Returns how many bytes they had."""
+    """Remove the given files that are outputs, complete or not. Returns how many bytes they had."""
     return sum(_remove_own_file(session, name) for name in names if handles.is_uuid(name.removesuffix(PART)))
 
 

@@ -41,15 +41,15 @@ class Lock:
 
 
 def make_held(above: Directory, new_name: Callable[[], str]) -> tuple[Directory, Lock]:
-    """Make a directory and lock it. A process that clears up may find it before it is locked, take it for abandoned and remove
-    it; then another one is made."""
+    """Make a directory and lock it. A process that cleans up may find it before it is locked and remove it as abandoned; then
+    another one is made."""
     while True:
         with ExitStack() as undo, suppress(FileNotFoundError):
             directory = undo.enter_context(above.make_directory(new_name()))
             undo.callback(remove_lock_directory, above, directory)
             try:
                 fd = directory.make_file(LOCK)
-            except FileExistsError:  # the other process has made it to look whether somebody holds it
+            except FileExistsError:  # the other process has made it to check whether somebody holds it
                 fd = directory.open_file(LOCK, os.O_RDWR)
             undo.callback(os.close, fd)
             fcntl.flock(fd, fcntl.LOCK_EX)
@@ -61,13 +61,13 @@ def make_held(above: Directory, new_name: Callable[[], str]) -> tuple[Directory,
 
 
 def take(directory: Directory, *, until: float = 0.0) -> Lock | None:
-    """Lock an existing directory. Returns None if another process holds it, and does so until then. Raises FileNotFoundError if
-    it was removed."""
+    """Lock an existing directory. Returns None if another process holds it until `until`. Raises FileNotFoundError if it was
+    removed."""
     while True:
         fd = directory.open_file(LOCK, os.O_RDWR | os.O_CREAT)
         pause = 0.001
         while not try_lock(fd):
-            # A process that only checks is in the way for a moment, a holder for good.
+            # A process that only checks blocks for a moment, a holder for as long as it lives.
             if try_lock(fd, fcntl.LOCK_SH):
                 fcntl.flock(fd, fcntl.LOCK_UN)
             elif time.monotonic() >= until:
@@ -127,7 +127,7 @@ def hold_alone(root: Directory, *, within: float) -> Generator[None]:
 
 
 def _take_all(root: Directory, deadline: float, locks: ExitStack) -> list[Directory]:
-    """None of them if there was none yet, and one is made, or if the process before us removed one while we waited."""
+    """Empty if none existed, in which case one is made, or if the process before us removed one while we waited."""
     found: list[Directory] = []
     with suppress(FileNotFoundError):
         if not (names := _list_lock_directories(root)):
@@ -154,7 +154,7 @@ def new_lock_directory() -> str:
 
 
 def remove_lock_directory(root: Directory, directory: Directory) -> None:
-    # It stays if another process has already made the next lock in it. That process then removes it.
+    # The directory stays if another process has already made the next lock in it. That process then removes it.
     with suppress(OSError):
         directory.remove_file(LOCK)
         root.remove_directory(directory.path.name)

@@ -28,7 +28,7 @@ from overspill.store.keep import Opening
 from overspill.store.protocols import KeepLimits
 from overspill.store.quota import KeepGuard, Quota
 
-_PAUSE_SECONDS = 0.01  # between two looks at a session that another process makes
+_PAUSE_SECONDS = 0.01  # between two checks of a session that another process is creating
 
 
 class StoreRun:
@@ -110,7 +110,7 @@ class StoreRun:
 
     @contextmanager
     def keep_for_attempts(self) -> Generator[None]:
-        """A shelf that is given up must not end what the next attempt to open one needs. Called with the mutex held."""
+        """Giving up a shelf must not end what the next attempt to open one needs. Called with the mutex held."""
         self._attempts += 1
         try:
             yield
@@ -181,7 +181,7 @@ class NamedOpening:
             raise
 
     def _open_by_name(self, names: Index) -> LiveFileShelf | None:
-        """None if another process has been faster."""
+        """None if another process was faster."""
         if not self._is_unique:
             self._fill(names)
         place = names.find(self._name)
@@ -200,7 +200,7 @@ class NamedOpening:
         return self._reopen(found) if found else self._create(names, chosen)
 
     def _open_by_listing(self) -> LiveFileShelf | None:
-        """Where something else has the place of the index. None if not any more."""
+        """Used if something else is in the place of the index. None if that is no longer the case."""
         if self._is_unique:
             return self._run.create_shelf(self._wanted, self._limits)
         self._sessions.survey(self._root)  # before others have to wait for us

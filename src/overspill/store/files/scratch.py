@@ -13,11 +13,11 @@ from overspill.store.files.lock import try_lock
 
 
 class ScratchFolder:
-    """Held by a lock on the folder itself, which the system releases however its holder dies."""
+    """Held by a lock on the folder itself, which the system releases when its holder dies."""
 
     def __init__(self, prefix: str) -> None:
         for path in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
-            with suppress(OSError):  # it is another user's, or no folder, or being removed
+            with suppress(OSError):  # it is another user's, not a folder, or being removed
                 fd = _open(path)
                 try:
                     if os.fstat(fd).st_uid == os.getuid() and try_lock(fd):
@@ -26,7 +26,7 @@ class ScratchFolder:
                     os.close(fd)
         while True:
             self.path = Path(tempfile.mkdtemp(prefix=prefix))
-            # Another process may have found it before it was locked, taken it for abandoned and removed it.
+            # Another process may have found it before it was locked and removed it as abandoned.
             with suppress(FileNotFoundError):
                 self._fd = _open(self.path)
                 fcntl.flock(self._fd, fcntl.LOCK_EX)

@@ -96,7 +96,7 @@ def _end_of_whole_lines(fd: int) -> int:
 
 
 def read_opening(session: str, directory: Directory) -> Opening:
-    """Without a time if it was never finished, or not yet."""
+    """Has no time if its first line was never finished, or not yet."""
     with suppress(FileNotFoundError), open(directory.open_file(JOURNAL), "rb", buffering=0) as file:
         line, ended, _ = file.read(_MAX_FIRST_LINE_BYTES).partition(b"\n")
         if ended:
@@ -159,7 +159,7 @@ class LiveFileShelf(FileShelf):
         self._closing, self._ended = closing, ended
 
     def discard(self) -> None:
-        """Close it, and keep nothing of it."""
+        """Close it and remove it."""
         self.retention = "session"
         self.close()
 

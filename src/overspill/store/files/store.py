@@ -147,7 +147,7 @@ class FileStore:
 
     @contextmanager
     def _open_root(self, doing: str, session: str) -> Generator[Directory]:
-        """Open for what is done with a session in it."""
+        """Open the root. Errors say what was being done, and with which session."""
         rules.check_id(session)
         with explain_failures(f"{doing} session {session}"):
             if not self.root.exists():
@@ -162,7 +162,7 @@ class FileStore:
             raise unknown_session_error(session) from None
 
     def _find(self, root: Directory, session: str) -> Place:
-        """Those of this process are found without listing the others."""
+        """Finds sessions of this process without listing the others."""
         run = self._run
         if run is not None and run.usable and run.has_session(session):
             return Place(run.name, session)
@@ -199,7 +199,7 @@ class FileStore:
             guard.overdue = limits
 
     def _tidy(self, limits: KeepLimits, *, family: str | None = None) -> Expired:
-        """Apply the limits, and note for later processes what is left."""
+        """Apply the limits, and record for later processes what is left."""
         left = self.expire(limits, family=family)
         with suppress(OSError, StoreError), self.place.open() as root:
             self._index.clear_dead_runs(root)
@@ -210,7 +210,7 @@ class FileStore:
         return left
 
     def _clear(self) -> None:
-        """Remove what processes were writing when they died, as the keep limits do, and what they did not mean to keep."""
+        """Remove outputs whose process died while writing them, as the keep limits do, and everything not meant to be kept."""
         with suppress(OSError, StoreError), self.place.open() as root:  # the next process tries again
             KeptFiles(root, self._index)
             self._index.clear_dead_runs(root)

@@ -1,4 +1,4 @@
-"""What a root that many runs share has: its sessions, those that are live, and directories that cannot be trusted.
+"""The contents of a root that many runs share: its sessions, which of them are live, and directories that cannot be trusted.
 
 Removes only what no session needs any more: names of exactly our layout that belong to this user and are not locked. If two
 processes clear the same run, they meet each other's locks or find files gone. Both are fine. So is a process that opens a session
@@ -29,7 +29,7 @@ from overspill.store.protocols import ShelfLabel
 from overspill.store.quota import Quota
 
 _MOMENT_NS = 2_000_000_000
-"""What changes in one moment may have the same time: some file systems count whole seconds, or two."""
+"""Changes this close together may have the same time: some file systems count whole seconds, or two."""
 
 
 class FoundSession(Struct, frozen=True):
@@ -41,16 +41,16 @@ class FoundSession(Struct, frozen=True):
 
 class ShelfIndex:
     """Remembers where the sessions of a root are and how their journals begin. Neither changes as long as a session exists, so
-    that only new sessions, and those of runs that are live, cost anything. What it finds may have been removed meanwhile."""
+    only new sessions, and those of live runs, cost anything. A session that it finds may have been removed meanwhile."""
 
     def __init__(self) -> None:
         self._runs: dict[str, dict[str, FoundSession]] = {}
         self._final: set[str] = set()
-        """Runs whose processes have ended and that have only kept sessions: none is added, and they are not looked at again."""
+        """Runs whose processes have ended and that have only kept sessions. They get no new ones, so they are not read again."""
         self._others: list[str] = []
-        """The runs that have to be looked at again."""
+        """The runs that must be read again."""
         self._listed_at: tuple[int, int] | None = None
-        """The root and its time of change, if nothing can have been added or removed since."""
+        """The root and its time of change, if nothing can have been added or removed since then."""
         self._known: dict[str, FoundSession] = {}
         """In the order of the sessions."""
         self._families: dict[str, list[FoundSession]] = {}
@@ -100,7 +100,7 @@ class ShelfIndex:
     def list_labels(
         self, root: Directory, family: str = "", after: str = "", most: int | None = None
     ) -> tuple[list[tuple[Place, ShelfLabel]], list[StoreError]]:
-        """In the order of the sessions; and what cannot be trusted. What is removed meanwhile is left out."""
+        """In the order of the sessions, and why others cannot be trusted. Skips sessions that are removed meanwhile."""
         found, refusals = self.survey(root)
         labels: list[tuple[Place, ShelfLabel]] = []
         for each in self._families.get(family, []) if family else found.values():
@@ -112,13 +112,13 @@ class ShelfIndex:
         return labels, refusals
 
     def visit(self, root: Directory) -> Iterator[tuple[FoundSession, Directory]]:
-        """Every session that can be trusted, with its open directory. What is removed meanwhile is left out."""
+        """Every session that can be trusted, with its open directory. Skips sessions that are removed meanwhile."""
         for each in self.survey(root)[0].values():
             with _collect_refusals([]), each.place.open(root) as directory:
                 yield each, directory
 
     def clear_dead_runs(self, root: Directory) -> None:
-        """Those that may contain something other than kept sessions, or nothing."""
+        """Clear the dead runs that may be empty or contain something other than kept sessions."""
         self.survey(root)
         for name in self._others:
             clear_dead_run(root, name)
@@ -154,7 +154,7 @@ def _collect_refusals(refusals: list[StoreError]) -> Generator[None]:
 
 
 def has_many(root: Directory, most: int) -> bool:
-    """Whether a root has more than so many entries and sessions, or files for ten times as many. They are counted only so far."""
+    """Whether a root has more than `most` entries and sessions, or files for ten times as many. Stops counting there."""
     names = _list_some(root, most + 1)
     sessions = files = 0
     for name in names if len(names) <= most else ():
@@ -204,7 +204,7 @@ class KeptFiles:
         self.bytes[family] += size
 
     def remove(self, item: KeptItem) -> bool:
-        """An output in one step: a process that dies here leaves all of it or nothing. False if it was read meanwhile."""
+        """Removes an output in one step: a process that dies here leaves all of it or nothing. False if it was read meanwhile."""
         place = self._places[item.session]
         if not item.id:
             return remove_place(self._root, place, unused_since=item.used)
@@ -215,7 +215,7 @@ class KeptFiles:
         return True
 
     def release_gone(self, quota: Quota) -> None:
-        """Including what another process has removed, which would otherwise be freed only in that process's quota."""
+        """Includes what another process has removed, which would otherwise be freed only in that process's quota."""
         for session in quota.sessions():
             if place := self._places.get(session):
                 gone = quota.outputs(session)

@@ -1,7 +1,7 @@
 """Outputs as objects in a bucket (S3, Google Cloud Storage, Azure), which many machines may share.
 
-Bytes are written once and never changed. What only one worker may do, such as taking a name, is an object that is created or
-replaced on a condition, which the service decides. Keys, below the prefix of the store:
+Bytes are written once and never changed. For anything that only one worker may do, such as taking a name, an object is created or
+replaced on a condition that the service checks. Keys, below the prefix of the store:
 
     runs/<run>                         a process that uses the store; its date is the last sign of life
     openings/<session>                 the first line of a session's journal

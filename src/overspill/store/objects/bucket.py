@@ -1,4 +1,4 @@
-"""The objects below one prefix, with a limit to every wait, and the service's failures in our words."""
+"""The objects below one prefix, with a limit on every wait, and the service's failures in our words."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Bucket:
             self._objects.put(key, data, use_multipart=False)
 
     def create(self, key: str, data: bytes | memoryview = b"") -> bool:
-        """False if there is such an object."""
+        """False if the object already exists."""
         with self._explain(f"write to {self.url}"), suppress(exceptions.AlreadyExistsError):
             self._objects.put(key, data, mode="create", use_multipart=False)
             return True
@@ -120,8 +120,8 @@ class Bucket:
 
     @contextmanager
     def _explain(self, doing: str) -> Generator[None]:
-        """After the service has let one call wait, the others fail immediately for a while, and then one at a time tries again:
-        so not everybody waits for a service that accepts connections and says nothing."""
+        """After one call has waited in vain, others fail immediately for a while, and then one at a time tries again. That way,
+        only one caller waits for a service that accepts connections but does not answer."""
         if _used_by.setdefault("pid", os.getpid()) != os.getpid():
             raise StoreError(
                 f"Could not {doing}: this process was forked from one that had used a bucket, and the library that does so does "
@@ -163,5 +163,5 @@ def _item(meta: Any) -> Item:
 
 
 def _reason(error: Exception) -> str:
-    """The first line, without what the service answered in detail."""
+    """The first line, without the details of the service's answer."""
     return next(iter(str(error).splitlines()), "")[:_MAX_REASON_CHARS] or type(error).__name__

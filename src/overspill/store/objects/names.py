@@ -33,7 +33,7 @@ def read_opening(bucket: Bucket, session: str) -> Opening | None:
 
 
 def family_keys(opening: Opening) -> list[str]:
-    """If the name is a family's and the session's id, as most are, the key says all, and the whole name needs no object."""
+    """Most names are a family's name and the session's id. The key then says everything, and the name needs no object."""
     folders = [f"families/{_digest(family)}/{opening.session}" for family in keep.list_families(opening.name)]
     if opening.name.rpartition("/")[2] == opening.session:
         return [f"{folder}.{opening.retention}" for folder in folders[1:]]
@@ -41,7 +41,7 @@ def family_keys(opening: Opening) -> list[str]:
 
 
 def list_family(bucket: Bucket, family: str, after: str = "") -> Iterator[tuple[str, Opening | None]]:
-    """The sessions after this one, and how they began if their keys say so."""
+    """The sessions after this one, with their openings if their keys contain them."""
     folder = f"families/{_digest(family)}/"
     for item in bucket.list(folder, after=folder + after + _AFTER_ALL if after else ""):
         session, _, retention = item.key.rpartition("/")[2].partition(".")
@@ -67,8 +67,8 @@ def map_families(bucket: Bucket) -> dict[str, str]:
 
 
 class BucketLease(Lease):
-    """An object that a process writes again and again as long as it lives. Whether another process lives is read from the dates
-    of both objects, which the service sets: the clocks of the machines do not matter."""
+    """An object that a process rewrites regularly as long as it lives. The dates of both objects show whether another process is
+    alive. The service sets them, so the clocks of the machines do not matter."""
 
     def __init__(self, bucket: Bucket, seconds: float) -> None:
         super().__init__(seconds)
@@ -99,7 +99,7 @@ class BucketLease(Lease):
             return self.lapses
 
     def wait_for_renewal(self) -> None:
-        """After the lease has ended, one that is under way would write the object again when it has been removed."""
+        """Wait for a renewal in progress, which could otherwise write the object again after it was removed."""
         with self._mutex:
             pass
 
@@ -170,7 +170,7 @@ class Names:
             self._replace(name, NameEntry(entry.session if keep else ""), version)
 
     def take_for_removal(self, name: str, session: str, run: BucketLease, hold: str) -> bool:
-        """False if another process holds it: then the session may not be removed."""
+        """False if another process holds it, in which case the session may not be removed."""
         found = self._read(name)
         if found is None or found[0].session != session:
             return True

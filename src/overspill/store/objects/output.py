@@ -18,7 +18,7 @@ _START_DIGITS = 16
 
 
 class Parts(Struct, frozen=True):
-    """What a listing shows of one output."""
+    """The parts of one output, as a listing shows them."""
 
     starts: list[int]
     size: int
@@ -28,7 +28,7 @@ class Parts(Struct, frozen=True):
 
     @classmethod
     def of(cls, items: list[Item]) -> Parts:
-        """From its objects. A part that another should come before has not been acknowledged, and does not count."""
+        """From its objects. A part after a gap has not been acknowledged, and does not count."""
         starts: list[int] = []
         size = 0
         names: set[str] = set()
@@ -63,8 +63,8 @@ def read_parts(bucket: Bucket, session: str, id: str) -> Parts | None:
 
 
 class ObjectParts(OutputParts):
-    """Written by one writer. `check` raises StoreError if another process has taken the session, and returns how often its lease
-    has run out: while it has, others may sweep away what is not complete."""
+    """Written by one writer. `check` raises StoreError if another process has taken the session, and returns how often the lease
+    has run out. While it is out, others may sweep away incomplete outputs."""
 
     def __init__(self, bucket: Bucket, session: str, id: str, check: Callable[[], int]) -> None:
         self._bucket = bucket
@@ -75,9 +75,9 @@ class ObjectParts(OutputParts):
         self._check = check
         self._starts: list[int] = []
         self._lapses = 0
-        """When the first part was added."""
+        """The count when the first part was added."""
         self._is_uncertain = False
-        """Whether a part may be stored although the service did not say so."""
+        """Whether a part may be stored although the service did not confirm it."""
 
     def add(self, data: memoryview) -> None:
         lapses = self._check()
@@ -91,8 +91,8 @@ class ObjectParts(OutputParts):
         self._check()
         self._create(self._folder + DONE, str(self.size).encode())
         if self._starts and self._check() != self._lapses:
-            # Who sweeps leaves its mark and then looks whether the output is complete. Here it is completed first, and then
-            # looked for the mark, so that one of both sees the other.
+            # A sweeper leaves its mark and then checks whether the output is complete. Here it is completed first, and then
+            # checked for the mark, so one of the two always sees the other.
             parts = read_parts(self._bucket, self._session, self._id)
             if parts is None or parts.is_removed or parts.size != self.size:
                 self.remove()

@@ -1,4 +1,4 @@
-"""Remove outputs and sessions. What is removed is gone for everyone immediately; its bytes go when no reader can need them."""
+"""Remove outputs and sessions. They are gone for everyone immediately. Their bytes go when no reader can need them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def list_outputs(bucket: Bucket, session: str) -> list[str]:
 
 
 def mark_removed(bucket: Bucket, session: str, id: str) -> bool:
-    """False if another worker did. The trash comes first: what is in it is looked at again in any case."""
+    """False if another worker has already marked it. The trash comes first, because everything in it is checked again anyway."""
     bucket.put(f"trash/{session}/{id}")
     return bucket.create(folder(session, id) + REMOVED)
 
@@ -69,7 +69,7 @@ def clear_dead_runs(bucket: Bucket, run: BucketLease, remove_after_seconds: floa
 
 
 def remove_run(bucket: Bucket, run: str) -> None:
-    """What a process did not mean to keep, its holds, and last its own object."""
+    """Remove what a process did not mean to keep, then its holds, and last its own object."""
     for item in list(bucket.list(f"temporary/{run}/")):
         delete_session(bucket, item.key.rpartition("/")[2])
         bucket.delete([item.key])
@@ -87,11 +87,11 @@ def list_live_sessions(bucket: Bucket, run: BucketLease, session: str = "") -> s
 
 
 class KeptObjects:
-    """Everything that is kept in a bucket, measured without stopping anybody who writes there meanwhile."""
+    """Everything that is kept in a bucket, measured while others may be writing."""
 
     def __init__(self, bucket: Bucket, names: Names, run: BucketLease) -> None:
         self._bucket, self._names, self._run = bucket, names, run
-        # The openings come first: a session that is not kept, and begins or ends meanwhile, is in neither list or in both.
+        # List the openings first: a session that is not kept, and begins or ends meanwhile, is then in neither list or in both.
         openings = list(bucket.list("openings/"))
         temporary = {item.key.rpartition("/")[2] for item in bucket.list("temporary/")}
         kept = {item.key.rpartition("/")[2] for item in openings} - temporary

@@ -20,7 +20,7 @@ from overspill.store.objects.output import NOTHING_YET, USED, ObjectParts, Objec
 from overspill.store.shared.shelf import Hold, LocalCopies, SharedShelf, lost_session_error
 
 _EVENTS_IN_ONE = 64
-"""So many writes are put together into one object, so that reading them is one request."""
+"""This many writes are combined into one object, which takes one request to read."""
 _ATTEMPTS = 5
 
 
@@ -61,7 +61,7 @@ class ObjectJournal:
 
     def append(self, lines: bytes) -> None:
         with self._mutex:
-            # Never before the one before it, even if the clock was set back.
+            # Never earlier than the previous one, even if the clock was set back.
             self._ms = max(self._ms, time.time_ns() // 1_000_000)
             entry = Entry(self._ms, self._hold, self._next, self._next)
             self._bucket.put(entry.key(self._session), lines)
@@ -107,9 +107,9 @@ class ObjectShelf(SharedShelf):
         return opening[0]
 
     def _read_entries(self, position: int) -> list[tuple[int, bytes]]:
-        """What was written from a write of this number on, oldest first, each with the number of the last write: that one is read
-        again, because its writer may not know that it arrived, and repeat it with more lines. Where several holds have written,
-        each counts for itself, and all is read."""
+        """The data from this write on, oldest first, each with the number of its last write. That write is read again: its writer
+        may not know that it arrived, and may repeat it with more lines. If several holds have written, each has its own count,
+        and everything is read."""
         for _ in range(_ATTEMPTS):
             entries = sorted(Entry.parse(item.key) for item in self._bucket.list(f"journal/{self.session}/"))
             is_counted = len({entry.hold for entry in entries}) == 1
@@ -117,7 +117,7 @@ class ObjectShelf(SharedShelf):
             joined = [entry for entry in new if entry.last > entry.first]
             wanted = [entry for entry in new if entry.last > entry.first or not any(each.has(entry) for each in joined)]
             found = list(self._bucket.get_all([entry.key(self.session) for entry in wanted]))
-            if None not in found:  # or else objects were put together after they were listed
+            if None not in found:  # otherwise objects were combined after they were listed
                 last = max(entry.last for entry in entries) if is_counted else 0
                 return [(last, lines) for lines in found if lines is not None]
         raise StoreError(f"The journal of session {self.session} changes faster than it can be read. Try again.")
@@ -142,7 +142,7 @@ class LiveObjectShelf(ObjectShelf):
 
     def _write_recorded(self, lines: bytes, recorded: Sequence[tuple[str, bytes]]) -> None:
         self._check_held()
-        for id, line in recorded:  # first, so that what the journal has is always found
+        for id, line in recorded:  # first, so that everything in the journal can always be found
             self._bucket.put(recorded_key(self.session, id), line)
         self._journal.append(lines)
         self._check_held()

@@ -30,7 +30,7 @@ _UUID_CHARS = 36
 
 
 class ObjectStore(SharedStore[BucketLease, LiveObjectShelf]):
-    seconds_between_measurements = 600.0  # which takes a request for each thousand objects
+    seconds_between_measurements = 600.0  # measuring takes a request for each thousand objects
 
     def __init__(self, url: str, **given: Unpack[SharedOptions]) -> None:
         super().__init__(**given)
@@ -128,7 +128,7 @@ class ObjectStore(SharedStore[BucketLease, LiveObjectShelf]):
         kind = kind if is_new else "keep"
         if limits and kind == "keep" and not self._is_recalled:
             self._is_recalled = True
-            # However old it is: the limits may be due, but the first output need not wait until they have been applied.
+            # Even an old one will do: the limits may be due, but the first output need not wait until they have been applied.
             with suppress(StoreError):
                 found = self._bucket.get(_MEASURED)
                 if measured := lenient_json.parse(found[0], Measurement) if found else None:
@@ -169,7 +169,7 @@ class ObjectStore(SharedStore[BucketLease, LiveObjectShelf]):
         return {session: found[session] for session in sorted(found)[:most]}
 
     def _read_openings(self, sessions: list[str]) -> dict[str, Opening]:
-        """Without those that have been removed. They never change, so that only new ones are read."""
+        """Leaves out those that have been removed. Openings never change, so only new ones are read."""
         known = self._openings
         if len(known) > _MAX_KNOWN_OPENINGS:
             known = self._openings = {}

@@ -1,4 +1,4 @@
-"""Connections to the database, with a limit to every wait, and its failures in our words."""
+"""Connections to the database, with a limit on every wait, and its failures in our words."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAX_CONNECTIONS = 8
 _CONNECT_SECONDS = 5
 ANSWER_SECONDS = 30.0
 """The most that one statement may take."""
-_REST_AFTER_FAILURE = 5  # times as long as a failed attempt took, so that a server that is away costs little
+_REST_AFTER_FAILURE = 5  # times as long as a failed attempt took, to make a missing server cost little
 _MAX_REST_SECONDS = 30.0
 _FULL = (errors.DiskFull, errors.OutOfMemory)
 _SCHEMA_LOCK = 0x6F766572  # any number that other programs are unlikely to lock
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class _Connection(psycopg.Connection[Row]):
-    """A server that accepted a query and then says nothing would otherwise be waited for as long as the machine runs."""
+    """Otherwise, a server that accepted a query and then stays silent would block us for as long as the machine runs."""
 
     answer_seconds = ANSWER_SECONDS
 
@@ -40,7 +40,7 @@ class _Connection(psycopg.Connection[Row]):
 
 
 class Database:
-    """Used by many threads: each call has a connection for itself."""
+    """Used by many threads: each call has a separate connection."""
 
     def __init__(self, url: str, answer_seconds: float = ANSWER_SECONDS) -> None:
         self.url = mask_password(url)
@@ -52,11 +52,11 @@ class Database:
         self._mutex = Lock()
         self._is_ready = False
         self.has_index = False
-        """Whether outputs can be recorded to be found by their names. Known after the first call."""
+        """Whether outputs can be indexed by their names. Known after the first call."""
         self._begin()
 
     def _begin(self) -> None:
-        """Begin without connections. In a forked child, those that are there belong to its parent."""
+        """Begin without connections. In a forked child, existing ones belong to its parent."""
         self._idle: list[_Connection] = []
         self._pid = os.getpid()
         weakref.finalize(self, _close_all, self._idle, self._pid)
@@ -106,7 +106,7 @@ class Database:
         try:
             return work(connection)
         except BaseException as error:
-            # A connection with an unfinished query cannot be used again. What the server refused leaves it in order.
+            # A connection with an unfinished query cannot be used again. A refusal by the server leaves it usable.
             if isinstance(error, psycopg.OperationalError) or not isinstance(error, psycopg.Error | OverspillError):
                 connection.close()
             raise
@@ -157,7 +157,7 @@ class Database:
             raise StoreError(f"Could not {doing}: {self.url} refused it ({self._first_line(error)}).") from error
 
     def _first_line(self, error: psycopg.Error) -> str:
-        """Without the details of a refusal, which may quote what was to be stored."""
+        """Leaves out the details of a refusal, which may quote the data to be stored."""
         text = error.diag.message_primary or next(iter(str(error).splitlines()), "") or "no reason given"
         password = str(self._parameters.get("password") or "")
         return text.replace(password, "***") if password else text
@@ -166,7 +166,7 @@ class Database:
 def _close_all(connections: list[_Connection], pid: int) -> None:
     while connections:
         connection = connections.pop()
-        if pid == os.getpid():  # or else closing it would end it for the parent too
+        if pid == os.getpid():  # otherwise, closing it would end it for the parent too
             connection.close()
 
 
@@ -181,7 +181,7 @@ def _fetch(connection: _Connection, query: str, parameters: Mapping[str, object]
 
 
 def _make_tables(connection: _Connection) -> bool:
-    """Whether there is an index of names: a user who may not create tables works without it in a database that has none."""
+    """Whether an index of names exists. A user who may not create tables works without it if the database lacks one."""
     try:
         found, has_index = _fetch(connection, sql.FIND_VERSION, {})[0]
     except (errors.UndefinedTable, errors.InvalidSchemaName):
@@ -210,7 +210,7 @@ def _read_url(url: str, answer_seconds: float) -> dict[str, Any]:
     try:
         given = conninfo.conninfo_to_dict(url)
         account = url.partition("?")[0].partition("://")[2].rpartition("@")[0]
-        if ":" in account and not {*"@/"}.isdisjoint(account):  # the library would take the rest of a password for a host
+        if ":" in account and not {*"@/"}.isdisjoint(account):  # the library would mistake the rest of a password for a host
             raise ValueError
     except (psycopg.Error, ValueError, UnicodeError):  # the library's message quotes the URL, with its password
         raise SettingsError(
@@ -227,6 +227,6 @@ def _read_url(url: str, answer_seconds: float) -> dict[str, Any]:
     hosts = str(given.get("host") or (defaults[b"host"].val or b"").decode()).split(",")
     is_local = all(not host or host.startswith(("/", "@")) or host == "localhost" or is_loopback(host) for host in hosts)
     if not is_local and defaults[b"sslmode"].val == defaults[b"sslmode"].compiled:
-        # The library would fall back to sending everything in the clear, without a word.
+        # The library would silently fall back to sending everything unencrypted.
         usual["sslmode"] = "require"
     return usual | given

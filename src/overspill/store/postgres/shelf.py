@@ -111,7 +111,7 @@ class PostgresShelf(SharedShelf):
         return PostgresParts(self._database, self.session, id, self._key["hold"])
 
     def _write_recorded(self, lines: bytes, recorded: Sequence[tuple[str, bytes]]) -> None:
-        # Numbered, so that a write that is repeated because the connection broke counts once.
+        # Numbered, so that a write repeated after a broken connection counts once.
         values: dict[str, object] = {**self._key, "nth": next(self._nth), "lines": lines}
         statement = sql.APPEND_JOURNAL
         if recorded and self._database.has_index:
@@ -122,7 +122,7 @@ class PostgresShelf(SharedShelf):
             raise lost_session_error(self.session)
 
     def _remove_outputs(self, stays: Collection[str]) -> int:
-        """What another live process is still writing stays too."""
+        """Outputs that another live process is still writing stay too."""
         doing = f"clear up session {self.session}"
         found = {str(id): size for id, size in self._database.rows(doing, sql.LIST_OUTPUTS, self._key)}
         doomed = [id for id in found if id not in stays]

@@ -12,9 +12,9 @@ JOURNAL_PAGE_ROWS = 1_000
 SCHEMA = "overspill"
 VERSION = 1
 MAX_PIECE_BYTES = 1 << 20
-"""Outputs are rows of at most this size, so that a range is read without reading what comes before it."""
+"""Outputs are rows of at most this size, so a range can be read without the bytes before it."""
 FAMILY = "left(name, -1 - length(substring(name FROM '[^/]*$')))"
-"""What comes before the last slash of a name; without a slash, nothing."""
+"""The part before the last slash of a name; empty without a slash."""
 
 CREATE_INDEX = f"""
 CREATE TABLE IF NOT EXISTS {SCHEMA}.recorded (
@@ -113,7 +113,7 @@ _IS_LIVE = f"""EXISTS (
     SELECT FROM {SCHEMA}.holds h JOIN {SCHEMA}.runs r USING (run) WHERE h.session = s.session
         AND (r.until > now() OR pg_postmaster_start_time() > now() - make_interval(secs => %(lease)s))
 )"""
-"""Nobody could renew a lease while the server was down, so those that ran out then count for a while after it has started."""
+"""Nobody could renew a lease while the server was down, so leases that ran out then stay valid for a while after it starts."""
 
 LOCK_NAME = "SELECT pg_advisory_xact_lock(hashtextextended(%(tenant)s || E'\\n' || %(name)s, 0))"
 CREATE = f"""
@@ -227,7 +227,7 @@ WITH held AS (
 )
 SELECT EXISTS (SELECT FROM held), EXISTS (SELECT FROM output)
 """
-"""One round trip that creates an output, appends to it or completes it, and does nothing without the session's hold."""
+"""Creates an output, appends to it or completes it, in one round trip. Does nothing without the session's hold."""
 DISCARD = f"DELETE FROM {SCHEMA}.outputs WHERE session = %(session)s AND id = %(id)s AND hold = %(hold)s AND NOT complete"
 FIND = f"""
 SELECT size, complete, removed IS NOT NULL FROM {SCHEMA}.outputs WHERE session = %(session)s AND id = %(id)s

@@ -17,7 +17,7 @@ from overspill.store.shared.store import READABLE_AFTER_REMOVAL_SECONDS, Lease, 
 from overspill.text import encoding
 
 _MOST_AT_ONCE = 10_000
-"""Sessions and outputs that one call removes of each. The next one continues."""
+"""The most sessions and the most outputs that one call removes. The next call continues."""
 
 
 class DatabaseLease(Lease):
@@ -43,7 +43,7 @@ class DatabaseLease(Lease):
 class PostgresStore(SharedStore[DatabaseLease, PostgresShelf]):
     """`tenant` separates users of one database: a store reads, counts and removes only what was stored with the same one."""
 
-    seconds_between_measurements = 60.0  # which takes longer the more there is
+    seconds_between_measurements = 60.0  # measuring takes longer with more data
 
     def __init__(
         self, url: str, *, tenant: str = "", answer_seconds: float = ANSWER_SECONDS, **given: Unpack[SharedOptions]
@@ -95,7 +95,7 @@ class PostgresStore(SharedStore[DatabaseLease, PostgresShelf]):
         return len(removed)
 
     def expire(self, limits: KeepLimits, *, family: str | None = None) -> Expired:
-        """Only what is older than one of the limits can be removed, so that the rest is not looked at."""
+        """Reads only what is older than one of the limits, because nothing else can be removed."""
         doing, key = f"apply the keep limits in {self.url}", self._key()
         self._database.rows(doing, sql.REMOVE_UNFINISHED, key)
         measured = self._database.rows(doing, sql.KEPT_BYTES, key)

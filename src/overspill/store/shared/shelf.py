@@ -26,7 +26,7 @@ from overspill.text import lenient_json
 
 _MAX_NOTES = 1_000
 _MAX_COPIED_BYTES = 1 << 30
-"""Of all copies that wait to be used again. A copy in use stays, at any size."""
+"""The total size of copies that are not in use. A copy in use stays, at any size."""
 _MAX_HEAP_BYTES = 1 << 20
 _SLICE_BYTES = 8 << 20
 
@@ -34,14 +34,14 @@ Copy: TypeAlias = "mmap.mmap | bytes"
 
 
 class LocalCopies(Recent[str, Copy]):
-    """Of outputs that never change, by their handles. A copy larger than a megabyte is an unlinked file: nobody else can open it,
+    """Copies of outputs that never change, by handle. A copy larger than a megabyte is an unlinked file: nobody else can open it,
     and it disappears with the process."""
 
     def __init__(self) -> None:
         super().__init__(_MAX_COPIED_BYTES, len)
 
     def copy(self, handle: str, size: int, read: Callable[[int, int], bytes]) -> Copy:
-        """`read` gets a range of it."""
+        """`read` fetches a range of it."""
         with self.making(handle):
             if (found := self.get(handle)) is None:
                 found = self[handle] = copy_bytes(size, read)
@@ -62,7 +62,7 @@ class OutputSource(Protocol):
     """What is stored of one output."""
 
     url: str
-    """Of the store."""
+    """The URL of the store."""
 
     def measure(self) -> tuple[int, bool]:
         """How many bytes it has, and whether it is complete. Once complete, it never changes, so one request to the server is
@@ -127,7 +127,7 @@ class _StoredId(Struct, frozen=True):
 
 
 class _StoredLine(Struct, frozen=True, tag_field="event", tag="kept"):
-    """What the index needs of a journal's line about a stored output."""
+    """The part of a journal's line about a stored output that the index needs."""
 
     kept: _StoredId
 
@@ -183,7 +183,7 @@ class SharedShelf(BaseShelf):
         return [line for _, lines in entries for line in rules.split_lines(lines)], entries[-1][0] if entries else position
 
     def leave(self, hold: Hold) -> None:
-        """End the session, and remove it if it is not to be kept. Does nothing to one that another process has taken."""
+        """End the session, and remove it unless it is kept. Does nothing if another process has taken it."""
         raise NotImplementedError
 
     def _find(self, id: str, *, is_begun: bool) -> OutputSource:
@@ -202,7 +202,7 @@ class SharedShelf(BaseShelf):
         raise NotImplementedError
 
     def _write_recorded(self, lines: bytes, recorded: Sequence[tuple[str, bytes]]) -> None:
-        """`recorded` are outputs to be found by the ends of their ids, and those of the lines that are about them."""
+        """`recorded` maps the ends of output ids to the lines about those outputs, so they can be found later."""
         raise NotImplementedError
 
     def _write_journal(self, lines: bytes) -> None:

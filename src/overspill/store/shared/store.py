@@ -1,4 +1,4 @@
-"""A store on a server, as one process has it open: its lease, its sessions, and what they may still write."""
+"""A store on a server that one process has open: its lease, its sessions, and what they may still write."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from overspill.store.quota import GIB, HOUR, KeepGuard, Quota
 from overspill.store.shared.shelf import Hold, LocalCopies, SharedShelf
 
 LEASE_SECONDS = 30.0
-"""After so long without a sign of life, others may take the sessions of a process."""
+"""After this long without a sign of life, others may take over a process's sessions."""
 REMOVE_AFTER_SECONDS = 600.0
-"""After so long without a sign of life, what a process did not mean to keep is removed."""
+"""After this long without a sign of life, what a process did not mean to keep is removed."""
 READABLE_AFTER_REMOVAL_SECONDS = 300.0
 """How long readers that are open can still read a removed output."""
 _RENEWALS = 3  # in the time of a lease
 
 
 class Lease:
-    """What a process is in the store. It is not a lock: a process that was suspended finds out at its next write that it has lost
+    """A process's presence in the store. It is not a lock: a process that was suspended learns at its next write that it has lost
     a session."""
 
     def __init__(self, seconds: float) -> None:
@@ -63,7 +63,7 @@ class Lease:
 
     def _renew_until_stopped(self) -> None:
         while not self._stop.wait(self.seconds / _RENEWALS):
-            # A server that is away is tried again next time; the sessions that use it report the failure.
+            # If the server does not answer, try again next time; the sessions that use it report the failure.
             with suppress(StoreError):
                 if not self.renew():
                     self._is_over = True
@@ -71,7 +71,7 @@ class Lease:
 
 
 class SharedOptions(TypedDict, total=False):
-    """What every store on a server takes."""
+    """The options of every store on a server."""
 
     run_bytes: int
     sweep_seconds: float
@@ -84,11 +84,11 @@ S = TypeVar("S", bound=SharedShelf)
 
 
 class SharedStore(Generic[R, S]):
-    """Asks the server nothing before the first call. `close`, or the end of the process, removes what is not to be kept.
-    If the server is away then, the end of the lease does the same later."""
+    """Does not contact the server before the first call. `close`, or the end of the process, removes what is not to be kept.
+    If the server does not answer then, the end of the lease does the same later."""
 
     seconds_between_measurements: float
-    """Of all that is kept."""
+    """How often everything that is kept gets measured."""
 
     def __init__(
         self,
@@ -160,7 +160,7 @@ class SharedStore(Generic[R, S]):
 
     def _release_gone(self) -> None:
         """Give back the bytes of outputs that are gone, including those that another process has removed."""
-        # In this order: an output that is begun after the first line is not looked at, and one that is completed after the
+        # In this order: an output that is begun after the first line is not checked, and one that is completed after the
         # second is stored.
         held = {session: self._quota.outputs(session) for session in self._quota.sessions()}
         for shelf in list(self._shelves.values()):
@@ -184,7 +184,7 @@ class SharedStore(Generic[R, S]):
                     last.callback(shelf.close)
 
     def _end_run(self, run: R) -> None:
-        if run.is_usable:  # or else, in a forked child, it is the parent's
+        if run.is_usable:  # otherwise, in a forked child, it is the parent's
             run.end()
             with suppress(StoreError):
                 self._finish_run(run)
