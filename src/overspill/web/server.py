@@ -158,7 +158,7 @@ class Descriptors:
         self._log = log
 
     def is_reserved(self, number: int) -> bool:
-        """Whether a new file has so high a number that only the reserve is left. The lowest one that is free is always taken."""
+        """Whether a new file's number is so high that only the reserve is left. The system assigns the lowest free number."""
         if number >= max_files() - _reserve():
             self._note(short=True)
             return True
@@ -196,7 +196,7 @@ class WebServer(uvicorn.Server):
         self._listener = listener
         self._descriptors = descriptors
         self._opening: dict[socket.socket, anyio.CancelScope] = {}
-        """With TLS, it may take long until a connection has a transport."""
+        """Connections that are being set up, which may take long with TLS."""
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -220,7 +220,7 @@ class WebServer(uvicorn.Server):
             group.cancel_scope.cancel()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Streams never end by themselves. uvicorn would cancel what has not ended in time, and log a traceback for each."""
+        """Streams never end by themselves. uvicorn would cancel any that have not ended in time, and log a traceback for each."""
         self._listener.close()
         connections = cast("set[HttpConnection]", self.server_state.connections)
 

@@ -16,7 +16,7 @@ from overspill.wording.slow_tools import JobStatus
 
 
 class Wording:
-    """Of the default preset: short, with outputs called by their names. `offered` are the tools that the model can read with."""
+    """The wording of the default preset: short, with outputs called by name. `offered` are the tools that can read them."""
 
     contract: Literal["plain", "wrapped"] = "plain"
     """How an extracting model gets its question, and how it answers."""

@@ -116,7 +116,7 @@ def ready_message(kept: Kept) -> str:
 
 
 def too_large_for_program(kept: Kept | None, limit: int, offered: Collection[str]) -> str:
-    """An error for a program that cannot take its result. It would mistake text for a model for data."""
+    """An error for a program that cannot take its result, and would mistake a card for data."""
     why = f"The result is too large for this program: it can take {format_size(limit)}."
     if kept is None:
         return f"{why} It was not stored. Call the tool again and ask for less."

@@ -97,8 +97,8 @@ def citations(
     support: Support = "cited",
     is_shown: Callable[[Excerpt], bool] = lambda _: False,
 ) -> str:
-    """Every excerpt was found in the stored bytes exactly as shown here; so were the omitted ones. Those that `is_shown` accepts
-    are in the answer anyway, and are not quoted again."""
+    """Every excerpt, even an omitted one, was found in the stored bytes exactly as shown here. Those that `is_shown` accepts are
+    already in the answer, and are not quoted again."""
     if not excerpts:
         return f"CITATIONS: {omitted:,} checked, none fits."
     head = "CITATIONS (checked against the stored output):"

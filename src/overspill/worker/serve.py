@@ -135,7 +135,7 @@ class _SturdyWorker(Worker):
 
 
 async def _watch_queue(docket: Docket, name: str, shown: str, ready: Callable[[], None]) -> None:
-    """Call `ready` when sessions know the worker's tools, and say when the queue is away. It is tried for as long as it takes."""
+    """Call `ready` when sessions know the worker's tools, and report when the queue does not answer. Never gives up."""
     is_ready, is_away = False, False
     while True:
         try:

@@ -155,7 +155,7 @@ def clean(force: bool, live: bool, as_json: bool, **options: Any) -> None:
 
     This covers all programs and every store that overspill artifacts list reads: storeDir in your settings (by default the
     temporary directory), the proxy's store in ~/.local/state/overspill, and .overspill/artifacts in the working directory.
-    You are asked first, unless there is nothing to remove or you use --force.
+    The command asks for confirmation, unless there is nothing to remove or you use --force.
     """
     archive = stores.archive(**options)
     found = archive.items()

@@ -73,8 +73,8 @@ def extract(
     overspill extract "where the retry limit is set" src docs
     overspill extract "how to undo a release (roll back, revert)" docs
 
-    A file may be compressed (gzip, bzip2, xz, Zstandard), in another encoding than UTF-8, or a PDF. Of a folder, every file that
-    is not hidden is searched. Of several files, those that answer best come first, and together they have --max-tokens.
+    A file may be compressed (gzip, bzip2, xz, Zstandard), in an encoding other than UTF-8, or a PDF. In a folder, every file that
+    is not hidden is searched. If you give several files, the best answers come first, and all files share --max-tokens.
 
     Without a model, the built-in engine answers, with no API key and no network. The exit code is 1 if nothing seems to
     answer, and 2 if a file that you named could not be read as text.

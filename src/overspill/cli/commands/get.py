@@ -53,8 +53,8 @@ def get(name: str, ask: str | None, wait: float | None, as_json: bool, as_lines:
     overspill get out_3f7k9q --grep "ERROR|WARN" -C 2
     overspill get out_3f7k9q --query "items[?status=='failed'].id"
 
-    NAME is a name (out_…), an artifact id (art_…) or a handle (session-…/…). What does not fit into answerMaxBytes is left out,
-    and the last line says how to print it. To print all of it: overspill artifacts show NAME.
+    NAME is a name (out_…), an artifact id (art_…) or a handle (session-…/…). If the answer exceeds answerMaxBytes, the last line
+    says how to print the rest. To print everything: overspill artifacts show NAME.
 
     The exit code is 1 if nothing was found or seems to answer.
     """

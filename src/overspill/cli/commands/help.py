@@ -43,7 +43,7 @@ def help_(context: click.Context, names: tuple[str, ...]) -> None:
 @click.command()
 @click.option("--header", is_flag=True, help="Begin with the header that a SKILL.md file needs.")
 def skill(header: bool) -> None:
-    """Print a few lines that tell a coding agent when to use `overspill keep` and `overspill get`.
+    """Print a few lines that explain to a coding agent when to use `overspill keep` and `overspill get`.
 
     \b
     overspill skill >> AGENTS.md

@@ -23,8 +23,8 @@ def hook(client: tuple[str, ...]) -> None:
     """Answer a hook event of a coding agent: its tool's output, if that is large, is stored and replaced. After the agent has
     compacted or resumed a conversation, list what can still be read.
 
-    CLIENT is claude-code or gemini-cli, which calls this with the event on standard input. Standard output stays empty if the
-    original output stays, which is also so whenever something goes wrong. The exit code is always 0.
+    CLIENT is claude-code or gemini-cli, which calls this with the event on standard input. Standard output is empty if the
+    original output stays, as it does whenever something goes wrong. The exit code is always 0.
     """
     try:
         answer = _answer(client)

@@ -31,14 +31,14 @@ _END_SECONDS = 20.0
 def hub() -> None:
     """See and stop the process that serves all conversations.
 
-    A hub is started by the first `overspill proxy` and ends by itself when nobody has used it for a while.
+    The first `overspill proxy` starts a hub. It ends by itself when nobody has used it for a while.
     """
 
 
 @hub.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def status(*, as_json: bool) -> None:
-    """Show whether a hub runs and what it serves."""
+    """Show whether a hub is running and what it serves."""
     found = list_hubs()
     if as_json:
         click.echo(json.dumps(found))
@@ -49,14 +49,14 @@ def status(*, as_json: bool) -> None:
 
 @hub.command()
 def on() -> None:
-    """Let all your proxies use the hub from now on, also those that clients start. On Linux, they do unless you say otherwise."""
+    """Make all your proxies use the hub from now on, including those that clients start. On Linux, this is the default."""
     _turn("on")
     click.echo(f"Proxies that start from now on use the hub. Restart your clients. To undo: {output.program()} hub off")
 
 
 @hub.command()
 def off() -> None:
-    """Let each proxy work alone from now on. Those that use the hub keep using it until they end."""
+    """Make each proxy work alone from now on. Those that use the hub keep using it until they end."""
     _turn("off")
     click.echo(f"Proxies that start from now on work alone. To undo: {output.program()} hub on")
 
@@ -85,7 +85,7 @@ def restart() -> None:
 
 @hub.command()
 def logs() -> None:
-    """Print the log of the hub. What happens in a conversation is on standard error of its own proxy instead."""
+    """Print the log of the hub. Messages about a conversation go to its proxy's standard error instead."""
     logs = [log for place in Place.every(os.environ) if (log := Path(place.log)).exists()]
     for log in logs:
         if len(logs) > 1:

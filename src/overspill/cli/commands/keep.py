@@ -45,7 +45,7 @@ def keep(command: tuple[str, ...], what: str, background_after: float | None, **
     kubectl logs web-0 | overspill keep --for "requests that failed"
     overspill keep --background-after 20 -- npm run build
 
-    Of a stored output you see the parts that answer --for, or a description, and its name. overspill get NAME reads it back.
+    For a stored output, you see the parts that answer --for, or a description, and its name. overspill get NAME reads it back.
 
     The exit code and standard error are the command's own. If a signal ends the command, the same signal ends overspill keep.
     If nothing can be stored, a warning says so, and the whole output is printed.

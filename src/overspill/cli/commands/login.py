@@ -51,8 +51,8 @@ def login(server: str | None, no_browser: bool, scope: str, token_env: str | Non
     overspill login https://mcp.example.com/mcp --no-browser
     overspill login --list
 
-    Running proxies use the login from their next call on. On another machine, open the printed address in any browser, and
-    paste the address of the page that it ends on, even if that page does not load.
+    Running proxies use the login from their next call. On another machine, open the printed address in any browser, and paste
+    the address of the page where you end up, even if that page does not load.
     """
     if lists == bool(server):
         raise click.UsageError("Name a server, or use --list." if not lists else "Use --list without a server.")

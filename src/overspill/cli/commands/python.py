@@ -36,8 +36,8 @@ def python(program: str, outputs: tuple[str, ...], timeout: float | None, **opti
     kubectl get pods -o json | overspill python "len(load('-')['items'])" -
 
     load(NAME) gives parsed JSON, the rows of a table, or lines. parts, text, sql, find and save work as in `run_program`, but
-    what is saved lasts only until the program ends. It runs in a sandbox, and sees these outputs and nothing else. What it
-    prints is printed, and its last value.
+    what is saved lasts only until the program ends. It runs in a sandbox, and sees these outputs and nothing else. Its output
+    and its last value are printed.
 
     The exit code is 1 if the program fails.
     """

@@ -43,7 +43,7 @@ def worker(module: str, jobs: str | None, max_running: int, grace: float, insecu
     \b
     overspill worker --tools my_tools --store s3://bucket/prefix --jobs docket+rediss://:password@queue.example.com/0
 
-    The first SIGTERM or Ctrl-C lets running calls end, the second does not.
+    The first SIGTERM or Ctrl-C lets running calls finish. The second cancels them.
     """
     if find_spec("docket") is None:
         raise MissingPackage("`overspill worker`", "docket")

@@ -87,8 +87,8 @@ def wrap(
 def unwrap(file: str, servers: tuple[str, ...], dry: bool, as_json: bool) -> None:
     """Undo overspill wrap: run a client's MCP servers without Overspill.
 
-    FILE is the same as for overspill wrap. Entries become what they were, even if the file has changed since. What --hooks has
-    added goes too, unless you name servers. The exit code is 1 if an entry runs through Overspill in a way that cannot be undone.
+    FILE is the same as for overspill wrap. Entries are restored, even if the file has changed since. What --hooks added is
+    removed too, unless you name servers. The exit code is 1 if an entry runs through Overspill in a way that cannot be undone.
     """
     hooked = None if servers else client_files.find_hook_files(file)
     plan = client_files.plan_unwrap(hooked if hooked and hooked.launch else client_files.find_target(file), servers)

@@ -116,8 +116,8 @@ class KeptObjects:
         self.now = run.now()
 
     def remove_unfinished(self) -> None:
-        """Outputs that nobody writes any more: nothing of a session that is live again, and nothing that its writer has completed
-        meanwhile. `ObjectParts` says how it looks for the mark."""
+        """Remove outputs that nobody writes any more, but not those of a session that is live again, or completed meanwhile.
+        `ObjectParts` explains how it checks for the mark."""
         for session, id in self._unfinished:
             if not list_live_sessions(self._bucket, self._run, session):
                 self._bucket.create(mark := folder(session, id) + REMOVED)

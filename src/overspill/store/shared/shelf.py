@@ -202,7 +202,7 @@ class SharedShelf(BaseShelf):
         raise NotImplementedError
 
     def _write_recorded(self, lines: bytes, recorded: Sequence[tuple[str, bytes]]) -> None:
-        """`recorded` maps the ends of output ids to the lines about those outputs, so they can be found later."""
+        """`recorded` pairs outputs with the lines about them, to find them by the ends of their ids."""
         raise NotImplementedError
 
     def _write_journal(self, lines: bytes) -> None:
