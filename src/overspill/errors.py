@@ -85,7 +85,7 @@ class MissingPackage(SettingsError):
 
 
 def _say_how_to_install(extra: Extra) -> str:
-    """For how Overspill itself was installed: as a clone, or beside other packages, by pip or by uv, which leaves pip out."""
+    """Depends on how Overspill itself was installed: as a clone, or beside other packages, by pip or by uv, which omits pip."""
     *above, _, _, _ = os.path.abspath(__file__).split(os.sep)  # `src/overspill/errors.py` in a clone
     if os.path.isfile(os.sep.join([*above, "pyproject.toml"])):
         return f"In a clone of Overspill: `pip install '.[{extra}]'`."

@@ -204,7 +204,7 @@ class ToolRouter:
         return msgspec.structs.replace(reply, fits=reply.fits and all(each.fits for each in replies), new=has_news)
 
     def _share_quota(self, calls: Sequence[ToolCall]) -> dict[str, int]:
-        """In the order of the calls, not in the order in which they start."""
+        """Assigned in the order of the calls, not in the order in which they start."""
         left = self._session.settings.max_tool_calls_per_turn
         quota: dict[str, int] = {}
         for call in calls:

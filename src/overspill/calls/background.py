@@ -20,7 +20,7 @@ MAX_FINISHED_JOBS = 1_000
 
 
 class BackgroundJobs(Mapping[str, Job]):
-    """By id; iterates over those in memory. `recall` restores a finished one that left memory."""
+    """Jobs by id. Iterates over those in memory; `recall` restores a finished one that left memory."""
 
     def __init__(self, recall: Callable[[str], Job | None] = lambda id: None) -> None:
         self._recall = recall
@@ -45,7 +45,7 @@ class BackgroundJobs(Mapping[str, Job]):
             job.is_announced = True
 
     def finish(self, job: Job) -> Job | None:
-        """Return the job that left memory for it: the oldest that was announced to the model, or else the oldest."""
+        """Return the job that left memory for it: the oldest that was announced to the model, otherwise the oldest."""
         self._finished[job.id] = job
         if len(self._finished) <= MAX_FINISHED_JOBS:
             return None
@@ -75,7 +75,7 @@ class BackgroundJobs(Mapping[str, Job]):
 
 
 def _pack(blocks: Sequence[Block]) -> bytes | Sequence[Block]:
-    """As JSON, which takes much less memory, unless that would change them."""
+    """Pack them as JSON, which takes much less memory, unless that would change them."""
     with suppress(TypeError, ValueError, RecursionError, msgspec.MsgspecError):
         if blocks and msgspec.json.decode(packed := msgspec.json.encode(blocks)) == blocks:
             return packed

@@ -36,7 +36,7 @@ class RemoteTool(Struct, frozen=True):
 
 
 class StoredElsewhere(Struct, frozen=True):
-    """What a remote tool returns if its output stays where the worker has stored it."""
+    """Returned by a remote tool whose output stays where the worker has stored it."""
 
     kept: Kept | None
     """None if it failed and left nothing else."""

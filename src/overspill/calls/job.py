@@ -15,7 +15,7 @@ import anyio
 from overspill import handles
 from overspill.types import Block, JobInfo, JobState, Kept, OutputForm
 
-_MIN_RECHECK_SECONDS = 0.05  # between two looks at a call that waits for a person
+_MIN_RECHECK_SECONDS = 0.05  # between two checks of a call that waits for a person
 
 NewScope: TypeAlias = Callable[[], anyio.CancelScope]
 
@@ -35,7 +35,7 @@ class Job:
     result: Any = None
     form: OutputForm = "text"
     blocks: Sequence[Block] = ()
-    """What came besides the text of its output: images, links."""
+    """The parts of its output that are not text: images, links."""
     background = False
     done = False
     is_announced = False

@@ -18,7 +18,7 @@ from overspill.errors import BadRequest, SessionClosed
 from overspill.wording import replies, slow_tools
 
 _CLEANUP_SECONDS = 0.4  # for a cancelled tool to clean up, before we stop waiting for it
-_RECHECK_SECONDS = 0.25  # between two looks at a client that has not come back yet
+_RECHECK_SECONDS = 0.25  # between two checks for a client that has not come back yet
 MAX_LEFT_JOBS = 32
 """Jobs of absent clients of one kind. While that many run, no other client of that kind can call a tool."""
 

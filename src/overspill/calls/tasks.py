@@ -1,4 +1,4 @@
-"""One task that owns all other tasks of a session, so that no caller has to keep a scope open for them; and groups of tasks."""
+"""One task that owns all other tasks of a session, so callers need not keep a scope open for them. Also groups of tasks."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class ClientFiles(Struct, frozen=True):
 
 
 class HookFiles(ClientFiles, frozen=True):
-    """Also the file of a client's hooks, which may be the same."""
+    """Adds the file of a client's hooks, which may be the same."""
 
     hooks: Path
     place: HookPlace

@@ -1,4 +1,4 @@
-"""What commands have in common: -q, -v and --color, behind the name of each or before it, and a hint for a mistyped name."""
+"""What commands have in common: -q, -v and --color, before or after a command's name, and a hint for a mistyped name."""
 
 from __future__ import annotations
 

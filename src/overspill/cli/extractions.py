@@ -1,4 +1,4 @@
-"""How commands print what was extracted, and show what was looked for in it."""
+"""How commands print what was extracted, and highlight the words of the question in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the hub does for one front: the same as `overspill proxy` does alone, for a client at the end of a socket."""
+"""The hub's work for one front: the same as `overspill proxy` does alone, for a client at the end of a socket."""
 
 from __future__ import annotations
 

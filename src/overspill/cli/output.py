@@ -54,7 +54,7 @@ def json_options(meaning: str = "Print JSON.") -> Callable[[Command], Command]:
 
 
 def print_records(records: Iterable[Any], *, as_lines: bool) -> None:
-    """As JSON: a list, or a line for each."""
+    """Print them as JSON: a list, or one line for each."""
     if not as_lines:
         print_json(list(records))
         return

@@ -36,7 +36,7 @@ def count(size_tokens: int, chunk_tokens: int, overlap_percent: int) -> int:
 
 
 def plan(reader: Reader, chunk_tokens: int, overlap_percent: int, count_tokens: Callable[[Span], int]) -> tuple[Span, ...]:
-    """As few chunks as it takes, with equally many tokens. Cuts are between characters, at a line end where one is near.
+    """As few chunks as possible, with equally many tokens. Cuts are between characters, at a line end if one is near.
 
     Tokens are counted piece by piece, since some parts of a document hold more per byte than others.
     """
@@ -180,7 +180,7 @@ def align_lines(shown: str, data: bytes, start: int = 0) -> list[NumberedLine]:
 
 
 def _cut_line(data: bytes, start: int, end: int) -> Iterable[tuple[int, int]]:
-    """At a blank or a comma where there is one."""
+    """Cuts at a blank or a comma if possible."""
     while end - start > _MAX_LINE_BYTES:
         limit = start + _MAX_LINE_BYTES
         cut = max(data.rfind(b" ", start, limit), data.rfind(b",", start, limit)) + 1
@@ -192,7 +192,7 @@ def _cut_line(data: bytes, start: int, end: int) -> Iterable[tuple[int, int]]:
 
 
 def _find_words(text: str, data: bytes, reached: int) -> tuple[int, int]:
-    """From the first to the last of its words that are there, in this order. Without any, all that is left of the passage."""
+    """From the first to the last of its words found in this order. If none is found, the rest of the passage."""
     wanted = encode(text)
     exact = data.find(wanted, reached)
     if exact >= 0:

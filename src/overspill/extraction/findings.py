@@ -47,7 +47,7 @@ async def conclude(
     total: int = 1,
     is_complete: bool = True,
 ) -> Extraction:
-    """With citations that were checked, or the places where the answer's own words are. `seen` is what the model has read.
+    """The result, with checked citations, or the places where the answer's own words occur. `seen` is what the model has read.
 
     A result that `is_complete` is cached. Raises ExtractionFailed if there is neither an answer in words nor a passage that is
     really in the document.

@@ -70,7 +70,7 @@ async def extract_full_chunked(inquiry: Inquiry) -> Extraction:
 
 
 def compute_chunk_tokens(inquiry: Inquiry) -> int:
-    """What the prompt and the answer leave of the window; for snippets, at most half of the window."""
+    """The part of the window that the prompt and the answer leave; for snippets, at most half of the window."""
     # Always the same nonce: with another, chunks could be cut differently, and earlier results could not be reused.
     empty = inquiry.prompts.build_chunk_request("", 0, 1000, 10, _TYPICAL_NONCE)
     share = _SAFE_SHARE if tokens.has_vocabulary(inquiry.model.name) else _SAFE_SHARE_WITHOUT_VOCABULARY

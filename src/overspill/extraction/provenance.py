@@ -1,7 +1,7 @@
 """Check quotes against the stored bytes: a quote that is not there does not count.
 
 Each is searched for as given, then in other spellings; first where it came from, then everywhere. An excerpt never repeats the
-quote, but the stored text at the place where it was found.
+quote: it shows the stored text where the quote was found.
 """
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ def _split_into_batches(wanted: _Wanted) -> Iterator[_Wanted]:
 
 
 def _merge_places(reader: Reader, places: list[tuple[Span, int]]) -> list[tuple[Span, int]]:
-    """In document order. Places that overlap or are on neighbouring lines become one."""
+    """Sorts places in document order, and merges those that overlap or are on neighbouring lines."""
     merged: list[tuple[Span, int]] = []
     for place, chunk in sorted(places):
         if merged:

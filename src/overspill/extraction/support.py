@@ -150,7 +150,7 @@ def _fold(terms: Iterable[str]) -> tuple[str, ...]:
 
 
 def _holds(text: str, term: str) -> bool:
-    """As a whole word: 500 is not in 1500."""
+    """Whether the text holds it as a whole word: 1500 does not hold 500."""
     at = text.find(term)
     while at >= 0:
         before, after = text[at - 1 : at] if at else "", text[at + len(term) : at + len(term) + 1]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _MAX_PATH_BYTES = 103 if sys.platform == "darwin" else 107
 _MAX_LOG_BYTES = 1 << 20
 _BACKLOG = 128
-_FIRST_FILES = 1024  # that may be open, where the system does not list them
+_FIRST_FILES = 1024  # that may be open, if the system does not list them
 _PROCESS_NAMES = {
     "CURL_CA_BUNDLE", "DBUS_SESSION_BUS_ADDRESS", "HOME", "LOGNAME", "REQUESTS_CA_BUNDLE", "SSL_CERT_DIR", "SSL_CERT_FILE",
     "TMPDIR", "TZ", "USER", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME",
@@ -108,7 +108,7 @@ class Place:
         return found
 
     def check(self) -> None:
-        """Raise NoHub unless the folder is there and nobody else can write to it."""
+        """Raise NoHub unless the folder exists and nobody else can write to it."""
         if not hasattr(os, "fork") or (not hasattr(_socket, "SO_PEERCRED") and sys.platform != "darwin"):
             raise NoHub("this system does not say who connects to a socket")
         if sys.platform == "linux" and not rights_of("self"):
@@ -156,7 +156,7 @@ class Place:
         return link
 
     def listen(self) -> Socket:
-        """Call it while you hold the lock. What a dead hub left is replaced."""
+        """Call it while you hold the lock. Replaces the socket of a dead hub."""
         listener = Socket(AF_UNIX, SOCK_STREAM)
         try:
             if os.path.lexists(self.socket):
@@ -232,7 +232,7 @@ def find_folder(environ: Mapping[str, str]) -> str:
 
 
 def find_switch(environ: Mapping[str, str], state: str) -> str:
-    """The file that exists if proxies use a hub, or do not, because the user said so. A front has no time to read settings."""
+    """The file whose existence means that the user has chosen `state`. A front has no time to read settings."""
     config = environ.get("XDG_CONFIG_HOME", "")
     base = config if os.path.isabs(config) else os.path.join(environ.get("HOME", ""), ".config")
     return os.path.join(base, "overspill", f"hub-{state}")
@@ -248,7 +248,7 @@ def is_wanted(environ: Mapping[str, str]) -> bool:
 
 
 def peer_of(link: Socket) -> tuple[int, int]:
-    """The user and the process at the other end, as the system knows them; 0 for a process that it does not name."""
+    """The user and the process at the other end, as the system reports them; 0 for an unknown process."""
     if sys.platform == "darwin":
         user = link.getsockopt(0, 1, 76)  # LOCAL_PEERCRED of <sys/un.h>: struct xucred begins with a version and the user
         return int.from_bytes(user[4:8], sys.byteorder), link.getsockopt(0, 2)  # LOCAL_PEERPID

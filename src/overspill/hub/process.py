@@ -22,14 +22,14 @@ from overspill.hub.link import FrontLink, served_front
 from overspill.hub.place import Place, parent_of, peer_of, process_variables, rights_of
 
 _HELLO_SECONDS = 10.0
-_DRAIN_SECONDS = 10.0  # for calls to end before a hub steps aside
+_DRAIN_SECONDS = 10.0  # for calls to end before a hub is replaced
 _CHECK_SECONDS = 0.05
 _MAX_FRONTS = 1024
 _FILES_PER_FRONT = 8  # its socket, and the pipes of a server
 
 
 class Front(Struct, dict=True):
-    """One entry of one client: what it was started with, and what is served for it."""
+    """One server entry of one client: what it was started with, and what is served for it."""
 
     link: FrontLink
     pid: int
@@ -37,7 +37,7 @@ class Front(Struct, dict=True):
     folder: str
     environ: Mapping[str, str]
     conversation: tuple[int, str]
-    """The process that started it, with the time of its start; of a front whose parent is unknown, that front."""
+    """The process that started it, with its start time; if the parent is unknown, the front itself."""
     describe: Callable[[], list[dict[str, Any]]] = list
     """Its servers."""
     count_requests: Callable[[], int] = int
@@ -49,7 +49,7 @@ Serve = Callable[[Front], Awaitable[None]]
 
 
 class Hub:
-    """`serve` welcomes a front or refuses it, serves it until its client has gone, and runs until its jobs have ended too."""
+    """`serve` accepts or refuses a front, serves it until its client has gone, and then waits until its jobs have ended."""
 
     def __init__(self, place: Place, serve: Serve, environ: Mapping[str, str], idle_seconds: float, stop: anyio.Event) -> None:
         self._place = place
@@ -66,7 +66,7 @@ class Hub:
         self._max_fronts = min(_MAX_FRONTS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // _FILES_PER_FRONT)
 
     async def run(self, listener: socket.socket) -> None:
-        """Until `stop` is set, a command says so, or nothing happens for long. Fronts that are still there start another hub."""
+        """Run until `stop` is set, a command stops it, or nothing happens for long. Remaining fronts start another hub."""
         listener.setblocking(False)
         own = os.stat(self._place.socket).st_ino
         async with anyio.create_task_group() as group:
@@ -94,7 +94,7 @@ class Hub:
             group.start_soon(self._greet, connection)
 
     async def _greet(self, connection: socket.socket) -> None:
-        """Nothing that a front does may end the hub."""
+        """Welcome or refuse a front. Nothing that it does may end the hub."""
         link = FrontLink(connection)
         try:
             uid, pid = peer_of(connection)
@@ -140,7 +140,7 @@ class Hub:
         except OverspillError as problem:
             front.link.post_errors(f"overspill: error: {problem}\n".encode())
             front.link.post(frames.EXIT, b"2")
-        except Exception as problem:  # one front's trouble must not be another's
+        except Exception as problem:  # one front's failure must not affect another
             front.link.post_errors(f"overspill: error: The hub failed ({type(problem).__name__}); see its log.\n".encode())
             front.link.post(frames.EXIT, b"1")
             os.write(2, f"overspill: a front failed: {type(problem).__name__}\n".encode())
@@ -184,7 +184,7 @@ class Hub:
                 return
 
     async def _drain(self) -> None:
-        """Take no more lines, which stay with the fronts, and let the calls that run end."""
+        """Take no more lines, which stay with the fronts, and let running calls end."""
         for front in self._fronts.values():
             front.drain()
         with anyio.move_on_after(_DRAIN_SECONDS):

@@ -40,7 +40,7 @@ class Request(Struct, frozen=True):
 
 
 class Usage(Struct, frozen=True):
-    """What the provider counted; 0 where it did not report it."""
+    """The provider's counts; 0 if it did not report them."""
 
     input_tokens: int = 0
     output_tokens: int = 0

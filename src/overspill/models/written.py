@@ -87,7 +87,7 @@ def _read_calls(written: str, name: str, known: Collection[str]) -> list[_Found]
 
 
 def _parse_values(written: str, known: Collection[str]) -> list[Any]:
-    """The JSON values in `written`, one after the other; where it is not JSON, the values of its Python expressions."""
+    """The JSON values in `written`, one after the other; if it is not JSON, the values of its Python expressions."""
     decoder = json.JSONDecoder(strict=False)
     values: list[Any] = []
     position = 0

@@ -189,7 +189,7 @@ def _join(spans: Iterable[Span]) -> list[Span]:
 
 
 def _cut_lines(text: Text) -> Iterator[Span]:
-    """At line ends, or between characters of a line that is longer than a part."""
+    """Cut at line ends, or between characters if a line is longer than a part."""
     start, size = 0, len(text)
     while start < size:
         end = min(start + PART_BYTES, size)

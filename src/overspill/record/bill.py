@@ -22,7 +22,7 @@ _CALL_TOKENS = 20  # what a model writes around the arguments of a call
 
 
 def count_tokens(event: ToolCalled | OutputRetrieved | TextShown) -> int:
-    """The tokens that the model was shown: as counted, or else estimated."""
+    """The tokens that the model was shown: counted, or estimated without a count."""
     return event.tokens or (event.chars if isinstance(event, TextShown) else event.chars_out) // CHARS_PER_TOKEN
 
 
@@ -115,7 +115,7 @@ class Bill(Struct):
         return began >= last
 
     def costs(self, prices: PriceSettings) -> dict[str, float]:
-        """In dollars. `saved` is less than nothing if Overspill cost more than it kept out."""
+        """In dollars. `saved` is negative if Overspill cost more than it saved."""
         names = ("passed", "kept", "shown", "read_back", "offered")
         found = {name: getattr(self, name).cost(prices, self.requests) / 1_000_000 for name in names}
         steps = (self.step_read + self.steps * prices.prompt_tokens) * prices.cache_read + self.step_written * prices.output

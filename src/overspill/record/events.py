@@ -227,7 +227,7 @@ class OutputExtracted(Event, frozen=True, tag="extraction"):
     chunks_searched: int = 0
     chunks_total: int = 0
     fallback: Fallback = ""
-    """What answered instead of a strategy that could not be used."""
+    """The fallback that answered instead of a strategy that could not be used."""
     latency: int = 0
     quotes: tuple[Quote, ...] = ()
     support: Support = ""

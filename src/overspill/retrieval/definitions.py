@@ -217,7 +217,7 @@ def parse_arguments(name: str, kind: type[A], args: Mapping[str, Any]) -> A:
         if wrong:
             hint = f"{wrong} is one of {', '.join(properties[wrong]['enum'])}"
         raise BadRequest(f"Invalid arguments for {tool_name(name)}: {quote_line(str(error))}. {hint}.") from None
-    except UnicodeEncodeError:  # half a character where a number or a name belongs
+    except UnicodeEncodeError:  # a lone surrogate in place of a number or a name
         raise BadRequest(f"Invalid arguments for {tool_name(name)}: a string is not valid Unicode.") from None
 
 

@@ -52,7 +52,7 @@ def format_abstract(
 
 
 def _shorten(text: str, bound: Bound, render: Callable[[str], str]) -> str:
-    """With as much of the beginning of the text as the bound holds."""
+    """Keeps as much of the beginning of the text as the bound allows."""
     return render(truncate_until(text, lambda shown: bound.holds(render(shown))))
 
 
@@ -74,7 +74,7 @@ def _has_passages(found: Extraction) -> bool:
 
 
 def _put_passages(found: Extraction, text: str) -> Extraction:
-    """With this in place of the engine's passages."""
+    """Replaces the engine's passages by this text."""
     if _is_by_engine(found):
         return replace(found, text=text)
     return replace(found, passages=replace(found.passages, text=text)) if found.passages else found
@@ -95,7 +95,7 @@ class _Draft:
         self._before = list(filter(None, (engine, decoded, warnings, nearest)))
 
     def fit(self, bound: Bound) -> str:
-        """With as much of the citations as the bound holds, and without them if it does not even hold the rest."""
+        """Includes as many of the citations as the bound allows, and none if even the rest does not fit."""
         every = len(self._found.excerpts)
         # The engine answers with nothing but passages, so quoting them again below would repeat them.
         for text in (self.render(every, quoted=self._found.model != BUILTIN), self.render(every)):

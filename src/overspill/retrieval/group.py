@@ -101,7 +101,7 @@ class SessionGroup:
                     yield from _stored_outputs([line], session)
 
     def list_names(self) -> set[str] | None:
-        """All names that outputs of the family have, also those of live sessions. None if it has too many sessions."""
+        """All names of the family's outputs, including those of live sessions. None if it has too many sessions."""
         labels: list[ShelfLabel] = []
         with suppress(StoreError):
             for family in (self.name, self.name + JOBS):
@@ -221,7 +221,7 @@ class SessionGroup:
     def _readable_sessions(self, session: str | None = None, file: str = "") -> Iterator[tuple[Shelf, bool]]:
         """The sessions that have ended or, if this one is shared, all others.
 
-        If a `file` is looked for, first the part of the job with this id, and no part of another job: there may be many.
+        With a `file`, begins with the part of the job with this id, and skips the parts of other jobs: there may be many.
         """
         if session is None and file:
             yield from self._open(filter(self._may_read, self._find_label(file)))
@@ -233,7 +233,7 @@ class SessionGroup:
         return not label.live or self.is_shared
 
     def _open(self, labels: Iterable[ShelfLabel]) -> Iterator[tuple[Shelf, bool]]:
-        """Open for reading, and whether they are live. A session that is removed meanwhile is left out."""
+        """Open shelves for reading, and say whether they are live. Skips a session that is removed meanwhile."""
         for label in labels:
             if self._has(label):
                 with suppress(HandleError, StoreError):
@@ -246,7 +246,7 @@ class SessionGroup:
         return owner == self.name and label.session != self._shared_by
 
     def _iterate_labels(self, *, with_parts: bool = True) -> Iterator[ShelfLabel]:
-        with suppress(StoreError):  # a store that cannot be read has nothing to offer, and the session works without
+        with suppress(StoreError):  # a store that cannot be read has nothing to offer, and the session works without it
             yield from list_shelves(self._store, self.name)
             if with_parts:
                 yield from list_shelves(self._store, self.name + JOBS)

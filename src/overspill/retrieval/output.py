@@ -169,7 +169,7 @@ class RunningReader:
 
 Formats: TypeAlias = tuple[str, ...]
 Quotes: TypeAlias = Mapping[str, Mapping[Formats, Sequence[Quote]]]
-"""By output, and by how its text was decoded, the passages that extractions quoted from it."""
+"""The passages that extractions quoted, by output and by how its text was decoded."""
 
 
 def read_quotes(shelf: Shelf) -> Quotes:

@@ -76,7 +76,7 @@ def passage_page(
 
 
 def binary_page(stored: StoredOutput, tools: tuple[str, ...]) -> Page:
-    """What the output is, for a reader who asked for text. `tools` are those the reader can ask with."""
+    """Describes the output to a reader who asked for text. `tools` are those available to the reader."""
     found = describe(stored.reader.read(0, HEAD_BYTES))
     return Page(stored.words.binary_message(stored.kept, found.what, tools, has_text=found.has_text), stored.kept.id)
 

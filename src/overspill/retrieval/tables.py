@@ -25,7 +25,7 @@ from overspill.wording import retrieval as wording
 
 _NAMES = regex(r"(?i)\bout_[0-9a-z]{6,12}(?![0-9a-z])")
 _ASKED = "output"
-"""What a statement calls the output that it was asked about."""
+"""The name, in a statement, of the output that it queries."""
 _MAX_RECORDED_CHARS = 10_000
 
 

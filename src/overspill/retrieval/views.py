@@ -35,7 +35,7 @@ class TextView(Struct, frozen=True):
     positions: View
     decoding: Decoding | None = None
     key: str = ""
-    """What it is remembered by: the SHA-256 of the stored bytes, and whether secrets are hidden."""
+    """The key for caching it: the SHA-256 of the stored bytes, and whether secrets are hidden."""
 
 
 def describe_gaps(kept: Kept, text: TextView) -> list[str]:
@@ -62,7 +62,7 @@ class TextViews:
         return TextView(reader, kept.size, positions, found if found.remarks else None, kept.sha256)
 
     def redact(self, kept: Kept, text: TextView, redactor: Redactor | None) -> TextView:
-        """With marks for the secrets in it. Blocks; looks for them once."""
+        """Puts marks in place of the secrets in it. Blocks, and searches for them only once."""
         if redactor is None:
             return text
         formats = text.decoding.formats if text.decoding else ()

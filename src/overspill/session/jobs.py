@@ -23,7 +23,8 @@ class SessionJobs(Struct, frozen=True):
     family: SessionGroup | None
 
     async def find(self, id: str) -> Job:
-        """Also one of an earlier session of the family. Raises HandleError if it does not exist, StoreError if nobody knows."""
+        """Also finds jobs of earlier sessions of the family. Raises HandleError if the job does not exist, StoreError if the
+        store cannot say."""
         return await anyio.to_thread.run_sync(self.stand_ins.find_job, id)
 
     async def deliver(self, job: Job) -> Reply:

@@ -164,7 +164,7 @@ class SessionOpening(Struct, frozen=True, kw_only=True):
         preload: bool,
         secrets: Mapping[str, str] | None,
     ) -> SessionOpening:
-        """From what a program passes to a session."""
+        """Build it from what a program passes to a session."""
         require("settings", settings, (Settings, _NONE), "Settings(…)")
         require("budget", budget, (ContextBudget, _NONE), "ContextBudget(window=…)")
         _check_store(store)

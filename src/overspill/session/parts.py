@@ -141,7 +141,7 @@ class SessionParts:
         return [] if self._elsewhere is None else self._elsewhere.list_jobs(self.calls.jobs.background)
 
     async def abort(self) -> list[Job]:
-        """Cancel every job, in a shared session also those of other workers. Returns those that keep running here."""
+        """Cancel every job, including those of other workers in a shared session. Returns those that keep running here."""
         if self._elsewhere is not None:
             cancel = None if self.remote is None else self.remote.cancel
             await self._elsewhere.abort(self.calls.jobs.background, cancel)

@@ -90,7 +90,7 @@ def nest(section: type, values: Mapping[Path, Any]) -> dict[str, Any]:
 
 
 def _find_contradictions(values: Values) -> Iterator[Contradiction]:
-    """In the general limits, and in each rule for a tool or server together with the general ones."""
+    """Checks the general limits, and each rule for a tool or server together with them."""
     for section in {path[:-1]: None for path in values if path[-1] in (_INLINE, _REFERENCE)}:
         inline, reference = (own if (own := (*section, usual[-1])) in values else usual for usual in _GENERAL)
         limit, threshold = values[inline], values[reference]
@@ -121,7 +121,7 @@ def _describe(root: type, merged: Resolved, wrong: Contradiction) -> str:
 
 
 def _by_first_step(values: Mapping[Path, Any]) -> dict[str, dict[Path, Any]]:
-    """In one pass, because a file that somebody else wrote may have thousands of names."""
+    """Takes one pass, because somebody else's file may have thousands of names."""
     found: defaultdict[str, dict[Path, Any]] = defaultdict(dict)
     for path, value in values.items():
         found[path[0]][path[1:]] = value

@@ -28,7 +28,7 @@ logger = logging.getLogger("overspill")
 
 
 class WaitingStore:
-    """For hosts that must not fail with their store: sessions begin without it, and use it as soon as it works. `tell` gets one
+    """For hosts that must not fail with their store: sessions begin without it, and use it once it works. `tell` receives one
     line when the store fails, and another when it works again."""
 
     def __init__(self, store: Store, tell: Callable[[str], None]) -> None:

@@ -1,4 +1,4 @@
-"""Measure an output while its bytes flow through, so that it never has to be in memory whole."""
+"""Measure an output while its bytes flow through, so it never needs to be in memory whole."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Meter:
 
     @property
     def is_plain(self) -> bool:
-        """Whether everything so far is valid UTF-8 without NUL. Nothing has to look for another format in it then."""
+        """Whether everything so far is valid UTF-8 without NUL, which rules out other formats."""
         return self._is_plain and not self._tail
 
     def add(self, data: bytes, chars: int | None = None) -> None:
@@ -121,7 +121,7 @@ class _TokenMeter:
         return tokens.Count(round(self._estimate + self._estimate_since(self._bytes)), estimated=True)
 
     def _take(self, piece: bytes) -> None:
-        """Without the halves of characters at both ends."""
+        """Leaves out incomplete characters at both ends."""
         self._samples += piece.lstrip(_CONTINUATION) if self._wanted == _SAMPLE else piece
         self._wanted -= len(piece)
         if not self._wanted and not piece.isascii():

@@ -21,7 +21,7 @@ from overspill.types import Size
 from overspill.wording import retrieval as wording
 
 MEMORY = 1 << 20
-"""Bytes that wait in memory until it is known whether the output has to be stored at all."""
+"""Bytes that wait in memory until it is known whether the output must be stored at all."""
 
 Filter: TypeAlias = Callable[[bytes, bool], bytes]
 """Gets data to store, and whether that is the end; returns what to store of it. It may hold some back until the end."""

@@ -230,13 +230,13 @@ def plot_context(events: Iterable[Entry]) -> list[ContextPoint]:
 
 
 def sum_savings(records: Iterable[SessionRecord], grouping: str) -> list[tuple[str, Savings]]:
-    """By tool or server, the most saved first; by day, in order."""
+    """Grouped by tool or server, highest savings first; or by day, in order."""
     rows = _sum_by(GROUPINGS[grouping], records).items()
     return sorted(rows) if grouping == "day" else sorted(rows, key=lambda row: -row[1].saved_tokens)
 
 
 def sum_times(records: Iterable[SessionRecord]) -> list[tuple[int, Savings]]:
-    """By the second at which each day begins, or each hour if there are few days."""
+    """Keyed by the second at which each day begins, or each hour if there are few days."""
     hours = _sum_by(lambda key: key.hour, records)
     length = 1 if not hours or max(hours) - min(hours) < MAX_HOURS else 24
     sums: dict[int, Savings] = {}

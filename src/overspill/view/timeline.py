@@ -56,7 +56,7 @@ class TimelineRow(Struct, frozen=True):
     output: tuple[str, str] | None = None
     """The session and the id of the output that it stored or read."""
     citation: str = ""
-    """The extraction whose quotes can be looked at."""
+    """The extraction whose quotes can be viewed."""
     reply: RecordedReply | None = None
     """What the model was shown, if it is on record."""
     question: RecordedReply | None = None

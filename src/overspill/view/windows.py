@@ -86,7 +86,7 @@ def make_window(
 
 
 def join_spans(spans: Iterable[Span]) -> list[Span]:
-    """In order, and without overlaps."""
+    """Sorts spans and merges overlaps."""
     joined: list[Span] = []
     for start, end in sorted(spans):
         if joined and start < joined[-1][1]:

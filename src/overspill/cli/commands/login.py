@@ -123,7 +123,7 @@ def _describe(login: Login) -> dict[str, str]:
 
 
 def _find_server(given: str) -> ServerConfig:
-    """By its URL, or by its name in the user's own files. Those of the working directory may be somebody else's."""
+    """Find it by its URL, or by its name in the user's own files. Files in the working directory may be somebody else's."""
     from overspill.cli.commands.doctor.servers import Variables, read_config
 
     settings = load_settings(None, None, ()).settings

@@ -1,4 +1,4 @@
-"""What sessions that are still stored did: `overspill stats` sums it up, `overspill jobs` lists what runs in the background."""
+"""The activity of stored sessions: `overspill stats` sums it up, `overspill jobs` lists background jobs."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def worker(module: str, jobs: str | None, max_running: int, grace: float, insecu
         raise SettingsError("A worker needs a store that your sessions use too. Give its URL with --store or in OVERSPILL_STORE.")
     address = parse_address(place, insecure=insecure)
     tools = load_tools(module)
-    logging.getLogger("docket").setLevel(logging.CRITICAL)  # it writes a traceback whenever its server is away; we say so
+    logging.getLogger("docket").setLevel(logging.CRITICAL)  # we report a lost server ourselves; it would write a traceback
     serving = ToolWorker(
         tools, open_configured_store(settings), address, settings, WorkerOptions(max_running=max_running, grace_seconds=grace)
     )

@@ -152,7 +152,7 @@ def _list_facts(plan: FilePlan, copies: Mapping[Path, Path | None]) -> dict[str,
 
 
 def _render(plan: FilePlan) -> list[str]:
-    """What would change. Of hooks, our own entries, and not the lines of the file that they are on, which may hold secrets."""
+    """What would change. Shows only our own entries for hooks, not the file's lines around them, which may hold secrets."""
     at, lines = plan.files, list[str]()
     if isinstance(at, HookFiles):
         sign, texts = ("-", {path: at.text(path) for path in plan.texts}) if plan.is_undo else ("+", plan.texts)

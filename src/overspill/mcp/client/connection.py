@@ -1,4 +1,4 @@
-"""One connection to one server, in a protocol version that both speak. It does not look into what passes over it."""
+"""One connection to one server, in a protocol version that both speak. It does not inspect the messages."""
 
 from __future__ import annotations
 

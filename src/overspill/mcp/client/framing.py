@@ -136,7 +136,7 @@ def _read_id(token: bytes) -> int | str | None:
 
 
 def _outermost_keys(head: bytes) -> dict[bytes, bytes]:
-    """The keys of the outermost object with their strings and numbers, as far as `head` reaches."""
+    """The keys of the outermost object with their strings and numbers, up to the end of `head`."""
     found: dict[bytes, bytes] = {}
     depth, key = 0, b""
     for token in _TOKEN.finditer(head):

@@ -29,7 +29,7 @@ _TOKEN = regex(rb'(?s)"(?:[^"\\\n]++|\\.)*+"?|[{\[]|[}\]]|\n')
 
 
 def select_usable(pages: Iterable[object], key: str, taken: Iterable[str] = ()) -> tuple[list[Raw], list[str]]:
-    """The entries that clients can read, and a phrase for each of the others, the last of which may count many.
+    """The entries that clients can read, and a phrase for each of the others. The last phrase may count many.
 
     `pages` are the values that the server sent as lists. Tool names must be unique and not in `taken`.
     """

@@ -113,7 +113,7 @@ class TaskFollower(Struct):
                 )
 
     async def _ask(self, method: str, **more: Raw) -> Raw:
-        """A server that is away may come back, and one that is busy may refuse for a while."""
+        """A server that does not answer may come back, and a busy one may refuse for a while."""
         job, tries, refusals, away_since = current.get(), 0, 0, anyio.current_time()
         while True:
             try:

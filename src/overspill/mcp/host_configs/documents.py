@@ -204,7 +204,7 @@ def _missing_table_error(name: str, dialect: ConfigDialect, keys: Sequence[str])
 
 
 def _plain(value: Any) -> Any:
-    """As built-in types: libraries have their own, which remember how they were written."""
+    """Convert to built-in types: the types of the libraries remember how they were written."""
     if isinstance(value, Mapping):
         return {str(key): _plain(each) for key, each in cast("Mapping[Any, Any]", value).items()}
     if isinstance(value, list):

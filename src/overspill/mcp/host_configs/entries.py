@@ -45,7 +45,7 @@ class ProxyArguments(Struct, frozen=True):
 
 
 def recognize(name: str, entry: Node) -> ProxyArguments | None:
-    """By the name of the program before `proxy`, or by the arguments that `wrap --command` writes after it."""
+    """Recognize our entry by the program's name before `proxy`, or by the arguments that `wrap --command` writes after it."""
     command, args = entry.get("command"), entry.get("args")
     if not command or not args or command.kind != "string" or args.kind != "array":
         return None

@@ -58,7 +58,7 @@ class HookPlace(Struct, frozen=True):
         return next((words for _, words in self._find_hooks(_open(text, name), launch)), list[str]())
 
     def remove_hook(self, text: str, name: str, launch: Sequence[str] = ()) -> str:
-        """Without our hooks, and without the lists and objects that would then be empty."""
+        """Remove our hooks, and the lists and objects that would then be empty."""
         while found := next(self._find_hooks(root := _open(text, name), launch), None):
             text = _remove(text, root, found[0])
         return text

@@ -92,7 +92,7 @@ class ConfigFile:
         return why or entries.wrap_entry(server.name, server.entry, launch)
 
     def unwrap(self, server: ConfiguredServer, earlier: Sequence[ConfigFile]) -> EntryChange:
-        """An entry made from one in an earlier file gets its exact text back, where the format allows it."""
+        """An entry made from one in an earlier file gets its exact text back, if the format allows it."""
         found = recognize(server.name, server.entry)
         if not found:
             return NOT_WRAPPED
@@ -146,7 +146,7 @@ def select_servers(found: Sequence[ConfiguredServer], name: str, only: Sequence[
 
 
 def wrap(text: str, name: str, launch: Sequence[str], only: Sequence[str] = (), dialect: ConfigDialect = USUAL) -> Rewriting:
-    """For a file that cannot be written, the error has the lines to paste, without secrets."""
+    """If the file cannot be written, the error contains the lines to paste, without secrets."""
     try:
         return _wrap(ConfigFile(text, name, dialect), launch, only)
     except UnwritableFile as problem:

@@ -100,7 +100,7 @@ class ClientRequest:
             return await channel.send_raw_request(method, self.make_sendable(params))
 
     def make_sendable(self, value: Any) -> Any:
-        """Remove lone surrogates where the SDK cannot write them: for the older protocol over HTTP."""
+        """Remove lone surrogates if the SDK cannot write them: in the older protocol over HTTP."""
         return value if self.is_modern or self.http_request is None else clean_value(value)
 
 

@@ -277,7 +277,7 @@ class RequestRouter:
         return servers[candidates[0]]
 
     async def _allow_input(self, request: ClientRequest, server: Server, work: Callable[[], Awaitable[Raw]]) -> Raw:
-        """Run `work`, pausing it where an older server or a task asks a client that can answer only between two calls."""
+        """Run `work`, and pause it when an older server or a task asks a client that can answer only between two calls."""
         client = self._client
         if not request.is_modern or not client.can_be_asked or request.method not in INPUT_REQUIRED_METHODS:
             return await work()

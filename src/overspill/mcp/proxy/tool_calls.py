@@ -57,7 +57,7 @@ class ToolCalls:
         self._dry_run = dry_run
         self._log = log
         self._delivered: BoundedCache[Raw | MCPError] = BoundedCache(_MAX_DELIVERED_BYTES, _measure)
-        """By job, what its task delivers."""
+        """The results that tasks deliver, by job."""
 
     async def call_own(self, request: ClientRequest, name: str, args: Raw) -> Raw:
         """Call a tool of ours. Tools that a program calls belong to the request that brought the program."""

@@ -83,7 +83,7 @@ class ServedToolSearch:
         return self.names.get(name)
 
     async def answer(self, own: str, args: Raw) -> Raw:
-        """To `find_tools` and `describe_tools`: a result like that of any tool."""
+        """Answer `find_tools` and `describe_tools` with a result like that of any tool."""
         search = await self._open()
 
         async def run(**given: object) -> Output:

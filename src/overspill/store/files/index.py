@@ -112,7 +112,7 @@ class Index:
         return found is not None and found.st_ino == self._inode
 
     def find(self, name: str) -> Place | None:
-        """Where the session of this name may be. An impossible place becomes one where nothing is."""
+        """Where the session of this name may be. An invalid place becomes one that does not exist."""
         for run, session in self.ask("SELECT run, session FROM names WHERE name = ?", (name,)):
             is_possible = layout.is_run(str(run)) and handles.is_uuid(str(session))
             return Place(run, session) if is_possible else Place("", "")

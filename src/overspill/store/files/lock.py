@@ -16,7 +16,7 @@ from overspill.store.files import layout
 from overspill.store.files.layout import LOCK, Directory
 from overspill.text.regex import regex
 
-_MAX_PAUSE_SECONDS = 0.05  # between two looks at a lock that another process holds
+_MAX_PAUSE_SECONDS = 0.05  # between two tries for a lock that another process holds
 _LOCK_DIRECTORY = regex(r"overspill-lock-[0-9a-f]{12}")
 
 

@@ -1,4 +1,4 @@
-"""What one process creates in a root: a directory, locked while the process lives, and a quota for all its shelves.
+"""What one process creates in a root: a directory that is locked while the process lives, and a quota for all its shelves.
 
 A session without a name is new. With a name, it is the kept one that has the name, or a new one that gets it. One process at a
 time gets a name.

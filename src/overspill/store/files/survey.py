@@ -87,7 +87,7 @@ class ShelfIndex:
         found: dict[str, FoundSession] = {}
         for session in layout.list_sessions(run):
             place, known = Place(run.path.name, session), self._known.get(session)
-            if known is not None and known.place == place and known.opening.t:  # or else it had no first line yet
+            if known is not None and known.place == place and known.opening.t:  # otherwise it had no first line yet
                 found[session] = known
                 continue
             with _collect_refusals(refusals), run.open_directory(layout.session_directory(session)) as directory:
@@ -220,8 +220,8 @@ class KeptFiles:
             if place := self._places.get(session):
                 gone = quota.outputs(session)
                 with suppress(FileNotFoundError), place.open(self._root) as directory:
-                    # The final name is looked for again, because an output may be completed after the first look. A list of
-                    # files would not do: one that is renamed meanwhile may be missing in it.
+                    # Check the final name twice, because an output may be completed after the first check. A list of
+                    # files would not do: it may lack a file that is renamed meanwhile.
                     gone = {id for id in gone if not any(layout.find(directory, each) for each in (id, id + PART, id))}
                 for id in gone:
                     quota.release(session, id)

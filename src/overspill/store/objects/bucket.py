@@ -77,7 +77,7 @@ class Bucket:
         return False
 
     def replace(self, key: str, data: bytes, version: str) -> bool:
-        """False if somebody else has changed it since it had that version."""
+        """False if it has changed since that version."""
         changed = (exceptions.PreconditionError, exceptions.AlreadyExistsError, FileNotFoundError)
         with self._explain(f"write to {self.url}"), suppress(*changed):
             self._objects.put(key, data, mode={"e_tag": version}, use_multipart=False)

@@ -153,7 +153,7 @@ LABELS_OF_FAMILY = f"""
 UNION ALL ({_LABELS} AND s.name <> '' AND s.name = %(family)s {_PAGE})
 {_PAGE}
 """
-"""In two parts, because each has an index."""
+"""Two queries, because each can use an index."""
 FIND_RECORDED = f"""
 SELECT session, line FROM {SCHEMA}.recorded JOIN {SCHEMA}.sessions USING (session)
 WHERE right(id::text, {ENDING_CHARS}) = %(ending)s AND tenant = %(tenant)s

@@ -167,7 +167,7 @@ class SharedShelf(BaseShelf):
         if len(self._noted) >= _MAX_NOTES:
             self._noted.clear()
         self._noted[id] = time.monotonic() + self.seconds_between_notes
-        # A store that is away cannot note the read, but cannot expire either.
+        # A store that does not answer cannot note the read, but cannot expire anything either.
         with suppress(StoreError):
             self._note_read(id)
 

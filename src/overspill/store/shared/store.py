@@ -44,7 +44,7 @@ class Lease:
 
     @property
     def is_usable(self) -> bool:
-        """False after it has ended, in a forked child, and if the process was taken for dead."""
+        """False after it has ended, in a forked child, and if others considered the process dead."""
         return not self._is_over and not self.is_inherited
 
     def start_renewing(self) -> None:
@@ -108,7 +108,7 @@ class SharedStore(Generic[R, S]):
 
     @property
     def run(self) -> R:
-        """Started by the first call, and again in a forked child, after `close`, and if this process was taken for dead."""
+        """Started by the first call, and again in a forked child, after `close`, and if others considered this process dead."""
         with self._mutex:
             if self._run is None or not self._run.is_usable:
                 self._run = self._start_run()

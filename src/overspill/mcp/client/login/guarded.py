@@ -130,7 +130,7 @@ def _measure(host: str) -> Reach:
 
 
 def _parse_address(host: str) -> IPv4Address | IPv6Address:
-    """In every form that a resolver takes: `127.1` too."""
+    """Accepts every form that a resolver accepts, even `127.1`."""
     return ip_address(host) if ":" in host else IPv4Address(socket.inet_aton(host))
 
 

@@ -97,7 +97,7 @@ class TokenKeeper:
         return is_new and len(known) + len(scope) <= _MAX_SCOPE_CHARS and scope.isascii() and scope.isprintable()
 
     def explain(self, *, wants_more: bool = False) -> LoginNeeded:
-        """For the model to read, and for the person in the log."""
+        """The error for the model to read, and for a person in the log."""
         name, url, owner = self._config.name, self._config.url, self._config.login_owner
         if self._has_client:
             return LoginNeeded(f"The server {name} does not accept the client in your settings. Check login.clients.")
