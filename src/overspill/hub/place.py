@@ -258,7 +258,7 @@ def peer_of(link: Socket) -> tuple[int, int]:
 
 
 def parent_of(pid: int) -> tuple[int, str] | None:
-    """The parent of a process and when it started, which no other process with its number shares. None where that is unknown."""
+    """The parent of a process, and when it started: a later process with the same number has another time. None if unknown."""
     try:
         parent = int(_stat(pid)[1])
         return (parent, _stat(parent)[19]) if parent > 1 else None

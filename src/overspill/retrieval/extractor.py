@@ -164,7 +164,7 @@ class Extractor:
 
         def ask(count: Callable[[str], int]) -> Selection:
             def measure(text: str) -> int:
-                """Its share of the token limit: by its tokens or by its bytes, whichever is larger."""
+                """The larger of its token count and its share of the bytes, as tokens."""
                 by_bytes = -(-len(encode(text)) * max_tokens // max_bytes) if max_bytes else 0
                 return max(count(text), by_bytes)
 
