@@ -129,7 +129,7 @@ class Turns:
         else:
             status, options = self._session.notice(), self._session.options()
             notice = wording.notice(self.turn, max_turns, percent, status, options, self._remark)
-        # If a model has no tools, or answers in plain text even after a reminder how to report, that answer is its report.
+        # If a model has no tools, or answers in plain text even after a reminder of how to report, that is its report.
         self._asking.plain = bool(final) or len(request.tools) == 1 or self._remark == wording.NOT_WRAPPED
         asked = replace(request, messages=(*request.messages, Message("user", notice)), has_notice=True)
         taken = await take_step(self._asking, asked, self._run_calls, self._router.find_problem)

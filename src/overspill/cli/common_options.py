@@ -49,7 +49,7 @@ def add_common_options(command: click.Command) -> click.Command:
 
 
 def is_common(option: click.Option) -> bool:
-    """Whether it is one of these, and not one that a command has itself."""
+    """Whether it is one of these, and not a command's own option."""
     return option.callback in (_set_verbosity, _color)
 
 

@@ -22,7 +22,7 @@ served_front: ContextVar[FrontLink | None] = ContextVar("overspill_front", defau
 
 
 class FrontLink:
-    """Run `flush` in a task. What is posted goes out in order, right away if the front reads."""
+    """Run `flush` in a task. Posted frames are sent in order, immediately if the front reads."""
 
     def __init__(self, connection: socket.socket) -> None:
         connection.setblocking(False)

@@ -115,7 +115,7 @@ class Bill(Struct):
         return began >= last
 
     def costs(self, prices: PriceSettings) -> dict[str, float]:
-        """In dollars. `saved` is negative if Overspill cost more than it saved."""
+        """In dollars. `saved` is negative if Overspill cost more than the outputs it kept out would have."""
         names = ("passed", "kept", "shown", "read_back", "offered")
         found = {name: getattr(self, name).cost(prices, self.requests) / 1_000_000 for name in names}
         steps = (self.step_read + self.steps * prices.prompt_tokens) * prices.cache_read + self.step_written * prices.output

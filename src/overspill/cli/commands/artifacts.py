@@ -56,7 +56,7 @@ def list_(as_json: bool, as_lines: bool, **options: Any) -> None:
             for kept, label in ((item.kept, item.label) for item in items)
         ]  # fmt: skip
         columns = ("ID", "Name", "Size", "Lines", "Source", "Server", "Stored", "Session")
-        # A terminal has no room for both, and gets the one that messages show.
+        # A terminal does not have room for both, so it gets the one that messages show.
         id = settings.wording.id_column
         unseen = "Name" if id == "ID" else "ID"
         tables.print_table("Session Artifacts", columns, rows, numbers=("Size", "Lines"), id=id, unseen=unseen)

@@ -1,7 +1,7 @@
 """What one process creates in a root: a directory that is locked while the process lives, and a quota for all its shelves.
 
-A session without a name is new. With a name, it is the kept one that has the name, or a new one that gets it. One process at a
-time gets a name.
+A session without a name is new. With a name, it is the kept session of that name, or a new one. Only one process at a time can
+take a name.
 """
 
 from __future__ import annotations

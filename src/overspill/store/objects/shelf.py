@@ -76,7 +76,7 @@ class ObjectJournal:
                 self._compact()
 
     def _compact(self) -> None:
-        """Called with the mutex held. Until the single objects are gone, readers skip those that the new one has."""
+        """Called with the mutex held. Until the single objects are gone, readers skip those that the new one contains."""
         singles = [entry for entry, _ in self._waiting]
         joined = Entry(singles[0].ms, self._hold, singles[0].first, singles[-1].last)
         self._bucket.put(joined.key(self._session), b"".join(lines for _, lines in self._waiting))

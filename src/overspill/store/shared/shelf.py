@@ -59,7 +59,7 @@ def copy_bytes(size: int, read: Callable[[int, int], bytes]) -> Copy:
 
 
 class OutputSource(Protocol):
-    """What is stored of one output."""
+    """The stored bytes of one output."""
 
     url: str
     """The URL of the store."""
