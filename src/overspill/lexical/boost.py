@@ -38,23 +38,23 @@ class Boost(Struct, frozen=True):
     first: tuple[Step, ...] = ()
     """Records to show before all others."""
     is_whole: bool = False
-    """Whether `first` is the whole answer, so that no further signal is asked."""
+    """Whether `first` is the whole answer. No further signal is consulted."""
     matches: frozenset[int] = frozenset()
-    """Records that contain what is asked, though not by their words."""
+    """Records that match the question by something other than their words."""
     evidence: float = 0.0
-    """How sure the structure of the text, not its words, makes the answer, 0…1."""
+    """How strongly the structure of the text, not its words, supports the answer, 0…1."""
 
 
 Signal: TypeAlias = Callable[[Index, Query, Ranking], Boost | None]
-"""None if the question or the text gives no reason for it."""
+"""Returns None if neither the question nor the text calls for this signal."""
 
 
 def order_by_score(scores: dict[int, float]) -> Order:
-    # Of equal ones, the first in the document is in front. Two sorts take half the time of one by both.
+    # Records with equal scores stay in document order. Two sorts take half the time of one with both keys.
     return sorted(sorted(scores.items()), key=itemgetter(1), reverse=True)
 
 
 def order_by_tier(scores: dict[int, float]) -> Order:
-    """If no record is best: groups of about equal score, each in document order."""
+    """For questions without a single best record: groups of about equal score, each in document order."""
     top = max(scores.values(), default=1.0) or 1.0
     return sorted(scores.items(), key=lambda pair: (-round(WEIGHTS.tiers * pair[1] / top), pair[0]))

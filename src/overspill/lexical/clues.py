@@ -19,7 +19,7 @@ _KEYWORD = regex(
     rb"(?:\b(?:def|class|func|fn|function|struct|trait|interface|enum|impl|type|object|sub|proc|module|record)\s{1,4}"
     rb"(?:\([^()\n]{0,80}\)\s?)?|#define )\Z"
 )
-"""What precedes a name that is defined; in Go, with the type that a method belongs to."""
+"""What precedes a name in its definition; in Go, this includes the type that a method belongs to."""
 _TYPED = regex(rb"\s*+(?:(?!return\b|new\b|throw\b|await\b|else\b|yield\b)[\w<>\[\],.*&:?]{1,60}[ \t]{1,4}\*{0,2}){0,6}\Z")
 """What may precede a name without such a keyword: modifiers and a type, or nothing."""
 _NAME = (string.ascii_letters + string.digits + "_").encode()
@@ -29,9 +29,9 @@ _MAX_LINE_BYTES = 200
 _TITLE = regex(rb"(?i)<title(?:\s[^<>]{0,200})?>([^<]{1,300})")
 _HEAD_BYTES = 65_536
 _VERDICT_GAIN = 2.0
-"""Beside how rare passages are that say yes or no."""
+"""Multiplied by how rare passages are that say yes or no."""
 _MIN_VERDICT_SHARE = 0.2
-"""The share of the best score from which on a passage gains all of that: with less, it says no to something else."""
+"""A passage with at least this share of the best score gains all of that. With less, it says no to something else."""
 _BEFORE_QUESTION = r"\W{0,3}(?:and |but |so |or |then )?"
 _BEFORE_ANSWER = (
     rb"\W{0,8}(?:[^\n<>]{0,40}<[^<>\s]{1,40}> |[A-Z][\w.'-]{0,20}(?: [A-Z][\w.'-]{0,20}){0,3}: ){0,2}\W{0,8}"
@@ -41,11 +41,11 @@ _BEFORE_ANSWER = (
 _MAX_BEGINNING_BYTES = 200
 
 Hits = dict[int, list[tuple[int, int, int]]]
-"""By record, the start and the end of each hit, and the number of its term."""
+"""For each record, the start and end of every hit and the number of its term."""
 
 
 def score_definitions(text: Text, hits: Hits, terms: tuple[Term, ...], worth: list[float]) -> dict[int, float]:
-    """What records gain by defining what the question names: it is about that, more than about what uses it."""
+    """What records gain by defining a name in the question, which is more about the definition than about its uses."""
     keys = {term.key: number for number, term in enumerate(terms) if not term.instead_of}
     gains: dict[int, float] = {}
     for record, spots in hits.items():
@@ -57,7 +57,7 @@ def score_definitions(text: Text, hits: Hits, terms: tuple[Term, ...], worth: li
 
 
 def find_sole_places(text: Text, hits: Hits, terms: tuple[Term, ...], *, defining: bool) -> set[int]:
-    """The records that alone have a name of the question, or, if `defining`, that alone define it."""
+    """The records that are the only ones to contain a name from the question or, if `defining`, to define it."""
     holding: dict[int, set[int]] = {}
     for record, spots in hits.items():
         for start, end, term in spots:
@@ -68,7 +68,7 @@ def find_sole_places(text: Text, hits: Hits, terms: tuple[Term, ...], *, definin
 
 
 def _weigh_name(name: str, keys: dict[str, int], terms: tuple[Term, ...], worth: list[float]) -> float:
-    """What the words of a defined name are worth, less for others in it: `ApproxNumpy` says less about "approx" than `approx`."""
+    """The worth of a defined name, reduced by words not in the question: `ApproxNumpy` says less about "approx" than `approx`."""
     whole = keys.get(name.lower())
     if whole is not None and terms[whole].telling:
         return worth[whole]
@@ -93,15 +93,15 @@ def is_defined(text: Text, start: int, end: int) -> bool:
 
 
 def find_subject(index: Index) -> frozenset[str]:
-    """The stems of the words in the title of a page, which tell its parts apart no better than words of every part."""
+    """The stems of the words in a page's title. Like words that occur everywhere, they do not distinguish its parts."""
     found = _TITLE.search(bytes(index.source[:_HEAD_BYTES])) if index.traits.is_markup else None
     return frozenset(map(stem, split_words(html.unescape(decode(found[1]))))) if found else frozenset()
 
 
 def favour_verdicts(index: Index, query: Query, scores: dict[int, float]) -> dict[int, float]:
-    """A question that can be answered with yes or no is answered by a passage that begins with one of them.
+    """Raises passages that begin with yes or no, if the question can be answered that way.
 
-    Only passages that share words with the question gain by it, and the rarer such beginnings are, the more.
+    Only passages that share words with the question gain. They gain more, the rarer such beginnings are.
     """
     if not scores or not index.traits.is_running_text or not compile_questions().match(query.text):
         return scores
@@ -118,12 +118,12 @@ def favour_verdicts(index: Index, query: Query, scores: dict[int, float]) -> dic
 
 @cache
 def compile_questions() -> Pattern[str]:
-    """That can be answered with yes or no."""
+    """Matches questions that can be answered with yes or no."""
     return regex(rf"(?i){_BEFORE_QUESTION}(?:{'|'.join(sorted(read_lexicon('asking')))})\b[^.!?]{{0,500}}+\?")
 
 
 @cache
 def compile_beginnings() -> Pattern[bytes]:
-    """Of passages that say yes or no."""
+    """Matches the beginning of a passage that says yes or no."""
     words = "|".join(sorted(read_lexicon("verdict"))).encode()
     return regex(_BEFORE_ANSWER + rb"(?i:" + words + rb")\b")

@@ -1,4 +1,4 @@
-"""Estimates how sure an answer is: whether the best record has what is asked, and whether the text has it at all.
+"""Estimates how sure an answer is: whether the best record matches the question, and whether anything in the text does.
 
 `benchmarks/engine/confidence.py` fits the weights and shows how far to trust them.
 """
@@ -17,23 +17,23 @@ from overspill.lexical.rank import Ranking
 from overspill.lexical.words import read_lexicon, stem
 
 _ARBITRARY_CONFIDENCE = 0.1
-"""The confidence of an answer whose records are only the first of many alike."""
+"""The confidence of an answer whose records are only the first of many equally good ones."""
 _LEAST_CONFIDENCE_IN_OTHER_WORDS = 0.1
-"""The least confidence in code and pages, which say what is asked in words of their own. That they lack the words of a question
-does not mean that nothing answers it: eight of ten answers that lacked them were right."""
+"""The least confidence in code and pages, which often use other words than the question. Without its words, they may still answer
+it: eight of ten such answers were right."""
 
 
 class Features(Struct, frozen=True):
-    """What tells right answers from wrong ones, each 0…1."""
+    """Signs that an answer is right, each 0…1."""
 
     share: float
-    """The worth of the terms in the best record or its labels, as a share of the worth of all: what it is about."""
+    """The worth of the terms in the best record or its labels, as a share of the worth of all terms."""
     missing: float
-    """The weight of the terms that the text does not have at all: it may be about something else."""
+    """The weight of the terms that occur nowhere in the text, which may be about something else."""
     structure: float
-    """What the structure of the text proves (a failure, an order), as far as the terms are there."""
+    """How strongly the structure of the text supports the answer (a failure, an order), as far as the terms occur."""
     literal: float
-    """Whether the best record has an identifier or number of the question: words may mean something else, these do not."""
+    """Whether the best record has an identifier or number from the question. Words can be ambiguous; these are not."""
 
 
 class ConfidenceWeights(Struct, frozen=True):
@@ -49,7 +49,7 @@ CONFIDENCE_WEIGHTS = ConfidenceWeights()
 
 def measure_features(index: Index, query: Query, ranking: Ranking, evidence: float) -> Features:
     present = {term for spots in ranking.hits.values() for _, _, term in spots}.union(*ranking.labels.values())
-    # That something failed, and that it ran, is told by the structure; the words for it are the question's own.
+    # The structure shows that something ran and failed, so the text need not repeat the question's words for it.
     phrasing = list_failure_words(query.text) | set(map(stem, read_lexicon("runs"))) if query.failure and evidence else set[str]()
     asked = [number for number, term in enumerate(ranking.terms) if term.telling and term.key not in phrasing]
     weight = sum(ranking.terms[number].weight for number in asked)
@@ -68,7 +68,7 @@ def measure_features(index: Index, query: Query, ranking: Ranking, evidence: flo
 
 
 def estimate_confidence(index: Index, query: Query, ranking: Ranking, evidence: float) -> float:
-    """0…1. Of answers at 0.5 or more, at least four in five should be right."""
+    """0…1. At least four in five answers at 0.5 or more should be right."""
     if ranking.everywhere or query.vague:
         return _ARBITRARY_CONFIDENCE
     least = _LEAST_CONFIDENCE_IN_OTHER_WORDS if index.traits.is_code or index.traits.is_markup else 0.0

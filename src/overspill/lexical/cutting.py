@@ -1,4 +1,4 @@
-"""Cuts a reading into records: the whole of it, or only the parts of a large output that a question needs."""
+"""Cuts a reading into records: all of it, or only those parts of a large output that a question needs."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _WINDOW_BYTES = 4_096
 """How far to look for a place where a record begins."""
 _LOOK_BACK_BYTES = 2 * PART_BYTES
 _MAX_HELD_PARTS = 1_024
-"""Parts that are kept; with more, all are dropped and cut again when they are needed."""
+"""How many parts to keep. Beyond this, all are dropped and cut again when needed."""
 _SOFT_BREAKS = (b"\\n", b" ", b",")
 
 
 class Cutting:
-    """Appends records to an outline. Escapes in embedded texts are overwritten, in `writable` (the same text) or in a copy."""
+    """Appends records to an outline. Overwrites escapes in embedded texts, in `writable` (the same text) or in a copy."""
 
     def __init__(self, text: Text, kind: Kind, fill: bytes, writable: bytearray | mmap | None) -> None:
         self.text = text
@@ -62,7 +62,7 @@ class Cutting:
 
 
 def cut_whole(source: Source, kind: Kind) -> tuple[Text, Outline, bytes]:
-    """The reading, its records, and the byte that pads it. The reading is a copy only if something must be overwritten."""
+    """The reading, its records, and its padding byte. The reading is a copy only if something has to be overwritten."""
     read = kind.read or (reading.strip_colours if source.find(COLOUR_START) >= 0 else None)
     fill = reading.find_filler(source) if read else b""
     text = read(source, len(source), fill) if read and fill else source
@@ -72,10 +72,10 @@ def cut_whole(source: Source, kind: Kind) -> tuple[Text, Outline, bytes]:
 
 
 class Parts:
-    """Part 0 begins at the start, and every other one where a record seems to begin. Several threads may ask for parts.
+    """Part 0 begins at the start, and every other part where a record seems to begin. Safe to use from several threads.
 
-    Positions are those of the source. A kind that is read differently from its bytes gets text as long as the source, of which
-    only the pages that parts were written to take memory.
+    Positions are those of the source. If the reading differs from the stored bytes, it is as long as the source, but only pages
+    that parts were written to take memory.
     """
 
     def __init__(self, source: Source, kind: Kind) -> None:
@@ -102,11 +102,11 @@ class Parts:
         return number if position >= self._start(number)[0] else number - 1
 
     def read(self, numbers: list[int]) -> tuple[Text, Outline]:
-        """The text that has these parts, and their records, in the order of the parts."""
+        """The text that holds these parts, and their records in the order of the parts."""
         joined = Outline()
         with self._lock:
             if len(self._held.keys() | numbers) > _MAX_HELD_PARTS:
-                # Answers that are being written keep the text that they have.
+                # Answers that are being written hold on to their own text.
                 self._held, self._reading = {}, self._make_reading()
             for number in numbers:
                 if number not in self._held:
@@ -145,7 +145,7 @@ class Parts:
         is_inside_string = self._kind.traits.has_string_escapes and not self._start(number)[1]
         outline = cutting.cut(start, end, is_inside_string=is_inside_string)
         if self._kind.traits.has_string_escapes:
-            # Its arrays are cut anywhere, so rows of one table would seem to be tables to be joined.
+            # Parts can begin inside an array, so the rows of one table would look like several tables to join.
             outline.tables.clear()
             outline.uncounted.update(range(len(outline.label_starts)))
         return outline

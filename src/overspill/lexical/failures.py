@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 _CAUSE_REACH_BYTES = 8_000
 """How far before a sign of giving up to look for its cause."""
 _MAX_STRETCH_RECORDS = 300
-"""Records before a sign of giving up that are read as one stretch at most."""
+"""How many records before a sign of giving up to read as one stretch."""
 _MAX_SIGNS = 2_000
 _MAX_FAILURE_WORDS = 20_000
 """More failure words than this mean that the text is about failures, not that it reports one."""
 _MAX_VERDICT_PLACES, _MAX_WORD_PLACES = 8, 16
-"""Places in a large output to look at, besides the first sign of giving up, the first message and the end."""
+"""How many places to look at in a large output, besides the first sign of giving up, the first message and the end."""
 _MAX_SCANNED_WORDS = 5_000
 """Failure words that are compared to find the rarest of them in a large output."""
 _NAME_GOES_ON = (b".", b"-", b"_", b"/")
 """After a word that is part of a longer name, as in error.log."""
 _RED = b"\x1b"
-"""Stands for red text, the program's own mark for what matters."""
+"""Represents red text, with which a program marks what matters."""
 
 _NONE = (
     rb"\b(?:no|without|any|ignor\w+) (?:\w+ )?(?:errors?|failures?|failed|failing|exceptions?|problems?)\b"
@@ -44,7 +44,7 @@ _NONE = (
     rb"|\b(?:errors?|failures?|failed|fail)(?:[^\w\n]{1,3}0|[\"']?=[\"']?(?:false|none|null|no))\b"
     rb"|\b(?:errors?|failures?|failed|fail)[^\w\n]{1,3}(?:false|none|null|no)[ \t]*(?:[,;.)\]}\"'|<\r\n]|$)"
 )
-"""What says that nothing failed. `error: none` does; `error: no space left` begins a message."""
+"""Phrases that say nothing failed, such as `error: none`. `error: no space left` begins a message."""
 _STRONG_WORDS = (
     rb"\b(?:fatal|panic(?:ked)?|traceback|exceptions?|errors?|assert(?:ion)?(?:s|ed)?|fail(?:s|ed|ure|ures)?|segmentation fault"
     rb"|segfault|core dumped|abort(?:ed|ing)?|crash(?:ed)?|err!|critical|severe|killed|oom)\b"
@@ -74,7 +74,7 @@ _LEVEL = (
     rb"[\d\])|:] ?[\[(|]?(?:ERROR|FATAL|CRITICAL|SEVERE)\b[\])|:]? +\S"
     rb"|\b(?i:level|severity|levelname|lvl)[\"']?[:=] ?[\"']?(?i:error|err|fatal|critical|severe|panic|alert|emergency)\b"
 )
-"""The level of an event that reports a failure: behind a time or a thread, or as a field."""
+"""The level of an event that reports a failure: after a time or a thread, or as a field."""
 _VERDICT = (
     rb"(?m)^\W*(?:FAILED|FAIL|ERROR|not ok|\xe2\x9c\x97|\xe2\x9c\x98|\xe2\x9c\x95|\xe2\x9c\x96)[ :]\s*\S"
     rb"|\S\W+(?:FAILED|FAIL|ERROR|F|E)(?: \*+)?\s*$"
@@ -95,7 +95,7 @@ class Signs(Struct, frozen=True):
     verdicts: list[int]
     """Records that report one failure among many results."""
     failing: dict[int, float]
-    """Records that certainly report a failure, and how strongly; those that may, if none certainly does."""
+    """Records that certainly report a failure, and how strongly. If there are none, those that may report one."""
     scores: dict[int, float]
     """How much a record looks like the cause, 0…1."""
     evidence: float
@@ -155,7 +155,7 @@ def find_giving_up(data: bytes) -> int:
 
 
 def find_reports(data: bytes) -> Iterator[int]:
-    """Where a program says outright that something failed."""
+    """Where a program explicitly says that something failed."""
     return (end - 1 for _, end in find_spans(_report, data, 0, len(data)))
 
 
@@ -168,9 +168,9 @@ def list_backwards(last: int) -> list[int]:
 
 
 def _score_wording(index: Index) -> tuple[dict[int, float], set[int]]:
-    """How strongly each record suggests a failure, where frequent words count less; and which report one.
+    """How strongly each record suggests a failure, and which records report one. Frequent words count less.
 
-    Those that may report one count only if none certainly does.
+    Records that may report one count only if no record certainly does.
     """
     outline, text = index.outline, index.text
     found: dict[int, dict[bytes, float]] = {}

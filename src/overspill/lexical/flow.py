@@ -1,4 +1,4 @@
-"""Flow: what answers a question is often beside what names its subject, so that part of what a record scores flows to others."""
+"""Passes part of a record's score to its neighbours: the answer is often next to the record that names the subject."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from overspill.lexical.rank import Ranking
 from overspill.text.regex import regex
 
 _MAX_BESIDE = 4
-"""How many records on each side of a word gain by it."""
+"""How many records on each side of a word gain from it."""
 _FULL_BYTES = 300
-"""A longer record says by itself what it is about, so that what is beside it counts less."""
+"""A longer record says by itself what it is about, so its neighbours count less."""
 _MAX_LEADING = 10
 """How many of the best records lead to others."""
 _MAX_BODY_BYTES = 4_000
-"""A longer body, as of a class, does not belong to its definition as a whole."""
+"""A longer body, such as that of a class, does not belong to its definition as a whole."""
 _MAX_REPLIES = 3
 _MAX_REPLY_DISTANCE = 200
-"""In records. Further on in a long thread, messages answer others."""
+"""In records. Further down a long thread, messages reply to something else."""
 _RESULT_FILE = regex(rb"([^\n]{1,200}?)[:-]\d{1,9}[:-]")
 
 
 class Reach(Struct, frozen=True):
-    """How much counts at no distance, and at which distance half of that does."""
+    """The share that counts at distance zero, and the distance at which it has halved."""
 
     share: float
     half_bytes: int
@@ -38,19 +38,19 @@ class Reach(Struct, frozen=True):
 
 
 BEFORE = Reach(0.6, 150)
-"""A word before a record. More than after it, because answers come after questions."""
+"""A word before a record. It counts more than one after it, because answers follow questions."""
 AFTER = Reach(0.4, 150)
 """A word after a record."""
 SECTION = Reach(0.8, 2_000)
-"""The words of a section, for each record in it, by its size: the larger it is, the more words it has by chance."""
+"""The words of a section, for each record in it. They count less in larger sections, which have more words by chance."""
 FOLLOWING = 0.95
-"""What is below a heading, or on the side that the question asks for: just after the record that it belongs to."""
+"""A record below a heading, or on the side that the question asks for, ranks just after the record it belongs to."""
 REPLY = 0.9
 """The next message of a thread, and so on to those after it."""
 
 
 def flow(index: Index, query: Query, ranking: Ranking) -> dict[int, float]:
-    """The scores with what is around each record: the words beside it, those of its section, and the record that it follows."""
+    """The scores with the surroundings of each record: the words near it, its section, and the record that it follows."""
     scores = dict(ranking.scores)
     beside = _score_beside(index, ranking) if index.traits.has_context else ()
     sections = _score_sections(index.outline, ranking) if index.traits.has_topics else ()
@@ -64,7 +64,7 @@ def flow(index: Index, query: Query, ranking: Ranking) -> dict[int, float]:
 
 
 def _score_beside(index: Index, ranking: Ranking) -> Iterator[tuple[int, float]]:
-    """What the words near each record add that are not in it. Rows of tables are about something else."""
+    """What nearby words add to each record that lacks them. Table rows gain nothing: their neighbours are about other things."""
     outline, places = index.outline, index.remember(_list_places)
     near: dict[int, dict[int, float]] = defaultdict(dict)
     for record, spots in ranking.hits.items():
@@ -85,7 +85,7 @@ def _score_beside(index: Index, ranking: Ranking) -> Iterator[tuple[int, float]]
 
 
 def _list_places(index: Index) -> Sequence[bytes | int]:
-    """By record, the file of a search result or the thread of a message."""
+    """For each record, the file of its search result or the thread of its message."""
     outline = index.outline
     if index.traits.layout == "results":
         found = (_RESULT_FILE.match(index.text, start, end) for start, end in zip(outline.starts, outline.ends, strict=True))
@@ -98,7 +98,7 @@ def _list_places(index: Index) -> Sequence[bytes | int]:
 
 
 def _score_sections(outline: Outline, ranking: Ranking) -> Iterator[tuple[int, float]]:
-    """What the best section around each record adds, with the headings above it. A label precedes those below it."""
+    """What the best section around each record adds, including the headings above it. A label precedes those below it."""
     held = [set(ranking.labels.get(label, ())) for label in range(len(outline.label_starts))]
     sizes = [0] * len(held)
     for record, (label, start, end) in enumerate(zip(outline.under, outline.starts, outline.ends, strict=True)):

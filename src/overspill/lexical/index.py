@@ -1,4 +1,4 @@
-"""The index of one stored output: its reading and its outline. Queries scan the text, so nothing else is kept."""
+"""The index of one stored output: its reading and its outline. Queries scan the text, so it needs nothing else."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MAX_PARTS = 48
 _MAX_ROW_PARTS = 700
 """Parts to cut from the beginning if rows must be compared and not all can be."""
 _MIN_BYTES_BESIDE = 1_024
-"""Nearer to its edge, a hit may belong with what is in the next part."""
+"""A hit nearer to the edge of a part may belong with text in the next part."""
 _HEAD_BYTES = 1 << 20
 _LINE_BLOCK_BYTES = 1 << 12
 _COLOURED_MEMORY_PER_BYTE = 5
@@ -42,12 +42,12 @@ _MEASURED_ELEMENTS = 64
 
 
 class Work(Struct, frozen=True):
-    """How much a search may do. It is counted in bytes, so that it finds the same on every machine, however busy."""
+    """How much a search may do, counted in bytes. Results are the same on every machine, even a busy one."""
 
     read: int
-    """From the beginning of the output on, to find the words of the question."""
+    """How much to scan for the words of the question, from the beginning of the output."""
     cut: int
-    """Into records, which are compared with the question: all of the output, or the parts with its words."""
+    """How much to cut into records and compare with the question: all of the output, or the parts with its words."""
 
 
 QUICK = Work(32 << 20, 1 << 20)
@@ -55,7 +55,7 @@ QUICK = Work(32 << 20, 1 << 20)
 
 
 class _Output:
-    """What is known of a stored output, whatever is asked about it."""
+    """The facts about a stored output that do not depend on a question."""
 
     def __init__(self, source: Source, max_memory: int, kind: Kind | None) -> None:
         self.source = source
@@ -74,7 +74,7 @@ class _Output:
 
     @cached_property
     def line_ends(self) -> array[int]:
-        """The number of line ends before each block, so that no look-up counts from the beginning."""
+        """The number of line ends before each block. Saves counting from the beginning at each look-up."""
         blocks = range(0, self.total_bytes, _LINE_BLOCK_BYTES)
         return array(
             "q", accumulate((_count_line_ends(self.source, start, start + _LINE_BLOCK_BYTES) for start in blocks), initial=0)
@@ -93,7 +93,7 @@ class Index:
     """Built on first use and reused for every query on the same output."""
 
     has_more = False
-    """Whether parts that contain what is asked were left out."""
+    """Whether parts that match the question were left out."""
     is_partial = False
     """Whether only some parts of the text were cut into records."""
 
@@ -102,12 +102,12 @@ class Index:
         self.source = output.source
         self.total_bytes = output.total_bytes
         self.columns: dict[Table, list[str]] = {}
-        """The names of the columns of tables, once they are read."""
+        """The column names of the tables that have been read."""
         self._remembered: dict[Hashable, object] = {}
 
     @property
     def memory_bytes(self) -> int:
-        """An upper estimate of the memory it takes once it is built, with what it remembers by now."""
+        """An upper estimate of its memory once built, including everything it has remembered so far."""
         return self._output.memory_bytes + sum(map(estimate_memory, list(self._remembered.values())))
 
     @property
@@ -133,14 +133,14 @@ class Index:
         return cut_whole(self.source, self._output.kind)
 
     def remember(self, read: Callable[..., T], *arguments: Hashable) -> T:
-        """What `read(index, *arguments)` returns: it must not depend on a question. Read once, as long as there is memory."""
+        """Caches `read(index, *arguments)`, as long as there is memory. The result must not depend on a question."""
         known, key = self._remembered, (read, arguments)
         if key not in known:
             known[key] = read(self, *arguments)
         return cast("T", known[key])
 
     def prepare(self, work: Work | None = None) -> None:
-        """Build it now rather than on first use."""
+        """Builds the index now instead of on first use."""
         _ = self._build if self._is_cut_whole(work, compares_rows=False) else self._output.parts
 
     def focus(
@@ -151,7 +151,7 @@ class Index:
         compares_rows: bool,
         work: Work | None = None,
     ) -> Index:
-        """What a question needs: this index, or one with the parts of a large text that have its terms, or these places."""
+        """The index to use for a question: this one or, for a large text, one of the parts with its terms or at these places."""
         if self.memory_bytes > self._output.max_memory:
             self._remembered = {}
         if self._is_cut_whole(work, compares_rows=compares_rows):
@@ -172,7 +172,7 @@ class Index:
 
     @property
     def spans(self) -> Sequence[Span]:
-        """What of the text was cut into records."""
+        """The spans of the text that were cut into records."""
         return ((0, self.total_bytes),)
 
     @cached_property
@@ -230,7 +230,7 @@ def build(data: bytes | memoryview | mmap, *, max_memory: int = MAX_MEMORY, kind
 
 
 def estimate_memory(value: object) -> int:
-    """What a value takes with all that it holds. Of many elements, the first few stand for all."""
+    """The memory of a value and everything it holds. For large containers, estimated from the first few elements."""
     size = getsizeof(value)
     if isinstance(value, dict):
         elements: Collection[object] = cast("dict[object, object]", value).items()
@@ -243,7 +243,7 @@ def estimate_memory(value: object) -> int:
 
 
 def _choose_parts(parts: Parts, places: Iterable[int]) -> set[int]:
-    """The parts at these places, best first, with what is beside a place near an edge; always the first and the last part."""
+    """The parts at these places, best first, and the neighbour of each place near an edge. Always has the first and last part."""
     chosen: set[int] = set()
     for place in places:
         number = parts.part_at(place)
@@ -259,7 +259,7 @@ def _choose_parts(parts: Parts, places: Iterable[int]) -> set[int]:
 
 
 def _count_line_ends(source: Source, start: int, end: int) -> int:
-    """The line ends in a span. One that two blocks share belongs to the first."""
+    """The number of line ends in a span. A line end that straddles two blocks belongs to the first."""
     part = source[start:end]
     shared = source[max(0, start - 1) : start + 1] == b"\r\n"
     return count_line_ends(part) - (shared and start < end)

@@ -1,4 +1,4 @@
-"""Finds where in a large output the terms of a question are, without cutting it."""
+"""Finds the terms of a question in a large output without cutting it."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from overspill.lexical.weights import WEIGHTS, idf
 from overspill.tables.table import Span
 
 BLOCK_BYTES = 512
-"""About a record: terms in one block are near each other."""
+"""About the size of a record. Terms in one block are near each other."""
 _MAX_BLOCKS = 2_000
 """The best blocks, from which parts are chosen."""
 _MAX_TAG_BYTES = 512
 _MIN_BYTES_PER_HIT = 1_000
-"""Terms that together occur more often hardly tell one part of a large output from another."""
+"""Terms that together occur more often hardly distinguish the parts of a large output."""
 _BITS = 64
 """Terms beyond this share a bit."""
 _MAX_REMEMBERED_MASKS = 1 << 16
 _MAX_SKIMMED_BYTES = 1_500
-"""Searching so much that is hidden, and dropping what is found there, takes less time than a search on each side of it."""
+"""Up to this size, searching a hidden span and dropping its hits is faster than a search on each side of it."""
 
 
 class Visible:
-    """What a reader sees of a kind that hides something. In arrays, because a page may have hundreds of thousands of scripts."""
+    """The visible parts of a text that hides others. Kept in arrays, because a page may have hundreds of thousands of scripts."""
 
     def __init__(self, size: int, hidden: Iterable[Span]) -> None:
         starts, ends = array("q"), array("q")
@@ -61,19 +61,19 @@ class Visible:
                     yield hit
 
     def list_hidden(self, start: int, end: int) -> Iterator[Span]:
-        """What is hidden of this span, cut at its edges."""
+        """The hidden parts of this span, cut at its edges."""
         numbers = slice(bisect_right(self._ends, start), bisect_left(self._starts, end))
         for first, last in zip(self._starts[numbers], self._ends[numbers], strict=True):
             yield first if first > start else start, last if last < end else end
 
 
 class Places(Struct, frozen=True):
-    """Where to look, best first, and all blocks that have what is asked."""
+    """Where to look, best first, and all blocks that match the question."""
 
     best: list[int]
     """Positions of blocks."""
     telling: array[int]
-    """Numbers of the blocks that contain what is asked, in order."""
+    """Numbers of the blocks that match the question, in order."""
     is_cut: bool
     """Whether counting stopped early."""
 
@@ -99,7 +99,7 @@ def locate(source: Source, visible: Visible, every: tuple[Term, ...], samples: T
         return value(mask) + WEIGHTS.beside_block * value(beside & ~mask)
 
     scored = ((score(mask, beside), block) for block, mask, beside in _list_beside(blocks, masks))
-    # Of equal ones, the first is in front.
+    # Blocks with equal scores stay in order.
     best = [block * BLOCK_BYTES for _, block in nlargest(_MAX_BLOCKS, scored, itemgetter(0))]
     wanted = sum({bit for bit, term, held in zip(bits, terms, holding, strict=True) if term.telling and held}) or -1
     return Places(best, array("q", (block for block, mask in zip(blocks, masks, strict=True) if mask & wanted)), is_cut)
@@ -135,7 +135,7 @@ def _scan(
 
 
 def _list_beside(blocks: array[int], masks: array[int]) -> Iterator[tuple[int, int, int]]:
-    """Each block with its terms, and those of the blocks on both sides."""
+    """Each block with its terms, and the terms of the blocks on both sides."""
     before, before_mask = -2, 0
     following = chain(zip(blocks, masks, strict=True), ((-2, 0),))
     block, mask = next(following)

@@ -1,6 +1,6 @@
-"""What the cutters find in a text: records, the labels above them, and which runs of records are tables.
+"""What the cutters find: records, the labels above them, and the runs of records that are tables.
 
-Positions are in bytes, and in arrays because an output can have a million records.
+Positions count bytes. They are kept in arrays, because an output can have a million records.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ Source: TypeAlias = bytes | mmap
 """The stored bytes."""
 NO_LABEL = -1
 RESUMED = -2
-"""The label of rows whose header is in another part, the first, of text that is cut in parts."""
+"""The label of rows in a later part, if their header is in the first part."""
 _MAX_COUNTED_AT_ONCE = 1 << 16
-"""Records that are counted in one call, which keeps other threads waiting."""
+"""How many records to count in one call, which blocks other threads."""
 _FIRST = attrgetter("first")
 
 
 class Table(Struct, frozen=True):
-    """Records `first`…`last` - 1 are rows of one table; `header` is their label, or -1 if no line names their fields."""
+    """Records `first`…`last` - 1 are the rows of one table. `header` is their label, or -1 if no line names their fields."""
 
     first: int
     last: int
@@ -50,9 +50,9 @@ class Outline:
         self.tables: list[Table] = []
         """In document order, not nested."""
         self.uncounted: set[int] = set()
-        """Labels of arrays whose elements are not all separate records, so that the index of an element is unknown."""
+        """Labels of arrays whose elements are not all separate records. The index of an element is then unknown."""
         self.base = -1
-        """The label above everything that is cut next: the member that contains an embedded text."""
+        """The label above everything cut next: the member that contains an embedded text."""
         self.header = NO_LABEL
         """The label of rows until a header is found: RESUMED in a part that continues a table."""
 
@@ -73,7 +73,7 @@ class Outline:
         return len(self.label_starts) - 1
 
     def add_table(self, found: FoundTable, under: int = -1) -> None:
-        """Its rows are records below its header, or below that of a table that it resumes."""
+        """Adds its rows as records below its header, or below the header of the table it continues."""
         header, first = self.label(*found.header, under) if found.header else under, len(self)
         self.starts.extend(found.starts)
         self.ends.extend(found.ends)
@@ -82,7 +82,7 @@ class Outline:
         self.tables.append(Table(first, len(self), label, found.format, tuple(found.omissions)))
 
     def extend(self, part: Outline) -> None:
-        """Adds the records of a later part, whose labels are numbered from zero, and continues a table that it resumes."""
+        """Adds the records of a later part, whose labels are numbered from zero, and joins a table that continues in it."""
         records, labels = len(self), len(self.label_starts)
         resumed = self.tables[0] if len({table.header for table in self.tables}) == 1 else None
 
@@ -127,7 +127,7 @@ class Outline:
 
     @cached_property
     def extents(self) -> list[int]:
-        """The number of records below each label; a label precedes those below it. Ask when everything is cut."""
+        """The number of records below each label; a label precedes those below it. Call this once everything is cut."""
         direct: Counter[int] = Counter()
         for start in range(0, len(self), _MAX_COUNTED_AT_ONCE):
             direct.update(self.under[start : start + _MAX_COUNTED_AT_ONCE])
@@ -145,7 +145,7 @@ class Outline:
 
 
 def join_spans(spans: list[Span]) -> list[Span]:
-    """In order, and as one where they touch or overlap."""
+    """Sorts spans, and joins those that touch or overlap."""
     joined: list[Span] = []
     for start, end in sorted(spans):
         if joined and start <= joined[-1][1]:

@@ -1,4 +1,4 @@
-"""Decides in which order to show records, given what the signals find."""
+"""Decides the order in which to show records, given what the signals find."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from overspill.lexical.weights import WEIGHTS
 
 _MAX_LEADS = 24
 _MAX_BRIEF_LEADS = 8
-"""How many of these are first shown by their names alone."""
+"""How many of the leads to show by name alone at first."""
 
 
 class Plan(Struct, frozen=True):
     steps: tuple[Step, ...]
     ranking: Ranking
     evidence: float
-    """How sure the structure of the text, not its words, makes the answer, 0…1."""
+    """How strongly the structure of the text, not its words, supports the answer, 0…1."""
     matches: set[int]
-    """The records that contain what is asked; others are shown for their position."""
+    """The records that match the question; others are shown for their position."""
     ordered: bool = False
-    """Whether the question asks for a few by their order, however many match."""
+    """Whether the question asks for the first few in some order, even if more match."""
     brief: frozenset[int] = frozenset()
     """Records to show only by what they say about the question, until all of them are shown."""
     partly: bool = False
     """Whether there are more rows than were compared."""
     notes: tuple[str, ...] = ()
-    """What is to be said of the tables whose rows were compared."""
+    """Notes on the tables whose rows were compared."""
 
 
 def plan(index: Index, query: Query, ranking: Ranking, signals: Sequence[Signal]) -> Plan:
     if query.listing and index.traits.has_replies:
-        query = replace(query, listing=False)  # what is said in a thread is no list, and replies need not match
+        query = replace(query, listing=False)  # the messages of a thread are not a list, and replies need not match
     ranking = replace(ranking, scores=favour_verdicts(index, query, flow(index, query, ranking)))
     boosts: list[Boost] = []
     for signal in signals:
@@ -56,7 +56,7 @@ def plan(index: Index, query: Query, ranking: Ranking, signals: Sequence[Signal]
         return Plan(steps, ranking, answer.evidence, matches)
     brief = answer.brief
     if answer.leads and not answer.rows and index.traits.has_members:
-        # All rows that the question leads to may be asked for, and the one that it names, and each may be long.
+        # The question may want any row that it leads to, or the one that it names, and each may be long.
         brief = frozenset((*answer.leads[:_MAX_BRIEF_LEADS], *ranking.best(1)))
     is_compared = bool(answer.leads) or answer.is_compared
     partly = is_compared and (index.is_partial or len(index.outline) > MOST_ROWS)

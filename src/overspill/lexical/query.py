@@ -17,28 +17,28 @@ _QUOTED = regex(r"\"([^\"]{2,200})\"|“([^”]{2,200})”|`([^`]{2,200})`|(?<!\
 _TOKEN = regex(r"[^\W_][\w./:@#+~-]*[^\W_]|[^\W_]")
 _IDENTIFIER = regex(r"\D*+\d.*[./_:@+-]|[^._/:@+-]*+[._/:@+-].*\d|.*(?:[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z]|_|\w/\w|\w\.\w|::)")
 _MIN_NAME_CHARS = 3
-"""Of the last part of `module.function_name`, which is defined without the rest."""
+"""The shortest last part of `module.function_name` to look for by itself: its definition lacks the rest."""
 _CONTRACTED = regex(r"(?i)\b(?:[a-z]{2,6}n['’]t)\b")
-"""`isn't`, `won't`: little words in one. Their halves are other words."""
+"""`isn't`, `won't`: contractions, whose halves would be different words."""
 _HIDDEN = regex(r"(?s)<!--.*?(?:-->|\Z)")
-"""What a template says to those who fill it in."""
+"""Instructions in a template for the person who fills it in."""
 _EXAMPLE = regex(
     r"(?ms)^[ \t]{0,3}```.*?(?:^[ \t]{0,3}```|\Z)|^Traceback \(most recent[^\n]*(?:\n[ \t][^\n]*)*+|^(?:[ ]{4}|\t|>>> )[^\n]*",
 )
-"""What a report quotes: fenced or indented code, a session, a stack trace. It has many words, and few tell what is asked."""
+"""Quotes in a report: fenced or indented code, a session, a stack trace. Few of their many words are about the question."""
 _NUMBER = regex(r"\d[\d.,:/-]*$")
 
 _LISTING = r"\b(?:{all}|which (?:of the )?(?!(?:is|was|has|does)\b)\w+s|which\b[^.?!]{0,200}? (?:are|were|have))\b"
 
 MOST_TERMS = 256
-"""Only the first terms of a question are used: a matcher for more would be too slow."""
+"""Only this many terms of a question are used. A matcher for more would be too slow."""
 _MAX_TERM_CHARS = 200
 _MAX_SHORT_TERMS = 8
 """A question with more terms is long."""
 _MAX_QUESTION_CHARS = 20_000
 
 Role: TypeAlias = Literal["asked", "part", "wording"]
-"""A word may be what is asked for, a part of a name that is, or only wording of the request."""
+"""A word may be the subject of the question, part of a name that is, or only wording of the request."""
 
 
 class Term(Struct, frozen=True):
@@ -49,7 +49,7 @@ class Term(Struct, frozen=True):
     literal: bool = False
     role: Role = "asked"
     instead_of: str = ""
-    """The key of the term that it means nearly the same as."""
+    """The key of the term that it is a near synonym of."""
 
     @property
     def telling(self) -> bool:
@@ -67,11 +67,11 @@ class Query(Struct, frozen=True):
     before: bool
     counting: bool
     vague: bool
-    """Whether it has only stop words, which are used because there are no others."""
+    """Whether it has only stop words, which are then used."""
     cut: bool = False
     """Whether some of its words are not used."""
     other: str = ""
-    """The words in parentheses at its end, which the text may use instead of the question's own."""
+    """The words in parentheses at its end, which the text may use instead of the question's words."""
     pairs: frozenset[tuple[str, str]] = frozenset()
     """Keys of terms that follow each other in the question, ignoring stop words."""
 
@@ -135,14 +135,14 @@ def _says(phrases: str, text: str) -> bool:
 
 
 def _split_other_words(question: str) -> tuple[str, str]:
-    """A question, and the other words that it gives in parentheses: "How do I undo it? (revert, reset, roll back)"."""
+    """Splits off alternative words in parentheses: "How do I undo it? (revert, reset, roll back)"."""
     asked, _, inside = question.rstrip(" \t\n.?!").rpartition(" (")
     is_list = inside.endswith(")") and inside.count(")") == 1 and any(sign in inside for sign in ",;")
     return (asked, inside[:-1]) if is_list and asked.strip() else (question, "")
 
 
 def _split_examples(question: str) -> tuple[str, list[str]]:
-    """What a question says itself, and the words of what it quotes."""
+    """The question without its quotes, and the words in those quotes."""
     said = _EXAMPLE.sub("\n", question)
     if not _TOKEN.search(said):
         return question, []
@@ -150,7 +150,7 @@ def _split_examples(question: str) -> tuple[str, list[str]]:
 
 
 def _is_symbol(token: str) -> bool:
-    """Whether it is a sign such as € or ->. Punctuation does not count: questions have it for other reasons."""
+    """Whether it is a symbol such as € or ->. Punctuation does not count, because it has other uses in questions."""
     return not any(map(str.isalnum, token)) and any(unicodedata.category(sign) in ("Sc", "Sm", "So") for sign in token)
 
 
@@ -160,7 +160,7 @@ def list_failure_words(question: str) -> set[str]:
 
 
 def _add_related(terms: _Terms) -> None:
-    """A long question says in several words what it means; a short one may have another word than its answer."""
+    """Adds synonyms to a short question, whose answer may use another word. A long question already uses several words."""
     asked = [term for term in terms.values() if term.telling]
     for term in asked if len(asked) <= _MAX_SHORT_TERMS else ():
         for key in () if term.literal else read_related().get(term.key, ()):
@@ -169,7 +169,7 @@ def _add_related(terms: _Terms) -> None:
 
 
 def _add_joined(tokens: list[str], terms: _Terms) -> None:
-    """A word with a hyphen may be one word elsewhere: e-mail, email."""
+    """Adds hyphenated words as one word, as the text may spell them: e-mail, email."""
     for token in tokens:
         first, hyphen, last = token.lower().partition("-")
         if hyphen and first.isalpha() and last.isalpha() and (stem(last), False) in terms:
@@ -177,7 +177,7 @@ def _add_joined(tokens: list[str], terms: _Terms) -> None:
 
 
 def _find_silent_words(text: str, tokens: list[str]) -> frozenset[str]:
-    """Stop words to ignore: not those in capitals among other words (GET, US, NO), and none if there are only stop words."""
+    """The stop words to ignore, except those in capitals among other words (GET, US, NO). Empty if there are only stop words."""
     words = {word for token in tokens for word in split_words(token) or [token]}
     if words <= read_lexicon("stop"):
         return frozenset()

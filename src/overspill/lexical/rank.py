@@ -21,11 +21,11 @@ from overspill.lexical.words import read_stems
 from overspill.tables.table import Text
 
 _MIN_BYTES_PER_HIT = 400
-"""Terms that together occur more often than this are used only if there are no others."""
+"""Terms that together occur more often than this are used only as a last resort."""
 _MAX_PHRASE_GAP_BYTES = 8
-"""Two terms further apart do not make a phrase."""
+"""Two terms further apart are not a phrase."""
 _MAX_RECORDS_BY_LABEL = 400
-"""A label alone makes the records below it candidates only if there are no more than this."""
+"""A label alone makes the records below it candidates only if there are at most this many."""
 _CELL_MARKS = (b",", b";", b"|", b"\t", b'"', b"\r", b"\n")
 _CELL_GAPS = (b"  ", b"| ", b" |")
 _MAX_FEW_RECORDS = 20
@@ -66,23 +66,22 @@ class Ranking(Struct):
     worth: list[float]
     labels: dict[int, dict[int, float]]
     matches: set[int]
-    """The records that contain what is asked, without those that only share its wording if others contain more."""
+    """The records that match the question. Those that share only its wording are left out if others match better."""
     more: bool
-    """Whether counting stopped early, so that there may be more matches."""
+    """Whether counting stopped early and there may be more matches."""
     everywhere: bool
-    """Whether everything found of the question is in every record, so that none answers it better than another."""
+    """Whether all terms that were found are in every record. No record is then a better answer than another."""
     uncounted: bool
-    """Whether words of the question were ignored because they occur nearly everywhere."""
+    """Whether words of the question were ignored for occurring nearly everywhere."""
     cut: bool
     """Whether words were ignored because there are too many."""
     asked: frozenset[str] = frozenset()
-    """The keys of all terms that the question asks for, in its own words or in similar ones, also if they occur nearly
-    everywhere."""
+    """The keys of all terms that the question asks for, including near synonyms and terms that occur nearly everywhere."""
     most_worth: float = 0.0
-    """The worth of the rarest term that is asked for and found."""
+    """The worth of the rarest term of the question that was found."""
 
     def holds(self, record: int) -> bool:
-        """Whether the record itself contains what was asked for, not only its labels."""
+        """Whether the record itself matches the question, not only its labels."""
         return any(self.terms[term].telling for _, _, term in self.hits.get(record, ()))
 
     def best(self, count: int | None = None) -> list[int]:
@@ -107,7 +106,7 @@ def rank(index: Index, query: Query) -> Ranking:
     worth, most = _weigh_terms(terms, [min(total, direct[number]) for number in range(len(terms))], total, asked)
     subject = index.remember(find_subject)
     if subject.issuperset(term.key for term in query.terms if term.telling):
-        subject = frozenset[str]()  # nothing else is asked
+        subject = frozenset[str]()  # the question has no other terms
     worth = [each * (WEIGHTS.subject if term.key in subject else 1) for each, term in zip(worth, terms, strict=True)]
     pairs = frozenset(pair for pair in query.pairs if not subject.issuperset(pair))
     mean = (outline.ends[total - 1] - outline.starts[0]) / total if total else 1.0
@@ -133,14 +132,14 @@ def rank(index: Index, query: Query) -> Ranking:
 
 
 def _drop_task_words(terms: tuple[Term, ...]) -> tuple[Term, ...]:
-    """Without words for what is to be done, if there are others: code that has to be fixed does not say so."""
+    """Drops words for the task if there are others: code that needs a fix does not say so."""
     task = read_stems("task")
     left = tuple(term for term in terms if term.literal or task.isdisjoint((term.key, term.instead_of)))
     return left if any(term.telling for term in left) else terms
 
 
 def _collect(index: Index, terms: tuple[Term, ...], most: int | None) -> tuple[_Hits, set[int]]:
-    """The hits, and the terms that are in records or labels."""
+    """The hits, and the terms that occur in records or labels."""
     outline = index.outline
     found = _Hits({}, {}, {}, len(outline))
     finder = Finder(terms, code=index.traits.is_code)
@@ -171,9 +170,9 @@ def _is_cell(text: Text, start: int, end: int, first: int, last: int) -> bool:
 
 
 def _weigh_terms(terms: tuple[Term, ...], holding: list[int], total: int, asked: set[int]) -> tuple[list[float], float]:
-    """The worth of each term, and of the rarest one asked for: wording of the request, however rare, is worth less.
+    """The worth of each term, and of the rarest one that is not wording. Even rare wording of the request is worth less.
 
-    A word that means the same as one that is nowhere stands in for it.
+    A synonym gets the worth of a word that does not occur.
     """
     absent = {term.key for term, times in zip(terms, holding, strict=True) if term.telling and not times}
     worth = [term.weight * idf(total, holding[number]) for number, term in enumerate(terms)]
@@ -187,13 +186,13 @@ def _weigh_terms(terms: tuple[Term, ...], holding: list[int], total: int, asked:
 def _find_candidates(
     outline: Outline, found: dict[int, dict[int, float]], labels: dict[int, dict[int, float]], extents: list[int], asked: set[int]
 ) -> tuple[set[int], set[int]]:
-    """The records to score, and those that contain what is asked."""
+    """The records to score, and those that match the question."""
     candidates = set(found).union(*_keep_small(_records_under(outline, labels, extents)))
     above = list(_records_under(outline, (label for label, marks in labels.items() if not asked.isdisjoint(marks)), extents))
     matches = {record for record, counts in found.items() if not asked.isdisjoint(counts)}.union(*_keep_small(above))
     if matches:
         return candidates, matches
-    # Only labels above very many records contain it, so all of these match equally: take the first ones.
+    # Only labels above very many records match, so all of these records match equally: take the first ones.
     matches.update(*above)
     return candidates.union(sorted(matches)[:_MAX_RECORDS_BY_LABEL]), matches
 
@@ -227,7 +226,7 @@ def _score_phrases(
 
 
 class Scorer:
-    """What is above records is put together once for each label, because many records share it."""
+    """Combines the labels above records once for each label, because many records share them."""
 
     def __init__(
         self, outline: Outline, labels: dict[int, dict[int, float]], worth: list[float], literal: set[int], mean_bytes: float
@@ -264,7 +263,7 @@ class Scorer:
         return sum(worth[term] * share for term, share in shares.items())
 
     def _find_above(self, label: int) -> dict[int, float]:
-        """How much each term counts that is in this label or in one above it. Labels may be nested thousands deep."""
+        """The worth of each term in this label and those above it. Labels may be nested thousands deep."""
         unknown: list[int] = []
         while label >= 0 and label not in self._above:
             unknown.append(label)

@@ -1,7 +1,7 @@
-"""The reading of a text: what a reader would see, with every byte at its original position.
+"""The reading of a text: what a person would see, with every byte at its original position.
 
-Colours, tags, entities and escapes are overwritten with what they mean, padded with a byte that cannot occur in UTF-8. So every
-position in the reading is a position in the stored bytes.
+Colours, tags, entities and escapes are overwritten with their meaning, padded with a byte that cannot occur in UTF-8. Every
+position in the reading is therefore a position in the stored bytes.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ _BLOCK_NAMES = (b"script", b"style", b"svg", b"noscript", b"pre")
 _BLOCK = compile_pattern(
     b"<(?i:!--(?:[^<>-]*-->)?|" + b"|".join(rb"%b\b(?:[^<]*</%b[^>]{0,20}>)?" % (name, name) for name in _BLOCK_NAMES) + b")"
 )
-"""The beginning of an element, or all of one that has no other in it: most have none, and so are found in one step."""
+"""The beginning of an element, or all of one without children. Most have no children, and so are found in one step."""
 _NAMED_BY = {
     first + second: name
     for name in (b"!--", *_BLOCK_NAMES)
     for first in (name[:1], name[:1].upper())
     for second in (name[1:2], name[1:2].upper())
 }
-"""The element that begins with two letters, however they are spelt."""
+"""The element that begins with these two letters, in upper or lower case."""
 _CLOSED = {b"!--": compile_pattern(rb"-->"), **{name: compile_pattern(rb"(?i:</%b[^>]{0,20}>)" % name) for name in _BLOCK_NAMES}}
 _TAG_END = ord(">")
 _BARE_SCRIPT = b"<script>"
-"""Of a page with hundreds of thousands of scripts, most have no attributes."""
+"""On a page with hundreds of thousands of scripts, most have no attributes."""
 _NEAR_BYTES = 1_000
 _OPENING_TAG_BYTES = 200
 """How far to look for the attributes of an element."""
 _FACTS = b"ld+json"
-"""The type of a script that says in JSON what the page is about. Readers do not see it, and it often has what they ask for."""
+"""The type of a script that describes the page in JSON. Readers do not see it, but it often has the answer."""
 _ENTITY = rb"&(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});"
 _MARKUP = regex(rb"(</?[a-zA-Z][^<>]*+>|" + _ENTITY + rb"(?:[A-Za-z0-9\x80-\xf4]++|" + _ENTITY + rb")*+)")
-"""A tag, or an entity with the rest of its word, so that no padding comes between its letters."""
+"""A tag, or an entity with the rest of its word, to keep padding from splitting the word."""
 _KEPT_LINE_END = b"\v"
 _ROW_START, _ROW_END, _SOFT_BREAK, _LABEL_START = b"\x1c", b"\x1d", b"\x1e", b"\x1f"
 _BREAKS = _ROW_START + _ROW_END + _SOFT_BREAK + _LABEL_START
@@ -66,17 +66,17 @@ _STANDS_FOR_TAG = {
     b"/label": b" ",
 }
 _MAX_ROW_BYTES = 2_000
-"""Of a row's markup. In a longer one, as pages have that are laid out as tables, paragraphs are lines of their own."""
+"""The longest markup of a row. In longer rows, which pages use for layout, each paragraph is a separate line."""
 _ROW = regex(b"%b[^%b%b\f\v\n]{1,%d}+%b" % (_ROW_START, _ROW_START, _ROW_END, _MAX_ROW_BYTES, _ROW_END))
-"""A row of a table, or a term with what it means: one line, whatever elements are in its cells."""
+"""A row of a table, or a term with its definition: one line, even if there are other elements in its cells."""
 _NOTHING = rb"[ %b]*+" % FILLERS
 _LABEL = regex(rb"(%b[^\x1c-\x1f\f\v\n]{1,200}+)%b(%b)%b?" % (_LABEL_START, _SOFT_BREAK, _NOTHING, _SOFT_BREAK))
-"""A label in its own element, up to the start of its value, which is in the next element or beside it."""
+"""A label in its own element, up to the start of its value, which is in the next element or next to it."""
 _LABEL_TAG = regex(rb"(?i)<(?:div|p|li)\s[^<>]{0,200}?class\s?=\s?[\"']?([^<>\"']{3,200})")
 _LABEL_CLASS = regex(
     rb"(?:^|[\s_-]|(?<=[a-z])(?=[A-Z]))(?i:label|lbl|title|key|term|caption|heading|header|name|property|attribute)(?=\s|$)"
 )
-"""Pages without <dt> and <th> call the elements of labels so: `field__label`, `dataTitle`."""
+"""Class names for labels on pages without <dt> and <th>: `field__label`, `dataTitle`."""
 _HEADING = {b"h1": 1, b"h2": 2, b"h3": 3, b"h4": 4, b"h5": 5, b"h6": 6}
 
 _ESCAPE = regex(rb"\\(?:[\"\\/bfnrt]|u[0-9a-fA-F]{4})")
@@ -84,7 +84,7 @@ _PLAIN = {b'"': b'"', b"\\": b"\\", b"/": b"/", b"n": b"\n", b"r": b" ", b"t": b
 
 
 def find_filler(data: Text) -> bytes:
-    """A byte that the text does not contain; empty if it contains all candidates, as only binary data does."""
+    """A byte that does not occur in the text. Empty if all candidates do, which happens only in binary data."""
     return next((filler for value in FILLERS if pieces.find(data, filler := bytes((value,))) < 0), b"")
 
 
@@ -93,7 +93,7 @@ def strip_colours(data: Text, size: int, fill: bytes) -> bytearray:
 
 
 def overwrite(data: Text, size: int, pattern: re.Pattern[bytes], stand_in: Callable[[re.Match[bytes]], bytes]) -> bytearray:
-    """Works in chunks on one buffer, because splitting a large log would take many times its size."""
+    """Overwrites matches in chunks on one buffer, because splitting a large log would take many times its size."""
     plain = bytearray(size)
     start = 0
     while start < size:
@@ -133,7 +133,7 @@ def find_hidden(data: Text) -> Iterator[tuple[int, int]]:
 
 
 def _find_blocks(data: Text) -> Iterator[tuple[bytes, int, int]]:
-    """Comments, scripts and styles, and preformatted text, whose line ends stay. Unclosed elements are left out."""
+    """Finds comments, scripts, styles, and preformatted text, which keeps its line ends. Leaves out unclosed elements."""
     unclosed: set[bytes] = set()
     reached, named_by = 0, _NAMED_BY
     for start, end in search_pieces(_BLOCK, data, 0, len(data)):
@@ -151,7 +151,7 @@ def _find_blocks(data: Text) -> Iterator[tuple[bytes, int, int]]:
 
 
 def _find_closing(data: Text, name: bytes, start: int) -> int:
-    """Where the element ends; -1 if it does not. Most end soon, and a page may have hundreds of thousands."""
+    """Where the element ends; -1 if it is unclosed. Looks near its start first: a page may have hundreds of thousands."""
     for end in (min(start + _NEAR_BYTES, len(data)), len(data)):
         if found := next(search_pieces(_CLOSED[name], data, start, end), None):
             return found[1]
@@ -165,7 +165,7 @@ def _has_facts(data: Text, start: int) -> bool:
 
 
 class _StandIns(dict[bytes, bytes]):
-    """What overwrites each tag or entity, cached because pages repeat them."""
+    """The replacement for each tag or entity, cached because pages repeat them."""
 
     def __init__(self, fill: bytes) -> None:
         super().__init__()
@@ -198,7 +198,7 @@ def unescape(data: bytes, fill: bytes) -> bytes:
         value = int(code[1:], 16)
         return found[0] if 0xD800 <= value < 0xE000 else chr(value).encode().rjust(6, fill)
 
-    # An escape that was escaped stays together: `\\\\\\"` is a backslash and what follows it.
+    # Keep an escaped escape together: `\\\\\\"` is a backslash and what follows it.
     return re.sub(rb"\\(%b)(?s:(.))" % re.escape(fill), rb"\1\\\2", _ESCAPE.sub(replace, data))
 
 

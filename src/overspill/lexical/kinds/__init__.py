@@ -15,9 +15,9 @@ from overspill.text.regex import regex
 _BY_BEGINNING = NDJSON, JSON, HTML, XML, HISTORY, DIFF
 _BY_LINES = ACCESS_LOG, LISTING, COLUMNS, CSV, MINUTES, TURNS, TAGGED, MESSAGES, LOG, MATCHES, DESCRIPTION, CODE, PROSE
 KINDS: tuple[Kind, ...] = (*_BY_BEGINNING, *_BY_LINES)
-"""In the order in which they are tried, the surest first."""
+"""In the order in which they are tried, the most certain first."""
 LINES = LOG
-"""What is recognised as nothing else, defines nothing and has few sentences is read line by line."""
+"""Read line by line: the fallback for text that defines nothing and has few sentences."""
 _CLAUSE_END = regex(r"[a-z)\"'][.,;:]\s*+$")
 _MIN_CLAUSES_SHARE = 0.2
 
@@ -27,7 +27,7 @@ def recognise(data: Text, start: int = 0, end: int | None = None, *, most_lines:
     sample = Sample(data, start, len(data) if end is None else end, most_lines)
     if kind := next((kind for kind in KINDS if kind.recognise(sample)), None):
         return kind
-    # Code that has more comments and tables than statements, and documents with short lines.
+    # Code with more comments and tables than statements, and documents with short lines.
     if defines(sample):
         return CODE
     return PROSE if sample.is_wordy and sample.share(_CLAUSE_END.search) > _MIN_CLAUSES_SHARE else LINES

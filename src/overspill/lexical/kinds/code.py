@@ -45,10 +45,10 @@ _LIKELY_CODE = regex(
     r"|(?:end|fi|done|esac|endif|begin|do|then|where|in)\b[;,.)]*+$|#'|\||--|;;|\(\*|\{-|['\[{(]++[\w:.-])"
     r"|\s*+[\w.$'\[\]]++(?: [\w.$']++){0,20} (?:<-|::|->|=) |\s*+[\w$]++=[\w$\"'(]"
 )
-"""Code of further languages. Records of programs and lists may have such lines too."""
+"""Code of other languages. Records of programs and lists may have such lines too."""
 _LIKELY_END = regex(r"(?:[(=]|->|=>|\bdo|\bthen|\)\)|\|>)$")
 _MAX_END_CHARS = 4
-"""Of what a line of code may end with."""
+"""The longest ending of a line of code that these patterns match."""
 _DEFINITION = regex(
     r"\s*+"
     + _MODIFIERS
@@ -58,14 +58,14 @@ _DEFINITION = regex(
     r"\b(?! (?:the|a|an|this|of|it)\b)[^.?!]*+(?:[.?!]\S[^.?!]*+)*+$"
     r"|[\w.]++ (?:<-|=) function\(|[a-z][\w']*+ :: |[\w-]++ ?\(\)(?: ?\{)?$|\s*+(?:local|my) [\w$@%(][\w$@%, ]*+\)? ="
 )
-"""A line that only source code has: it defines or imports something, and is no sentence."""
+"""A line that occurs only in source code: it defines or imports something, and is not a sentence."""
 _MIN_SURE_SHARE, _MIN_SURE_SHARE_AMONG_WORDS = 0.45, 0.65
 _MANY_DEFINITIONS, _MIN_LIKELY_SHARE_WITH_MANY = 0.05, 0.4
 _FEW_DEFINITIONS = 0.015
 
 
 def is_source(sample: Sample) -> bool:
-    """By its lines outside fences, or because it begins with a file name and most such names are of source files."""
+    """Decides by the lines outside fences, or because the text begins with a file name and most such names are source files."""
     names = [line for line in sample.lines if _BANNER.match(line)]
     parts = (name.rstrip("=<*#- \t").rpartition(".") for name in names)
     of_source = sum(bool(stem) and suffix.lower() in read_lexicon("source") for stem, _, suffix in parts)
@@ -90,7 +90,7 @@ def has_definitions(sample: Sample) -> bool:
 
 
 def defines(sample: Sample) -> bool:
-    """Whether source code has some of its lines, whatever the others are."""
+    """Whether some lines occur only in source code."""
     return sample.share(_DEFINITION.match, sample.unfenced) > _FEW_DEFINITIONS
 
 
@@ -108,9 +108,9 @@ def _cut_blocks(text: Text, start: int, end: int, outline: Outline, cut_embedded
 
 
 def _read_lines(text: Text, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Where each line begins and ends that is not blank, and how far it is indented.
+    """The start, end and indentation of each line that is not blank.
 
-    A line that closes what another opened belongs below it, and so does what follows: `) -> int:` and the body.
+    A line that closes what another one opened belongs below it, and so does what follows: `) -> int:` and the body.
     """
     for line in _LINE.finditer(text, start, end):
         first, bare, last = line.start(), line.end(1), line.end()

@@ -16,29 +16,29 @@ from overspill.text.lines import is_blank, iterate_lines
 from overspill.text.regex import Match, regex
 
 _MAX_PARAGRAPH_BYTES = 500
-"""A longer paragraph is cut between sentences, so that a small budget holds several of them."""
+"""A longer paragraph is cut between sentences, to fit several into a small budget."""
 _SIGNED = regex(
     rb"(?:From \S++ +\w{3},? .{0,30}\d{4}"
     rb"|[^\W\d_][^\s,<>]*+(?:,? [^\s,<>]++){0,5}(?: <[^<>\n]{3,80}>)?,? [^\n]{0,40}"
     rb"\d{4}[^\n]{0,12}?\d{1,2}:\d{2}[^\n]{0,12}:)\s*+$"
 )
-"""How an archive begins a message: `From a@b Mon Jan 5 02:02:00 2009`, or `Ann Lee, 2010-01-05 02:02:`."""
+"""The line that begins a message in an archive: `From a@b Mon Jan 5 02:02:00 2009`, or `Ann Lee, 2010-01-05 02:02:`."""
 _HEADER = regex(rb"(?i)(?:From|Date|Sent|To|Cc|Subject|Message-ID|In-Reply-To|References|Reply-To): \S")
 _THREAD = regex(
     rb"(?i)(?:Thread|Topic|Title|Issue|Ticket|Bug|Discussion|Conversation|Merge request|Pull request)"
     rb"(?::\s{1,8}\S| #?\d{1,10}\b[^\n.]{0,40}$)",
 )
-"""How a thread begins: `Thread: Slow queries`, or `Issue 12 (closed)` and `Title: Slow queries`."""
+"""The beginning of a thread: `Thread: Slow queries`, or `Issue 12 (closed)` and `Title: Slow queries`."""
 _QUOTED = regex(rb"[>|]")
 _MIN_MESSAGES = 3
 _MAX_MESSAGES_SHARE = 0.5
-"""If more lines begin a message, these are the entries of a log."""
+"""With a larger share of such lines, they are the entries of a log."""
 _MAX_HEADING_BYTES = 400
-"""Of all lines at the beginning of a thread."""
+"""The total length of the lines at the beginning of a thread."""
 _THREAD_DEPTH = 1
-"""A message is one deeper."""
+"""A message is one level deeper."""
 _MIN_HEADERS = 3
-"""Lines of a header that follow each other begin a message."""
+"""This many consecutive header lines begin a message."""
 
 
 def are_messages(sample: Sample) -> bool:
@@ -51,7 +51,7 @@ def are_messages(sample: Sample) -> bool:
 
 
 def _cut_messages(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
-    """What is quoted from another message is a record by itself. Number and title of a thread may take a line each."""
+    """Text quoted from another message is a separate record. The number and title of a thread may take a line each."""
     archive = Paragraphs(text, outline, _MAX_PARAGRAPH_BYTES)
     was_quoted = is_header = is_title = False
     for line_start, line_end in iterate_lines(text, start, end):
@@ -94,18 +94,18 @@ _INLINE = (
     rb"|td|th|time|tt|u|use|video)"
 )
 _TAG = rb"<(?:/?(?:" + _BLOCKS + rb"|" + _INLINE + rb")(?=[\s/>])|code\s|/code>\s{0,4}</pre)[^<>]{0,2000}+>"
-"""Other names in angle brackets are addresses and types, and `<code>` within a line marks what is to be typed as it is."""
+"""Other names in angle brackets are addresses and types, and `<code>` within a line marks literal input."""
 _TAGS = regex(rb"(?i)" + _TAG + rb"(?:\s*+" + _TAG + rb")*+")
 _BLOCK = regex(rb"(?i)</?" + _BLOCKS + rb"[\s/>]")
 _PARAGRAPH = regex(rb"(?i)<br ?/?>\s*+<br|</p>\s*+<(?:p|div|ul|ol|pre|blockquote)|</(?:div|ul|ol|pre|blockquote)>\s*+<p")
-"""What is between paragraphs. Between the items of a list is only a line end."""
+"""The gap between paragraphs. List items have only a line end between them."""
 _ENDS_LINE = regex(r"(?i)</?(?:p|br|div|li|blockquote)\s{0,2}/?>")
 _MIN_TAGGED_SHARE = 0.2
-"""Of the lines. With fewer, tags are what some of the messages are about."""
+"""The share of lines with tags. With fewer, the tags are the subject of some messages."""
 
 
 def _strip_tags(data: Text, size: int, fill: bytes) -> bytearray:
-    """With blank lines between paragraphs. Line ends of the text stay, because messages and examples are made of lines."""
+    """Separates paragraphs with blank lines. Keeps the text's line ends, because messages and examples consist of lines."""
 
     def blank(found: Match[bytes]) -> bytes:
         tags = found[0]
@@ -146,9 +146,9 @@ _SPEAKER = regex(
 """`Ann Lee: `, and `[4:43 pm on 6 January, 2024] Ann Lee: `."""
 _MIN_TURNS_SHARE, _MAX_INDENTED_SHARE = 0.6, 0.05
 _MIN_SPEAKERS, _MIN_TURNS_PER_SPEAKER = 2, 3
-"""Names before colons are speakers if they are few and come again; else they are keys or terms."""
+"""Names before colons are speakers if they are few and recur; otherwise they are keys or terms."""
 _HEADING = regex(r"(#{1,6}|={2,6})[ \t]{1,4}[^\s#=][^\n]{0,200}$")
-"""As Markdown and wikis mark it."""
+"""A heading as marked in Markdown and wikis."""
 _MIN_HEADINGS, _MIN_TURNS_SHARE_OF_MINUTES = 3, 0.3
 """Minutes have lists, tables and paragraphs between turns."""
 _MAX_BEGINNING_BYTES = 200
@@ -187,7 +187,7 @@ def _are_speakers(names: Counter[str]) -> bool:
 
 
 def _cut_turns(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
-    """A heading is in one record with what is right below it, which may be all that it is about."""
+    """A heading shares a record with the turn right below it, which may be all there is on the topic."""
     said = Paragraphs(text, outline, _MAX_TURN_BYTES)
     is_heading = False
     for line_start, line_end in iterate_lines(text, start, end):

@@ -21,36 +21,36 @@ _MAX_PASSAGE_BYTES = 1_000
 
 _MARKED = regex(rb"[^\w#]{0,8}(#{1,6})\s+\S")
 _MARKED_LINE = regex(rb" {0,3}(?:> ){0,3}(#{1,6})\s+\S")
-"""The same in plain text. A line that is indented further is a comment in an example."""
+"""The same in plain text. A line indented further is a comment in an example."""
 _FENCE = regex(rb"[ \t]{0,12}(?:```|~~~)")
 _MAX_FENCED_BYTES = 16_384
-"""A fence that is not closed within this is none."""
+"""A fence must be closed within this many bytes to count."""
 _DIVISIONS = b"|".join(
     spelt
     for name in b"Part Book Volume Title Chapter Article Section Clause Schedule Appendix Annex Exhibit".split()
     for spelt in (name, name.upper())
 )
-"""What documents call their numbered parts."""
+"""The words that documents use for their numbered parts."""
 _NUMBERED = regex(rb"\s*(?:(?:" + _DIVISIONS + rb")\s+[\dIVXLC]+\b|\d+(?:\.\d+)*\.?\s+[A-Z])[^.]{0,80}\.?\s*$")
 _CAPITALS = regex(rb"[ \t]*[A-Z][A-Z0-9 ,&'/()-]{3,80}:?\s*?(?:\n|\Z)")
 _HEADING_STARTS = frozenset(b" \t\r\n\f\v0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ")
-"""How a line begins that matches one of these two."""
+"""The first bytes of lines that can match one of these two."""
 _ANCHOR = regex(rb"[ \t]*\.\. _[^`\n]{1,100}:\s*$")
 _ANCHOR_DEPTH = 7
-"""`.. _name:` names what is below it, for links, where there may be no heading; a heading ends it."""
+"""`.. _name:` names the text below it as a link target, even without a heading. The next heading ends it."""
 _MAX_HEADING_BYTES = 120
 _UNDERLINE = regex(rb"([=\-~^\"'`:.*+#<>_])\1{2,}[ \t]*\r?(?:\n|\Z)")
 _RULE = regex(rb"[\s|:+=-]{3,}$")
 
 
 class _Section(Paragraphs):
-    """With the table that is open."""
+    """Paragraphs, and the currently open table."""
 
     header = -1
     first_row = -1
 
     def row(self, line: bytes | bytearray, start: int, end: int) -> None:
-        """The first row is the header. The line below it, if it has no words, is skipped."""
+        """The first row is the header. Skips the line below it if it has no words."""
         if b"--" in line and _RULE.match(line):
             return
         if self.header < 0:
@@ -62,7 +62,7 @@ class _Section(Paragraphs):
             record_long(self.text, (start, end), 2 * _MAX_PASSAGE_BYTES, self.outline, self.header)
 
     def table(self, found: FoundTable) -> None:
-        """Its header is a record too, so that it can be found."""
+        """Records the header too, so searches find it."""
         self.end_paragraph()
         if found.header:
             self.outline.record(*found.header, self.label)
@@ -109,7 +109,7 @@ def _cut_prose(text: Text, start: int, end: int, outline: Outline, cut_embedded:
         if line_start >= fenced and (fence := _FENCE.match(line)):
             closing = text.find(b"\n" + bytes(fence[0]), line_end - 1, line_end + _MAX_FENCED_BYTES)
             fenced = closing + 1 + len(fence[0])
-        # Consecutive lines in capitals are a paragraph in capitals, as in contracts, not headings.
+        # Consecutive lines in capitals are a paragraph, as in contracts, not headings.
         is_capital = line[0] in _HEADING_STARTS and _CAPITALS.match(line) is not None
         shouted = is_capital and (shouted or _CAPITALS.match(text, line_end, end) is not None)
         if is_blank(line):
@@ -135,13 +135,13 @@ def _cut_prose(text: Text, start: int, end: int, outline: Outline, cut_embedded:
 
 
 def _find_underline(text: Text, start: int, end: int, limit: int) -> bytes:
-    """The mark below a line that is a heading; the marks of a document have their depth in the order in which they come."""
+    """The mark that underlines a heading. Marks get their depths in the order of their first use in the document."""
     found = _UNDERLINE.match(text, end, limit) if end - start <= _MAX_HEADING_BYTES else None
     return bytes(found[1]) if found and found.end() - found.start() >= (end - start) // 2 else b""
 
 
 def _find_depth(line: bytes | bytearray, marked: Pattern[bytes]) -> int:
-    """Of a heading; 0 if the line is none."""
+    """The depth of a heading; 0 if the line is not a heading."""
     if b"#" in line and (found := marked.match(line)):
         return len(found[1])
     if b".. _" in line and _ANCHOR.match(line):
@@ -150,14 +150,14 @@ def _find_depth(line: bytes | bytearray, marked: Pattern[bytes]) -> int:
 
 
 _MIN_LINE_CHARS = 50
-"""The average length of a line of running text, even if it is wrapped."""
+"""The average length of a line of running text, wrapped or not."""
 _MIN_WRAPPED_SHARE = 0.07
-"""If this share of lines continues on the next, short lines are headings, lists and examples among running text."""
+"""If this share of lines continues on the next one, short lines are headings, lists and examples among running text."""
 _HEADING = regex(r"#{1,6} \S")
 _TABLE_RULE = regex(r"\|(?:\s*+:?-++:?\s*+\|)++\s*+$")
 _TITLE_RULE = regex(r"([=~^\"*#+`-])\1{2,}+\s*+")
 _MAX_RULE_DIFFERENCE = 3
-"""How much longer or shorter than a title the line below it is."""
+"""How much longer or shorter than a title its underline may be."""
 _MIN_TITLES, _MIN_TITLE_SHARE = 2, 0.02
 
 
@@ -170,7 +170,7 @@ def _is_prose(sample: Sample) -> bool:
     if sample.is_wordy:
         if sum(map(len, lines)) >= _MIN_LINE_CHARS * len(lines) or sample.wrapped_share >= _MIN_WRAPPED_SHARE:
             return True
-        # As in reStructuredText, whose examples may take more lines than what they explain.
+        # reStructuredText has such titles, and its examples may take more lines than its text.
         titles = sum(
             _TITLE_RULE.fullmatch(below) is not None and abs(len(below) - len(title)) <= _MAX_RULE_DIFFERENCE
             for title, below in pairwise(lines)
@@ -205,7 +205,7 @@ def _is_html(sample: Sample) -> bool:
         return True
     if head.count(b"<") * _MAX_BYTES_PER_TAG <= len(head) or len(_TAG.findall(head)) * _MAX_BYTES_PER_TAG <= len(head):
         return False
-    # Otherwise the tags may be in comments, strings, messages and the tables of Markdown.
+    # Otherwise the tags may be in comments, strings, messages and Markdown tables.
     others = (are_matches, has_definitions, are_messages)
     is_other = any(recognises(sample) for recognises in others) or any(map(is_rule, sample.lines))
     return head.lstrip().startswith(b"<") or not is_other

@@ -23,7 +23,7 @@ MAX_LINES = 800
 _BYTES_PER_LINE = 60
 _MIN_LINES = 8
 _MAX_LINE_CHARS = 400
-"""The rest of a line is ignored: a line that begins like a log entry is one."""
+"""The rest of a line is ignored. The beginning is enough to recognise a log entry."""
 _WORD = regex(r"[(“\"'*_`]{0,3}[A-Za-z][a-z]*[,.;:!?)”\"'*_`]{0,3}$")
 _WITHIN = regex(r"[a-z,]\s*+$")
 _GOES_ON = regex(r"\(?[a-z]+")
@@ -32,13 +32,13 @@ _MAX_ALIKE = 2
 _FENCE = regex(r"\s{0,3}(?:```|~~~)(\s*+\w)?")
 _MIN_FENCES = 4
 _MIN_UNFENCED_SHARE = 0.25
-"""With less outside of fenced examples, the text is what is fenced."""
+"""With less text outside fenced examples, the examples decide what kind of text it is."""
 _MIN_PROSE_WORD_SHARE = 0.68
 """Share of plain words among the tokens: contracts and articles have 0.7 to 0.95, logs below 0.65."""
 
 
 class Sample:
-    """The beginning of a text and, of a long text, some lines from its middle."""
+    """The beginning of a text and, if it is long, some lines from its middle."""
 
     def __init__(self, data: Text, start: int, end: int, most_lines: int = MAX_LINES) -> None:
         self.data = data
@@ -52,7 +52,7 @@ class Sample:
 
     @cached_property
     def beginning(self) -> bytes:
-        """All of the head, or, where fewer lines are asked for, less of it."""
+        """The head, or less of it if fewer lines were requested."""
         return self.head[: self._most_bytes]
 
     @cached_property
@@ -87,7 +87,7 @@ class Sample:
             fence = _FENCE.match(line)
             if fence is None and not is_inside:
                 outside.append(line)
-            elif fence is not None:  # one that names a language always opens an example: its end may be in no sample
+            elif fence is not None:  # a fence with a language always opens an example: the sample may lack the previous end
                 is_inside = bool(fence[1]) or not is_inside
         return outside if len(outside) >= _MIN_UNFENCED_SHARE * len(self.lines) else self.lines
 
@@ -98,7 +98,7 @@ class Sample:
 
     @cached_property
     def wrapped_share(self) -> float:
-        """The share of lines that continue on the next: they end within a sentence, and the next begins in one.
+        """The share of lines that continue on the next one: they end mid-sentence, and the next line begins mid-sentence.
 
         Lines that begin alike do not count: a program wrote them.
         """
@@ -110,12 +110,12 @@ class Sample:
         return min(openings.total(), _MAX_ALIKE * len(openings)) / max(1, len(self.lines))
 
     def share(self, match: Callable[[str], Match[str] | None], lines: list[str] | None = None) -> float:
-        """The share of lines that match: of all, unless told of which."""
+        """The share of `lines` that match; by default, of all lines."""
         among = self.lines if lines is None else lines
         return sum(map(bool, map(match, among))) / max(1, len(among))
 
     def _read(self, start: int, most_bytes: int = _HEAD_BYTES) -> bytes:
-        """Without the filler bytes of a reading."""
+        """Reads without the filler bytes of a reading."""
         return bytes(self.data[start : min(self.end, start + most_bytes)]).translate(None, FILLERS)
 
     def _split_lines(self, sample: bytes) -> list[str]:
@@ -123,7 +123,7 @@ class Sample:
 
 
 CutEmbedded: TypeAlias = Callable[[int, int], None]
-"""Cuts a span that is a text itself, whatever its kind."""
+"""Cuts a span that contains a complete text of any kind."""
 Layout: TypeAlias = Literal[
     "document",
     "documents",
@@ -139,35 +139,35 @@ Layout: TypeAlias = Literal[
     "paragraphs",
     "text",
 ]
-"""What it consists of, for those who read it as that: as tables, as an outline, as a page. `document` is one JSON document,
+"""What the text consists of, for code that reads it as tables, an outline or a page. `document` is one JSON document,
 `documents` has one for each line; columns are `aligned` with spaces, and a web `page` has tags."""
 
 
 class Traits(Struct, frozen=True):
     is_celled: bool = False
-    """Whether it has cells, so that a term that fills one counts more."""
+    """Whether it has cells. A term that fills a cell counts more."""
     is_code: bool = False
-    """Whether keywords stand for what people ask for: `def` for functions."""
+    """Whether keywords represent what people ask for: `def` for functions."""
     has_definitions: bool = False
-    """Whether what is below a requested definition is no further definition of that kind."""
+    """Whether records below a requested definition belong to it instead of being further definitions of that kind."""
     is_program_output: bool = False
-    """Whether programs write it while they run. Elsewhere "error" is only a word, unless something visibly gives up."""
+    """Whether programs write it while they run. In other texts, "error" is only a word, unless something visibly gives up."""
     is_log: bool = False
-    """Whether it tells what happened, in order: the marks of a test runner are evidence, and the newest is at one end."""
+    """Whether it reports events in order. The marks of a test runner are evidence, and the newest event is at one end."""
     has_telling_lines: bool = False
     """Whether a list may show the matching line of each record instead of fewer records."""
     is_running_text: bool = False
-    """Whether people wrote it for people, so that a word such as "error" reports nothing."""
+    """Whether people wrote it for people. A word such as "error" then reports nothing."""
     has_context: bool = False
-    """Whether the records around one that contains what is asked may tell the answer, as the next turn of a conversation."""
+    """Whether the answer may be next to a matching record, such as in the next turn of a conversation."""
     has_topics: bool = False
-    """Whether everything below a label, as in a thread, a section or a function, is about one thing."""
+    """Whether everything below a label, such as a thread, a section or a function, is about one thing."""
     has_replies: bool = False
-    """Whether labels are messages, in threads, so that one answers another."""
+    """Whether labels are messages in threads, which reply to each other."""
     is_markup: bool = False
     """Whether runs of white space in it mean nothing."""
     has_members: bool = False
-    """Whether a record has named members, so that some of them can be shown without the others."""
+    """Whether a record has named members. An answer can show some of them without the others."""
     has_string_escapes: bool = False
     """Whether letters in its strings may be escaped."""
     has_one_header: bool = False
@@ -183,8 +183,8 @@ class Kind(Struct, frozen=True):
     cut: Callable[[Text, int, int, Outline, CutEmbedded], None]
     traits: Traits = Traits()
     read: Callable[[Text, int, bytes], Text] | None = None
-    """Makes its reading, padded with the given byte. Without it, only colours are left out."""
+    """Makes its reading, padded with the given byte. By default, a reading only leaves out colours."""
     find_start: Callable[[bytes], int] = find_line_start
     """Where a record may begin in a stretch from the middle of the text, or -1."""
     find_hidden: Callable[[Text], Iterable[tuple[int, int]]] | None = None
-    """Finds what a reader of it does not see."""
+    """Finds the spans that a reader does not see."""

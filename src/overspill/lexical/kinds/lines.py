@@ -14,11 +14,11 @@ _SOFT_BREAK = regex(rb"(?<=[.;!?:,)\]}>])\s+|\s{2,}|(?<=,)(?=\")|(?<=\|) ")
 
 _MAX_CHARACTER_BYTES = 4
 _VISIBLE = regex(rb"[^ \t\r\n\v" + escape(FILLERS) + rb"]")
-"""Or a form feed."""
+"""Anything but white space and filler, or a form feed."""
 
 
 def skip_blank_lines(text: Text, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The same without blank lines, unless they are very long: the reading of a page has several for each that can be seen."""
+    """The lines of a span except blank ones, of which the reading of a page has many. Very long blank lines may remain."""
     while start < end:
         stop = min(start + pieces.PIECE_BYTES, end)
         found = _VISIBLE.search(text, start, stop)
@@ -37,7 +37,7 @@ def find_line_start(window: bytes) -> int:
 
 
 def find_first(*patterns: Pattern[bytes]) -> Callable[[bytes], int]:
-    """Finds where the first of these patterns that matches at all ends."""
+    """Returns a function that finds where the first matching pattern ends."""
 
     def find(window: bytes) -> int:
         found = next((match for pattern in patterns if (match := pattern.search(window))), None)
@@ -70,7 +70,7 @@ def split_long(text: Text, start: int, end: int, limit: int) -> Iterator[tuple[i
 
 
 def record_long(text: Text, span: tuple[int, int], limit: int, outline: Outline, label: int = -1) -> None:
-    """As one record, or as several if it is longer than `limit`."""
+    """Adds a span as one record, or as several if it is longer than `limit`."""
     if span[1] - span[0] <= limit:
         outline.record(*span, label)
         return
@@ -79,7 +79,7 @@ def record_long(text: Text, span: tuple[int, int], limit: int, outline: Outline,
 
 
 class Paragraphs:
-    """The current state: the headings above, and the paragraph that is open. A longer one than `most_bytes` is cut."""
+    """The headings above the current position, and the open paragraph. Cuts paragraphs longer than `most_bytes`."""
 
     def __init__(self, text: Text, outline: Outline, most_bytes: int) -> None:
         self.text = text
@@ -94,7 +94,7 @@ class Paragraphs:
         return self.headings[-1][1] if self.headings else -1
 
     def heading(self, start: int, end: int, depth: int) -> None:
-        """Begins a paragraph with a heading, which is above everything up to the next one of its depth."""
+        """Begins a paragraph with a heading, which applies to everything up to the next heading of its depth."""
         self.end_paragraph()
         while self.headings and self.headings[-1][0] >= depth:
             self.headings.pop()

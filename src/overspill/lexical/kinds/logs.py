@@ -15,7 +15,7 @@ _MAX_RECORD_BYTES = 1_500
 
 _FRAME = regex(rb"\s+\S|\xe2\x94\x82|Caused by:|Traceback |During handling of|The above exception")
 _UNUSUAL_STARTS = frozenset(b" \t\r\n\f\v\xe2CTD" + FILLERS)
-"""The first bytes of such lines and of blank ones. Most events are single lines, which need no closer look."""
+"""The first bytes of such lines and of blank lines. Most events are single lines and need no closer look."""
 _EVENT_STAMP = regex(rb"\W{0,3}\d{2,4}[-/.:]\d{1,2}[-/.:]\d{1,4}|[A-Z][a-z]{2}\s+\d{1,2} \d\d:|\[\s*\d+\.\d+\]")
 _STAMP = regex(
     r"\W{0,3}(?:\[\s*+\d++\.\d++\]|\S{0,24}?\d{2,4}[-/.]\d{1,2}[-/.]\d{1,4}|\S{0,12}?\d{1,2}:\d{2}:\d{2}|[A-Z][a-z]{2}\s++\d{1,2}\s|\d{10,13}\b"
@@ -34,7 +34,7 @@ _COMMIT = regex(rb"commit [0-9a-f]{7,64}\b")
 _FILE = regex(rb"diff --git |Index: |--- \S")
 _DIFF = regex(r"(?:diff --git |@@ -\d|--- \S|\+\+\+ \S|Index: )")
 _SURE_MARK = regex(r"diff --git |@@ -\d|\+\+\+ \S")
-"""What only a diff has: comments of some languages begin with dashes."""
+"""Lines that occur only in diffs. In some languages, comments begin with dashes."""
 _MIN_CHANGED_SHARE = 0.7
 
 
@@ -76,7 +76,7 @@ def _cut_lines(text: Text, start: int, end: int, outline: Outline, cut_embedded:
 
 
 def _cut_commits(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
-    """A commit with its author, message and files, despite blank lines between them."""
+    """A record is a commit with its author, message and files, despite the blank lines between them."""
     label, opened, closed = -1, start, start
     for line_start, line_end in iterate_lines(text, start, end):
         commit = _COMMIT.match(text, line_start, line_end)

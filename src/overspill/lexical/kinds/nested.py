@@ -1,4 +1,4 @@
-"""JSON and XML: nested elements, cut until they are small enough to read, and which of them are the rows of tables."""
+"""JSON and XML: cuts nested elements until they are small enough to read, and finds those that are rows of tables."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from overspill.text.patterns import compile_pattern
 from overspill.text.regex import escape, regex
 
 _MAX_MEMBER_BYTES = 1_000
-"""Of a member that is not a container."""
+"""The longest record for a member that is not a container."""
 _PIECE_BYTES = 1 << 20
-"""A longer run is searched so that other threads can run."""
+"""Searching a longer run lets other threads run in between."""
 _MAX_RUN_BYTES = 700
 """Plain members are grouped up to this size."""
 _FILL = escape(FILLERS)
@@ -49,16 +49,16 @@ def _split(text: Text, start: int, end: int, label: int, outline: Outline) -> No
 
 
 _MAX_ROW_BYTES = 16_000
-"""An element of an array is a row, and is cut only if it is larger than this, or than the above if it has a long string and
-the array is a list of texts."""
+"""An array element is a row, and is cut only if it is larger than this. In a list of texts, elements that contain a text are cut
+above `MAX_WHOLE_BYTES`."""
 _MAX_COMPARED = 20
-"""Members of an object, to see whether they are rows."""
+"""How many members of an object to compare to see whether they are rows."""
 
 
 def cut_tree(text: Text, tree: Tree, start: int, end: int, outline: Outline, embedded: CutEmbedded) -> None:
     """Depth first with a stack of (node, label, position reached, next child), because nesting is unlimited.
 
-    `embedded` cuts the content of a string that is a text itself.
+    `embedded` cuts the content of a string that contains a complete text.
     """
     stack = [(-1, -1, start, 0)]
     firsts: dict[int, int] = {}
@@ -100,7 +100,7 @@ def _is_whole(text: Text, tree: Tree, node: int) -> bool:
     if node in tree.arrays:
         return len(children) < 2 and _find_shape(text, tree, tree.parents[node]) != "lists"
     if not is_row and tree.ends[0] - tree.starts[0] <= MAX_WHOLE_BYTES and _holds_list(tree, node):
-        return False  # of a short document, whose tables are short
+        return False  # a short document, whose tables are short
     return is_row or not _find_shape(text, tree, node)
 
 
@@ -109,7 +109,7 @@ def _holds_list(tree: Tree, node: int) -> bool:
 
 
 def _note_table(text: Text, tree: Tree, node: int, first: int, outline: Outline) -> None:
-    """An array, a text of documents or an object of rows is a table if each element became one record."""
+    """An array, an object of rows or a run of documents is a table if each element became one record."""
     rows = tree.children.get(node, [])
     shape = _find_shape(text, tree, node) if node >= 0 and node not in tree.arrays else "members"
     if shape == "lists":
@@ -127,7 +127,7 @@ def _note_table(text: Text, tree: Tree, node: int, first: int, outline: Outline)
 
 
 def _find_names(text: Text, tree: Tree, node: int) -> tuple[str, ...]:
-    """Of the columns of an array of lists of cells, which another member of the object around it has."""
+    """The column names for an array of lists of cells, from another member of the object around it."""
     members = tree.children.get(tree.parents[node], ()) if node in tree.arrays else ()
     keys = {split_member(_read_span(text, tree.starts[each], tree.insides[each]))[0]: each for each in members}
     names, cells = find_apart(keys)
@@ -143,7 +143,7 @@ def _read_span(text: Text, start: int, end: int) -> bytes:
 
 
 def _find_shape(text: Text, tree: Tree, node: int) -> Shape | None:
-    """Of an object that has nothing but rows or lists of rows, by their keys."""
+    """The shape of an object that contains only rows or lists of rows, by their keys."""
     if node not in tree.shapes:
         members = tree.children.get(node, [])
         compared = [_read_row(text, tree, member) for member in members[:_MAX_COMPARED]] if len(members) >= MIN_ROWS else []
@@ -154,7 +154,7 @@ def _find_shape(text: Text, tree: Tree, node: int) -> Shape | None:
 
 
 def _read_row(text: Text, tree: Tree, member: int) -> bytes:
-    """Of an array, the first row. Empty if it is too long to be one."""
+    """The member or, if it is an array, its first row. Empty if it is too long to be a row."""
     first = next(iter(tree.children.get(member, ())), member) if member in tree.arrays else member
     start, end = (tree.starts[first] if first != member else tree.insides[member] - 1), tree.ends[first]
     row = _read_span(text, start, end) if end - start <= _MAX_ROW_BYTES else b""
@@ -162,7 +162,7 @@ def _read_row(text: Text, tree: Tree, member: int) -> bytes:
 
 
 _NEXT_OBJECT = regex(rb"[}\]][^\S\n]*+\n(?:[^\n{}\[\]]{1,400}+\n)?+\s*+[{\[]")
-"""A line between them may say something else."""
+"""There may be a line of other text between them."""
 _ESCAPED_LETTER = b"\\u"
 
 
@@ -179,7 +179,7 @@ def _is_ndjson(sample: Sample) -> bool:
 
 
 def _cut_lines(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
-    """Each line is a row, whether it can be read or not. Without rows that are cut, they are a table."""
+    """Each line is a row, whether it can be read or not. The rows are a table unless one of them was cut."""
     first, rows = len(outline), 0
     for span in iterate_lines(text, start, end):
         if is_blank(bytes(text[slice(*span)])):
@@ -195,7 +195,7 @@ def _cut_lines(text: Text, start: int, end: int, outline: Outline, cut_embedded:
 
 
 def _find_parts(text: Text, start: int, end: int) -> Tree | None:
-    """Of a row that is too long to be read whole, or has a text inside."""
+    """The parts of a row that is too long to be read whole, or that contains a complete text."""
     has_text = end - start >= MIN_EMBEDDED_BYTES and pieces.find(text, b"\\", start, end) >= 0
     tree = json_tree(text, start, end) if has_text or end - start > MAX_WHOLE_BYTES else None
     return tree if tree and (tree.texts or end - start > MAX_WHOLE_BYTES) else None
@@ -246,7 +246,7 @@ _MAX_BYTES_PER_END = 1_000
 
 
 def _is_xml(sample: Sample) -> bool:
-    """Tried after HTML, which may begin in the same way."""
+    """Must be tried after HTML, which may begin the same way."""
     head = sample.head
     return head.lstrip()[:5] == b"<?xml" or (
         _XML.match(head) is not None and len(_CLOSED.findall(head)) * _MAX_BYTES_PER_END > len(head)

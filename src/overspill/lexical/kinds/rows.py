@@ -1,4 +1,4 @@
-"""Tables that lines show: delimited rows, aligned columns, as `ps` and many others print them, boxes, `ls -l` and access logs."""
+"""Tables made of lines: delimited rows, aligned columns such as those of `ps`, boxes, `ls -l` and access logs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from overspill.text.lines import FILLERS, is_blank, iterate_lines, read_line
 from overspill.text.regex import regex
 
 _MAX_LINES_ABOVE = 8
-"""Of a table, its header among them."""
+"""How many lines, including the header, may come before the rows of a table."""
 _MIN_DELIMITED_ROWS = 4
 _ROW = regex(rb"(?:[^\"\n]++|\"[^\"]*+\")*+(?:\n|\Z)")
 _OPENS_INSIDE = regex(rb"[^\",;|\t\n]*+\"[,;|\t\n]")
@@ -48,7 +48,7 @@ def _cut_delimited(text: Text, start: int, end: int, outline: Outline, cut_embed
 
 
 def _find_row_start(window: bytes) -> int:
-    """A line end between quotation marks is part of a cell, and a row that begins inside a cell has an odd number of them."""
+    """A line end between quotation marks is part of a cell. A row that begins inside a cell has an odd number of marks."""
     first = window.find(b"\n") + 1
     start = first
     while start and (found := _ROW.match(window, start)):
@@ -72,14 +72,14 @@ _GAP = regex(r"\S(?: {2,}|\t+)(?=\S)")
 _MIN_ALIGNED_SHARE = 0.7
 _MIN_READ_SHARE = 0.9
 _MAX_TABLE_BYTES = 16_000
-"""In which tables are looked for, to recognise a text that consists of them."""
+"""How much of a text to search for tables, to recognise one that consists of them."""
 _IN_NO_HEADER = regex(r"[,;\t=]|(?<!\S)[-+]?(?!(?:19|20)\d\d(?!\S))\d")
-"""What is in rows of other kinds: delimited ones, and messages. A year may be the name of a column."""
+"""Signs of another kind of row, such as a delimited one or a message. A year may be the name of a column."""
 _MARKDOWN_RULE = regex(r"\s*+\|?(?:\s*+:?-++:?\s*+\|)++")
 
 
 def _show_tables(sample: Sample) -> bool:
-    """Whether most lines are rows of tables, with headers that no log and no running text would have."""
+    """Whether most lines are rows of tables, with headers that logs and running text do not have."""
     beginning = sample.lines[:_MAX_LINES_ABOVE]
     heads = ((_GAP.search(line) and not _IN_NO_HEADER.search(line)) or is_underline(line) or is_rule(line) for line in beginning)
     if any(map(_MARKDOWN_RULE.match, beginning)) or not any(heads):
@@ -113,7 +113,7 @@ def _cut_tables(text: Text, start: int, end: int, outline: Outline, cut_embedded
 
 
 def _record_lines(text: Text, start: int, end: int, outline: Outline) -> None:
-    """What is in no table. Lines drawn around tables are skipped."""
+    """Records the lines outside tables. Skips lines drawn around tables."""
     for span in iterate_lines(text, start, end):
         line = bytes(text[span[0] : span[1]])
         if not is_blank(line) and not _RULE.match(line):
@@ -121,7 +121,7 @@ def _record_lines(text: Text, start: int, end: int, outline: Outline) -> None:
 
 
 def _resume(text: Text, start: int, end: int, outline: Outline) -> int:
-    """Rows of a table that begins in an earlier part, up to a blank line."""
+    """Records the rows of a table that began in an earlier part, up to a blank line."""
     first, position = len(outline), start
     for span in iterate_lines(text, start, end):
         line = bytes(text[span[0] : span[1]])

@@ -17,13 +17,13 @@ _MAX_LARGE_SHARE = 0.5
 _MIN_TABLES = 2
 _MAX_DEPTH = 100
 MIN_EMBEDDED_BYTES = 400
-"""A string with escapes is cut like a separate text from this size on."""
+"""A string with escapes of at least this size is cut like a separate text."""
 
 _JSON = regex(rb"(?s)\"[^\"\\]*+(?:\\.[^\"\\]*+)*+(?:\"(\s*+:)?|(\\?\Z))|([{\[])|([}\]])")
 """An unclosed string extends to the end; otherwise every quotation mark in it would start another search."""
 _PLAIN_JSON = regex(rb"(?:[^\"{}\[\]]++|\"[^\"]*+\"(?!\s*+:\s*+[{\[]))*+(?:((?:\"[^\"]*+\"\s*+:\s*+)?[{\[])|([}\]]))")
 _NEXT_BRACKET = regex(rb"(?s)(?:[^\"{}\[\]]++|\"[^\"\\]*+(?:\\.[^\"\\]*+)*+(?:\"|\\?\Z))*+(?:([{\[])|[}\]])")
-"""What is before it, strings among them, belongs to the match: looking at each string would take three times as long."""
+"""The match includes everything before the bracket, even strings. Matching each string would take three times as long."""
 _OBJECT_START = regex(rb"\{\s*+\"[^\"\\]*+\"\s*+:")
 _XML = regex(rb"(<!--|<!\[CDATA\[)|<[?!][^>]*+(?:>|\Z)|<[A-Za-z][^<>]*/>|(<[A-Za-z][^<>]*>)|(</[^<>]*>)")
 _ARRAY_START = ord("[")
@@ -33,13 +33,13 @@ _COLON = regex(rb"\s*+:")
 _STRING = compile_pattern(rb'(?s)"[^"\\]*(?:\\.[^"\\]*)*"')
 _PLAIN_MEMBERS = regex(rb"(?:[^\"{}\[\]]++|\"[^\"]*+\"(?!\s*+:\s*+[{\[]))*+")
 _PIECE_BYTES = 1 << 20
-"""How much one call looks through. It keeps other threads waiting, for about ten milliseconds."""
+"""How much one call searches. It blocks other threads for about ten milliseconds."""
 _NOT_AROUND_COLON = regex(rb"[^\"\s:]")
-"""A piece ends with one of these, so that it contains what follows each of its keys."""
+"""A piece ends with one of these, and so contains what follows each of its keys."""
 
 
 class Tree:
-    """Containers in document order. A start is where the key or tag begins, an inside where the content begins."""
+    """Containers in document order. `starts` are where keys or tags begin, `insides` where the content begins."""
 
     def __init__(self) -> None:
         self.starts = array("q")
@@ -56,7 +56,7 @@ class Tree:
         self.unopened = 0
 
     def open(self, start: int, inside: int, parent: int) -> int:
-        """Below the maximum depth a container is part of its parent, and only its end must be counted."""
+        """Below the maximum depth, a container is part of its parent, and only its end is counted."""
         if self.depth >= _MAX_DEPTH:
             self.unopened += 1
             return parent
@@ -90,7 +90,7 @@ class Tree:
         return self
 
     def is_list_of_texts(self, node: int) -> bool:
-        """Whether many elements of an array are too large to be read whole, or it stands alone, as a list of messages does."""
+        """Whether many elements of an array are too large to be read whole, or it is not one of several arrays with rows."""
         if node not in self._lists_of_texts:
             elements = self.children[node]
             large = sum(self.ends[element] - self.starts[element] > MAX_WHOLE_BYTES for element in elements)
@@ -107,7 +107,7 @@ class Tree:
 
 
 def json_tree(text: Text, start: int, end: int) -> Tree:
-    """The pattern itself skips strings without escapes, which takes a third of the time."""
+    """Uses a pattern that skips strings without escapes, which takes a third of the time."""
     tree = Tree()
     plain = pieces.find(text, b"\\", start, end) < 0
     node = _containers(tree, text, start, end) if plain else _containers_and_texts(tree, text, start, end)
@@ -134,7 +134,7 @@ def _containers(tree: Tree, text: Text, start: int, end: int) -> int:
 
 
 def _skip_plain_members(text: Text, start: int, stop: int, end: int) -> int:
-    """Where to continue if there is no container between `start` and `stop`."""
+    """Returns where to continue, after plain members between `start` and `stop` if there is no container."""
     if stop == end:
         return end
     found = _PLAIN_MEMBERS.match(text, start, stop)
@@ -178,7 +178,7 @@ def _containers_and_texts(tree: Tree, text: Text, start: int, end: int) -> int:
 def find_element_start(window: bytes) -> int:
     """The outermost object that begins in a stretch of JSON, or -1.
 
-    An object whose first key is not escaped is outside strings, so everything after it can be read as JSON.
+    An object whose first key is not escaped is outside strings. Everything after it can be read as JSON.
     """
     first = _OBJECT_START.search(window)
     if not first:
@@ -198,7 +198,7 @@ def find_element_start(window: bytes) -> int:
 
 
 def _end_piece(text: Text, start: int, end: int) -> int:
-    """The end of a piece that can be read alone, except for a string that it cuts off."""
+    """The end of a piece that can be read on its own, except for a string that it cuts off."""
     found = _NOT_AROUND_COLON.search(text, min(start + _PIECE_BYTES, end), end)
     return found.end() if found else end
 

@@ -1,1 +1,1 @@
-"""The answer: which records fit, how much of each, and how they are written."""
+"""The answer: chooses the records that fit, decides how much of each to show, and writes them."""

@@ -1,6 +1,6 @@
-"""Writes drafts of an answer: pieces in document order, joined where nothing is between them, and the last line.
+"""Writes drafts of an answer: pieces in document order, joined if there is nothing between them, and a last line.
 
-An answer is found by trying several drafts, which share most of their pieces. So each piece is written once.
+Finding an answer takes several drafts, which share most of their pieces. Each piece is therefore written only once.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Found(Struct, frozen=True):
     trimmed: bool = False
     """Whether the record is longer than this excerpt."""
     shown: str = ""
-    """The same as a model reads it: without colours, tags and escapes."""
+    """The text as a model reads it: without colours, tags and escapes."""
 
 
 class Draft(Struct, frozen=True):
@@ -80,7 +80,7 @@ class Drafts:
     def _are_adjacent(self, end: int, start: int) -> bool:
         if start - end < _MAX_GAP_BYTES and (end, start) not in self._adjacent:
             first = bytes(self._index.text[end:start]).translate(None, self._index.fill).lstrip(_BLANKS)[:1]
-            # Only what is neither blank nor a letter depends on how it is rendered.
+            # Rendering matters only if the first character is neither blank nor a letter or digit.
             is_blank = not first or (not first.isalnum() and not render(self._index, end, start).strip(" ,\t\r\n"))
             self._adjacent[end, start] = is_blank
         return self._adjacent.get((end, start), False)
@@ -97,7 +97,7 @@ class Drafts:
         return found
 
     def _count(self, pieces: list[Piece]) -> Shown:
-        """A record counts as shown even if only a part of it is."""
+        """A record counts as shown even if only part of it is shown."""
         outline = self._index.outline
         there = {
             record

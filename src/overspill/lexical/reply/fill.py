@@ -16,7 +16,7 @@ from overspill.lexical.rows.cells import find_header
 from overspill.tables.table import Span
 
 _MIN_ADDITION_TOKENS = 4
-"""With less room, nothing is tried."""
+"""With less room, adding a record is not worth a try."""
 _MAX_RECORD_SHARE = 0.6
 """Share of the budget that one record may take before it is trimmed."""
 _MIN_TRIMMED_TOKENS = 20
@@ -26,14 +26,14 @@ _MAX_BYTES_PER_TOKEN = 32
 _MAX_HEADER_CHARS = 400
 _FIRST_RUNG_TOKENS = 12.0
 _RUNG_RATIO = 1.25
-"""With smaller steps, answers between two rungs are better and take more time."""
+"""Smaller steps give better answers between two rungs, but take more time."""
 _SAMPLED_RECORDS = 8
 _MAX_SAMPLE_BYTES = 2_000
 _TEXT_RATIO = 0.25
-"""Tokens for each byte, where there is no record to count."""
+"""The assumed tokens per byte, if there are no records to count."""
 _ROUNDING = 0.5
 _ELLIPSIS_TOKENS = 2
-"""What the mark between two pieces of a record costs."""
+"""The cost of the mark between two pieces of a record."""
 
 
 class Costs:
@@ -54,7 +54,7 @@ class Costs:
         return self._counted[span]
 
     def cost_spans(self, spans: list[Span]) -> float:
-        """With the marks between them."""
+        """Includes the marks between the spans."""
         return sum(map(self.cost_span, spans)) + _ELLIPSIS_TOKENS * (len(spans) - 1)
 
     def cost_text(self, text: str) -> float:
@@ -77,13 +77,13 @@ class Piece(Struct, frozen=True, order=True):
 
 
 class Addition(Struct, frozen=True):
-    """A record, or more of it than before: all of its pieces, and the header to show with it."""
+    """A record, or a larger part of it than before: all of its pieces, and the header to show with it."""
 
     record: int
     pieces: tuple[Piece, ...]
     header: Piece | None
     spent: float
-    """About what everything costs up to and including this."""
+    """The approximate cost of everything up to and including this addition."""
 
     @property
     def spans(self) -> list[Span]:
@@ -91,21 +91,20 @@ class Addition(Struct, frozen=True):
 
 
 class BudgetFill:
-    """Adds records in an order that does not depend on the budget, so that a larger budget shows all that a smaller one does.
+    """Adds records in an order that does not depend on the budget. A larger budget shows everything that a smaller one shows.
 
-    It climbs from one fixed budget, a rung, to the next, and each rung keeps what the one below it took. An answer is the longest
-    beginning of `additions` that fits. As long as the lines that tell of the records in `brief` do not all fit, nothing else is
-    added.
+    It climbs a ladder of fixed budgets, called rungs, and each rung keeps everything from the one below. An answer is the longest
+    prefix of `additions` that fits. The relevant lines of all records in `brief` come first: nothing else is added until they fit.
     """
 
     def __init__(self, index: Index, ranking: Ranking, steps: Sequence[Step], brief: set[int], costs: Costs) -> None:
         self.index = index
         self.steps = steps
         self.additions: list[Addition] = []
-        # The last step has everything that is left, most of it for its position.
+        # The last step has all remaining records, most of them because of their position.
         self._brief_orders = [*(step.order for step in steps[:-1]), [pair for pair in steps[-1].order if pair[0] in brief]]
         self._brief = brief.intersection(record for order in self._brief_orders for record, _ in order)
-        # A record's score is that of the first step that has it, whichever step has room for it.
+        # A record's score comes from the first step that contains it, even if a later step has room for it.
         self._scores = {record: score for step in reversed(steps[:-1]) for record, score in step.order}
         self._estimate = costs
         self._trimmer = Trimmer(index, ranking, costs.cost_span)
@@ -120,11 +119,11 @@ class BudgetFill:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every record was added, and whole."""
+        """Whether every record was added in full."""
         return all(record in self._whole for step in self.steps for record, _ in step.order)
 
     def climb(self, max_tokens: float) -> None:
-        """Fills rung after rung, up to one of at least `max_tokens`."""
+        """Fills one rung after the other, up to one of at least `max_tokens`."""
         rung = _FIRST_RUNG_TOKENS
         while True:
             if not self._brief <= self._told:
@@ -136,7 +135,7 @@ class BudgetFill:
             rung *= _RUNG_RATIO
 
     def _fill(self, orders: list[Order], rung: float, *, brief: bool = False) -> None:
-        """A record that its step has room for, but not the rung, waits for the next rung, and so does everything after it."""
+        """If a record fits its step but not the rung, it waits for the next rung with everything after it."""
         done = self._told if brief else self._whole
         for number, order in enumerate(orders):
             most = self._spent + self.steps[number].room(rung) - self._used[number]
@@ -164,7 +163,7 @@ class BudgetFill:
                     self.additions.append(Addition(record, self._make_pieces(record, spans, score), header, reached))
 
     def _cut(self, record: int, rung: float, *, brief: bool) -> tuple[list[Span], float, bool]:
-        """What a rung shows of a record, never less than the rung below; what it costs; whether it is all there is to show."""
+        """The spans of a record that a rung shows (at least those of the rung below), their cost, and whether that is everything."""
         whole, shown = self._extent(record), self._shown.get(record, [])
         if brief and self.index.traits.has_members:
             spans = join_spans([*shown, *self._trimmer.list_telling_lines(record)])
@@ -178,7 +177,7 @@ class BudgetFill:
         return spans, self._estimate.cost_spans(spans), False
 
     def shorten(self, number: int) -> list[Addition]:
-        """More and more of an addition, beginning with what those before it show of its record."""
+        """Larger and larger parts of an addition, starting from what earlier additions show of its record."""
         addition, before = self.additions[number], reversed(self.additions[:number])
         spans = next((each.spans for each in before if each.record == addition.record), list[Span]())
         shorter: list[Addition] = []
@@ -205,7 +204,7 @@ class BudgetFill:
         return tuple(Piece(*span, record, score, spans != [self._extent(record)]) for span in spans)
 
     def _cost_around(self, record: int, score: float) -> tuple[Piece | None, float]:
-        """The header to show with a record, and what header and locator cost."""
+        """The header to show with a record, and the cost of the header and locator."""
         if record in self._shown:
             return None, 0.0
         outline = self.index.outline

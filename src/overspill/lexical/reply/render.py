@@ -1,4 +1,4 @@
-"""Writes what a model reads: excerpts in document order with short locators, and a last line about what is not shown."""
+"""Writes the answer for a model: excerpts in document order with short locators, and a last line about what is missing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BLANK_LINES = regex(r"\n\s*\n+")
 _CARRIAGE = regex(r"(?<!\r)\r++(?=\n)")
 _KEY = regex(rb"\s*+\"((?:[^\"\\]++|\\.)*+)\"\s*+:")
 _MAX_NUMBERED_LINE_BYTES = 5_000
-"""With longer lines on average, line numbers no longer help to locate anything."""
+"""If lines are longer on average, line numbers no longer help to locate anything."""
 _MAX_POINTER_CHARS = 80
 _MAX_HEADING_CHARS = 40
 _MAX_CONTENTS_CHARS = 200
@@ -84,7 +84,7 @@ def _step(index: Index, container: int, start: int) -> str:
 
 
 class Shown(Struct, frozen=True):
-    """What an answer shows: how many of the matches, how many other records, and what it leaves out."""
+    """What an answer shows: the number of matches and of other records, and what it leaves out."""
 
     matches: int
     others: int = 0
@@ -94,11 +94,11 @@ class Shown(Struct, frozen=True):
     compared: int = 0
     """How many rows were compared, if there are more."""
     notes: tuple[str, ...] = ()
-    """What is to be said of these rows."""
+    """Notes on these rows."""
 
 
 def write_closing_line(index: Index, ranking: Ranking, matched: int, shown: Shown) -> str:
-    """The last line: how many of the matches are shown, what else is, and how to get the rest."""
+    """The last line: how many matches it shows, what else it shows, and how to get the rest."""
     whole = shown.matches == matched and not ranking.more
     line = f"{_describe_matches(ranking, matched)}, {'all shown' if whole else f'showing {shown.matches}'}"
     if not matched:
@@ -124,7 +124,7 @@ def describe_none_fits(ranking: Ranking, max_tokens: int) -> tuple[str, ...]:
 
 
 def describe_nothing_found(index: Index, query: str, *, cut: bool) -> tuple[str, ...]:
-    """Messages that nothing was found and what the output contains instead, the longest first."""
+    """Messages that nothing was found, with the contents of the output, the longest first."""
     first = f"Nothing found for: {_on_one_line(query, 120)}{_QUESTION_CUT if cut else ''}"
     size = f"{index.total_bytes} bytes" if index.is_partial else f"{index.total_bytes} bytes, {len(index.outline)} records"
     second = f"This output is {index.kind}, {size}: {_describe_contents(index)}"

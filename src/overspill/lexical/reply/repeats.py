@@ -1,4 +1,4 @@
-"""Finds records that say nothing new: pages have each title several times, and programs the same line over and over."""
+"""Finds records that say nothing new: pages repeat their titles, and programs print the same line over and over."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from overspill.lexical.index import Index
 _MAX_COMPARED_RECORDS = 300
 _MAX_COUNTED_RECORDS = 5_000
 _MAX_COMPARED_BYTES = 2_000
-"""A longer record counts as one that repeats nothing."""
+"""A longer record never counts as a repetition."""
 _MIN_NOISE_TIMES = 5
-"""What a program says so often, with other numbers each time, is not the reason for anything."""
+"""A line that a program repeats this often, with different numbers, does not explain anything."""
 _SIGNS = bytes(byte for byte in range(128) if not chr(byte).isalnum())
 _DIGITS = string.digits.encode()
 
 
 def move_repeats(index: Index, order: Order) -> Order:
-    """Moves records that only repeat a better one behind all others. They are alike if their letters and digits are."""
+    """Moves records that only repeat a better one to the end. Records repeat each other if their letters and digits are equal."""
     said: set[bytes] = set()
     new: Order = []
     repeated: Order = []
@@ -36,8 +36,8 @@ def move_repeats(index: Index, order: Order) -> Order:
 
 
 def leave_out_noise(index: Index, steps: tuple[Step, ...], matches: Container[int], telling: Container[int]) -> tuple[Step, ...]:
-    """Without the lines that a program writes again and again, one after the other, unless they are `telling`, or there are no
-    others. A line that matches is noise only if as many others like it match: it may have the number that is asked for."""
+    """Drops lines that a program writes over and over, one after the other, unless they are `telling` or nothing else is left.
+    A matching line is noise only if as many others like it match too, because its number may be the answer."""
     if not index.traits.is_program_output:
         return steps
     others = list(dict.fromkeys(record for step in steps for record, _ in step.order if record not in telling))
@@ -46,7 +46,7 @@ def leave_out_noise(index: Index, steps: tuple[Step, ...], matches: Container[in
     times = Counter(words.values())
     frequent = {record for record, said in words.items() if said[0] and times[said] >= _MIN_NOISE_TIMES}
     noise: set[int] = set()
-    for record in frequent:  # of which three in a row say the same
+    for record in frequent:  # noise if three in a row say the same
         near = [words.get(record + step) == words[record] for step in (-2, -1, 1, 2)]
         if any(one and other for one, other in pairwise(near)):
             noise.add(record)
@@ -55,7 +55,7 @@ def leave_out_noise(index: Index, steps: tuple[Step, ...], matches: Container[in
 
 
 def _read_words(index: Index, record: int, signs: bytes) -> bytes:
-    """Empty for a record that is too long to compare."""
+    """The words to compare; empty if the record is too long."""
     start, end = index.outline.starts[record], index.outline.ends[record]
     is_short = end - start <= _MAX_COMPARED_BYTES
     return bytes(index.text[start:end]).translate(None, signs + index.fill).lower() if is_short else b""

@@ -1,4 +1,4 @@
-"""Shortens records: the lines that tell, or the pieces that contain the terms of the question."""
+"""Shortens records to the lines that matter, or to the pieces that contain the terms of the question."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ _TOKEN = regex(rb"(?s)\"(?:[^\"\\]++|\\.)*+\"?|[{}\[\],]")
 _WORDS = regex(rb"\"\s{0,9}+:\s{0,9}+\"[^\"\\]*?[^\W\d_]")
 _KEY = regex(rb"\s*+\"([^\"\\]{1,60})\"\s*+:")
 _NAMES = ("name", "title", "label")
-"""How the keys of members end that say what a record is called."""
+"""The endings of keys whose values name a record."""
 _MAX_NAMES = 3
 _INNER_DEPTH = 2
 
 
 class Member(NamedTuple):
-    """A part of a JSON object, and how many objects and arrays it is in."""
+    """A part of a JSON object, and how deeply it is nested."""
 
     start: int
     end: int
     depth: int
     is_whole: bool = True
-    """Whether it is not a piece of a longer one."""
+    """Whether it is a whole member, not a piece of one."""
 
     @property
     def is_short(self) -> bool:
@@ -43,7 +43,7 @@ class Member(NamedTuple):
 
 
 class Trimmer:
-    """Remembers how it cut a record, because each is asked for again with more room."""
+    """Remembers how it cut each record, because callers return with more room."""
 
     def __init__(self, index: Index, ranking: Ranking, cost: Callable[[Span], float]) -> None:
         self._index = index
@@ -53,7 +53,7 @@ class Trimmer:
         self._parts: dict[tuple[int, int], tuple[list[Span], list[float], list[int]]] = {}
 
     def list_telling_lines(self, record: int) -> list[Span]:
-        """The lines of a record that contain what was asked for, or its first line."""
+        """The lines of a record that match the question, or its first line."""
         index, ranking = self._index, self._ranking
         if members := self._split_members(record):
             return _list_telling_members(index, ranking, record, members)
@@ -63,7 +63,7 @@ class Trimmer:
         return join_spans([lines[number] for number in held or [0]])
 
     def trim(self, record: int, allowed: float) -> list[Span]:
-        """The beginning of a record and the pieces that contain its terms, joined if adjacent."""
+        """The beginning of a record and the pieces with terms of the question, joined if adjacent."""
         key = record, min(_PIECE_BYTES, int(2 * allowed))
         if key not in self._parts:
             self._parts[key] = self._split(*key)
@@ -77,12 +77,12 @@ class Trimmer:
         return join_spans([parts[number] for number in taken])
 
     def _split(self, record: int, size: int) -> tuple[list[Span], list[float], list[int]]:
-        """Pieces of a record, the worth of each, and which of them to take, best first."""
+        """The pieces of a record, the worth of each, and those to take, best first."""
         text, ranking, members = self._index.text, self._ranking, self._split_members(record)
         span = self._index.outline.starts[record], self._index.outline.ends[record]
         parts = _join_members(members, size) if len(members) > 1 else list(split_long(text, *span, size))
         worths = _weigh_parts(ranking, record, parts)
-        # Fields that the question names count also if nearly every record has them.
+        # Fields that the question names count even if nearly every record has them.
         named = [member for member in members if any(stem(part) in ranking.asked for part in _split_key(text, member))]
         for number in {bisect_right(parts, member.start, key=lambda part: part[0]) - 1 for member in named}:
             worths[number] += ranking.most_worth
@@ -99,9 +99,9 @@ class Trimmer:
 
 
 def _list_telling_members(index: Index, ranking: Ranking, record: int, members: list[Member]) -> list[Span]:
-    """For each term the shortest and outermost member that contains it, and the members that name the record.
+    """For each term, the shortest and outermost member that contains it, plus the members that name the record.
 
-    A term that is a value is met by it: fields whose names also have it say nothing more about the question.
+    If a value contains the term, fields with the term in their names add nothing.
     """
     best: dict[int, tuple[bool, bool, int, int]] = {}
     for position, end, term in ranking.hits.get(record, []):
@@ -122,18 +122,18 @@ def _list_telling_members(index: Index, ranking: Ranking, record: int, members: 
 
 
 def _list_naming(index: Index, record: int, members: list[Member], keys: dict[int, list[str]]) -> list[int]:
-    """The members that say which record this is: its first identifier and its names, or else the first short member."""
+    """The members that identify the record: its first identifier and its names, or else the first short member."""
     text = index.text
     short = {number: parts for number, parts in keys.items() if parts and members[number].is_short and members[number].is_whole}
     names = [number for number, parts in short.items() if parts[-1].endswith(_NAMES)][:_MAX_NAMES]
     if not names:
-        # Of objects inside the record, as in `{"metadata": {"name": …}}`, and `name` before `generateName`.
+        # Look inside nested objects, as in `{"metadata": {"name": …}}`, and prefer `name` to `generateName`.
         inner = (number for number, member in enumerate(members) if member.depth == _INNER_DEPTH and member.is_short)
         named = [(number, parts) for number in inner if (parts := _split_key(text, members[number])) and parts[-1] in _NAMES]
         names = [number for number, _ in sorted(named, key=lambda pair: len(pair[1]))][:1]
     known = read_lexicon("identifiers")
     identifier = next(([number] for number, parts in short.items() if known & {parts[0], parts[-1]}), list[int]())
-    # Whatever it is called in another language, a name is mostly the first word after the identifier.
+    # Keys may be in another language, but the name is mostly the first word after the identifier.
     names = names or [number for number in short if number not in identifier and _WORDS.search(text, *members[number][:2])][:1]
     return [*identifier, *names] or [next(iter(short), 0)]
 
@@ -144,7 +144,7 @@ def _split_key(text: Text, member: Member) -> list[str]:
 
 
 def split_members(text: Text, start: int, end: int) -> list[Member]:
-    """The innermost members of a JSON object, each with what closes or opens after it. Long ones are cut."""
+    """The innermost members of a JSON object, each with the brackets that follow it. Cuts long members."""
     depth, outer, opened = 0, 1, start
     members: list[Member] = []
     for found in _TOKEN.finditer(text, start, end):
@@ -163,7 +163,7 @@ def _split_member(text: Text, start: int, end: int, depth: int) -> Iterator[Memb
 
 
 def _join_members(members: list[Member], size: int) -> list[Span]:
-    """Pieces of about this size that end between members, so that no value is without its key."""
+    """Pieces of about this size that end between members, to keep each value with its key."""
     parts = [(members[0].start, members[0].end)]
     for member in members[1:]:
         first, last = parts[-1]

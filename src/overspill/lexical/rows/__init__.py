@@ -1,1 +1,1 @@
-"""Rows of tables, and what a question asks of them: which are named, joined, compared, in order."""
+"""Finds the rows of tables that a question names, joins, compares or orders."""

@@ -19,18 +19,18 @@ from overspill.tables.table import JsonRows, Tally, describe_rows, is_total, nam
 from overspill.text.regex import regex
 
 MOST_ROWS = 200_000
-"""Rows of a table that are compared with each other at most."""
+"""The most rows of a table to compare with each other."""
 _SAMPLED_ROWS = 50
-"""Rows to read to find out which fields rows have: not every row has all of them."""
+"""How many rows to read to learn which fields they have. Not every row has all of them."""
 MAX_COLUMNS = 500
-"""Of rows of JSON, which may have any number of different fields. Each row is as long as there are columns."""
+"""The limit for JSON rows, which may have any number of different fields. Each row gets a cell for every column."""
 COMPARED_ROWS = 200
-"""Rows to read to find out what a column has."""
+"""How many rows to read to learn what a column contains."""
 _MAX_REMEMBERED_ROWS = 5_000
-"""Rows of JSON. Several steps of a question read the same ones."""
+"""How many JSON rows to remember. Several steps of a question read the same ones."""
 _MIN_LISTED_ROWS = 3
 _MAX_SPANNING_BYTES = 1 << 20
-"""Of a table of a page, read again for cells that span others."""
+"""The largest table of a page to read again for spanning cells."""
 _WORD = regex(r"[^\W_]+")
 _MAX_REMEMBERED_CHARS = 100
 """The stems of a longer name are not remembered."""
@@ -56,21 +56,21 @@ def _read_columns(index: Index, table: Table) -> list[str]:
 
 
 def find_header(index: Index, table: Table) -> tuple[int, int]:
-    """Where the header of a table is, with all of its rows."""
+    """The span of a table's header, including all of its rows."""
     start, end = index.outline.label_starts[table.header], index.outline.label_ends[table.header]
     rows = len(index.remember(_read_spanning, table)[0])
     return start, index.outline.ends[table.first + rows - 2] if rows > 1 else end
 
 
 def _read_spanning(index: Index, table: Table) -> list[list[list[str]]]:
-    """The rows of the header of a table of a page, and its other rows, if cells span several columns or rows."""
+    """The header rows and other rows of a page's table, if any of its cells span several columns or rows."""
     start, end = index.outline.label_starts[table.header], index.outline.ends[table.last - 1]
     if not index.traits.is_markup or table.header < 0 or end - start > _MAX_SPANNING_BYTES:
         return [[], []]
     from overspill.tables.markup import read_spanning  # noqa: PLC0415  # the parser takes long to import
 
     header, rows = read_spanning(bytes(index.source[start:end]))
-    # A long row may be several records.
+    # A long row may take several records.
     return [header, rows if len(header) + len(rows) == 1 + table.last - table.first else []]
 
 
@@ -80,7 +80,7 @@ def ends_with_total(index: Index, table: Table) -> bool:
 
 
 def list_notes(index: Index, table: Table) -> list[str]:
-    """What is to be said of its rows: what the output does not show, what could not be read, and a last row that sums up."""
+    """Notes on its rows: what the output leaves out, what could not be read, and a last row with totals."""
     if isinstance(table.rows, JsonRows):
         empty = [record for record in range(table.first, table.last) if not read_fields(index, record)]
         spans = (slice(index.outline.starts[record], index.outline.ends[record]) for record in empty)
@@ -90,7 +90,7 @@ def list_notes(index: Index, table: Table) -> list[str]:
 
 
 def read_rows(index: Index, table: Table, records: Sequence[int] = ()) -> Iterator[tuple[int, list[str]]]:
-    """The cells of these records, or of all. They are remembered, so they must not be changed."""
+    """The cells of these records, or of all. They are cached: do not change them."""
     names = read_columns(index, table)
     known = index.remember(_remember_rows)
     header, rows = index.remember(_read_spanning, table) if index.traits.is_markup else ((), ())
@@ -120,12 +120,12 @@ def sample_columns(index: Index, table: Table, *records: int) -> list[list[str]]
 
 
 def fill_row(cells: list[str], columns: int) -> list[str]:
-    """Rows may be shorter than their header."""
+    """Pads a row that is shorter than its header."""
     return cells if len(cells) >= columns else cells + [""] * (columns - len(cells))
 
 
 def find_column(names: list[str], words: Sequence[str]) -> int | None:
-    """The column named by the first of these words that names one; among several, the one that most of the words name."""
+    """The column named by the first of these words that names any. If it names several, the one that most of the words name."""
     known = [(_remember_stems if len(name) <= _MAX_REMEMBERED_CHARS else _stem_name)(name) for name in names]
     stems = [stem(word) for word in words if word not in read_lexicon("stop") and len(word) > 1]
 
@@ -173,19 +173,19 @@ def read_fields(index: Index, record: int) -> dict[str, str]:
 
 
 class RowList(Struct, frozen=True):
-    """A list in which some rows are too long for one record is no table, but its other rows can be read like one."""
+    """The rows of a table, or of a list in which some rows are too long for one record and the others read like a table."""
 
     table: Table
     records: Sequence[int]
 
     def keep(self, records: Iterable[int]) -> list[int]:
-        """Those that are rows of this list."""
+        """Keeps the rows of this list."""
         rows = self.records if isinstance(self.records, range) else frozenset(self.records)
         return [record for record in records if record in rows]
 
 
 def find_list(index: Index, record: int) -> RowList | None:
-    """The rows that a record is one of."""
+    """The list of rows that a record belongs to."""
     if table := index.outline.table_of(record):
         return RowList(table, range(table.first, min(table.last, table.first + MOST_ROWS)))
     return index.remember(_read_siblings, index.outline.under[record]) if index.traits.has_members else None

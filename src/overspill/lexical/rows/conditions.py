@@ -39,22 +39,22 @@ Test = Callable[[list[str]], bool]
 
 
 class _Bounds(Struct, frozen=True):
-    """Between which values something has to be, and what the question says around them."""
+    """The bounds of a value, and the words of the question around them."""
 
     low: str
     high: str
     is_open: bool
-    """Whether the bound itself is outside."""
+    """Whether the bound itself is excluded."""
     words: list[str]
     """The nearest first, up to the end of the clause."""
     joined: list[str]
-    """Two words next to each other that may be one name: "home runs" is `homeruns`."""
+    """Pairs of adjacent words that may be one name: "home runs" is `homeruns`."""
 
 
 class Column(Struct, frozen=True):
     name: str
     cells: list[str]
-    """Of a sample of rows."""
+    """The cells in a sample of rows."""
 
     @property
     def is_flag(self) -> bool:
@@ -63,7 +63,7 @@ class Column(Struct, frozen=True):
 
 
 def find_meeting_rows(index: Index, rows: RowList, question: str) -> list[int]:
-    """Those that meet what a question asks of their cells besides its words; none if it asks nothing like that."""
+    """The rows whose cells meet the conditions of a question. Empty if it has none."""
     names, sample = read_columns(index, rows.table), rows.records[:COMPARED_ROWS]
     columns = list(map(Column, names, index.remember(sample_columns, rows.table, *sample)))
     tests = [test for find in (_find_comparisons, _find_flags, _find_gaps, _find_exclusions) for test in find(question, columns)]
@@ -73,18 +73,18 @@ def find_meeting_rows(index: Index, rows: RowList, question: str) -> list[int]:
 
 
 def compares_cells(question: str) -> bool:
-    """Whether all rows have to be read to find those that are meant."""
+    """Whether all rows have to be read to find the ones in question."""
     return bool(list_bounds(question)) or compile_phrases(_EXCLUDED).search(question) is not None
 
 
 def list_bounds(question: str) -> frozenset[str]:
-    """The keys of the terms that only say between what something has to be."""
+    """The keys of the terms that are only bounds."""
     bounds = [bound for found in _find_bounds(question) for bound in (found.low, found.high)]
     return frozenset(part.lower() for bound in bounds for part in (bound, *_WORD.findall(bound)))
 
 
 def blank_comparisons(question: str) -> str:
-    """The question without its bounds: "fewer than 3" asks for no order."""
+    """The question without its bounds, because "fewer than 3" does not ask for an order."""
     for pattern in (_BETWEEN, _COMPARED, _OR_SIDE):
         question = compile_phrases(pattern).sub(" ", question)
     return question
@@ -106,7 +106,7 @@ def _find_comparisons(question: str, columns: list[Column]) -> Iterator[Test]:
 
 
 def _measure_bound(bound: str, scale: Scale) -> tuple[float, float] | None:
-    """Where what the bound says begins, and what is just after it: a year, a month and a day last."""
+    """Where the value of a bound begins and ends: years, months and days have a duration."""
     value = measure(f"{bound}-01" if _ISO_MONTH.fullmatch(bound) else bound, scale)
     if value is None or scale != "date":
         return None if value is None else (value, math.nextafter(value, math.inf))
@@ -125,7 +125,7 @@ def _compare(
 
 
 def _find_bounds(question: str) -> list[_Bounds]:
-    """In the order of the question. What is not between two values may be anywhere."""
+    """The bounds in the order of the question. A bound without two values is open on one side."""
     found: list[tuple[Span, str, str, bool]] = []
     for match in compile_phrases(_BETWEEN).finditer(question):
         if not _is_negated(question, match.start()):
@@ -166,7 +166,7 @@ def _find_flags(question: str, columns: list[Column]) -> Iterator[Test]:
 
 
 def _find_gaps(question: str, columns: list[Column]) -> Iterator[Test]:
-    """ "Without a licence" asks for rows that have nothing there."""
+    """ "Without a licence" asks for rows whose `licence` is empty."""
     partly = [column.name if not column.is_flag and any(cell in _NOTHING for cell in column.cells) else "" for column in columns]
     for found in islice(compile_phrases(_ABSENT).finditer(question), _MAX_CONDITIONS):
         if (number := find_column(partly, [found[1].lower()])) is not None:
@@ -174,7 +174,7 @@ def _find_gaps(question: str, columns: list[Column]) -> Iterator[Test]:
 
 
 def _find_exclusions(question: str, columns: list[Column]) -> Iterator[Test]:
-    """ "Not running" asks for rows that have something else where many have that word."""
+    """ "Not running" asks for rows with another value in a column where many have that word."""
     for found in islice(compile_phrases(_EXCLUDED).finditer(question), _MAX_CONDITIONS):
         word = stem(found[1].lower())
         times = [sum(_stem_first(cell) == word for cell in column.cells) for column in columns]
