@@ -27,7 +27,7 @@ _MAX_COMMON_HITS = 5_000
 """Stop counting terms that occur everywhere after this many hits."""
 
 _ESCAPES = (rb"\b", rb"\f", rb"\n", rb"\r", rb"\t")
-"""Escapes in strings, whose letter seems to begin the next word."""
+"""Escapes in strings whose letter looks like the beginning of the next word."""
 _WORD_START = r"(?:\b|\\[bfnrt])"
 _RAW_WORD_START = r"(?:\b|\\[bfnrt]|\x1b\[[0-9;]{0,20}m)"
 """In stored bytes, a colour may come right before a word."""
@@ -37,7 +37,7 @@ _RAW_LETTERS = r"(?:[a-zA-Z\x80-\xf4]|\\u[0-9a-fA-F]{4}|&(?:[a-zA-Z]{2,8}|#[0-9]
 _COLOUR = regex(rb"\x1b\[[0-9;]*+m")
 _ESCAPED = regex(rb"\\u[0-9a-fA-F]{4}|&")
 _MATCHER_MEMORY = 64 << 20
-"""With less memory for its states, the matcher is many times slower."""
+"""With less memory for its states, the matcher would be many times slower."""
 _LAST_ASCII = b"\x7f"
 _MAX_CHARACTER_BYTES = 4
 _MAX_SHORT_ESCAPE = 0xFFFF
@@ -54,19 +54,19 @@ Hit = tuple[int, int, int, float]
 
 
 class _Spelling(NamedTuple):
-    """What the pattern found: where the word begins in it, and what it means."""
+    """A match of the pattern: where the word begins in it, and which term it is."""
 
     offset: int
     meanings: tuple[tuple[int, float], ...]
     may_be_part: bool
-    """Whether the word may go on where the pattern, which knows only ASCII letters, sees its edge."""
+    """Whether the word may continue past its apparent edge, because the pattern knows only ASCII letters."""
     is_exact: bool
 
 
 class Finder:
-    """The terms of a query as one pattern, and the meaning of each spelling it finds; in code, also matching keywords.
+    """The terms of a query as one pattern, and the term for each spelling it finds. In code, it also matches keywords.
 
-    If `raw`, it looks through stored bytes instead of a reading: between colours, and with escapes and entities for letters.
+    If `raw`, it searches stored bytes instead of a reading, with colours between words, and escapes and entities for letters.
     """
 
     def __init__(self, terms: tuple[Term, ...], *, code: bool, raw: bool = False) -> None:
@@ -97,7 +97,7 @@ class Finder:
                 opening = _RAW_WORD_START if raw else _WORD_START
                 parts.append(f"(?:{opening}|_)(?i:" + "|".join(plain) + ")" + letters)
             if foreign:
-                # The matcher does not treat bytes above 127 as letters, so it sees no start of a word there.
+                # The matcher does not treat bytes above 127 as letters, so it cannot find the start of a word there.
                 parts.append("(?i:" + "|".join(foreign) + ")" + letters)
             humps = [
                 _escape(key[0].upper() + key[1:], raw) for key in prefixes if len(key) > 2 and key[0].isascii() and key.isalpha()
@@ -183,7 +183,7 @@ def _measure_exactness(text: Text, start: int, end: int) -> float:
 
 
 def _continues(one: bytes | bytearray, other: bytes | bytearray) -> bool:
-    """Whether two letters are of one word, not on both sides of a hump."""
+    """Whether two letters belong to one word, not to two parts of a camelCase name."""
     return one.isalpha() and other.isalpha() and not (one.islower() and other.isupper())
 
 
@@ -227,7 +227,7 @@ def _escaped_spellings(letter: str) -> Iterator[str]:
 
 
 def iterate_pieces(text: Text, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Cuts a span at line ends or, in long lines, between words: a call of a matcher lets no other thread run."""
+    """Cuts a span at line ends or, in long lines, between words. A call to a matcher blocks all other threads."""
     while end - start > _PIECE_BYTES:
         cut = start + _PIECE_BYTES
         tail = text[cut - _MAX_WORD_BYTES : cut]
@@ -246,7 +246,7 @@ def search_pieces(pattern: Pattern, text: Text, start: int, end: int) -> Iterato
 
 
 class TermSamples:
-    """How often terms occur in samples of the text. Remembers each, because questions share terms and are asked in steps."""
+    """How often terms occur in samples of the text. Remembers each count, because questions share terms and come in steps."""
 
     def __init__(self, text: Text, *, code: bool, raw: bool = False) -> None:
         self._text = text
@@ -257,8 +257,8 @@ class TermSamples:
     def search(
         self, every: tuple[Term, ...], least: int, scan: Callable[[tuple[Term, ...], int | None], tuple[T, set[int]]]
     ) -> tuple[tuple[Term, ...], T]:
-        """The terms used, and what `scan` finds of them; it gets the hits after which to stop, and says which terms it met. If
-        it meets only wording of the question, it is asked again, with the rarest of the terms that occur everywhere."""
+        """The terms used, and what `scan` finds. `scan` gets the number of hits to stop at, and returns the terms it met as well. If
+        it met only wording of the question, it runs again with the rarest of the terms that occur everywhere."""
         terms, is_everywhere = self._drop_common_terms(every, least)
         found, met = scan(terms, _MAX_COMMON_HITS if is_everywhere else None)
         if len(terms) < len(every) and all(terms[number].role == "wording" for number in met):

@@ -1,4 +1,4 @@
-"""Answers a question with text for a model and excerpts that can be checked against the stored bytes."""
+"""Answers a question with text for a model, and with excerpts that you can check against the stored bytes."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from overspill.lexical.reply.repeats import leave_out_noise
 from overspill.lexical.signals import SIGNALS, compares_rows
 
 _AIMS = (1.25, 2.0, 4.0)
-"""How much too high planned costs may be; the next is tried if they were estimated still higher, so that room is left."""
+"""How far the planned costs may exceed the budget. If the estimates were even higher and room is left, the next one is tried."""
 
 
 class Selection(Struct, frozen=True):
-    """`text` is for a model, without colours, tags and escapes; `excerpts` are the stored bytes behind it."""
+    """`text` is for a model, without colours, tags and escapes; `excerpts` are the stored bytes it comes from."""
 
     excerpts: tuple[Found, ...]
     text: str
@@ -38,7 +38,7 @@ class Selection(Struct, frozen=True):
     searched_bytes: int
     total_bytes: int
     is_complete: bool
-    """Whether nothing was left out for want of room: a larger budget would change nothing."""
+    """Whether nothing was left out for lack of room. A larger budget would then change nothing."""
 
 
 def select(
@@ -50,9 +50,9 @@ def select(
     signals: Sequence[Signal] = SIGNALS,
     work: Work | None = None,
 ) -> Selection:
-    """The records that answer `query`. `text` is never over `max_tokens`; by default, four characters count as a token.
+    """Selects the records that answer `query`. `text` never exceeds `max_tokens`; by default, four characters count as a token.
 
-    With limited work, it looks only at the parts of a large output that have the words of the question.
+    With limited work, it reads only the parts of a large output that have words of the question.
     """
     count: Callable[[str], int] = count_tokens or (lambda text: math.ceil(len(text) / 4))
     asked = parse(query)
@@ -63,7 +63,7 @@ def select(
     telling = index.remember(read_signs).failing if asked.failure and way.evidence else way.matches
     ranking, steps = way.ranking, leave_out_noise(index, way.steps, way.matches, telling)
     brief = way.matches if asked.listing and not way.ordered and index.traits.has_telling_lines else set(way.brief)
-    # Of a page that has no word of the question, its facts are shown; of a log, only what is asked for.
+    # A page without any word of the question still shows its facts. A log shows only matches.
     has_any = bool(way.matches or way.evidence) or (index.traits.is_markup and any(step.order for step in steps))
     filling = BudgetFill(index, ranking, steps, brief, Costs(index, ranking, count))
     drafts = Drafts(index, way, has_noise=steps is not way.steps)
@@ -81,7 +81,7 @@ _NOTHING = Draft((), "")
 
 
 def _fit(filling: BudgetFill, drafts: Drafts, max_tokens: int, count: Callable[[str], int]) -> Draft:
-    """The longest beginning of the additions that fits, and as much of the next one."""
+    """The longest prefix of the additions that fits, and as much as possible of the next addition."""
     additions = filling.additions
 
     @cache

@@ -1,4 +1,4 @@
-"""What counts how much when records are ranked. Sizes and other limits are where they are used.
+"""How much each thing counts when records are ranked. Sizes and other limits are defined where they are used.
 
 Halving or doubling most of these changes few answers; `benchmarks/engine/recall.py` shows which.
 """
@@ -13,19 +13,19 @@ from msgspec import Struct
 class Weights(Struct, frozen=True):
     # What a word of the question counts.
     quoted: float = 1.6
-    """In quotation marks: somebody took care to spell it."""
+    """A word in quotation marks: somebody took care to spell it."""
     identifier: float = 2.0
-    """A number or a name with signs in it: it means one thing only."""
+    """A number or a name with signs in it, which has only one meaning."""
     part_of_identifier: float = 0.3
-    """A word in such a name: it helps only where the name itself is spelt differently."""
+    """A word in such a name. It helps only where the name is spelt differently."""
     wording: float = 0.35
-    """A word that asks ("show", "list"): the answer need not have it."""
+    """A word of the request ("show", "list"), which the answer need not have."""
     synonym: float = 0.35
-    """A word that means nearly the same as one of the question."""
+    """A near synonym of a word in the question."""
     other_word: float = 0.7
-    """A word that the question gives in parentheses, in case the text has it instead."""
+    """A word in parentheses in the question, in case the text uses it instead."""
     example: float = 0.2
-    """A word of the code or the stack trace that a question quotes: it has many."""
+    """A word of the code or stack trace that a question quotes, which has many."""
 
     # How well a spelling in the text matches.
     resemblance: float = 0.5
@@ -35,7 +35,7 @@ class Weights(Struct, frozen=True):
     within_identifier: float = 0.4
     """Part of a longer number or name, as 1.2 in 1.2.3."""
     whole_cell: float = 3.0
-    """A word that fills a cell, as often as it counts: a value, not a mention."""
+    """The factor for a word that fills a cell: it is a value, not a mention."""
 
     # What a record scores.
     saturation: float = 1.2
@@ -43,63 +43,63 @@ class Weights(Struct, frozen=True):
     length: float = 0.5
     """BM25's b, below the usual 0.75: records of one kind differ in length for reasons other than their subject."""
     label: float = 0.8
-    """A word in a heading, key or column above the record: it is about everything below it."""
+    """A word in a heading, key or column above the record, which is about everything below it."""
     label_and_record: float = 0.3
-    """The same, if the record has the word too."""
+    """The same, if the record also has the word."""
     phrase: float = 0.5
-    """Two words that follow each other as in the question, beside what they count alone."""
+    """Two words that follow each other as in the question, in addition to their separate weights."""
     beside_block: float = 0.5
-    """A word in the next block of a large text: it may be in the same record."""
+    """A word in the next block of a large text, which may be in the same record."""
     beside_piece: float = 0.5
-    """Words in the next piece of a record that is shortened: a sentence may extend into it."""
+    """Words in the next piece of a shortened record. A sentence may extend into it."""
 
     # What is around a record.
     definition: float = 2.0
-    """A name where it is defined, beside what it counts anywhere: the question is about what it does."""
+    """A name where it is defined, in addition to its usual weight: the question is about what it does."""
 
     # Records that others lead to, as a share of the score of those.
     subject: float = 0.3
-    """A word that is in the title of a page: all of the page is about it."""
+    """A word in the title of a page, which is about it as a whole."""
     fitting_fact: float = 0.6
-    """A label with its value on a page, of the best score, if the value is of the sort that is asked for: a number or a time."""
+    """A label with its value on a page, if the value has the requested type: a number or a time."""
     fact_in_other_words: float = 0.5
     """A label with its value, if a word of the question is nowhere on the page."""
     fitting_fact_in_other_words: float = 0.9
-    """The same, with a value of the sort that is asked for."""
+    """The same, with a value of the requested type."""
     fact_about_subject: float = 1.2
-    """A label with its value, if nothing but words of the page's title were found of the question."""
+    """A label with its value, if only words of the page's title were found."""
     lead: float = 0.95
     """Rows that the question leads to through others, as a share of the best score: just after the row that it names."""
     answering_row: float = 1.2
     """Rows that answer the question, as a share of the best score: before everything else."""
     row_step: float = 0.01
-    """What each of these has less than the one before, so that their order stays."""
+    """How much less each of these scores than the one before it, to keep their order."""
     least: float = 0.05
-    """A record below this share of the best score only shares a common word with the question."""
+    """A record below this share of the best score has only a common word of the question."""
     tiers: int = 10
-    """Records of a list whose scores differ by less than one part in this many are shown in the order of the document."""
+    """Records of a list are shown in document order if their scores differ by less than one part in this many."""
 
     # Rows.
     unnamed_number: float = 0.3
-    """A number in a field that the question does not name: it may be any number."""
+    """A number in a field that the question does not name, which may be any number."""
     filtered: float = 0.85
-    """Rows of a list that meet this share of what the best one meets belong to the answer."""
+    """Rows of a list belong to the answer if they meet at least this share of what the best row meets."""
     condition: float = 0.6
-    """Rows with this share of the best one's words meet the condition of a question about order."""
+    """Rows meet the condition of a question about order if they have at least this share of the best row's words."""
 
     # Failures.
     failure_terms: float = 0.3
-    """The words of a question about a failure, compared with what looks like its cause: they name what failed, not why."""
+    """The words of a question about a failure, relative to signs of its cause. They name what failed, not why."""
     strong_word: float = 2.0
-    """fatal, panic, error: programs say this when they fail. Others, such as missing or denied, are also said in passing."""
+    """fatal, panic, error: programs say this when they fail. Other words, such as missing or denied, also occur in passing."""
 
     # How much the structure of a text adds to confidence.
     evidence_of_failure: float = 0.75
     """A program says that it gave up, or begins a message of failure."""
     evidence_of_value: float = 0.7
-    """Rows that were compared by a column, or have something else where many have what is excluded."""
+    """Rows that were compared by a column, or that lack an excluded value that many rows have."""
     evidence_of_place: float = 0.4
-    """Rows by their place in the table: its order may mean nothing."""
+    """Rows chosen by their place in the table, whose order may mean nothing."""
 
 
 WEIGHTS = Weights()

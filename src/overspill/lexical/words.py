@@ -24,7 +24,7 @@ def word_set(words: str) -> frozenset[str]:
 
 @cache
 def read_list(name: str) -> tuple[str, ...]:
-    """The words of a list in `lexicon/`, in its order. Lines that begin with # say what it is for."""
+    """The words of a list in `lexicon/`, in order. Lines that begin with # explain the list."""
     return tuple(" ".join(read_lines(name)).split())
 
 
@@ -46,7 +46,7 @@ def read_lines(name: str) -> tuple[str, ...]:
 
 @cache
 def compile_phrases(*patterns: str) -> re.Pattern[str]:
-    """A pattern in which `{name}` stands for any line of that list: words, phrases, or patterns themselves."""
+    """A pattern in which `{name}` matches any line of that list: words, phrases, or further patterns."""
     named = regex(r"\{([a-z_]+)\}")
     either = "|".join(patterns)
     return regex(named.sub(lambda name: f"(?:{'|'.join(read_lines(name[1]))})", either), re.IGNORECASE)
@@ -60,7 +60,7 @@ def stem(word: str) -> str:
 
 @cache
 def read_related(name: str = "related") -> dict[str, tuple[str, ...]]:
-    """By stem, the stems of words that mean nearly the same."""
+    """For each stem, the stems of near synonyms."""
     groups: dict[str, dict[str, None]] = {}
     for line in read_lines(name):
         stems = dict.fromkeys(map(stem, line.split()))
@@ -106,6 +106,6 @@ def split_subwords(word: str) -> list[str]:
 
 @cache
 def read_keywords() -> dict[str, frozenset[str]]:
-    """By stem, what people ask for in source code, and the keywords for it."""
+    """Maps the stems of things people ask for in source code to their keywords."""
     lines = (line.partition(":") for line in read_lines("keywords"))
     return {stem(word): word_set(spelt) for words, _, spelt in lines for word in words.split()}

@@ -94,7 +94,7 @@ class BudgetFill:
     """Adds records in an order that does not depend on the budget. A larger budget shows everything that a smaller one shows.
 
     It climbs a ladder of fixed budgets, called rungs, and each rung keeps everything from the one below. An answer is the longest
-    prefix of `additions` that fits. The relevant lines of all records in `brief` come first: nothing else is added until they fit.
+    prefix of `additions` that fits. The relevant lines of records in `brief` come first: nothing else is added until they all fit.
     """
 
     def __init__(self, index: Index, ranking: Ranking, steps: Sequence[Step], brief: set[int], costs: Costs) -> None:
@@ -163,7 +163,7 @@ class BudgetFill:
                     self.additions.append(Addition(record, self._make_pieces(record, spans, score), header, reached))
 
     def _cut(self, record: int, rung: float, *, brief: bool) -> tuple[list[Span], float, bool]:
-        """The spans of a record that a rung shows (at least those of the rung below), their cost, and whether that is everything."""
+        """The spans of a record that a rung shows, their cost, and whether that is everything. Includes all of the rung below."""
         whole, shown = self._extent(record), self._shown.get(record, [])
         if brief and self.index.traits.has_members:
             spans = join_spans([*shown, *self._trimmer.list_telling_lines(record)])

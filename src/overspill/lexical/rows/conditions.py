@@ -125,7 +125,7 @@ def _compare(
 
 
 def _find_bounds(question: str) -> list[_Bounds]:
-    """The bounds in the order of the question. A bound without two values is open on one side."""
+    """The bounds in the order of the question. A comparison with a single value leaves the other side open."""
     found: list[tuple[Span, str, str, bool]] = []
     for match in compile_phrases(_BETWEEN).finditer(question):
         if not _is_negated(question, match.start()):

@@ -1,4 +1,4 @@
-"""Connects what a question names: the smallest trees of rows that join its mentions, and what it asks for around them.
+"""Connects the rows that a question mentions: finds the smallest trees of rows that join them, and the answer around these.
 
 "Which airline flies from A to B?" names two airports. A row of the routes refers to both, and to the airline.
 """
@@ -21,34 +21,34 @@ from overspill.lexical.words import read_related, read_stems, split_words, stem
 from overspill.tables.schema import POSSIBLE, SURE, Reference
 
 _MAX_STEPS = 4
-"""How far what is asked for may be from there. A reference that is less than sure is as long as two."""
+"""How many references the answer may be away. A reference that is less than sure counts as two."""
 _MAX_SHOWN, _MAX_MEETING, _MAX_FOUND = 8, 40, 60
 _FAR = 3
-"""How far to follow references if the question asks for nothing that is known."""
+"""How far to follow references if the question asks for nothing the tables know."""
 _MAX_NAMED, _MAX_GROUPS = 6, 3
-"""How many rows a name may mean, and how many things a question may name."""
+"""How many rows a name may refer to, and how many things a question may name."""
 _MAX_BESIDE = 5
-"""Rows of each way that the question does not ask for."""
+"""How many rows to show along each way that the question does not ask for."""
 _SPREAD = 3
-"""How many references a row may be away from what the question names, to say it."""
+"""How many references away a row may still mention what the question names."""
 _NEARLY, _MORE = 0.99, 1.01
 _MIN_SHARE = 0.5
-"""Rows with less of what the best one says are not what others refer to."""
+"""Rows that mention less than this share of the best one do not pass it on to others."""
 _MIN_WORTH = 0.4
-"""Of the rarest word: a name that is worth less is only mentioned."""
+"""The least worth of a name, as a share of the rarest word. A name worth less is only a mention."""
 _NAMED, _MEANT = 4, 3
-"""What the name of a table or of a column that refers to it is worth, and the most that its other columns are."""
+"""The worth of the name of a table or of a column that refers to it, and the most that its other columns are worth."""
 
 _Way = tuple[int, list[Reference]]
-"""How much the question asks for what is at its end, and the steps that lead there."""
+"""How strongly the question asks for the table at its end, and the steps that lead there."""
 
 
 class _Reach(Struct):
-    """What of the question a row says, itself and by the rows that it refers to."""
+    """The words of the question in a row and in the rows that it refers to."""
 
     said: Words
     by: dict[tuple[int, int], Words] = {}
-    """By column, and the row that it refers to."""
+    """The words by column and row referred to."""
 
     @property
     def words(self) -> Words:
@@ -56,7 +56,7 @@ class _Reach(Struct):
 
 
 def connect(index: Index, query: Query, ranking: Ranking) -> tuple[list[int], list[int]]:
-    """Rows, likeliest first: those in which several mentions meet with what is asked for there; these and what is around."""
+    """Two lists of rows, likeliest first: those where several mentions meet, with the answer there; and these with all around."""
     if not list_tables(index):
         return [], []
     connector = _Connector(index, query, ranking)
@@ -77,16 +77,16 @@ class _Connector:
         self._stems = set(map(stem, self._question.words))
         self._sure = {(step.source, step.target) for step in steps if step.is_forward and step.confidence >= SURE}
         self._steps = [step for step in steps if self._is_usable(step)]
-        # What values alone tell may be wrong, and serves to find rows in which several mentions meet.
+        # References guessed from values alone may be wrong. They only serve to find rows where several mentions meet.
         self._crosslinks = [step for step in steps if step.confidence >= POSSIBLE or step in self._steps]
         self._numbers = {relation.table.first: number for number, relation in enumerate(self._relations)}
         self._sayings = find_sayings(index, self._question, ranking, self._relations)
         self._reached = {record: _Reach(saying.said) for record, saying in self._sayings.items()}
 
     def _is_usable(self, step: Reference) -> bool:
-        """Whether a way may lead by a step: it is sure, or the question names the column that refers, or what it refers to.
+        """Whether a way may use a step: it is sure, or the question names the referring column or the table it refers to.
 
-        Numbers in a second column need a key's name, or an end: a head has no manager.
+        A second column of numbers also needs a name like a key, or gaps: a head has no manager.
         """
         there = step if step.is_forward else step.reverse
         relation, column = self._relations[there.source], there.column
@@ -100,14 +100,14 @@ class _Connector:
         return self._stems.issuperset(relation.words[column]) or (step.confidence >= POSSIBLE and is_target_named)
 
     def _is_named(self, step: Reference) -> bool:
-        """Whether the question has the name of the column that refers, or words that mean nearly the same."""
+        """Whether the question has the name of the referring column, or near synonyms."""
         relation = self._relations[step.source]
         column, core = relation.columns[step.column].rpartition(".")[2], relation.cores[step.column]
         alike = {other for word in self._stems for other in read_related().get(word, ())}
         return find_column([column], self._question.words) is not None or bool(core and alike.issuperset(core))
 
     def find_meeting(self) -> list[int]:
-        """The rows that say most, more than any says alone."""
+        """The rows that, with the rows they refer to, mention more of the question than any single row."""
         measure = self._question.measure
         self._spread({record: saying.said for record, saying in self._sayings.items() if saying.is_naming})
         for _ in range(1, _SPREAD):
@@ -121,7 +121,7 @@ class _Connector:
         return sorted(best, key=lambda record: (-scores.get(record, 0.0), record))[:_MAX_FOUND]
 
     def _list_best(self) -> dict[int, Words]:
-        """What the rows say that refer to others, of those that say most."""
+        """The words of the best rows that refer to others."""
         words = {record: reach.words for record, reach in self._reached.items() if reach.by}
         worths = {record: self._question.measure(said) for record, said in words.items()}
         least = _MIN_SHARE * max(worths.values(), default=0.0)
@@ -129,7 +129,7 @@ class _Connector:
         return {record: words[record] for record in sorted(best, key=lambda record: (-worths[record], record))}
 
     def _spread(self, sources: dict[int, Words]) -> None:
-        """Adds to each row what these say that it refers to, and what tells it from others that refer to the same."""
+        """Adds to each row the words of the `sources` it refers to, and words that set it apart from rows with the same references."""
         by_table = self._group(sources)
         changed: set[int] = set()
         for step in self._crosslinks:
@@ -145,7 +145,7 @@ class _Connector:
                 self._reached[record].said |= frozenset[int]().union(*map(self._question.find_forms, relation.columns, cells))
 
     def list_named(self) -> Iterator[list[int]]:
-        """The rows of each thing that the question names, the most telling first."""
+        """The rows of each thing that the question names, the most distinctive first."""
         taken: set[int] = set()
         named = {record: saying.said for record, saying in self._sayings.items()}
         for _ in range(_MAX_GROUPS):
@@ -161,9 +161,9 @@ class _Connector:
             taken.update(*(named[record] for record in best))
 
     def walk(self, centers: list[int], *, are_meeting: bool = False) -> Iterator[int]:
-        """What the question asks for around these rows, themselves, and what is on the way.
+        """The rows around these that the question asks for, then these rows themselves, then the rows on the way.
 
-        Rows in which mentions meet are not left against a reference: that would lead to others of which less is said.
+        From rows where mentions meet, it follows references only forwards. Backwards, it would reach rows that match less.
         """
         reached = [self._reached[row] for row in centers if row in self._reached]
         said = frozenset[int]().union(*(reach.words for reach in reached))
@@ -201,13 +201,13 @@ class _Connector:
         yield from self._list_referring(groups, own if ways else self._steps)
 
     def _is_only(self, record: int) -> bool:
-        """Whether the question says which row of its table it means. A value that several rows share only describes it."""
+        """Whether the question singles out this row of its table. A value that several rows share only describes them."""
         table, saying = self._index.outline.table_of(record), self._sayings.get(record)
         others = (other for other in self._sayings if other != record and table and table.first <= other < table.last)
         return saying is not None and all(self._sayings[other].said != saying.said for other in others)
 
     def _group(self, rows: Iterable[int]) -> dict[int, list[int]]:
-        """By relation."""
+        """Groups rows by relation."""
         groups: dict[int, list[int]] = {}
         for row in rows:
             table = self._index.outline.table_of(row)
@@ -216,7 +216,7 @@ class _Connector:
         return groups
 
     def _refer(self, rows: Iterable[int], depth: int, steps: Sequence[Reference] = ()) -> Iterator[int]:
-        """What rows refer to, and so on. Lists are followed from these rows alone: they lead to many."""
+        """The rows that these refer to, and so on up to `depth`. Lists are followed only from these rows: they lead to many."""
         groups = self._group(rows)
         for number in range(depth):
             found: list[int] = []
@@ -228,8 +228,8 @@ class _Connector:
             groups = self._group(found)
 
     def _list_referring(self, groups: dict[int, list[int]], steps: list[Reference]) -> Iterator[int]:
-        """Some of the rows of each table that refer to these, and what else they refer to: the question may call them by other
-        names."""
+        """Some rows of each table that refer to these, and what else they refer to: the question may use other names for
+        them."""
         found: list[int] = []
         for step in steps:
             if step.source in groups and not step.is_forward:
@@ -239,7 +239,7 @@ class _Connector:
         yield from self._refer(found, 1)
 
     def _follow_alike(self, step: Reference, rows: dict[int, int]) -> dict[int, int]:
-        """By row that a step leads to, the center that it came from. Other steps between the same two tables count as much."""
+        """Maps each row at the end of a step to the center it came from. Other steps between the same two tables count as well."""
         found: dict[int, int] = {}
         for each in [step] if step.source == step.target else self._crosslinks:
             if (each.source, each.target) == (step.source, step.target):
@@ -248,7 +248,7 @@ class _Connector:
         return found
 
     def _list_ways(self, start: int) -> list[_Way]:
-        """The ways to what the question asks for, in its own words or else in others."""
+        """The ways to the tables that the question asks for, in its own words or else in alternative words."""
         name = " ".join(self._relations[start].name)
         own = [*self._relations[start].columns, name]
         shortest = [steps for steps in _find_shortest(self._steps, start, _MAX_STEPS).values() if steps]
@@ -270,7 +270,7 @@ class _Connector:
         return [way for way in ways if way[0]]
 
     def _measure(self, steps: list[Reference], words: list[str], foreign: list[str]) -> int:
-        """How much a question asks for the table at the end of a way: it names it, or its columns, or one that refers to it."""
+        """How strongly a question asks for the table at the end of a way, by naming it, its columns, or one that refers to it."""
         relation, last = self._relations[steps[-1].target], steps[-1]
         stems = set(map(stem, foreign))
         alike = {other for each in stems for other in read_related().get(each, ())}
@@ -284,7 +284,7 @@ class _Connector:
 
 
 def _find_shortest(steps: list[Reference], start: int, most: int) -> dict[int, list[Reference]]:
-    """The shortest way to each relation that can be reached. One that is less than sure is as long as two."""
+    """The shortest way to each reachable relation. A step that is less than sure counts as two."""
     paths: dict[int, list[Reference]] = {start: []}
     lengths = {start: 0}
     reached = [start]

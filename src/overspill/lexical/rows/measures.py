@@ -28,7 +28,7 @@ _MAX_CELL_CHARS = 200
 """The rest of a cell is ignored."""
 _MAJORITY = 0.5
 DAYS_OF_MONTH, DAYS_OF_YEAR = 31, 372
-"""Of a calendar in which all months are equally long, which orders dates as well."""
+"""A calendar with months of equal length orders dates just as well."""
 
 Scale: TypeAlias = Literal["number", "date", "span"]
 

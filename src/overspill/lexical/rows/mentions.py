@@ -1,4 +1,4 @@
-"""Mentions: which cells a question says, so that it names the row, or something that the row has."""
+"""Mentions: the cells that occur in a question, which name their row or something that the row has."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _LIST_MEMBER = regex(r"'([^']*)'")
 _DAY = regex(r"(\d{4}-\d\d-\d\d)[T ]\d")
 _KEY = regex(rb"[^\"\\]{0,60}\"\s*:")
 _MAX_ANCHORS, _ANCHOR_SHARES = 6, (0.8, 0.95)
-"""A question may start from the rows that contain about as much of it as the best one, unless there are too many."""
+"""A search may start from the rows that contain about as much of the question as the best one, unless there are too many."""
 _MAX_WORDS, _MAX_NAME_WORDS = 200, 40
 _MAX_CELL_CHARS = 200
 _MAX_CANDIDATES = 400
-"""Rows of a table that are read, those with most words of the question."""
+"""How many rows of a table to read, those with the most words of the question first."""
 _MAX_NAMED = 6
-"""What more rows have is not a name, but a property: it tells nothing about what refers to them."""
+"""A value in more rows than this is a property, not a name, and says nothing about the rows that refer to them."""
 _UNKNOWN_WORTH, _STOP_WORTH = 0.4, 0.01
 _MIN_TELLING_DIGITS = 4
 _MAX_FORM_CHARS, _MAX_FORM_WORDS = 40, 3
@@ -37,17 +37,17 @@ Words = frozenset[int]
 
 
 class Saying(Struct, frozen=True):
-    """The words of the question that a row says."""
+    """The words of the question in a row."""
 
     said: Words
     is_naming: bool
-    """Whether few rows of its table say one of these, so that it is a name and not a property."""
+    """Whether one of these is in few rows of the table, and is therefore a name and not a property."""
     is_only: bool
-    """Whether one of them is in a column that has something else in each row."""
+    """Whether one of them is in a column whose values are unique."""
 
 
 class Question:
-    """The words of a question, what each is worth, and where each run of them is."""
+    """The words of a question, the worth of each, and the places of each run of them."""
 
     def __init__(self, query: Query, ranking: Ranking) -> None:
         self.words = [word.casefold() for word in _WORD.findall(query.text)[:_MAX_WORDS]]
@@ -58,7 +58,7 @@ class Question:
             for word in self.words
         ]
         self._stems = list(map(stem, self.words))
-        # "Second and third" asks for two rows, each of which is as much of the answer.
+        # "Second and third" asks for two rows, each of which answers the question as well.
         ordinals = {word: str(number) for number, word in enumerate(read_list("ordinals"), 1)}
         ordinals |= dict.fromkeys(read_list("won"), "1")
         ranks = {ordinals[word]: place for place, word in enumerate(self.words) if word in ordinals}
@@ -73,9 +73,9 @@ class Question:
                 self._places.setdefault(" ".join(self.words[start:end]), []).append((start, end))
 
     def find(self, column: str, cell: str) -> list[Place]:
-        """Where the question says a cell, a member of its list, the day of a time, or a name the other way round.
+        """Where the question mentions a cell, a member of its list, the day of a time, or a name in reverse order.
 
-        A short number may be anything, unless the question names its column. A longer one means one thing only, such as a year.
+        A short number may mean anything, unless the question names its column. A longer one, such as a year, is unambiguous.
         """
         if not 0 < len(cell) <= _MAX_CELL_CHARS:
             return []
@@ -91,9 +91,9 @@ class Question:
         return self._places.get(" ".join(_WORD.findall(text.casefold())), [])
 
     def find_forms(self, column: str, cell: str) -> Words:
-        """The words that say all of a short cell in other forms or another order: "who chairs" for `Chairman`, "won" for 1.
+        """The words for all of a short cell in other forms or another order: "who chairs" for `Chairman`, "won" for 1.
 
-        Many cells have some word of a question by chance, so this is only for rows that refer to what it names.
+        Many cells match some word of a question by chance, so this is only for rows that refer to something it names.
         """
         if cell.isdigit():
             is_rank = cell in self._ordinals and read_stems("ranks").issuperset(last_parts(column))
@@ -118,7 +118,7 @@ class Question:
 
 
 def find_sayings(index: Index, question: Question, ranking: Ranking, relations: list[Relation]) -> dict[int, Saying]:
-    """By row. The name of a table or column alone says what is asked for, and names no row."""
+    """The words of the question in each row. The name of a table or column alone does not name a row."""
     kinds = {name[0] for relation in relations for name in (relation.name, *relation.words) if len(name) == 1}
     held: dict[int, dict[int, float]] = {relation.table.first: {} for relation in relations}
     for record, spots in ranking.hits.items():

@@ -30,7 +30,7 @@ _MAX_TABLES = 4
 _WORDS_AFTER_SUPERLATIVE = 4
 _MAX_DATED_ROWS = 2
 _MIN_MEASURED, _MIN_MEASURED_SHARE = 3, 0.3
-"""How many rows have something to compare in a column that orders them."""
+"""The number and share of rows with a measure that a column needs to order them."""
 _COUNT = regex(r"\d{1,6}")
 _SIZE = regex(r"\d[\d,]*(?:\.\d+)?(?:[kKMGTP]i?B?|m?s)?")
 _COMMIT = regex(rb"(?:commit )?[0-9a-f]{7,64}\b")
@@ -39,7 +39,7 @@ _MIN_SIZED_SHARE = 0.8
 
 
 class _OrderQuestion(Struct, frozen=True):
-    """What a question says about order: the positions of its superlative and of its "first" or "last", -1 for none."""
+    """The order that a question asks for: the positions of its superlative and of its "first" or "last", -1 for none."""
 
     words: list[str]
     most: int
@@ -77,7 +77,7 @@ def _parse_question(question: str) -> _OrderQuestion:
 
 
 def find_ordered_rows(index: Index, query: Query, ranking: Ranking, among: Sequence[int] = ()) -> Boost:
-    """No rows if the question does not ask about order or nothing here has one. `among` limits the rows to compare."""
+    """Finds no rows if the question does not ask for an order or nothing can be ordered. `among` limits the rows to compare."""
     asked = _parse_question(query.text)
     if asked.most < 0 and asked.place < 0:
         return Boost()
@@ -162,7 +162,7 @@ def _order_by_value(index: Index, table: Table, asked: _OrderQuestion, ranking: 
         record: sum(ranking.worth[term] for term in {spot[2] for spot in ranking.hits.get(record, ())}) for _, record in values
     }
     least = WEIGHTS.condition * max(held.values())
-    # Those that have most of the question's words, and all.
+    # First the rows with most of the question's words, then all.
     fitting = [record for _, record in values if held[record] >= least], [record for _, record in values]
     turns = [record for many in (asked.many, 3 * asked.many, _MAX_ROWS) for rows in fitting for record in rows[:many]]
     return list(dict.fromkeys(turns))[: 2 * _MAX_ROWS]

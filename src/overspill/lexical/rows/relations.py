@@ -24,20 +24,20 @@ from overspill.text.patterns import compile_pattern, escape
 
 _MAX_TABLES = 40
 _MAX_COLUMNS = 300
-"""A table with more is no relation: its rows have different fields, or their fields are data."""
+"""A table with more columns is not a relation: its rows have different fields, or its field names are data."""
 _SAMPLED_ROWS = 60
 _MIN_KEY_SHARE = 0.95
-"""How many of the sampled rows must have something else in a column that is called a key. A row may be there twice."""
+"""The share of distinct values that a column named like a key must have in the sample. A row may occur twice."""
 _MAX_OWN_KEYS = 3
-"""How many columns of a table are tried as what its rows refer to each other by."""
+"""How many columns of a table to try as the key by which its rows refer to each other."""
 _MIN_OWN_SHARE = 0.9
-"""The share of a column's words that must be keys of its own table. Some may refer to rows that are missing."""
+"""The share of a column's words that must be keys of the same table. Some may refer to missing rows."""
 _MAX_STARTS, _MAX_FOUND = 60, 2_000
-"""From how many rows one step starts, and to how many it leads."""
+"""How many rows one step may start from, and how many it may lead to."""
 _MAX_VALUES = 200
-"""How many values are looked for at once. A list of more leads everywhere."""
+"""How many values to search for in one pass. A longer list leads everywhere."""
 _MAX_SPOTS = 4_000
-"""Places where a value is found, for each column."""
+"""How many places to look at for each column."""
 
 
 class Relation(Sketch, frozen=True):
@@ -45,7 +45,7 @@ class Relation(Sketch, frozen=True):
 
 
 def read_references(index: Index) -> tuple[list[Relation], list[Reference]]:
-    """The relations of a document, and the steps between them, there and back, the surest first."""
+    """The relations of a document, and the steps between them in both directions, the surest first."""
     relations = [_read_relation(index, table) for table in list_tables(index)]
     shared = Counter(words for relation in relations for words in set(relation.words))
     relations = [relation if relation.key >= 0 else _take_other_key(index, relation, shared) for relation in relations]
@@ -57,15 +57,15 @@ def read_references(index: Index) -> tuple[list[Relation], list[Reference]]:
 
 
 def list_tables(index: Index) -> list[Table]:
-    """Those that may refer to each other; none if there are too many."""
+    """The tables that may refer to each other; empty if there are too many."""
     tables = [table for table in index.outline.tables if isinstance(table.rows, JsonRows)]
     return [table for table in tables if len(read_columns(index, table)) <= _MAX_COLUMNS] if len(tables) <= _MAX_TABLES else []
 
 
 def _take_other_key(index: Index, relation: Relation, shared: Counter[tuple[str, ...]]) -> Relation:
-    """With the first column as its key that names its rows and is called like the table, or that other tables have too: the
-    `isbn` of books and loans. Or one that another column of the table refers to: the `login` of people, and of whom they
-    report to."""
+    """Uses as its key the first column with unique values that is named like the table, or that other tables also have: the
+    `isbn` of books and loans. Otherwise, uses one that another column of the table refers to: the `login` of people and of
+    their managers."""
     naming = sorted(relation.naming)
     key = next((number for number in naming if relation.words[number] == relation.name != ()), -1)
     if key < 0:
@@ -91,7 +91,7 @@ def _read_relation(index: Index, table: Table) -> Relation:
     label = outline.under[table.first]
     title = render(index, outline.label_starts[label], outline.label_ends[label]) if label >= 0 else ""
     words = [last_parts(column) for column in columns]
-    # The first rows, and others from all of the table: it may be sorted by what its rows refer to.
+    # Sample the first rows, and others throughout the table, which may be sorted by a reference.
     first = range(table.first, min(table.last, table.first + _SAMPLED_ROWS))
     others = range(first.stop, table.last, max(1, (table.last - first.stop) // _SAMPLED_ROWS))
     rows = [cells for _, cells in read_rows(index, table, [*first, *others])]
@@ -111,7 +111,7 @@ def _read_relation(index: Index, table: Table) -> Relation:
 
 
 def _strip_key_words(words: tuple[str, ...]) -> tuple[str, ...]:
-    """What a key is the key of, whichever comes first: `customer_id`, `fk_customer`, `codigoCliente`, `customer2`."""
+    """The words for the thing that a key identifies, without those for the key: `customer_id`, `fk_customer`, `codigoCliente`."""
     named = [place for place, word in enumerate(words) if word not in read_lexicon("keys") and not word.isdigit()]
     return words[named[0] : named[-1] + 1] if named else ()
 
@@ -122,7 +122,7 @@ def is_named_as_key(column: str) -> bool:
 
 
 def last_parts(column: str) -> tuple[str, ...]:
-    """The words of a column's own name, and of the object that it is in if it is only called `id`."""
+    """The words of a column's name without its path. Adds the name of its object if the column is only called `id`."""
     above, _, name = column.rpartition(".")
     return stem_parts(above.rpartition(".")[2] + "." + name if name.lower() in read_lexicon("keys") else name)
 
@@ -154,7 +154,7 @@ def follow(index: Index, relations: list[Relation], step: Reference, rows: list[
 
 
 def _find_holding(index: Index, relation: Relation, column: int, values: Iterable[str]) -> list[int]:
-    """The rows that seem to have one of these values in a column."""
+    """The rows that seem to have one of these values in this column."""
     name = escape(relation.columns[column].rsplit(".", 1)[-1].encode("utf-8", "replace"))
     spelt = b"|".join(escape(value.encode("utf-8", "replace")) for value in sorted(values))
     opening = rb'(?:\[(?:[^{}\[\]]*?\W)??|"?)' if column in relation.lists else rb'"?'

@@ -1,4 +1,4 @@
-"""Rows of tables that answer by what they have to do with others: joined with them, filtered, ordered."""
+"""Finds rows of tables that answer a question through other rows: by joining, filtering or ordering them."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _NEGATIVE = regex(r"(?<![^\s(\"'=<>])[-\u2212](\d[\d.]*)")
 _KEY_AFTER = regex(rb"\"\s{0,4}:")
 _MAX_ROWS = 60
 _MAX_VALUE_BYTES = 80
-"""A longer value is a description, which mentions much that is not so."""
+"""A longer value is a description, which mentions many things that do not apply."""
 
 
 def boost_rows(index: Index, query: Query, ranking: Ranking) -> Boost | None:
-    """The rows that the question leads to and, if it asks for an order, those that are first among them, or among all."""
+    """The rows that the question leads to and, if it asks for an order, the first of them, or of all rows."""
     led = _find_rows(index, query, ranking)
     if led.leads and index.traits.has_members:
         query = replace(query, text=blank_comparisons(query.text))
@@ -44,13 +44,13 @@ def _find_rows(index: Index, query: Query, ranking: Ranking) -> Boost:
     if around:
         return Boost(leads=around, rows=meeting, brief=frozenset(meeting))
     rows = find_filtered_rows(index, query, ranking)
-    # Where cells are compared, these rows are what is asked for, whatever words they have.
+    # If the question compares cells, these rows match even without its words.
     matches = frozenset(rows) if compares_cells(query.text) else frozenset[int]()
     return Boost(leads=rows, rows=rows, brief=frozenset(rows), matches=matches)
 
 
 def find_filtered_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
-    """The rows of a list that meet most of what a question asks, likeliest first; none if it asks for no list."""
+    """The rows of a list that meet most of the conditions, likeliest first; empty if the question does not ask for a list."""
     if not index.traits.has_members:
         rows = index.remember(find_longest_list) if compares_cells(query.text) else None
         named = replace(query, text=blank_comparisons(query.text))
@@ -80,7 +80,7 @@ def find_filtered_rows(index: Index, query: Query, ranking: Ranking) -> list[int
 
 
 def _count_said(index: Index, query: Query, ranking: Ranking, rows: RowList, records: list[int]) -> dict[int, int]:
-    """For each of these rows, how many values the question says that are all of one of its cells. Each word is in one value."""
+    """For each of these rows, how many of its whole cells the question mentions. Each word counts for one cell only."""
     question, columns = Question(query, ranking), read_columns(index, rows.table)
     said: dict[int, int] = {}
     for record, cells in read_rows(index, rows.table, records) if records else ():
@@ -95,7 +95,7 @@ def _count_said(index: Index, query: Query, ranking: Ranking, rows: RowList, rec
 
 
 def _score(text: Text, ranking: Ranking, spots: list[tuple[int, int, int]], negative: frozenset[str]) -> float:
-    """The worth of the terms that are values of fields, by the share of the value that they make up."""
+    """The worth of the terms that occur in values of fields, by the share of the value that they make up."""
     shares: dict[int, float] = {}
     values: dict[Span, dict[int, int]] = {}
     for start, end, term in spots:
@@ -112,7 +112,7 @@ def _score(text: Text, ranking: Ranking, spots: list[tuple[int, int, int]], nega
 
 
 def _measure_number(text: Text, start: int, end: int, asked: frozenset[str], *, is_negative: bool) -> float:
-    """Whether a number is all of a value, of a field that the question names. A question may say in words that it is negative."""
+    """Whether a number is the whole value of a field that the question names. A question may call it negative in words."""
     key = _KEY_BEFORE.search(text[max(0, start - _MAX_VALUE_BYTES) : start])
     if not key or not _AFTER_NUMBER.match(text, end) or (is_negative and not key[2]):
         return 0.0

@@ -1,4 +1,4 @@
-"""The SQL that answers a question which counts or adds up: passages cannot, because it is about all rows."""
+"""Writes SQL for questions that count or add up. Passages cannot answer them, because they are about all rows."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _AVERAGES = regex(r"(?i)\b(?:average|mean)\b")
 _GROUPS = regex(r"(?i)\b(?:per|by|for each|for every|grouped by)\s+([^\W_]+)")
 _PLAIN_NAME = regex(r"(?a)[A-Za-z_]\w{0,29}")
 _PLAIN_VALUE = regex(r"(?a)[A-Za-z][\w .-]{0,29}")
-"""Only these go into a statement: they are from the output."""
+"""Only values like this go into a statement, because they come from the output."""
 _MAX_VALUES = 60
 _MAX_CONDITIONS = 3
 
 
 def suggest_sql(index: Index, question: str) -> str:
-    """A statement over the only table of an output, filled in with what the question names; empty if it adds nothing up."""
+    """A statement about an output's only table, filled in with the names in the question. Empty if it does not count or add up."""
     tables = index.outline.tables
     if len(tables) != 1 or not (_COUNTS.search(question) or _ADDS.search(question) or _AVERAGES.search(question)):
         return ""
@@ -48,7 +48,7 @@ def suggest_sql(index: Index, question: str) -> str:
 
 
 def _spell_measure(name: str, cells: Sequence[str], *, is_json: bool) -> str:
-    """The column to add up; empty if there is none. A quantity with a unit is beside its text."""
+    """The column to add up, or an empty string. A quantity with a unit has its own column next to its text."""
     reading = find_reading(cells, name) if name else None
     if reading is None or reading.meaning in ("boolean", "date", "time"):
         return ""
@@ -57,7 +57,7 @@ def _spell_measure(name: str, cells: Sequence[str], *, is_json: bool) -> str:
 
 
 def _find_conditions(names: Sequence[str], columns: Sequence[Sequence[str]], said: str) -> list[str]:
-    """Columns of few values, of which the question says one."""
+    """Conditions for columns with few values, if the question contains one of them."""
     found: list[str] = []
     for name, cells in zip(names, columns, strict=True):
         values = {cell for cell in cells if _PLAIN_VALUE.fullmatch(cell)} if name else set[str]()

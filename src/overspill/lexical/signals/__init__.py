@@ -1,6 +1,6 @@
-"""What a question may want besides its words, in the order in which it is tried.
+"""Signals: what a question may want besides its words, in the order in which they are tried.
 
-`benchmarks/engine/recall.py --ablate` says what each signal is worth.
+`benchmarks/engine/recall.py --ablate` shows what each signal is worth.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How many: records with a number before a word of the question, as in `58 passed`."""
+"""Answers "how many" with records that have a number before a word of the question, as in `58 passed`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from overspill.text.regex import regex
 _COUNTS_SHARE = 0.3
 _NUMBER = regex(rb"(?<![\w./-])\d[\d,.]{0,12} \Z")
 _MAX_NUMBER_BYTES = 12
-"""How many bytes before a word to look for its number."""
+"""How far before a word to look for its number."""
 
 
 def boost_counts(index: Index, query: Query, ranking: Ranking) -> Boost | None:

@@ -1,4 +1,4 @@
-"""Facts: the labels and values of a page. A question often has other words than the label of what it asks for."""
+"""Facts: the labels and values of a page. A question often uses other words than the label of its answer."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from overspill.text.regex import Pattern, regex
 
 _FACT = regex(r"[^|:：]{2,40}[|:：]\s*\S[^|]{0,100}\|?\s*")
 _SHEET_FACT = regex(r"(?=[^|:：]*[^\W\d_])[^|:：]*+(?:[|：]|:(?=\s))\s*+[^|][^|]*+\|?\s*")
-"""Its label has a letter: 18:45 is a time."""
+"""The label needs a letter, because 18:45 is a time."""
 _LABEL = regex(r"\A[^|:：]*+[|:：]")
 _LABELLED = regex(rb"</(?:dt|label)>\s*+(?:<(?!/(?:dt|label)>)[^<>]*+>\s*+)*+[^<>\s]")
-"""A label with something after it. A label alone is an option of a form."""
+"""A label with something after it. A label by itself is an option in a form."""
 _LINK, _MAX_LINKS = b"<a ", 1
 """A label with several links leads to other pages."""
 _MAX_FACT_CHARS, _MAX_FACT_BYTES = 160, 1_500
-"""Of what a reader sees, and with its markup."""
+"""The longest visible text of a fact, and its longest markup."""
 _MAX_REMARK_CHARS = 60
-"""Of a value without a mark between it and its label, such as "40 participants"."""
+"""The longest value without a mark between it and its label, such as "40 participants"."""
 _MIN_SHEET_FACTS, _MAX_SHEET_GAP = 3, 2
-"""How many facts make a sheet, and how far apart they are at most."""
+"""How many facts make a sheet, and how far apart they may be."""
 _SHEET_SHARE, _SHEET_SHARE_IN_OTHER_WORDS = 0.1, 0.4
-"""The share of a budget for sheets, whatever else matches; the second, if a word of the question is nowhere on the page."""
+"""The share of a budget reserved for sheets. The second applies if a word of the question is nowhere on the page."""
 _MAX_RECORDS = 5_000
 """A page with more records is not about one thing."""
 _PLAIN_FACT = WEIGHTS.least + WEIGHTS.row_step
-"""Of the best score: after all that matches, as the question may have other words."""
+"""As a share of the best score: after everything that matches, because the question may use other words."""
 _NUMBER = regex(r"\d")
 _TIME = regex(r"\b(?:1[4-9]|20)\d\d\b|\b\d{1,2}[./-]\d{1,2}[./-]\d{2,4}\b|\b\d{1,2}:\d\d\b|\d\s?[年月日년월일]")
 
 
 def boost_facts(index: Index, query: Query, ranking: Ranking) -> Boost | None:
-    """What is short and has a label comes after all that matches; sooner if a word of the question is nowhere on the page,
-    or if it has a value of the sort that is asked for. Groups of facts get their own share of the budget."""
+    """Shows short labelled values after everything that matches. They come sooner if a word of the question is nowhere on the
+    page, or if the question asks for a value of their type. Groups of facts get a share of the budget."""
     if not index.traits.is_markup or index.is_partial or len(index.outline) > _MAX_RECORDS:
         return None
     best = max(ranking.scores.values(), default=1.0)
@@ -65,7 +65,7 @@ def _find_asked_value(question: str) -> Pattern[str] | None:
 
 
 def _weigh(index: Index, ranking: Ranking) -> tuple[float, float]:
-    """Of facts, and of those with such a value."""
+    """The weights of facts, and of facts with a value of the requested type."""
     met = {term for spots in ranking.hits.values() for _, _, term in spots}
     asked = {number for number, term in enumerate(ranking.terms) if term.telling}
     if asked <= met:
@@ -76,7 +76,7 @@ def _weigh(index: Index, ranking: Ranking) -> tuple[float, float]:
 
 
 def _list_facts(index: Index) -> dict[int, str]:
-    """Records with what a reader sees of them."""
+    """Facts by record, as a reader sees them."""
     facts: dict[int, str] = {}
     for record, text in index.remember(_list_short).items():
         source = _read_source(index, record)
@@ -86,7 +86,7 @@ def _list_facts(index: Index) -> dict[int, str]:
 
 
 def _list_remarks(index: Index) -> dict[int, str]:
-    """Most short records with a link are items of a menu."""
+    """Short values without a label. Leaves out records with links, most of which are menu items."""
     remarks = {record: text for record, text in index.remember(_list_short).items() if len(text) <= _MAX_REMARK_CHARS}
     return {record: text for record, text in remarks.items() if _LINK not in _read_source(index, record)}
 
@@ -96,9 +96,9 @@ def _read_source(index: Index, record: int) -> bytes:
 
 
 def _list_sheets(index: Index) -> dict[int, str]:
-    """Groups of facts, as in the table beside an article, with what is between them.
+    """Groups of facts, such as the table beside an article, with everything between them.
 
-    Most other facts are parts of menus and forms. What has the same value again and again is a list of something else.
+    Most other facts are parts of menus and forms. A group that repeats the same value is a list of something else.
     """
     shorts, facts = index.remember(_list_short), index.remember(_list_facts)
     runs: list[list[int]] = []
@@ -113,7 +113,7 @@ def _list_sheets(index: Index) -> dict[int, str]:
 
 
 def _list_short(index: Index) -> dict[int, str]:
-    """What a reader sees of each short record."""
+    """The visible text of each short record."""
     spans = enumerate(zip(index.outline.starts, index.outline.ends, strict=True))
     shown = ((record, render(index, *span).strip()) for record, span in spans if span[1] - span[0] <= _MAX_FACT_BYTES)
     return {record: text for record, text in shown if len(text) <= _MAX_FACT_CHARS}

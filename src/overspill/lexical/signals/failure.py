@@ -1,4 +1,4 @@
-"""Failures: what gave up, and what probably made it."""
+"""Failures: what gave up, and the probable cause."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _STRETCH_TOKENS = 450
 _MAX_STRETCH_SHARE, _MIN_STRETCH_SHARE = 0.8, 0.4
 _RARE_TOKENS, _RARE_SHARE = 200.0, 0.2
 _MAX_RARE_RECORDS = 3
-"""A word of the question in no more records than this is what is looked for, even if the question is about a failure."""
+"""A word of the question in at most this many records is its subject, even if the question is about a failure."""
 _VERDICTS_SHARE = 0.7
 _REPORTS_SHARE = 0.4
 _SMALL_OUTPUT_BYTES = 4_000_000
@@ -49,7 +49,7 @@ def _score_rare(ranking: Ranking) -> dict[int, float]:
 
 
 def _plan_failures(ranking: Ranking, signs: Signs, scores: dict[int, float]) -> list[Step]:
-    """Everything that failed: verdicts, then reports of failure, then the question's words; what surrounds them last."""
+    """Everything that failed: verdicts, then reports of failure, then the question's words, and finally their surroundings."""
     top = max(ranking.scores.values(), default=1.0)
     speaking = {record: top * own + ranking.scores.get(record, 0.0) for record, own in signs.failing.items()}
     verdicts = {record: scores.get(record, 0.0) for record in signs.verdicts}
@@ -61,7 +61,7 @@ def _plan_failures(ranking: Ranking, signs: Signs, scores: dict[int, float]) -> 
 
 
 def _plan_causes(signs: Signs, order: Order) -> list[Step]:
-    """Where a cause is likeliest: before the first sign of giving up, else before a report; at the first message, at the end."""
+    """The likeliest places of a cause: before the first sign of giving up or else a report, at the first message, at the end."""
     top = order[0][1] if order else 1.0
     reports = [] if signs.gave_up else [pair for pair in order if pair[0] in signs.failing]
     return [
