@@ -1,1 +1,1 @@
-"""Measure every result, then pass it on, keep it or cut it."""
+"""Measures every result, then passes it on, keeps it or cuts it."""

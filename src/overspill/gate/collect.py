@@ -1,4 +1,4 @@
-"""Turn a tool's result, of any type, into one measured text and the blocks around it. Runs in the job, decides nothing."""
+"""Turns a tool's result, of any type, into one measured text and the blocks around it. Runs in the job, and decides nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from overspill.text import encoding
 from overspill.types import Block, Lineage, Media, Output
 from overspill.wording import replies as wording
 
-_SNIFFED_BYTES = 64 * 1024  # looked at to tell text from binary data
+_SNIFFED_BYTES = 64 * 1024  # checked to distinguish text from binary data
 _MAX_CHARS_ON_LOOP = 256 * 1024  # encoded without leaving the event loop
 _MAX_ENTRIES_ON_LOOP = 1_000  # of a list
 
@@ -26,7 +26,7 @@ RunInThread: TypeAlias = Callable[[Callable[[], None]], Awaitable[None]]
 
 
 class CollectedResult:
-    """A result for the gate to decide on. `content` holds the original blocks, so that they can pass untouched."""
+    """A result for the gate to decide on. `content` holds the original blocks, which may pass untouched."""
 
     is_error = False
     complete = False
@@ -43,9 +43,9 @@ class CollectedResult:
     error: BaseException | None = None
     broke_off = ""  # or why the tool failed, when it had already produced output
     is_hidden = False
-    """Whether the tool's own object cannot pass, because there are secrets in it."""
+    """Whether secrets in the tool's own object keep it from passing."""
     remarks: Sequence[str] = ()
-    """About secrets in it."""
+    """Notes about secrets in it."""
     _spool: Spool | None = None
     _head: bytes | bytearray = b""
     _abandoned = False
@@ -56,17 +56,17 @@ class CollectedResult:
 
     @property
     def produced(self) -> int:
-        """Bytes so far, or at least how many; the tool may still be running."""
+        """At least how many bytes it has so far. The tool may still be running."""
         return sum(map(len, self.texts)) if self._spool is None else self._spool.total
 
     @property
     def in_hand(self) -> Sequence[str] | None:
-        """All texts, if they are in memory as they came; None for a stream and for large JSON."""
+        """All original texts, if they are in memory; None for a stream and for large JSON."""
         return (self.plain,) if self.plain is not None else None if self.content is None else self.texts
 
     @property
     def least_bytes(self) -> int:
-        """How many bytes there are at least. A text that was not encoded yet has no fewer than it has characters."""
+        """The minimum number of bytes. Text that is not encoded yet has at least one byte per character."""
         texts = self.in_hand
         return self.spool.total if self._spool is not None or texts is None else sum(map(len, texts))
 
@@ -82,7 +82,7 @@ class CollectedResult:
         return self._spool
 
     def take_now(self, result: Any) -> bool:
-        """Take a short text without waiting, as most results are. Return False for anything else."""
+        """Take a short text without waiting. Most results are short. Return False for anything else."""
         if type(result) is str and len(result) <= _MAX_CHARS_ON_LOOP:
             self.plain = self.value = result
             self.complete = True
@@ -113,7 +113,7 @@ class CollectedResult:
 
     @property
     def notes(self) -> list[str]:
-        """What the model has to know besides the output."""
+        """What the model needs to know besides the output."""
         waits = self._spool is not None and self._spool.is_waiting
         failures = [wording.stream_failure(self.broke_off)] if self.broke_off else []
         return [*failures, *([wording.NOT_STORED_YET] if waits else []), *self.remarks]
@@ -123,7 +123,7 @@ class CollectedResult:
         return "" if self.error is None else describe(self.error)
 
     def fail(self, error: BaseException) -> None:
-        """The tool raised. Its message is the answer, after what the tool had produced until then."""
+        """Record that the tool raised. The answer is its message, after what it had produced so far."""
         self.is_error, self.error, self.complete = True, error, True
         if self.produced:
             self.broke_off = wording.brief_error(describe(error))
@@ -140,13 +140,13 @@ class CollectedResult:
             self._spool.discard()
 
     async def _take_stream(self, chunks: AsyncIterator[Any]) -> None:
-        """An error ends the stream; what it had produced stays."""
+        """An error ends the stream, but keeps what it had produced."""
         try:
             async for chunk in chunks:
                 self._add(chunk, self.spool)
                 if self.spool.due:
                     await anyio.to_thread.run_sync(self.spool.flush)
-        except Exception as error:  # the tool's code: whatever it raises, the model has to know
+        except Exception as error:  # the tool's code: tell the model about any exception
             self.fail(error)
         finally:
             self.media = _media(bytes(self._head))
@@ -154,7 +154,7 @@ class CollectedResult:
                 await chunks.aclose()
 
     async def _take_generator(self, chunks: Generator[Any, Any, Any], run_in_thread: RunInThread) -> None:
-        """Each chunk is taken as soon as it is yielded, even if the generator then blocks and is abandoned."""
+        """Take each chunk when it is yielded, in case the generator then blocks and is abandoned."""
         spool = self.spool
 
         def drain() -> None:
@@ -199,7 +199,7 @@ class CollectedResult:
                 await self._take_text(content)
             else:
                 await anyio.to_thread.run_sync(self._add_json, value)
-        except (TypeError, ValueError, RuntimeError) as error:  # the last one where something changes it meanwhile
+        except (TypeError, ValueError, RuntimeError) as error:  # RuntimeError if something changes it meanwhile
             self.discard()
             self._spool = None
             self.plain = wording.not_serialisable(type(value).__name__, str(error))
@@ -220,7 +220,7 @@ def is_blocks(result: Any) -> bool:
 
 
 def _is_block(block: Any) -> bool:
-    """Whether it has the shape of an MCP block. Data that only happens to have such a "type" is measured like any other data."""
+    """Whether it has the shape of an MCP block. Data that merely has such a "type" is measured like any other data."""
     match field(block, "type"):
         case "text":
             return isinstance(field(block, "text"), str)
@@ -265,7 +265,7 @@ def replace_texts(content: Sequence[Block] | None, texts: Sequence[str]) -> list
 
 
 def field(block: Any, name: str) -> Any:
-    if type(block) is dict:  # most are, and asking whether it is a Mapping takes longer
+    if type(block) is dict:  # most are, and an isinstance check for Mapping takes longer
         return cast("dict[str, Any]", block).get(name)
     return cast("Mapping[str, Any]", block).get(name) if isinstance(block, Mapping) else getattr(block, name, None)
 
@@ -277,7 +277,7 @@ def describe(error: BaseException) -> str:
     name = type(error).__name__
     try:
         message = str(error)
-    except Exception:  # foreign code too: then only the type is known
+    except Exception:  # also foreign code: use only the type
         message = ""
     return message if isinstance(error, RemoteFailure) else f"{name}: {message}" if message else name
 

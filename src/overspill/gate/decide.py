@@ -1,4 +1,4 @@
-"""Decide from figures alone whether an output passes, is kept or is cut."""
+"""Decides from figures alone whether an output passes, is kept or is cut."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from overspill.types import Reason, Size
 
 
 class Room(Struct, frozen=True):
-    """Tokens left in the context: now, and if no other result of this turn had taken any."""
+    """Tokens left in the context: now, and without the other results of this turn."""
 
     now: int
     alone: int
@@ -55,7 +55,7 @@ def decide(size: Size, settings: Settings, room: Room | None = None) -> Verdict:
 
 
 def deciding_bytes(settings: Settings) -> int:
-    """The most bytes of an output whose number of tokens decides anything. A larger one is over the limit in bytes."""
+    """The largest output whose tokens matter to the decision. A larger one is over the limit in bytes."""
     return settings.size_cap if settings.size_cap and not settings.off else MAX_EXACT_CHARS
 
 
@@ -64,7 +64,7 @@ def keeps_nothing(settings: Settings) -> bool:
 
 
 def passes_for_sure(texts: Sequence[str], settings: Settings) -> bool:
-    """Whether the texts cannot exceed any limit together, so that nothing has to be counted: no token is shorter than a byte."""
+    """Whether the texts together cannot exceed any limit. Counting is then unnecessary, because a token has at least one byte."""
     if settings.off:
         return True
     length = max_bytes = 0

@@ -257,8 +257,8 @@ class TermSamples:
     def search(
         self, every: tuple[Term, ...], least: int, scan: Callable[[tuple[Term, ...], int | None], tuple[T, set[int]]]
     ) -> tuple[tuple[Term, ...], T]:
-        """The terms used, and what `scan` finds. `scan` gets the number of hits to stop at, and returns the terms it met as well. If
-        it met only wording of the question, it runs again with the rarest of the terms that occur everywhere."""
+        """The terms used, and what `scan` finds. `scan` gets the number of hits to stop at, and also returns the terms it met. If
+        these are only wording of the question, it runs again with the rarest of the terms that occur everywhere."""
         terms, is_everywhere = self._drop_common_terms(every, least)
         found, met = scan(terms, _MAX_COMMON_HITS if is_everywhere else None)
         if len(terms) < len(every) and all(terms[number].role == "wording" for number in met):

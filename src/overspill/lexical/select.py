@@ -24,7 +24,7 @@ from overspill.lexical.reply.repeats import leave_out_noise
 from overspill.lexical.signals import SIGNALS, compares_rows
 
 _AIMS = (1.25, 2.0, 4.0)
-"""How far the planned costs may exceed the budget. If the estimates were even higher and room is left, the next one is tried."""
+"""Multiples of the budget to plan for, because estimated costs may be too high. The next one is tried while room is left."""
 
 
 class Selection(Struct, frozen=True):

@@ -1,1 +1,1 @@
-"""SQL over stored outputs: find the tables in them, load each once, and query them in a process that can open nothing else."""
+"""SQL over stored outputs: finds their tables, loads each once, and queries them in a process that can open nothing else."""

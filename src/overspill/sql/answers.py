@@ -1,4 +1,4 @@
-"""What a query answers: a header and rows, with tabs between the cells."""
+"""The answer to a query: a header and rows, with tabs between the cells."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MAX_COLUMNS_SHOWN = 60
 
 
 def spell_cell(value: Any) -> str:
-    """Nothing in a cell can be taken for another cell, row or value: text that could be is quoted as in JSON."""
+    """Quotes text as in JSON if it could be mistaken for another cell, row or value."""
     if value is None:
         return "NULL"
     if isinstance(value, str):
@@ -36,7 +36,7 @@ def spell_cell(value: Any) -> str:
 
 
 class SqlAnswer(Struct, frozen=True):
-    """`rows` has the first rows if there are too many to write down; `total` is how many there are."""
+    """`rows` has only the first rows if there are too many to write down; `total` counts all of them."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
@@ -60,7 +60,7 @@ def read_answer(found: QueryResult, notes: Iterable[str] = ()) -> SqlAnswer:
 
 
 def explain_failure(failed: str, tables: Mapping[str, LoadedTables]) -> str:
-    """What went wrong, the nearest column or table to one that does not exist, and what there is: columns with their types."""
+    """What went wrong, the nearest match for a missing column or table, and the existing columns with their types."""
     named = {rename(table.name, name): table for name, found in tables.items() for table in found.tables}
     columns = {column.name for table in named.values() for column in table.columns}
     cards: list[str] = []
@@ -82,7 +82,7 @@ def find_nearest(name: str, known: Iterable[str]) -> str:
 
 
 class SqlRow(Struct, frozen=True):
-    """A row of a table as it is in its text: from byte `start` up to byte `end`."""
+    """A row of a table in its original text, from byte `start` up to byte `end`."""
 
     start: int
     end: int
@@ -90,7 +90,7 @@ class SqlRow(Struct, frozen=True):
 
 
 def read_row(text: Reader, row: int | str) -> SqlRow:
-    """Blocks. `row` is the `_row` of a row. Raises BadRequest if there is none, or if its `_row` does not say where it is."""
+    """Blocks. `row` is the `_row` of a row. Raises BadRequest if that row does not exist or `_row` is not a place in the text."""
     from overspill.sql.rows import find_row  # noqa: PLC0415  # recognises the text, with a part of the engine
 
     data = text.buffer()
@@ -100,7 +100,7 @@ def read_row(text: Reader, row: int | str) -> SqlRow:
 
 
 def query_text(statement: str, text: Reader, seconds: float, notes: Iterable[str] = ()) -> SqlAnswer:
-    """Blocks. The tables in the text are called `output`, and are loaded for this statement only. `notes` go with the answer."""
+    """Blocks. The tables in the text are called `output` and loaded for this statement only. `notes` go with the answer."""
     sources = {"output": Source("text", text)}
     with SqlLibrary() as library:
         found = library.query(statement, sources, seconds)

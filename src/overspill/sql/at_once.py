@@ -1,4 +1,4 @@
-"""CSV and JSON that DuckDB reads itself, where it reads them as we do. It is many times faster."""
+"""Lets DuckDB read CSV and JSON if it finds the same rows and cells as we do. It is many times faster."""
 
 from __future__ import annotations
 
@@ -19,37 +19,37 @@ from overspill.text import pieces
 from overspill.text.patterns import compile_pattern
 
 _BLANK_LINE = compile_pattern(rb"\n[\n\r \t]")
-"""Or one that may be."""
+"""A line that may be blank."""
 _LONG_FRACTION = b"." + b"0" * 18
 _TO_ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
 _BLOCK_BYTES = 1 << 20
 _CHECKED_BYTES = 1 << 16
-"""How many are checked in one call, about: their values are all in memory."""
+"""About how many bytes to check in one call, because all their values are in memory."""
 _MAX_TRIES = 30
-"""To find the end of a row near there."""
+"""How often to try to find the end of a row near a position."""
 _MAX_LEARNT = 4
-"""Parts from which types are learnt. Each begins the check anew."""
+"""How many parts to learn types from. Each one restarts the check."""
 
 
 def read_delimited_at_once(text: mmap.mmap, source: Path, otherwise: Callable[[], Found]) -> Found | None:
-    """None if DuckDB would find other rows or cells."""
+    """Returns None if DuckDB would find different rows or cells."""
     heading = read_heading(text)
     names, mark = heading.format.names, heading.format.mark
     has_quotes = text.find(b'"') >= 0
-    # Without a word, DuckDB finds other rows where lines end with CR alone, and other cells where blanks are before quotes.
+    # DuckDB silently finds different rows if lines end with CR only, and different cells if there are blanks before quotes.
     is_quoted_late = has_quotes and any(text.find(before + b' "') >= 0 for before in (mark.encode(), b"\n"))
     if len(names) > MAX_COLUMNS or "rowid" in map(str.lower, names) or is_quoted_late:
         return None
     if has_lone_returns(text, 0, len(text)) or repeats_header(text, heading, len(text)):
         return None
-    rows = None  # where lines may end inside cells
+    rows = None  # unknown if lines may end inside cells
     if not has_quotes and not _BLANK_LINE.search(text):
         rows = _count(text, b"\n") + (text[-1:] != b"\n") - text[: heading.first].count(b"\n")
     elif not has_quotes or (text.find(b"\r") >= 0 and _count(text, b"\r") != _count(text, b"\n")):
-        # DuckDB may lose rows whose lines do not end alike.
+        # DuckDB may lose rows if line ends are mixed.
         rows = sum(1 for _ in iterate_rows(text, mark, heading.first, len(text), has_quotes=has_quotes))
     columns = ", ".join(f"{quote(name)}: 'VARCHAR'" for name in names)
-    reader = (  # which refuses rows with more or fewer cells than the header
+    reader = (  # it refuses rows with more or fewer cells than the header
         f"read_csv({quote(str(source))}, auto_detect=false, delim={quote(mark)}, quote='\"', escape='\"', "
         f"skip={heading.count_skipped(text)}, header=false, columns={{{columns}}}, allow_quoted_nulls=false)"
     )
@@ -64,14 +64,14 @@ def _count(text: mmap.mmap, sign: bytes) -> int:
 def read_json_at_once(
     file: Path, text: mmap.mmap | bytes, table: JsonTable, otherwise: Callable[[], Found], *, is_lines: bool = False
 ) -> Found | None:
-    """None if DuckDB would not read all of it exactly."""
+    """Returns None if DuckDB would not read all of it exactly."""
     try:
         types, rows = _learn_types(text, is_lines=is_lines)
     except (msgspec.DecodeError, KeyError, ValueError, RecursionError):  # or names with line ends
         return None
     kinds = {name: inner.spell() for name, inner in types.inside.items()}
     columns = ", ".join(f"{quote(name)}: {quote(kind)}" for name, kind in kinds.items())
-    if "rowid" in map(str.lower, kinds) or types.count > count_room(rows, len(text)):  # rowid is how rows are numbered
+    if "rowid" in map(str.lower, kinds) or types.count > count_room(rows, len(text)):  # we number rows with rowid
         return None
     where = "rowid + 1" if is_lines else f"{quote(table.pointer + '/')} || rowid"
     layout = "newline_delimited" if is_lines else "array"
@@ -80,8 +80,8 @@ def read_json_at_once(
 
 
 def _learn_types(text: mmap.mmap | bytes, *, is_lines: bool) -> tuple[JsonType, int]:
-    """What the first rows have holds for all if they can be decoded so; where some have something else, that is learnt too.
-    Counts the rows. Raises msgspec.DecodeError if they cannot be decoded, and KeyError if DuckDB would change them."""
+    """Learns types from the first rows and checks the other rows against them. Learns from rows that differ as well. Counts the
+    rows. Raises msgspec.DecodeError if they cannot be decoded, and KeyError if DuckDB would change them."""
     begin, end = (0, len(text)) if is_lines else (text.find(b"[") + 1, text.rfind(b"]"))
     if not is_lines and text[end + 1 :].strip():
         raise msgspec.DecodeError("Something follows the array.")
@@ -113,7 +113,7 @@ def _learn_types(text: mmap.mmap | bytes, *, is_lines: bool) -> tuple[JsonType, 
                 decoders["checked"] = make(types.check())
                 learnt, rows, start = learnt + 1, 0, begin
             except msgspec.DecodeError:
-                continue  # that was inside a row
+                continue  # this place was inside a row
             break
         else:
             raise msgspec.DecodeError("No row ends there.")
@@ -121,7 +121,7 @@ def _learn_types(text: mmap.mmap | bytes, *, is_lines: bool) -> tuple[JsonType, 
 
 
 def _find_row_ends(text: mmap.mmap | bytes, begin: int, start: int, end: int, size: int, *, is_lines: bool) -> Iterator[int]:
-    """Where the rows from `start` on may end, after so many bytes; at last, where all of them do."""
+    """Possible ends of the rows that begin at `start`, about `size` bytes later; finally, the end of all rows."""
     colon = text.find(b":", begin, begin + _BLOCK_BYTES) + 1
     mark = b"\n" if is_lines else text[begin:colon].lstrip()
     near = start + size

@@ -1,4 +1,4 @@
-"""How SQL reads what the text in a column means. Where rows disagree, it stays text, with what it means beside it."""
+"""Reads the text in a column as typed values. If rows disagree, the column stays text, with the values in another column."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from overspill.text.humanize import count_noun, quote_line
 
 _SAMPLED_ROWS = 300
 _COLUMNS_AT_A_TIME = 20
-"""Of which the patterns are in memory."""
+"""How many columns have their patterns in memory at the same time."""
 _MAX_NOTES = 5
 _NO_VALUES = ", ".join(map(quote, sorted(NO_VALUE)))
 _SPELT_ONE_WAY = ("integer", "date")
-"""So that writing the value again shows whether it was the text, many times faster than a pattern."""
+"""These have only one spelling: writing the value back and comparing is many times faster than a pattern."""
 _DIFFERS = "error('A row differs from the first ones.')"
 _UNIT = "lower(regexp_extract({}, '([a-zA-Z]+)$', 1))"
 _FACTOR = f"CASE {_UNIT} {' '.join(f'WHEN {quote(unit)} THEN {factor!r}' for unit, factor in BYTES.items())} ELSE 1.0 END"
@@ -47,15 +47,15 @@ _VALUES: dict[str, str] = {
     "decimal comma percent": "TRY_CAST(replace(regexp_replace({}, '[% ]', '', 'g'), ',', '.') AS DOUBLE)",
     "money": "TRY_CAST(regexp_replace({}, '[$€£¥, ]', '', 'g') AS DOUBLE)",
 }
-"""The SQL that reads a text, with `{}` for it."""
+"""The SQL that reads a value, with `{}` for its text."""
 
 
 class _Chosen(Struct, frozen=True):
-    """A reading that the rows confirm. `others` counts the values that it cannot read, `example` is one of them."""
+    """A reading that the rows confirm. `others` counts the values that it cannot read; `example` is one of them."""
 
     reading: Reading
     is_filled: bool
-    """Whether all rows that have text have a value."""
+    """Whether all rows with text have a value."""
     others: int = 0
     example: str = ""
 
@@ -85,10 +85,10 @@ class _Chosen(Struct, frozen=True):
 def read_types(
     connection: Any, table: str, columns: Sequence[tuple[str, str]], *, is_typed: bool, is_checked: bool = False
 ) -> tuple[list[tuple[str, str]], list[str]]:
-    """The columns to select from a table that was read as text, each with its expression and name, and what to say of them.
+    """The columns to select from a table that was read as text, each with its expression and name, and notes on them.
 
     `columns` has names and SQL types. If `is_typed`, the text itself says which values are numbers, as JSON does. If
-    `is_checked`, the table is a sample of one, and the expressions raise an error if other rows are not like it."""
+    `is_checked`, the table is only a sample, and the expressions raise an error if other rows differ from it."""
     texts = [name for name, kind in columns if kind == "VARCHAR"]
     found = _choose(connection, table, texts) if texts else {}
     names = dict(zip((name for name, _ in columns), make_unique(name for name, _ in columns), strict=True))
@@ -109,7 +109,7 @@ def read_types(
 
 
 def _choose(connection: Any, table: str, columns: list[str]) -> dict[str, _Chosen]:
-    """What the first rows suggest, if the rows confirm it."""
+    """The readings that the first rows suggest and the other rows confirm."""
     selected = ", ".join(map(quote_name, columns))
     rows = connection.execute(f"SELECT {selected} FROM {table} LIMIT {_SAMPLED_ROWS}").fetchall()
     suggested = [
@@ -127,7 +127,7 @@ def _choose(connection: Any, table: str, columns: list[str]) -> dict[str, _Chose
 
 
 def _value_text(source: str) -> str:
-    """NULL where there is no value."""
+    """The text of a value, or NULL if it is missing."""
     return f"CASE WHEN lower({source}) NOT IN ({_NO_VALUES}) THEN {source} END"
 
 

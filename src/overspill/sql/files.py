@@ -19,7 +19,7 @@ _KINDS = {".csv": "csv", ".tsv": "csv", ".ndjson": "ndjson", ".jsonl": "ndjson",
 
 
 def open_file(file: Path, key: str) -> tuple[Source, Decoding]:
-    """Decodes it if it is compressed or in another encoding."""
+    """Opens a file, and decodes it if it is compressed or in another encoding."""
     try:
         with file.open("rb") as opened:
             return _open(opened, key, str(file), file)

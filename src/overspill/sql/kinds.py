@@ -1,4 +1,4 @@
-"""What a text is, which decides how its tables are read. The loading process imports no more than this takes."""
+"""Recognises the kind of a text, which decides how to read its tables. Imports little, because the loading process uses it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from overspill.lexical.kinds.kind import Kind, Sample
 
 _NAMED = {kind.name: kind for kind in KINDS}
 _TEXT = replace(LINES, name="text", traits=replace(LINES.traits, layout="text"))
-"""Text of which nothing is known, unlike the events of a log."""
+"""Unrecognised text, as opposed to the events of a log."""
 
 
 def find_kind(text: mmap | bytes, name: str = "") -> Kind:
-    """`name` is that of its kind, if it is known."""
+    """`name` is the name of the kind, if known."""
     if name:
         return _NAMED[name]
     kind = recognise(text)

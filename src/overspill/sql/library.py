@@ -22,20 +22,20 @@ from overspill.text.humanize import count_noun
 from overspill.text.regex import regex
 
 MAX_MEMORY_BYTES = 320 << 20
-"""What DuckDB may use in each process, apart from the interpreter."""
+"""The memory DuckDB may use in each process, not counting the interpreter."""
 MAX_DISK_BYTES = 8 << 30
-"""The largest file that a process may write, and what a query may spill."""
+"""The largest file that a process may write, and the most that a query may spill."""
 MAX_RESULT_BYTES = 64 << 20
-"""Of a result that is written down whole. The rows beyond are only counted."""
+"""The largest result to write down. Further rows are only counted."""
 MAX_LOADED_BYTES = 16 << 30
-"""Loaded tables of one session. Those used longest ago are loaded again when they are needed."""
+"""The loaded tables of one session. The least recently used ones are dropped, and loaded again when needed."""
 LOAD_SECONDS = 120
 MAX_PROCESSES = 2
 MAX_QUERIED_AT_ONCE_BYTES = 128 << 20
-"""Texts up to this size are queried by the process that loads them. In a larger one the query would lack memory."""
+"""The process that loads a text also queries it, up to this size. With a larger text, the query would lack memory."""
 MAX_SQL_CHARS = 100_000
 _NOT_TEXT = regex("[\0\ud800-\udfff]")
-"""DuckDB would end the statement there, or could not be given it."""
+"""Characters at which DuckDB would end the statement, or that cannot be passed to it."""
 _BLOCK_BYTES = 1 << 20
 _SCRIPT = Path(__file__).with_name("worker.py")
 
@@ -45,19 +45,19 @@ _ENDED = "ended without an answer: it was killed, or it failed. There may be too
 
 
 class Source(Struct, frozen=True):
-    """A text with tables. `key` is the same for the same bytes."""
+    """Text that contains tables. Equal bytes have an equal `key`."""
 
     key: str
     reader: Reader
     kind: str = ""
-    """What it is, if its name says so."""
+    """The kind of text, if its name shows it."""
     label: str = "the output"
     file: Path | None = None
-    """A file with exactly this text, if there is one."""
+    """A file with exactly this text, if one exists."""
 
 
 class QueryResult(Struct, frozen=True):
-    """`lines` has a line of JSON for each row, as far as they were written. `loaded` has what was found in the sources."""
+    """`lines` has a line of JSON for each row that was written. `loaded` has the tables found in each source."""
 
     result: SqlResult
     lines: bytes
@@ -65,7 +65,7 @@ class QueryResult(Struct, frozen=True):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a query does not see."""
+        """What the query did not see."""
         notes: list[str] = []
         for name, found in self.loaded.items():
             for table in found.tables:
@@ -82,7 +82,7 @@ def is_installed() -> bool:
 
 
 class SqlLibrary:
-    """Blocks: call it in a thread. Several threads may use it at the same time."""
+    """Its methods block: call them in a thread. Several threads may use it at the same time."""
 
     def __init__(self) -> None:
         self._lock = RLock()
@@ -98,7 +98,7 @@ class SqlLibrary:
         self.close()
 
     def close(self) -> None:
-        """Ends what is still running in other threads."""
+        """Ends everything that still runs in other threads."""
         self._processes.end()
         with self._lock:
             root, self._root = self._root, None
@@ -107,13 +107,13 @@ class SqlLibrary:
             root.remove()
 
     def load(self, source: Source) -> LoadedTables:
-        """The tables in a source. Loads them if they are not loaded yet."""
+        """The tables in a source. Loads them on first use."""
         return self._find_or_load(source)[0]
 
     def _find_or_load(
         self, source: Source, query: QueryRequest | None = None, name: str = ""
     ) -> tuple[LoadedTables, SqlResult | None]:
-        """With the answer to the query if the process that loaded the source gave it."""
+        """Includes the answer to the query, if the process that loaded the source also ran it."""
         if not is_installed():
             raise MissingPackage("SQL", "sql")
         with self._lock:
@@ -123,7 +123,7 @@ class SqlLibrary:
             return (loaded, None) if loaded else self._load(source, query, name)
 
     def query(self, sql: str, sources: Mapping[str, Source], seconds: float) -> QueryResult:
-        """`sources` are named as the query names them: `NAME` and `NAME_…` are the tables of each."""
+        """`sources` have the names used in the query: `NAME` and `NAME_…` are the tables of each."""
         if len(sql) > MAX_SQL_CHARS:
             raise BadRequest(f"The statement has {len(sql):,} characters. The most is {MAX_SQL_CHARS:,}.")
         if unusable := _NOT_TEXT.search(sql):
@@ -154,7 +154,7 @@ class SqlLibrary:
         with self._lock:
             found = self._loaded.pop(key, None)
             if found is not None:
-                self._loaded[key] = found  # used last
+                self._loaded[key] = found  # now the most recently used
         return found
 
     def _load(self, source: Source, query: QueryRequest | None, name: str) -> tuple[LoadedTables, SqlResult | None]:
@@ -196,7 +196,7 @@ class SqlLibrary:
         return found, _read_result(lines[1:], is_late, query.seconds)
 
     def _run(self, worker: Worker, request: Struct, seconds: float) -> tuple[list[bytes], bool]:
-        """The answers that the process gave, and whether it lacked the time for more."""
+        """The answers of the process, and whether it ran out of time."""
         try:
             done = worker.run(msgspec.json.encode(request), seconds, self._processes)
         except OSError as error:

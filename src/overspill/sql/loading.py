@@ -1,4 +1,4 @@
-"""The loading process: recognise the text, find its tables, and write them to a database file with types."""
+"""The loading process: recognises the text, finds its tables, and writes them to a database file with types."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def main(requests: BinaryIO, answers: BinaryIO) -> None:
     answers.flush()  # it is loaded, even if the query fails
     if request.query and found.tables:
         limits.limit_more_seconds(request.query.processor_seconds)
-        signal.setitimer(signal.ITIMER_REAL, request.query.seconds)  # which ends the process
+        signal.setitimer(signal.ITIMER_REAL, request.query.seconds)  # ends the process
         database = SqlDatabase.of(found, request.database, request.name)
         query = replace(request.query, databases=(*request.query.databases, database))
         answers.write(msgspec.json.encode(run(query)) + b"\n")
@@ -57,7 +57,7 @@ def load(request: LoadRequest) -> LoadedTables:
     if not source.stat().st_size:
         return LoadedTables("empty")
     with source.open("rb") as file:
-        text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)  # open as long as the process: parts of it are in use
+        text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)  # never closed, because parts of it stay in use
     kind = find_kind(text, request.kind)
     try:
         found = _find(kind.traits.layout, source, text, lambda: Path(request.folder, f"part{next(numbers)}"))
@@ -65,7 +65,7 @@ def load(request: LoadRequest) -> LoadedTables:
             found = found[:MAX_TABLES]
             found[-1] = _add_note(found[-1], "Tables after this one are not loaded.")
         return LoadedTables(kind.name, _write(request, found)) if found else LoadedTables(kind.name)
-    except (MemoryError, duckdb.OutOfMemoryException):  # whose advice is to change settings that nobody can change here
+    except (MemoryError, duckdb.OutOfMemoryException):  # DuckDB's advice is to change settings, which is not possible here
         return LoadedTables(
             kind.name, failed="they need more memory than they may use. Read a part of it with grep, lines or query."
         )
@@ -81,7 +81,7 @@ def _find(layout: Layout, source: Path, text: mmap.mmap, work: Work) -> list[Fou
     if layout == "rows":
         found = read_delimited_at_once(text, source, write)
     elif layout == "documents" and text.find(b"\n\n") < 0 and text.find(b"\n\r\n") < 0 and text[:1] not in b"\r\n\xef":
-        found = read_json_at_once(source, text, whole, write, is_lines=True)  # whose lines are numbered as its rows
+        found = read_json_at_once(source, text, whole, write, is_lines=True)  # without blank lines, row and line numbers agree
     elif layout == "document":
         if is_list_of_rows(whole.raw):
             found = read_json_at_once(source, text, whole, lambda: _write_json(whole, work))
@@ -108,8 +108,8 @@ def _find_in_document(text: mmap.mmap, work: Work) -> list[Found]:
 
 
 def _write_json(table: JsonTable, work: Work) -> Found:
-    """For what DuckDB does not read, or not exactly: keys that occur twice, numbers that do not fit, half characters, rows that
-    are no objects, lines that are no JSON, and more columns than there is room for."""
+    """For JSON that DuckDB cannot read exactly: repeated keys, numbers that do not fit, half characters, rows that are not
+    objects, lines that are not JSON, and too many columns."""
     writer = RowWriter(work(), FoundTable(JsonRows(), title=table.title))
     for row in read_json_table(table):
         writer.write(row)
@@ -129,16 +129,16 @@ def _write(request: LoadRequest, found: list[Found]) -> tuple[TableInfo, ...]:
     }
     with duckdb.connect(request.database, config=settings) as connection:
         connection.execute("SET TimeZone = 'UTC'")
-        connection.execute("SET force_compression = 'uncompressed'")  # compressing would take longer than all reading
+        connection.execute("SET force_compression = 'uncompressed'")  # compression would take longer than all reading
         names = ["output"] if len(found) == 1 else []
-        for number, table in enumerate(found if not names else (), 1):  # each by its title, or by its number
+        for number, table in enumerate(found if not names else (), 1):  # named by title or else by number
             name = f"output_{make_name(table.title) or number}"
             names.append(name if name not in names else f"output_{number}")
         return tuple(_write_table(connection, table, name) for table, name in zip(found, names, strict=True))
 
 
 def _write_table(connection: Any, found: Found, name: str) -> TableInfo:
-    """In one go if all rows are like the first ones; else what its columns mean is found out from all of them."""
+    """Writes it in one pass if all rows are like the first ones. Otherwise, reads all rows to find the types of its columns."""
     rows, notes, target = None, list[str](), quote_name(name)
     with suppress(duckdb.Error):
         connection.execute(f"CREATE OR REPLACE TEMP TABLE rows AS FROM {found.reader} LIMIT {_SAMPLED_ROWS}")
@@ -149,7 +149,7 @@ def _write_table(connection: Any, found: Found, name: str) -> TableInfo:
         rows, notes = _fill_table(connection, found, target, _TEMPORARY)
     connection.execute(f"DROP TABLE {_TEMPORARY}")
     columns, place = _describe(connection, target), "" if found.hidden else found.row
-    if place:  # which a query computes
+    if place:  # a query computes it
         columns = (SqlColumn(ROW, "BIGINT" if place.startswith("rowid") else "VARCHAR"), *columns)
     return TableInfo(name, rows, columns, found.title, found.bad_rows, " ".join(filter(None, (found.note, *notes))), place)
 
@@ -159,27 +159,27 @@ def _describe(connection: Any, table: str) -> tuple[SqlColumn, ...]:
 
 
 def _fill_table(connection: Any, found: Found, target: str, source: str) -> tuple[int, list[str]]:
-    """How many rows it has, and what to say of its columns, which the temporary table shows: it has all rows of the source, or
-    the first ones. Raises an error if those do not show what all are like."""
+    """Returns the number of rows and notes on the columns. The temporary table has all rows of the source or the first ones.
+    Raises an error if the others differ from these."""
     is_checked = source != _TEMPORARY
     columns = [(each.name, each.type) for each in _describe(connection, _TEMPORARY) if each.name not in found.hidden]
     texts = sum(kind == "VARCHAR" for _, kind in columns)
-    if is_checked and texts > _MOST_CHECKED_COLUMNS:  # whose patterns do not fit in memory together
+    if is_checked and texts > _MOST_CHECKED_COLUMNS:  # their patterns do not fit in memory together
         raise duckdb.InvalidInputException("There are too many columns.")
     typed, notes = read_types(connection, _TEMPORARY, columns, is_typed=found.is_typed, is_checked=is_checked)
-    if is_checked and notes:  # which count values of all rows
+    if is_checked and notes:  # notes must count the values of all rows
         raise duckdb.InvalidInputException("Some of the first rows are unlike the others.")
     if len(typed) > _MANY_COLUMNS:
-        connection.execute("SET disabled_optimizers = 'compressed_materialization'")  # its time grows with their square
+        connection.execute("SET disabled_optimizers = 'compressed_materialization'")  # takes time quadratic in columns
     places = [(found.row, ROW)] if found.hidden else []
     selected = ", ".join(f"{expression} AS {quote_name(column)}" for expression, column in [*places, *typed])
-    connection.execute("SET threads = 1")  # two would write everything twice, to keep the order of rows
+    connection.execute("SET threads = 1")  # two threads would write everything twice to keep the order of rows
     (rows,) = connection.execute(f"CREATE TABLE {target} AS SELECT {selected} FROM {source}").fetchone()
     return rows, notes
 
 
 def read_rows(connection: Any, found: Found) -> tuple[Found, int]:
-    """In the other way, if there is one, where DuckDB refuses rows or loses some. Those that stay lost are counted."""
+    """Reads the rows, in the other way (if there is one) if DuckDB refuses or loses any. Counts those that are still lost."""
     connection.execute("SET threads = 2")
     try:
         (rows,) = connection.execute(f"CREATE OR REPLACE TEMP TABLE rows AS FROM {found.reader}").fetchone()

@@ -1,4 +1,4 @@
-"""What the session and its two kinds of processes tell each other, as JSON."""
+"""The JSON messages between the session and its two kinds of processes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class SqlColumn(Struct, frozen=True):
 
 
 class TableInfo(Struct, frozen=True):
-    """A table in an output. `name` follows `output` in its name: `output`, `output_2`, or `output_orders`."""
+    """A table in an output. `name` begins with `output`: `output`, `output_2`, or `output_orders`."""
 
     name: str
     rows: int
@@ -25,11 +25,11 @@ class TableInfo(Struct, frozen=True):
     bad_rows: int = 0
     note: str = ""
     row: str = ""
-    """How to compute `_row`, where it is not stored."""
+    """How to compute `_row` if it is not stored."""
 
 
 class LoadedTables(Struct, frozen=True):
-    """If there is no table, `kind` says what the text is."""
+    """`kind` is the kind of text, in case it has no tables."""
 
     kind: str
     tables: tuple[TableInfo, ...] = ()
@@ -44,17 +44,17 @@ class SqlDatabase(Struct, frozen=True):
 
     @staticmethod
     def of(found: LoadedTables, file: str, name: str) -> SqlDatabase:
-        """For a query that calls the output `name`."""
+        """Makes the tables available under `name` instead of `output`."""
         return SqlDatabase(file, {rename(table.name, name): table for table in found.tables})
 
 
 def rename(table: str, name: str) -> str:
-    """The tables of an output that a query calls `orders`: `orders` for `output`, `orders_2` for `output_2`."""
+    """If a query calls an output `orders`, its tables are `orders` for `output` and `orders_2` for `output_2`."""
     return name + table.removeprefix("output")
 
 
 class QueryRequest(Struct, frozen=True):
-    """`folder` is an empty folder; the result is written there as `result`, a line of JSON for each row."""
+    """`folder` is an empty folder. The result is written to `result` in it, with a line of JSON for each row."""
 
     sql: str
     databases: tuple[SqlDatabase, ...]
@@ -71,8 +71,8 @@ class QueryRequest(Struct, frozen=True):
 
 
 class LoadRequest(Struct, frozen=True):
-    """`source` is the text, `folder` an empty folder for what is needed meanwhile, `database` the file to write. `kind` is what
-    the text is, if that is known. `query` is answered by the same process, which calls the text `name`."""
+    """`source` is the text, `folder` an empty folder for temporary files, `database` the file to write, and `kind` the kind of
+    text, if known. The same process then runs `query`, which calls the text `name`."""
 
     source: str
     folder: str
@@ -88,5 +88,5 @@ class LoadRequest(Struct, frozen=True):
 class SqlResult(Struct, frozen=True):
     columns: tuple[SqlColumn, ...] = ()
     rows: int = 0
-    """The file has fewer if not all fit."""
+    """The total. The file has fewer rows if not all fit."""
     failed: str = ""

@@ -1,4 +1,4 @@
-"""The query process: open the loaded tables, give up everything else, and run one statement."""
+"""The query process: opens the loaded tables, gives up access to everything else, and runs one statement."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from overspill.text.regex import regex
 _ROWS_AT_A_TIME = 2_000
 _OVERHEAD_BYTES = 3 << 29  # of address space: libraries, stacks, and what DuckDB does not count
 _SPILL = "spill"
-_IMPORTED_LATE = ("decimal", "pytz", "uuid")  # by DuckDB, for some types
+_IMPORTED_LATE = ("decimal", "pytz", "uuid")  # DuckDB imports these for some types
 _SETTINGS = (
     "SET threads = 2",
     "SET TimeZone = 'UTC'",
@@ -40,7 +40,7 @@ _TABLES = """
     FROM duckdb_tables() JOIN duckdb_columns() USING (database_name, schema_name, table_name) GROUP BY ALL
 """
 _BEHIND_THE_ERROR = regex("\n\nLINE |, due to the following Python exception")
-"""The statement again, or where in our own files a package is missing."""
+"""What follows an error: the statement again, or the place in our own files where a package is missing."""
 _CHANGED = "The loaded tables are not as they were when they were loaded, so they are not used. Ask in a new session."
 
 
@@ -61,7 +61,7 @@ def run(request: QueryRequest) -> SqlResult:
             return _answer(connection.execute(request.sql), file, request.result_bytes)
     except Refused as error:
         return SqlResult(failed=str(error))
-    except (MemoryError, duckdb.OutOfMemoryException, duckdb.IOException):  # files are opened only for what memory cannot hold
+    except (MemoryError, duckdb.OutOfMemoryException, duckdb.IOException):  # it opens files only when memory runs out
         return SqlResult(
             failed="The query needs more memory than it may use. Select fewer rows or columns, or sort and group less."
         )
@@ -70,7 +70,7 @@ def run(request: QueryRequest) -> SqlResult:
 
 
 def open_tables(request: QueryRequest) -> Any:
-    """Attaches the tables, then gives up everything else."""
+    """Attaches the tables, then gives up access to everything else."""
     settings: Config = {
         "memory_limit": f"{request.memory_bytes}B",
         "threads": "1",
@@ -88,7 +88,7 @@ def open_tables(request: QueryRequest) -> Any:
     try:
         for number, database in enumerate(request.databases):
             connection.execute(f"ATTACH {quote(database.file)} AS loaded{number} (READ_ONLY)")
-        with suppress(duckdb.CatalogException):  # which has no threads for files
+        with suppress(duckdb.CatalogException):  # this version has no threads for files
             connection.execute("SET async_threads = 0")
         if not open_only_below(_SPILL, threads):
             limits.open_no_more()  # not even to spill
@@ -106,7 +106,7 @@ def open_tables(request: QueryRequest) -> Any:
 
 
 def _compare(connection: Any, databases: Iterable[SqlDatabase]) -> None:
-    """Only tables are used that are as they were when they were loaded."""
+    """Refuses tables that have changed since they were loaded."""
     loaded = {
         (
             f"loaded{number}",
@@ -138,7 +138,7 @@ def _answer(result: Any, file: BinaryIO, max_bytes: int) -> SqlResult:
 
 
 def _distinguish(names: list[str]) -> list[str]:
-    """The result becomes lines of JSON, in which no key may occur twice. A name that is there once stays."""
+    """Makes names unique, because the result becomes JSON, in which keys must not repeat. Keeps names that occur once."""
     seen = dict.fromkeys(names, 0)
     found: list[str] = []
     for name in names:
@@ -152,7 +152,7 @@ def _distinguish(names: list[str]) -> list[str]:
 
 
 def _simplify(value: Any) -> Any:
-    """As JSON has it. What JSON cannot say is text as SQL writes it."""
+    """Converts a value for JSON. Values that JSON cannot represent become text as in SQL."""
     if value is None or isinstance(value, bool | str | int):
         return value
     if isinstance(value, float):

@@ -1,4 +1,4 @@
-"""Finds a row of a table in its text by its `_row`, so that you can cite it."""
+"""Finds a row of a table in its text by its `_row`, to cite it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BEFORE_ELEMENT = regex(rb"[\s,]*+")
 
 
 def find_row(text: Text, row: int | str) -> Span:
-    """Its bytes. Raises BadRequest if there is no such row, or if its `_row` does not say where it is."""
+    """The span of a row. Raises BadRequest if the row does not exist or its `_row` is not a place in the text."""
     if isinstance(row, str):
         return _find_value(text, row)
     layout = find_kind(text).traits.layout
@@ -43,7 +43,7 @@ def find_row(text: Text, row: int | str) -> Span:
 
 
 def _find_value(text: Text, pointer: str) -> Span:
-    """A value inside a string that contains JSON is where that string is."""
+    """For a value inside a string that contains JSON, returns the place of the string."""
     tokens = split_pointer(pointer)
     text, start, end = _open_document(text, tokens)
     for token in tokens:
@@ -59,7 +59,7 @@ def _find_value(text: Text, pointer: str) -> Span:
 
 
 def _open_document(text: Text, tokens: list[str]) -> tuple[Text, int, int]:
-    """Of several documents, that which the first token names. Python's literals are masked, which keeps all places."""
+    """Opens the document; of several, the one that the first token names. Masking Python's literals keeps all positions."""
     start = max(0, find_start(bytes(text[:HEAD_BYTES]), bytes(text[-ENDING_BYTES:])))
     if is_literal(bytes(text[start : start + HEAD_BYTES])):
         text = bytes(text[:start]) + mask_literal(bytes(text[start:]))

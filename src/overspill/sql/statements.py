@@ -1,7 +1,7 @@
-"""Decides which statements may run: those of which every part is known to do nothing but read the loaded tables.
+"""Decides which statements may run: only those whose every part is known to do nothing but read the loaded tables.
 
-DuckDB calls a statement a SELECT even if a part of it writes files. So its tree is looked through, and what is not named here is
-refused.
+DuckDB calls a statement a SELECT even if part of it writes files. We therefore walk its tree and refuse everything not named
+here.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ _TABLE_FUNCTIONS = _names(
     "range repeat repeat_row unnest"
 )
 _REFUSED_FUNCTIONS = _names("current_setting getenv json_serialize_plan write_log")
-"""Functions of values that tell about the process, plan another statement, or write."""
+"""Scalar functions that reveal details of the process, plan another statement, or write."""
 _LISTS = _names('"databases" "schemas" "tables" __show_tables_expanded')
 """What SHOW lists, as DuckDB spells it in a tree."""
 _CATALOG = frozenset((("information_schema", "columns"), ("information_schema", "tables")))
 _OUR_SCHEMAS = frozenset(((), ("main",), ("memory",), ("memory", "main"), ("recurring",)))
-"""DuckDB calls what a recursive query has found so far `recurring`."""
+"""DuckDB's schema for the rows that a recursive query has found so far is `recurring`."""
 _GIVE_ONE = "Give one statement."
 _MAX_DEPTH = 10_000
-"""Of a tree: DuckDB nests expressions up to 1,000 times, and writes several levels for each."""
+"""The maximum depth of a tree. DuckDB nests expressions up to 1,000 deep, and writes several levels for each."""
 
 
 def quote(text: str) -> str:
-    """As a string of SQL."""
+    """Quotes a string for SQL."""
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -54,14 +54,14 @@ def quote_name(name: str) -> str:
 
 
 class Refused(Exception):
-    """The statement does something else than reading."""
+    """The statement does more than read."""
 
 
 def check_statement(connection: Any, sql: str, tables: Collection[str]) -> None:
-    """Raises Refused. `tables` are those that it may read."""
+    """Raises Refused if the statement may not run. `tables` are those it may read."""
     nodes = list(_walk(_parse(connection, sql)))
     named = {entry["key"].lower() for node in nodes if "cte_map" in node for entry in node["cte_map"]["map"]}
-    if named:  # where DuckDB does not see a table of a WITH clause, it takes its own view of that name
+    if named:  # if a table of a WITH clause is out of scope, DuckDB uses its own view of that name
         views = "SELECT view_name FROM duckdb_views() WHERE internal AND schema_name <> 'information_schema'"
         named -= {name.lower() for (name,) in connection.execute(views).fetchall()}
     known = {name.lower() for name in tables} | named
@@ -84,7 +84,7 @@ def _parse(connection: Any, sql: str) -> Any:
         except (
             duckdb.Error,
             ValueError,
-        ):  # it looks for files that the statement names, and does not know the names of all kinds
+        ):  # it looks for files named in the statement, and does not know the names of all kinds
             kinds = ["This statement"]
         raise _not_possible(kinds[0]) if len(kinds) == 1 else Refused(_GIVE_ONE)
     if len(tree["statements"]) != 1:

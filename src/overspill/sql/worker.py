@@ -1,4 +1,4 @@
-"""Loads tables or runs a query, in a process that can open nothing else. Run by its path; see `library.py`."""
+"""Loads tables or runs a query in a process that can open nothing else. `library.py` runs it by its path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A table that was found in an output, ready to be loaded, and the file of its rows that DuckDB reads."""
+"""Prepares tables found in an output for loading, and writes files of rows for DuckDB to read."""
 
 from __future__ import annotations
 
@@ -16,43 +16,43 @@ from overspill.tables.table import MAX_TABLES, ROW, FoundTable, JsonRows, Row, T
 from overspill.text.humanize import count_noun
 
 MAX_COLUMNS = 3_000
-"""DuckDB lacks the memory for many more, and takes minutes for them."""
+"""DuckDB takes minutes for many more columns, and runs out of memory."""
 _MAX_MOSTLY_EMPTY_CELLS = 8_000_000
-"""Of a table with more cells than its text has bytes, where most rows lack most columns: few bytes can have many of them."""
+"""The limit for tables with more cells than bytes of text. Few bytes can define many columns that most rows lack."""
 _MAX_DEPTH = 20
 _MAX_INSIDE = 3_000
 _MAX_EXACT_INT = 1 << 53
 _EXTRA = "_extra"
-"""Cells of rows that have more of them than the header."""
+"""The column for cells beyond the header."""
 _EXTRA_KEY = "\0"
-"""Under which no other cell is."""
-_USUAL_ROW_BYTES = 1 << 24  # the longest row that DuckDB reads without being told to
+"""A key that no other cell has."""
+_USUAL_ROW_BYTES = 1 << 24  # the longest row that DuckDB reads by default
 _SCALARS: dict[type, str] = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", str: "VARCHAR"}
 _CHECKS: dict[str, Any] = {
     "BIGINT": Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)],
-    "DOUBLE": Annotated[float, Meta(ge=-_MAX_EXACT_INT, le=_MAX_EXACT_INT)],  # beyond, whole numbers would be rounded
+    "DOUBLE": Annotated[float, Meta(ge=-_MAX_EXACT_INT, le=_MAX_EXACT_INT)],  # larger whole numbers would be rounded
     "BOOLEAN": bool,
     "VARCHAR": str,
 }
 
 Work: TypeAlias = Callable[[], Path]
-"""Gives a path for a new file."""
+"""Returns the path for a new file."""
 
 
 class Found(Struct, frozen=True):
-    """`reader` is a DuckDB table function over files of ours; `row` is an expression over `rowid` or a column that says where a
-    row is in the output."""
+    """`reader` is a DuckDB table function over our own files. `row` is an expression, over `rowid` or a column, for a row's place
+    in the output."""
 
     reader: str
     row: str
     title: str = ""
-    """What it is called in the output: a caption, a heading, or the key above it."""
+    """Its name in the output: a caption, a heading, or the key above it."""
     is_typed: bool = False
-    """Whether the text says which values are numbers, as JSON does. Text that looks like a number stays text then."""
+    """Whether the text says which values are numbers, as JSON does. Text that looks like a number then stays text."""
     hidden: tuple[str, ...] = ()
-    """Columns of the reader that are only needed for `row`."""
+    """Columns of the reader that only `row` needs."""
     rows: int | None = None
-    """How many it has, where that is known: fewer of them in the database are some that were lost."""
+    """The number of rows, if known. If the database has fewer, some were lost."""
     bad_rows: int = 0
     note: str = ""
     otherwise: Callable[[], Found] | None = None
@@ -60,7 +60,7 @@ class Found(Struct, frozen=True):
 
 
 class JsonType:
-    """The kinds of values in a column of JSON, and the types of what is inside them: the elements of lists are under ""."""
+    """The kinds of values in a JSON column, and the types of their members. The elements of lists are under ""."""
 
     __slots__ = ("_has_long", "count", "inside", "kinds")
 
@@ -68,7 +68,7 @@ class JsonType:
         self.kinds = set[str]()
         self.inside = dict[str, JsonType]()
         self.count = 0
-        """Of the types inside, at all depths: DuckDB makes columns of them too."""
+        """The number of types inside, at all depths. DuckDB makes columns of them too."""
         self._has_long = False
 
     def add(self, value: object, depth: int = 0) -> None:
@@ -80,7 +80,7 @@ class JsonType:
             return
         self.kinds.add("STRUCT" if isinstance(value, dict) else "LIST")
         if depth == _MAX_DEPTH or self.count > _MAX_INSIDE:
-            self.kinds |= {"STRUCT", "LIST"}  # so that it is text
+            self.kinds |= {"STRUCT", "LIST"}  # makes it text
             return
         members: Any = cast("Any", value).items() if isinstance(value, dict) else (("", each) for each in cast("Any", value))
         for name, member in members:
@@ -94,13 +94,13 @@ class JsonType:
 
     @property
     def kind(self) -> str:
-        """Of all values; "none" if there are none, and "mixed" if none suits all of them."""
+        """The kind of all values: "none" without values, and "mixed" if no kind suits all of them."""
         if self.kinds == {"BIGINT", "DOUBLE"} and not self._has_long:
             return "DOUBLE"
         return next(iter(self.kinds), "none") if len(self.kinds) < 2 else "mixed"
 
     def spell(self, *, is_flat: bool = False) -> str:
-        """The type in SQL. Where values differ, it is text; if `is_flat`, also that of all that has parts."""
+        """The type in SQL. Mixed values become text; if `is_flat`, so do values with parts."""
         match self.kind:
             case "LIST" if not is_flat:
                 return f"{self.inside[''].spell() if self.inside else 'VARCHAR'}[]"
@@ -110,7 +110,7 @@ class JsonType:
                 return kind if kind in _CHECKS else "VARCHAR"
 
     def check(self) -> Any:
-        """The type for msgspec that accepts only such values, with no other members. Raises KeyError if they differ."""
+        """A msgspec type that accepts only such values, without other members. Raises KeyError if values are mixed."""
         if self.kind == "none":
             return None
         if self.kind == "LIST":
@@ -126,7 +126,7 @@ class JsonType:
 
 
 def write_rows(rows: Iterable[tuple[FoundTable, Row]], work: Work) -> list[Found]:
-    """At most one table more than are loaded."""
+    """Writes at most one table more than can be loaded."""
     writers: dict[int, RowWriter] = {}
     for table, row in rows:
         writer = writers.get(id(table))
@@ -139,9 +139,9 @@ def write_rows(rows: Iterable[tuple[FoundTable, Row]], work: Work) -> list[Found
 
 
 class RowWriter:
-    """Writes rows as lines of JSON, and remembers the columns in the order in which they came, and what values they have.
+    """Writes rows as lines of JSON, and remembers the columns in order of appearance and the types of their values.
 
-    Columns whose names SQL could not tell apart get other names.
+    Renames columns if SQL could not distinguish their names.
     """
 
     def __init__(self, file: Path, table: FoundTable) -> None:
@@ -167,7 +167,7 @@ class RowWriter:
         if self._is_typed:
             for name, cell in cells.items():
                 self._types[name].add(cell)
-        elif cells:  # an element may have no attributes; a row that cannot be read has None
+        elif cells:  # an element may have no attributes, and an unreadable row has None
             self._tally.add(list(cells.values()))
         written = {ROW: row.where, **{self._columns[name]: cell for name, cell in cells.items()}}
         try:
@@ -180,7 +180,7 @@ class RowWriter:
         self._rows, self._is_pointed = self._rows + 1, isinstance(row.where, str)
 
     def finish(self) -> Found:
-        """There is room for cells beyond the header even if columns are left out."""
+        """Keeps room for cells beyond the header even if it leaves out columns."""
         self._stream.close()
         extra = self._columns.pop(_EXTRA_KEY, "")
         room = count_room(self._rows, self._bytes) - bool(extra)
@@ -218,5 +218,5 @@ class RowWriter:
 
 
 def count_room(rows: int, size: int) -> int:
-    """For how many columns there is room in a table of so many rows, whose text has so many bytes."""
+    """The number of columns that fit, for a table with this many rows and bytes of text."""
     return min(MAX_COLUMNS, max(_MAX_MOSTLY_EMPTY_CELLS, size) // max(1, rows))

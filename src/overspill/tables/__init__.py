@@ -1,1 +1,1 @@
-"""What a table is: where it is in a text, its header, its cells and what they mean. Cards, SQL, engine and viewer ask here."""
+"""Finds and reads tables: where they are, their headers and cells, and what these mean. Cards, SQL, engine and viewer use it."""

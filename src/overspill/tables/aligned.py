@@ -13,21 +13,21 @@ from overspill.text.regex import regex
 
 _WORD = regex(r"\S+")
 _HEADER_WORD = regex(r"(?:Local|Peer|Foreign) Address(?::Port(?=Process)|\S*+)|\S++")
-"""Cells below an address may be anywhere below it. `ss` writes no space between its last two names."""
+"""Cells below an address may start anywhere below it. `ss` writes no space between its last two names."""
 _APART = regex(r"\S++(?: \S++)*+")
-"""A cell, where there are two spaces or more between cells."""
+"""A cell in rows with two or more spaces between cells."""
 _RULE_MARKS = frozenset("-=+ \t\r\n")
 _RULE_PART = regex(r"={2,}|(?<!\S)-+(?!\S)")
 _MIN_READ_SHARE = 0.7
-"""Of rows that can be split, for a format to be the right one."""
+"""The share of rows that a format must be able to split."""
 _MIN_ALIKE_SHARE = 0.8
 _MAX_BEYOND_CHARS = 1_000
-"""What is read of a row beyond its header, to find out where cells begin."""
+"""How far to read a row beyond its header, to find out where cells begin."""
 
 
 class Aligned(RowFormat, frozen=True):
-    """`gaps` are positions, in characters, that are blank between cells in most rows. `is_apart` says that there are always two
-    spaces or more between cells."""
+    """`gaps` are positions, in characters, that are blank between cells in most rows. `is_apart` means that there are always at
+    least two spaces between cells."""
 
     gaps: tuple[int, ...] = ()
     is_apart: bool = False
@@ -44,7 +44,7 @@ class Aligned(RowFormat, frozen=True):
         return [row[cell].strip() for cell in _list_cells(self.gaps)]
 
     def _split_uneven(self, row: str) -> list[str]:
-        """A cell is wider than its column. Empty unless each word, or what is two spaces apart, can be a cell of its column."""
+        """Splits a row with a cell wider than its column. Empty unless each word or group can be a cell of its column."""
         if self.is_apart:
             cells = _APART.findall(row)
             if len(cells) == len(self.names):
@@ -54,7 +54,7 @@ class Aligned(RowFormat, frozen=True):
         cells, shift, position = list[str](), 0, 0
         for low, high in pairwise((-1, *self.gaps)):
             word = _WORD.search(row, position)
-            # Cells only move to the right, by as much as one before them is too wide.
+            # Cells only move to the right, by the excess width of an earlier cell.
             if word is None or word.end() <= low or word.start() >= high + shift:
                 return []
             shift, position = max(shift, word.end() - high), word.end()
@@ -69,7 +69,7 @@ def _list_cells(gaps: tuple[int, ...]) -> list[slice]:
 
 
 class Worded(RowFormat, frozen=True):
-    """Single words are cells, and the last has the rest."""
+    """Each word is a cell, and the last cell takes the rest."""
 
     def split(self, row: str) -> list[str]:
         cells = row.strip().split(None, len(self.names) - 1)
@@ -77,7 +77,7 @@ class Worded(RowFormat, frozen=True):
 
 
 def is_underline(line: str) -> bool:
-    """Whether it underlines names of columns with dashes."""
+    """Whether a line underlines column names with dashes."""
     return _RULE_MARKS.issuperset(line) and len(_RULE_PART.findall(line)) > 1
 
 
@@ -103,7 +103,7 @@ def find_aligned(header: str, rows: Sequence[str], rule: str = "") -> RowFormat 
 
 
 def is_data(header: list[str], rows: Sequence[list[str]]) -> bool:
-    """Whether what seems to be a header is a row: it has a number where the others have numbers."""
+    """Whether an apparent header is a row of data: it has a number where the others have numbers."""
     for place, cell in enumerate(header):
         if NUMBER.match(cell):
             below = [row[place] for row in rows if place < len(row) and row[place]]
@@ -113,7 +113,7 @@ def is_data(header: list[str], rows: Sequence[list[str]]) -> bool:
 
 
 def _read_rule(header: str, rule: str) -> list[Span]:
-    """Where names are, by the dashes below them, which may be shorter."""
+    """Finds names by the dashes below them, which may be shorter."""
     parts = [found.span() for found in _RULE_PART.finditer(rule.expandtabs())]
     if parts and header[: parts[0][0]].strip():
         parts = [(0, len(header[: parts[0][0]].rstrip())), *parts]
@@ -123,7 +123,7 @@ def _read_rule(header: str, rule: str) -> list[Span]:
 
 
 def _join_names(header: str, rows: Sequence[str], words: Sequence[Sequence[Span]]) -> list[Span]:
-    """Where the names of the columns are: words with one space between them may be one name, such as `Mounted on`."""
+    """Finds the column names. Words with one space between them may be one name, such as `Mounted on`."""
     named = [found.span() for found in _HEADER_WORD.finditer(header)]
     apart = [found.span() for found in _APART.finditer(header)]
     has_apart = len(apart) > 1 and _have_alike([_APART.findall(row) for row in rows], len(apart), _MIN_ALIKE_SHARE)
@@ -146,7 +146,7 @@ def _have_alike(rows: Sequence[Sequence[object]], count: int, share: float) -> b
 
 
 def _are_aligned(named: list[Span], rows: Sequence[Sequence[Span]]) -> bool:
-    """Whether each word of the header has its own words below it, which begin or end where it does."""
+    """Whether each word of the header has words below it that begin or end at the same place."""
     rows = [row for row in rows if len(row) == len(named)]
     return all(
         max(sum(word[side] == name[side] for word in below) for side in (0, 1)) >= _MIN_ALIKE_SHARE * len(rows)
@@ -155,8 +155,8 @@ def _are_aligned(named: list[Span], rows: Sequence[Sequence[Span]]) -> bool:
 
 
 def _vote(named: list[Span], rows: Sequence[Sequence[Span]]) -> list[bool]:
-    """Whether each word of the header begins a column: most rows have a gap before what is below it."""
-    # What rows have below a word of the header, and whether that is what they have below the word before it.
+    """Whether each word of the header begins a column, judged by a gap before the text below it in most rows."""
+    # The text of rows below a word of the header, and whether the word before it is above the same text.
     votes = [Counter[str]() for _ in named]
     for row in rows:
         place, before = 0, -1

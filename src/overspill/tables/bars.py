@@ -24,18 +24,18 @@ _MAX_HEADER_LINES = 5
 
 
 class Barred(RowFormat, frozen=True):
-    """`edges` are the positions around cells, in characters, where a rule shows them: a cell may contain a bar too."""
+    """`edges` are the positions around cells, in characters, if a rule shows them. Cells may contain bars themselves."""
 
     edges: tuple[int, ...] = ()
     has_frame: bool = False
-    """Whether lines are drawn around all of it, so that a bar in a cell is not escaped as in Markdown."""
+    """Whether the table is drawn as a box. Unlike in Markdown, bars in cells are then not escaped."""
 
     def split(self, row: str) -> list[str]:
         lines = [self._split_line(line) for line in row.strip("\r\n").split("\n")]
         return lines[0] if len(lines) == 1 else ["\n".join(filter(None, cells)) for cells in zip_longest(*lines, fillvalue="")]
 
     def continues(self, line: str) -> bool:
-        """Whether a cell goes on in the next line, as `psql` shows it."""
+        """Whether a cell continues on the next line, as `psql` shows it."""
         return self.has_frame and any(line[edge - 1 : edge] in ("+", "↵") for edge in self.edges[1:])
 
     def _split_line(self, line: str) -> list[str]:
@@ -53,7 +53,7 @@ class Barred(RowFormat, frozen=True):
 
 
 class FieldByField(RowFormat, frozen=True):
-    """A line for each field of a row, below one that numbers the row, as `psql -x` prints it."""
+    """A line for each field of a row, below a line with the row's number, as `psql -x` prints it."""
 
     def split(self, row: str) -> list[str]:
         fields = self.read_fields(row)
@@ -78,14 +78,14 @@ def split_at_bars(row: str) -> list[str]:
 
 
 def is_rule(line: str) -> bool:
-    """Whether it is drawn between rows, with marks where columns meet."""
+    """Whether a line is a rule between rows, with marks where columns meet."""
     return _RECORD.match(line) is not None or (
         _DRAWN.issuperset(line) and not _LINES.isdisjoint(line) and _JOINT.search(line) is not None
     )
 
 
 def read_barred(text: Text, start: int, end: int) -> tuple[FoundTable, int] | None:
-    """The table whose header, or the line above it, is at `start`, and where it ends; None if there is none."""
+    """The table whose header, or the line above it, is at `start`, and where it ends. None if no table starts there."""
     lines = iterate_lines(text, start, end)
     if text[start : start + 3] == b"-[ " and (found := _read_field_by_field(text, start, end)):
         return found, found.ends[-1]
@@ -129,8 +129,8 @@ def _read_field_by_field(text: Text, start: int, end: int) -> FoundTable | None:
 
 
 def _read_rows(text: Text, start: int, end: int, found: FoundTable) -> int:
-    """Up to a line without bars. Where rows have lines between them, one that begins with an empty cell continues the row
-    above it."""
+    """Reads rows up to a line without bars. If there are rules between rows, a line that begins with an empty cell continues the
+    row above it."""
     rows, goes_on, below_rule, rules = found.format, False, True, 0
     for span in iterate_lines(text, start, end):
         line = read_line(text, *span)
@@ -142,7 +142,7 @@ def _read_rows(text: Text, start: int, end: int, found: FoundTable) -> int:
         if _BAR.search(line) is None:
             break
         if "·" in line and {"·"} <= {*rows.split(line)} <= {"·", ""}:
-            continue  # for rows that the output does not show
+            continue  # a placeholder for rows that the output does not show
         if goes_on or (rules and not below_rule and not rows.split(line)[0]):
             found.ends[-1] = span[1]
         else:
@@ -150,7 +150,7 @@ def _read_rows(text: Text, start: int, end: int, found: FoundTable) -> int:
             found.ends.append(span[1])
         below_rule, start = False, span[1]
         goes_on = isinstance(rows, Barred) and rows.continues(line.rstrip("\r\n"))
-    # DuckDB says how many rows there are, and shows the first and the last of them.
+    # DuckDB prints the number of rows, and shows only the first and the last ones.
     for span in islice(iterate_lines(text, start, end), 3):
         if shown := _SHOWN.search(read_line(text, *span)):
             count, listed = (int(number.replace(",", "")) for number in shown.groups())

@@ -21,7 +21,7 @@ from overspill.text.regex import Pattern, escape, regex
 _MARKS = ",\t;|"
 _SAMPLE_BYTES = 48_000
 MAX_HEADING_BYTES = 1 << 20
-"""Up to which a header is looked for. It may name thousands of columns."""
+"""How far to look for a header, which may name thousands of columns."""
 _MIN_SAMPLE_LINES = 8
 _MAX_SAMPLE_ROWS = 400
 _LINE_END = regex(rb"\r\n?|\n")
@@ -47,14 +47,14 @@ def compile_cell(mark: str) -> Pattern[str]:
 
 @cache
 def compile_row(mark: str) -> Pattern[bytes]:
-    """Quotation marks enclose a cell only if they begin it, and if it ends: in `12" disk` they mean inches."""
+    """Quotation marks enclose a cell only if they begin it and are closed. In `12" disk`, they mean inches."""
     rest = rb"[^%b\r\n]*+" % escape(mark.encode())
     cell = rb'(?:"[^"]*+(?:""[^"]*+)*+"%b|%b)' % (rest, rest)
     return regex(rb"%b(?:%b%b)*+(?:\r\n?|\n|\Z)" % (cell, escape(mark.encode()), cell))
 
 
 def split_row(row: str, mark: str) -> list[str]:
-    """Not with Python's parser of CSV, whose limit of a cell's length is one for the whole program."""
+    """Avoids Python's CSV parser, which has one limit on cell length for the whole program."""
     if '"' not in row:
         return row.split(mark)
     cells = compile_cell(mark).findall(row + mark)
@@ -64,7 +64,7 @@ def split_row(row: str, mark: str) -> list[str]:
 def iterate_rows(
     text: Text, mark: str, start: int, end: int, *, omit: bytes = b"", has_quotes: bool | None = None
 ) -> Iterator[Span]:
-    """All rows but blank ones, with their line ends. `omit` are bytes that mean nothing in this text."""
+    """All rows except blank ones, with their line ends. `omit` are bytes without a meaning in this text."""
     blank = b" \r\n\v\f" + omit + (b"" if mark == "\t" else b"\t")
     has_quotes = pieces.find(text, b'"', start, end) >= 0 if has_quotes is None else has_quotes
     has_other_ends = has_quotes or has_lone_returns(text, start, end)
@@ -82,7 +82,7 @@ def _find_rows(text: Text, mark: str, start: int, end: int) -> Iterator[Span]:
 
 
 def has_lone_returns(text: Text, start: int, end: int) -> bool:
-    """Whether a CR ends lines without a LF."""
+    """Whether lines end with a CR without LF."""
     if pieces.find(text, b"\r", start, end) < 0:
         return False
     parts = ((at, min(at + pieces.PIECE_BYTES, end)) for at in range(start, end, pieces.PIECE_BYTES))
@@ -90,7 +90,7 @@ def has_lone_returns(text: Text, start: int, end: int) -> bool:
 
 
 class Heading(Struct, frozen=True):
-    """Where the header of a table is, and its rows begin. Positions are in bytes of the text."""
+    """Where the header of a table is and where its rows begin, in bytes."""
 
     format: Delimited = Delimited()
     header: Span | None = None
@@ -100,12 +100,12 @@ class Heading(Struct, frozen=True):
     first: int = 0
 
     def count_skipped(self, text: Text) -> int:
-        """Rows before the first of the table, blank ones too."""
+        """The number of rows before the table's first one, including blank rows."""
         return sum(1 for _ in _find_rows(text, self.format.mark, 0, self.first))
 
 
 def find_heading(text: Text, start: int = 0, end: int | None = None, min_rows: int = 3, omit: bytes = b"") -> Heading | None:
-    """With the mark that splits rows into the same number of cells; None if these are not the rows of a table."""
+    """Finds the mark that splits rows into equally many cells. None if these are not the rows of a table."""
     end = len(text) if end is None else end
     start += 3 if text[start : start + 3] == _BOM else 0
     sample, best = _take_sample(text, start, end), None
@@ -118,7 +118,7 @@ def find_heading(text: Text, start: int = 0, end: int | None = None, min_rows: i
 
 
 def take_heading(text: Text, start: int = 0, end: int | None = None, omit: bytes = b"") -> Heading:
-    """For text that is known to be delimited, however few or uneven its rows are."""
+    """For text known to be delimited, even if its rows are few or uneven."""
     end = len(text) if end is None else end
     if found := find_heading(text, start, end, omit=omit):
         return found
@@ -139,7 +139,7 @@ class _Row(NamedTuple):
 
 
 def _take_sample(text: Text, start: int, end: int) -> bytes:
-    """At least some whole lines, if they are not too long."""
+    """At least a few whole lines, unless they are too long."""
     if start + _SAMPLE_BYTES >= end:
         return bytes(text[start:end])
     most = min(end, start + MAX_HEADING_BYTES)
@@ -167,7 +167,7 @@ def _locate(rows: list[_Row], found: Header, mark: str, start: int) -> Heading:
 
 
 def find_delimited(text: Text, heading: Heading, end: int, omit: bytes = b"") -> FoundTable:
-    """With its rows up to `end`, without those that repeat the header. `omit` are bytes that mean nothing in this text."""
+    """The table with its rows up to `end`, except repeated headers. `omit` are bytes without a meaning in this text."""
     places = array("q", chain.from_iterable(iterate_rows(text, heading.format.mark, heading.first, end, omit=omit)))
     found = FoundTable(heading.format, heading.header, "", places[::2], places[1::2], list_above(text, heading))
     if repeats_header(text, heading, end):
@@ -186,13 +186,13 @@ def list_above(text: Text, heading: Heading) -> tuple[Omission, ...]:
 
 
 def _read_header(text: Text, heading: Heading) -> bytes:
-    """Its last row, which names columns."""
+    """The header's last row, which names the columns."""
     start, end = heading.header or (0, 0)
     return next(iter(bytes(text[start:end]).rstrip(b"\r\n").splitlines()[-1:]), b"")
 
 
 def repeats_header(text: Text, heading: Heading, end: int) -> bool:
-    """Whether a later row may be the header again, as where files were joined."""
+    """Whether a later row may repeat the header, as in joined files."""
     header = _read_header(text, heading)
     return bool(header) and pieces.find(text, b"\n" + header, heading.first - 1, end) >= 0
 

@@ -1,4 +1,4 @@
-"""Logs: when, how bad, from where and what, and the `key=value` fields of each message. And the history of `git log`."""
+"""Logs: the time, level, source and message of each event, and its `key=value` fields. Also the history of `git log`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from overspill.text.lines import iterate_lines
 from overspill.text.regex import regex
 
 _MAX_FIELDS = 60
-"""Different keys that become columns. Fields with others stay in the message."""
+"""How many keys become columns. Fields with other keys stay in the message."""
 _MAX_EVENT_BYTES = 1 << 20
 _MAX_HEAD_CHARS = 400
 _COLUMNS = ("time", "level", "source", "message")
@@ -46,7 +46,7 @@ def read_events(text: Text) -> Iterator[tuple[FoundTable, Row]]:
 
 
 def _find_events(text: Text) -> Iterator[Span]:
-    """A line that is indented belongs to the event above it."""
+    """An indented line belongs to the event above it."""
     first = last = 0
     for start, end in iterate_lines(text, 0, len(text)):
         line = bytes(text[start : start + _MAX_HEAD_CHARS])
@@ -105,7 +105,7 @@ def _read_commit(lines: list[str]) -> dict[str, Any]:
             value = f"{date[4]}-{_MONTHS.index(date[1]) + 1:02}-{int(date[2]):02} {date[3]}{date[5]}"
         row[name] = value
     message = list(takewhile(lambda line: line.startswith("    ") or not line.strip(), lines[len(fields) :]))
-    # What follows are changes, however far they are indented: lines of a patch often are.
+    # The rest are changes, even if indented, as lines of a patch often are.
     changes = "\n".join(lines[len(fields) + len(message) :]).rstrip()
     text = "\n".join(line[4:] for line in message).strip()
     return row | {"subject": text.split("\n", 1)[0] or None, "message": text or None, "changes": changes or None}

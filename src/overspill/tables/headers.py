@@ -1,4 +1,4 @@
-"""Which of the first rows of a table name its columns, and which are above them, such as a title."""
+"""Decides which of a table's first rows name its columns, and which come before them, such as a title."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from overspill.text.regex import Pattern, regex
 _MAX_ABOVE = 6
 _MAX_HEADER_ROWS = 3
 _MIN_TITLED_CELLS = 3
-"""A line above rows of two cells is as likely to be a sentence above others that have a comma."""
+"""With only two cells in a row, a line above is just as likely a sentence above others with a comma."""
 _MIN_ALIKE = 0.8
-"""Of the cells of a column, how many must be numbers for a word above them to be a name."""
+"""The share of a column's cells that must be numbers for a word above them to be a name."""
 NUMBER = regex(r"\A\s*+[-+]?[\d.,]*\d\s*+(?:%|[KMGTP]i?B?)?$")
 _PERIOD = regex(r"\A\s*+(?:(?:1[89]|2[01])\d\d(?:-\d\d){0,2}|\d\d?/\d\d?/(?:\d\d){1,2})\s*+$")
-"""A year or a date: a value, or the name of a column of values of that time."""
+"""A year or a date: either a value, or the name of a column with values for that time."""
 _NAME = regex(r"[A-Za-z_][\w%()/.-]{0,30}$")
 _MIN_SURE_NAMES = 3
 _FEW_UNMARKED, _MAX_UNMARKED = 3, 0.15
-"""Of the rows below them, how many may lack all marks."""
+"""How many of the rows below them may lack all marks."""
 
 
 class Header(NamedTuple):
@@ -35,12 +35,12 @@ class Header(NamedTuple):
 
 
 def find_header(rows: list[list[str]], mark: str, min_rows: int) -> Header | None:
-    """None if these are not the rows of a table."""
+    """Finds the header; None if these are not the rows of a table."""
     width = Counter(map(len, rows)).most_common(1)[0][0] if rows else 0
     above = _count_above(rows, width)
     table = rows[above:]
     first = table[0] if table else []
-    # Whether these can hardly be anything but the names of columns, however uneven the rows below them are.
+    # Whether these are almost certainly column names, even if the rows below them are uneven.
     are_names = len(set(first)) == len(first) >= _MIN_SURE_NAMES and all(map(_NAME.match, first))
     is_sure = are_names and sum(len(row) == 1 for row in table) <= max(_FEW_UNMARKED, _MAX_UNMARKED * len(table))
     even = sum(len(row) == width for row in table) / max(1, len(table))
@@ -50,14 +50,14 @@ def find_header(rows: list[list[str]], mark: str, min_rows: int) -> Header | Non
     count = count_header_rows(table, width)
 
     def spread(last: str, cell: str) -> str:
-        """An empty cell right of a filled one in an upper row of a header belongs to it."""
+        """In the upper rows of a header, an empty cell belongs to the filled one on its left."""
         return cell or last
 
     upper = [list(accumulate(map(str.strip, row), spread)) for row in table[: max(0, count - 1)]]
     names = [name_column([*upper, *table[count - 1 : count]], column) for column in range(width)]
     below = table[count] if 1 < count < len(table) and len(table[count]) == width else []
     filled = [bool(cell.strip()) for cell in below]
-    # pandas writes the names of the columns that name rows below those of the others.
+    # pandas writes the names of index columns one row below the other names.
     if any(filled) and not all(filled) and filled == sorted(filled, reverse=True):
         names, count = [index.strip() or name for index, name in zip(below, names, strict=True)], count + 1
     return Header(above, above + count, make_unique(names))
@@ -65,7 +65,7 @@ def find_header(rows: list[list[str]], mark: str, min_rows: int) -> Header | Non
 
 def _looks_tabular(rows: list[list[str]], mark: str, *, is_sure: bool, is_regular: bool) -> bool:
     """Commas also separate clauses, and semicolons end statements; in a table, header cells are short and cells are filled.
-    Only where all rows have as many cells may a name be longer, such as a question of a survey."""
+    A name may be longer, such as a survey question, only if all rows have the same number of cells."""
     widest = max(len(cell) for cell in rows[0]) if mark != "\t" and not is_regular else 0
     spaced = sum(row[1][:1] == " " for row in rows if len(row) > 1) if mark == "," else 0
     filled = sum(any(row[1:]) for row in rows)
@@ -73,12 +73,12 @@ def _looks_tabular(rows: list[list[str]], mark: str, *, is_sure: bool, is_regula
 
 
 def _count_above(rows: list[list[str]], width: int) -> int:
-    """How many rows are above the header: titles, and what an export says about itself."""
+    """The number of rows above the header: titles, and details about an export."""
     if width < _MIN_TITLED_CELLS:
         return 0
     above = next((number for number, pair in enumerate(pairwise(rows[: _MAX_ABOVE + 2])) if not _is_above(*pair, width)), 0)
     empty = [number for number, row in enumerate(rows[:above]) if len(row) == width]
-    # Below a first row in which most names are empty, a row with numbers is data.
+    # If most names in the first row are empty, a row with numbers below it is data.
     return empty[-1] if empty and not _are_names(rows[above], rows[above + 1 :]) else above
 
 
@@ -88,14 +88,14 @@ def _is_above(row: list[str], below: list[str], width: int) -> bool:
         return True
     if 2 * len(filled) > width:
         return False
-    # A few names belong to a header if those below them are not enough. In an export's own lines, they are a name and its value.
+    # A few names belong to a header if the names below them are incomplete. In details about an export, they are name and value.
     is_named = len({cell.strip().lower() for cell in below if cell.strip()}) == width
     begins = filled == list(range(len(filled))) and all(cell.strip() for cell in below[: len(filled)])
     return is_named or begins or any(cell[:1] == " " for cell in row)
 
 
 def count_header_rows(rows: list[list[str]], width: int) -> int:
-    """Words above columns of numbers are names, and so are years above columns of something else."""
+    """Counts rows of names: words above columns of numbers, or years above columns of other values."""
     body = [row for row in rows[_MAX_HEADER_ROWS:] or rows[1:] if len(row) == width]
     numbers = [column for column in range(width) if _are_mostly(NUMBER, [row[column] for row in body])]
     for count in range(min(_MAX_HEADER_ROWS, len(rows) - 1), 1, -1):
@@ -115,7 +115,7 @@ def _are_names(row: list[str], body: Sequence[list[str]]) -> bool:
         below = [each[column] for each in body if column < len(each)]
         if _PERIOD.match(cell):
             return bool(below) and not _are_mostly(_PERIOD, below)
-        # A number may only be the name of a column that has other values, mostly words.
+        # A number can only name a column with other values, mostly words.
         return bool(below) and cell not in below and 2 * sum(map(bool, map(NUMBER.match, below))) < len(below)
 
     # pandas numbers columns that have no names.
@@ -123,7 +123,7 @@ def _are_names(row: list[str], body: Sequence[list[str]]) -> bool:
 
 
 def _are_mostly(pattern: Pattern[str], cells: list[str]) -> bool:
-    """Of those that have a value."""
+    """Considers only cells that have a value."""
     others = [cell for cell in cells if not pattern.match(cell)]
     filled = len(cells) - sum(not is_value(cell.strip()) for cell in others)
     return filled > 0 and len(cells) - len(others) >= _MIN_ALIKE * filled

@@ -1,4 +1,4 @@
-"""The cells of a row of JSON, by path: `status.phase` for a member of an object inside the row."""
+"""The cells of a JSON row by path: `status.phase` for a member of an object inside the row."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from overspill.text.lenient_json import UNREADABLE
 from overspill.text.regex import regex
 
 KEY = "_key"
-"""The column with the keys of rows that have keys."""
+"""The column for the keys of rows, if they have keys."""
 VALUE = "value"
-"""The column of rows that are no objects."""
+"""The column for rows that are not objects."""
 _MAX_PATH_DEPTH = 3
-"""How deep members of a row are columns of their own."""
-_MAX_INT_CHARS = 18  # that are sure to fit 64 bits
+"""How deep a nested member may be and still get a column."""
+_MAX_INT_CHARS = 18  # always fit into 64 bits
 _MEMBER_KEY = regex(rb"(?s)(\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"|'[^'\\]*+(?:\\.[^'\\]*+)*+')\s*+:\s*+")
 _DECODER = msgspec.json.Decoder(float_hook=read_float)
 
 
 def read_cells(row: msgspec.Raw | bytes | memoryview, key: str = "", *, merges_lists: bool = False) -> dict[str, object]:
-    """Nothing if it is not JSON. `key` is that of a row that has one; a member of an object has its own."""
+    """Empty if the row is not JSON. `key` is the row's key, if it has one; a member of an object brings its own."""
     try:
         value: Any = _DECODER.decode(row)
     except UNREADABLE:
@@ -40,8 +40,8 @@ def read_cells(row: msgspec.Raw | bytes | memoryview, key: str = "", *, merges_l
 
 
 def read_exactly(raw: bytes, key: str = "") -> dict[str, Any] | None:
-    """The fields of a row as they are, without paths. Numbers that would be rounded are text, and names that occur twice differ.
-    None if it is not JSON."""
+    """The fields of a row unchanged, without paths. Numbers that would be rounded become text, and repeated names are made
+    unique. None if the row is not JSON."""
     try:
         value = json.loads(
             raw,
@@ -57,7 +57,7 @@ def read_exactly(raw: bytes, key: str = "") -> dict[str, Any] | None:
 
 
 def name_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Names that occur twice differ."""
+    """Makes repeated names unique."""
     names = [name for name, _ in pairs]
     if len({name.lower() for name in names}) < len(names) or "" in names or ROW in names:
         names = make_unique(names)
@@ -65,7 +65,7 @@ def name_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def split_member(raw: bytes) -> tuple[str, bytes]:
-    """The key and the value of a member of an object. What has no key is all value."""
+    """The key and the value of an object's member. The key is empty if there is only a value."""
     if not (found := _MEMBER_KEY.match(raw)):
         return "", raw
     try:
@@ -89,7 +89,7 @@ def _flatten(fields: dict[str, Any], above: str, depth: int, merges_lists: bool)
 
 
 def _merge_members(field: object) -> dict[str, list[object]]:
-    """What the objects of a list have, by name: the lines of an order have products. Empty if it is another list."""
+    """The members of a list's objects, by name: the lines of an order have products. Empty if the list has other elements."""
     merged: dict[str, list[object]] = {}
     for member in cast("list[object]", field) if isinstance(field, list) else ():
         if isinstance(member, dict):

@@ -1,7 +1,7 @@
 """Finds the tables in JSON.
 
-A list is a table if it begins with an object. An object of objects that are alike is one, and so is an object of such lists:
-their keys are cells of their rows. Documents one after the other are rows. Only the outermost count: a table in a row is a cell.
+A list that begins with an object is a table. So is an object of similar objects or of such lists, whose keys become cells of
+their rows. Consecutive documents are rows. Only the outermost table counts: a table inside a row is a cell.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from overspill.text.lenient_json import UNREADABLE
 from overspill.text.regex import regex
 
 MIN_ROWS = 3
-"""Members of an object that are rows, at least. Fewer rows of a list are a table too, but say no more than their text."""
+"""The fewest members of an object that count as rows. A list with fewer rows is a table too, but adds nothing to its text."""
 _NAMES, _CELLS = ("columns", "fields", "header", "headers"), ("data", "rows", "values")
-"""What members are called that have the names of columns, and lists of cells."""
+"""The keys of members with column names, and of members with lists of cells."""
 _MAX_DEPTH = 8
 _MAX_COMPARED = 20
 _MIN_SHARED_KEYS = 0.5
 _MIN_SHARED_KEYS_OF_LISTS = 0.75
-"""More than of objects: the lists of an object may be tables of their own, which all have an id and a name."""
+"""Higher than for objects: the lists of an object may be separate tables, which all have an id and a name."""
 _ROWS = regex(rb"\[\s*+(?:null\s*+,\s*+)*+\{")
 _ROWS_INSIDE = regex(rb"\[(?:\s|\\++[nrt])*+(?:null(?:\s|\\++[nrt])*+,(?:\s|\\++[nrt])*+)*+\{")
-"""The same anywhere, also in a string."""
+"""The same anywhere, even in a string."""
 _GRID = regex(rb"\s*+\[\s*+\[\s*+\"")
 _MIN_GRID_NAMES = 3
 _BEFORE_ELEMENT = regex(rb"[\s,]*+")
@@ -64,7 +64,7 @@ class JsonTable(Struct, frozen=True):
     documents: list[memoryview] = []
 
     def rows(self) -> Iterator[JsonRow]:
-        """Each with its JSON pointer, its text, and its key if it has one."""
+        """Each row with its JSON pointer, its text, and its key if it has one."""
         if self.shape in ("list", "documents"):
             rows = self.documents or Elements.decode(self.raw)
             yield from ((f"{self.pointer}/{number}", row, "") for number, row in enumerate(rows))
@@ -97,8 +97,8 @@ def _name_cells(pointer: str, names: Raw, rows: Iterable[tuple[int, Raw]]) -> It
 
 
 def hold_documents(text: bytes, layout: str) -> HeldJson:
-    """The same where each line that is not blank may be a document. Those that only Python reads, as with NaN, are spelt
-    otherwise."""
+    """The same for text in which each non-blank line may be a document. Rewrites documents that only Python reads, such as
+    those with NaN."""
     if layout != "documents":
         return hold_json(text)
     text = text.removeprefix(BOM)
@@ -117,7 +117,7 @@ def _spell(line: bytes) -> bytes:
 
 
 def read_json_table(table: JsonTable) -> Iterator[Row]:
-    """Every row, exactly. Each says where it is by its pointer."""
+    """Every row without changes, located by its pointer."""
     return (Row(where, (0, 0), read_exactly(bytes(raw), key)) for where, raw, key in table.rows())
 
 
@@ -149,7 +149,7 @@ def _find(raw: memoryview, pointer: str, title: str, depth: int) -> Iterator[Jso
             yield JsonTable(raw, pointer, title, "apart")
             return
         for name, member in members.items():
-            # Not in one without a list of objects, and with too few objects to be rows themselves.
+            # Skip members without a list of objects and with too few objects to be rows themselves.
             if bytes(member).count(b"{") > MIN_ROWS or _ROWS_INSIDE.search(member) or _GRID.match(member):
                 yield from _find(memoryview(member), f"{pointer}/{_escape(name)}", name, depth + 1)
     elif opening == b'"' and raw.nbytes > 1 and re.match(rb"\"(?:\\[nrt]|\s)*+(?:[\[{]|[^\n\"]{0,400}?(?:\\n|```))", raw[:999]):
@@ -160,13 +160,13 @@ def _find(raw: memoryview, pointer: str, title: str, depth: int) -> Iterator[Jso
 
 
 def find_apart(members: Container[str]) -> tuple[str, str]:
-    """The key of a member that has the names of columns, and of one that may have their cells; empty if there is none."""
+    """The key of the member with the column names, and of the member that may have the cells; empty if missing."""
     names, cells = (next((name for name in among if name in members), "") for among in (_NAMES, _CELLS))
     return names, cells
 
 
 def read_names(names: Json, rows: Json) -> tuple[str, ...]:
-    """Of columns. Empty unless each is there once, and no row has more cells. Spreadsheets leave out the last ones if empty."""
+    """The column names. Empty if a name repeats or a row has more cells. Rows may have fewer: spreadsheets drop empty ones."""
     try:
         found, cells = _Names.decode(names), _Cells.decode(rows)
     except UNREADABLE:
@@ -176,8 +176,8 @@ def read_names(names: Json, rows: Json) -> tuple[str, ...]:
 
 
 def read_grid(raw: Json) -> tuple[str, ...]:
-    """The names in the first of several lists, as a sheet of a spreadsheet is given. Empty unless they are above other values, or
-    name three columns."""
+    """The names in the first of several lists, the usual form of a spreadsheet. Empty unless they are above other values or there
+    are at least three."""
     if not _GRID.match(bytes(memoryview(raw)[:4096])):
         return ()
     with suppress(*UNREADABLE):
@@ -190,7 +190,7 @@ def read_grid(raw: Json) -> tuple[str, ...]:
 
 
 def _find_in_few(raw: memoryview, pointer: str, depth: int) -> list[JsonTable]:
-    """The tables in the texts of one or two objects, as MCP's results have them."""
+    """The tables in the texts of one or two objects, such as MCP results."""
     try:
         few = _Few.decode(raw)
     except UNREADABLE:
@@ -205,12 +205,12 @@ def _find_in_few(raw: memoryview, pointer: str, depth: int) -> list[JsonTable]:
 
 
 def is_list_of_rows(raw: Json) -> bool:
-    """In a long list, what comes first decides: counting would read it twice."""
+    """Decides by the first elements, because counting would read a long list twice."""
     return _ROWS.match(bytes(memoryview(raw)[:4096]).lstrip()) is not None
 
 
 def find_shape(members: Iterable[Json]) -> Literal["members", "lists"] | None:
-    """Of an object whose members are rows, or lists of rows."""
+    """The shape of an object whose members are rows or lists of rows."""
     values = list(members)
     if len(values) < MIN_ROWS:
         return None
@@ -241,12 +241,12 @@ def _read_keys(value: Json) -> AbstractSet[str]:
 
 
 class RepeatedKeys(Exception):
-    """An object has a key twice, and its decoder only the last value."""
+    """An object has a key twice, and its decoder keeps only the last value."""
 
 
 def locate_values(raw: memoryview) -> Iterator[tuple[str, int, int]]:
-    """The key of each member, or the number of each element, and where its value begins and ends: the values follow each other,
-    with nothing but keys and blanks between them. Raises RepeatedKeys where they do not."""
+    """The key of each member, or the number of each element, and where its value begins and ends. Values must follow each other
+    with only keys and blanks between them. Otherwise, raises RepeatedKeys."""
     head = bytes(raw[:64])
     position = 1 + len(head) - len(head.lstrip())
     is_list = head.lstrip()[:1] == b"["

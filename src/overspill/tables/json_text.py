@@ -1,6 +1,6 @@
-"""Finds the JSON in a text: all of it, or what follows a few words, is in a fence, is one string, or is as Python prints it.
+"""Finds the JSON in a text. It may be all of the text, follow a few words, or be in a fence, a string or Python's notation.
 
-Values of Python, `[{'id': 1, 'of': None}]`, are made into JSON. Nothing is evaluated.
+Converts Python values such as `[{'id': 1, 'of': None}]` to JSON without evaluating anything.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _TOKEN = regex(
     rb"|(?P<key>-?\w[\w.+-]*+)(?=\s*+:)|(?P<constant>-?(?:nan|inf))\b)",
 )
 _SPELLINGS = {b"None": b"null", b"True": b"true", b"False": b"false", b"(": b"[", b")": b"]", b",": b" "}
-"""Each as long as the other."""
+"""Both spellings have the same length."""
 _ESCAPE = regex(rb"(?s)\\(x[\da-fA-F]{2}|U[\da-fA-F]{8}|.)|\"")
 _CALLED = regex(rb"(?:decimal\.)?Decimal\('([^']*+)'\)|(?:uuid\.)?UUID\('([^']*+)'\)")
 _NUMBER = regex(rb"-?(?:0|[1-9]\d*+)(?:\.\d++)?+")
@@ -54,21 +54,21 @@ _MOMENT = regex(
 
 
 def read_float(digits: str) -> float | str:
-    """As text where a floating-point number would change it."""
+    """Keeps the number as text if a floating-point number would change it."""
     number = float(digits)
     is_exact = isfinite(number) and (len(digits) <= _MAX_EXACT_DIGITS or Decimal(repr(number)) == Decimal(digits))
     return number if is_exact else digits
 
 
 class HeldJson(Struct, frozen=True):
-    """The documents in a text, one after the other, what is around them, and whether they were spelt otherwise."""
+    """The consecutive documents in a text, the text around them, and whether they were converted."""
 
     documents: list[memoryview]
     before: bytes = b""
     after: bytes = b""
     is_converted: bool = False
     unread: int = 0
-    """Lines that are no document, where each line should be one."""
+    """How many lines are not documents, in text with one document per line."""
 
     @property
     def omissions(self) -> tuple[Omission, ...]:
@@ -82,13 +82,13 @@ class HeldJson(Struct, frozen=True):
 
 
 def find_start(head: bytes, ending: bytes) -> int:
-    """Where the JSON in a text begins, or -1. What follows words must be all of the rest, but for some words below it."""
+    """Where the JSON in a text begins, or -1. JSON after words must extend to the end, except for a few words below it."""
     found = _START.match(head)
     return found.end() if found and (found[1] is None or _END.search(ending[-ENDING_BYTES:])) else -1
 
 
 def hold_json(text: Text) -> HeldJson:
-    """Raises msgspec.DecodeError if there is none, and RecursionError if it is nested too deeply."""
+    """Raises msgspec.DecodeError if there is no JSON, and RecursionError if it is nested too deeply."""
     start = max(0, find_start(bytes(text[:HEAD_BYTES]), bytes(text[-ENDING_BYTES:])))
     is_converted = is_literal(bytes(text[start : start + HEAD_BYTES]))
     rest = memoryview(convert_literal(bytes(text[start:])) if is_converted else text)[0 if is_converted else start :]
@@ -112,7 +112,7 @@ def hold_json(text: Text) -> HeldJson:
 
 
 def find_end(raw: memoryview) -> int:
-    """Of the first document. 0 if there is none."""
+    """The end of the first document, or 0 if no document can be read."""
     try:
         DOCUMENT.decode(raw)
     except msgspec.DecodeError as error:
@@ -122,17 +122,17 @@ def find_end(raw: memoryview) -> int:
 
 
 def is_literal(text: bytes) -> bool:
-    """Whether a text begins as Python prints lists and dicts."""
+    """Whether a text begins like a list or dict printed by Python."""
     return _LITERAL.match(text) is not None
 
 
 def convert_literal(text: bytes) -> bytes:
-    """Text is converted as it is; what has no name in JSON is text: a time as ISO 8601 writes it, any other call as it is."""
+    """Converts Python's notation to JSON. Values that JSON lacks become text: times in ISO 8601, other calls unchanged."""
     return _TOKEN.sub(_convert, text)
 
 
 def mask_literal(text: bytes) -> bytes:
-    """The same structure as JSON, each part where it was. Quotes and escapes inside strings are masked."""
+    """The same structure as JSON, with each part in its place. Masks quotes and escapes inside strings."""
     return _TOKEN.sub(_mask, text)
 
 

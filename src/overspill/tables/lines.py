@@ -1,4 +1,4 @@
-"""Finds the tables that lines show: aligned columns, rows with bars, and lines of one shape."""
+"""Finds the tables in lines of text: aligned columns, rows with bars, and lines of one shape."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from overspill.text.regex import Pattern, regex
 
 _SAMPLED_ROWS = 300
 _MAX_ABOVE = 8
-"""Lines above a header, if a rule below it shows where it is."""
+"""How many lines may precede a header with a rule below it."""
 _MAX_TITLES = 2
-"""Lines above a header that has none."""
+"""How many lines may precede a header without a rule."""
 _MAX_TITLE_CHARS = 120
 _APART = regex(r"\S(?: {2,}|\t+)(?=\S)")
 _NUMBERED = regex(r"(?<!\S)[-+]?\d")
 _FOOTER = regex(rb"\s*+\(?\d[\d,]{0,20} rows?\b[^\n]{0,60}\s*+$")
 _DRAWN = b" \t\r\n+=-|:"
 _DOTS = regex(rb"\.\.+(?: ++\.\.+)++$")
-"""What pandas prints for rows that it does not show."""
+"""What pandas prints in place of hidden rows."""
 _ALL_ROWS = regex(rb"\s*+\[(\d{1,12}) rows x \d{1,9} columns\]")
 _HEAD_BYTES = 64
 _MIN_PATTERNED_SHARE = 0.8
 _LIMITS = regex(r"total \d|\S.{0,1000}:$")
-"""What `ls` writes above its rows."""
+"""What `ls` prints above its rows."""
 _MODE = r"\A([-dlbcpsD][-rwxsStT]{9}[.+@]?) +(\d+) +(\S+) +(\S+) +(\d[\d.]*[A-Za-z]{0,3}|\d+, +\d+) +"
 _MODE_NAMES = ("mode", "links", "owner", "group", "size")
 _CLIENT = r"\A(\S++) - (\S++) \[([^]]{1,99})\] "
@@ -60,7 +60,7 @@ _SHAPES: dict[str, tuple[tuple[str, ...], Pattern[str]]] = {
     "mounts": (("source", "target", "fstype", "options"), regex(r"\A(\S++) on (/.*) type (\S+) \((\S+)\)")),
 }
 _MAX_TABLES_IN_BLOCK = 20
-"""Each is found by reading lines from all of the rest."""
+"""Finding each table reads sample lines from the whole rest."""
 
 
 class Patterned(RowFormat, frozen=True):
@@ -76,7 +76,7 @@ class Patterned(RowFormat, frozen=True):
             return []
         cells = [cell or "" for cell in found.groups()]
         if self.is_log:
-            # A line that is not an HTTP request stays whole, in the column of the path.
+            # A line that is not an HTTP request stays whole, in the path column.
             cells[4:7] = [cells[4] or cells[6], cells[5]]
         return cells
 
@@ -93,7 +93,7 @@ def find_patterned(lines: Sequence[str]) -> Patterned | None:
 
 
 class _Block(Struct):
-    """Lines that no blank line separates."""
+    """Consecutive lines without a blank line between them."""
 
     text: Text
     starts: array[int] = field(default_factory=lambda: array("q"))
@@ -110,14 +110,14 @@ class _Block(Struct):
         return read_line(self.text, self.starts[number], self.ends[number]).lstrip("\ufeff").rstrip("\r\n")
 
     def sample(self, first: int) -> list[str]:
-        """Some lines: the first ones, and others from all of the rest."""
+        """Some lines: the first ones, and others from the whole rest."""
         step = max(1, (len(self) - first) // _SAMPLED_ROWS)
         numbers = dict.fromkeys((*range(first, len(self))[: _SAMPLED_ROWS // 2], *range(first, len(self), step)))
         return [self.read(number) for number in sorted(numbers)]
 
 
 def find_tables(text: Text, start: int, end: int) -> Iterator[FoundTable]:
-    """In the order of the text. Lines between them belong to none."""
+    """The tables in the order of the text. Skips the lines between them."""
     block, heading, reached = _Block(text), "", start
     above = ""
     for line_start, line_end in iterate_lines(text, start, end):
@@ -143,7 +143,7 @@ def find_tables(text: Text, start: int, end: int) -> Iterator[FoundTable]:
 
 
 def is_sure(text: Text, table: FoundTable) -> bool:
-    """Whether it cannot be mere text: a rule, capitals in its header, bars or a known shape show it."""
+    """Whether it cannot be mere text, because of a rule, capitals in its header, bars or a known shape."""
     if table.header is None or isinstance(table.format, Barred):
         return isinstance(table.format, Barred | Patterned)
     below = read_line(text, table.header[1], table.starts[0]).strip("\r\n")
@@ -182,7 +182,7 @@ def _read_table(block: _Block, first: int, title: str) -> tuple[FoundTable | Non
 
 
 def _make(block: _Block, rows: RowFormat, first: int, header: int, begin: int, title: str, end: int) -> FoundTable | None:
-    """Rows from `begin` up to `end`, without lines that are drawn between them and headers that are repeated."""
+    """The table with its rows from `begin` up to `end`, without drawn lines and repeated headers."""
     named = None if header == begin else (block.starts[header], block.ends[header])
     again = bytes(block.text[named[0] : named[1]]).strip() if named else b""
     above = header - first
@@ -206,7 +206,7 @@ def _make(block: _Block, rows: RowFormat, first: int, header: int, begin: int, t
 
 
 def _find_header(lines: Sequence[str]) -> tuple[int, str, RowFormat | None]:
-    """The line of the header, the rule below it if there is one, and how rows are split."""
+    """The line of the header, the rule below it if any, and how to split rows."""
     for number in range(1, min(_MAX_ABOVE, len(lines))):
         if is_underline(lines[number]) and (rows := find_aligned(lines[number - 1], lines[number + 1 :], lines[number])):
             return number - 1, lines[number], rows
@@ -228,7 +228,7 @@ def _is_title(line: str) -> bool:
 
 
 def _find_next_header(block: _Block, header: str, begin: int) -> int:
-    """Where a line begins like the header, but names other columns."""
+    """The line that begins like the header but names other columns."""
     first = header.split(None, 1)[0]
     raw, at = first.encode(), block.starts[begin] if begin < len(block) else block.ends[-1]
     while (at := block.text.find(raw, at, block.ends[-1])) >= 0:

@@ -1,4 +1,4 @@
-"""Tables in markup: in XML, each kind of element that occurs several times in its parent, as in JUnit reports; those of HTML."""
+"""Tables in markup: HTML tables, and elements of XML that occur several times in a parent, as in JUnit reports."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _HIDDEN = frozenset(("script", "style", "template"))
 _MAX_DEPTH = 200
 _MAX_PATHS = 100_000
-"""Different places that elements may have, so that counting them takes little memory."""
+"""How many different paths to count, to limit the memory for them."""
 PARENT = "_parent"
-"""The `_row` of the row that an element is in: where its text begins, in bytes. A line can have many elements."""
+"""The `_row` of the row that contains an element: the byte where its text begins, because a line can have many elements."""
 TEXT = "text"
 
 
@@ -38,12 +38,12 @@ class _OpenRow(Struct):
     depth: int
     start: int
     cells: dict[str, list[str]]
-    """All that belongs to a column, joined once: an element may occur a million times."""
+    """All values for each column. They are joined only once, because an element may occur a million times."""
 
 
 class _Walk:
-    """Goes through a text. The paths of elements that occur several times in a parent are in `repeated`, in the order in which
-    they were found; elements at the paths of `tables` are rows."""
+    """Walks through a text. Collects the paths of elements that occur several times in a parent in `repeated`, in the order in
+    which it finds them. Elements at the paths in `tables` are rows."""
 
     def __init__(self, text: Text, tables: dict[str, FoundTable]) -> None:
         self._text, self._tables = text, tables
@@ -52,7 +52,7 @@ class _Walk:
         self._open = [_Element("", {}, [])]
         self._rows = list[_OpenRow]()
         self._done = list[tuple[FoundTable, Row]]()
-        self._parser = expat.ParserCreate("utf-8")  # what it was decoded to, whatever it declares
+        self._parser = expat.ParserCreate("utf-8")  # the text was decoded to UTF-8, even if it declares another encoding
         self._parser.buffer_text = True
         self._parser.EntityDeclHandler = _refuse_entities
         self._parser.StartElementHandler, self._parser.EndElementHandler = self._start, self._end
@@ -96,14 +96,14 @@ class _Walk:
             self._add("" if len(self._open) > row.depth and not element.children else TEXT, value)
         if row and len(self._open) == row.depth:
             self._rows.pop()
-            end = self._parser.CurrentByteIndex  # of the end tag, or behind a tag that is both
+            end = self._parser.CurrentByteIndex  # of the end tag, or after a self-closing tag
             end = self._text.find(b">", end) + 1 if self._text[end : end + 2] == b"</" else end
             cells = {name: "\n".join(values) for name, values in row.cells.items()}
             self._done.append((self._tables[element.path], Row(row.start, (row.start, end), cells)))
         self._open.pop()
 
     def _add(self, name: str, value: str) -> None:
-        """Attributes and the text of elements inside are columns of a row; an inner one's are called `inner.name`."""
+        """Adds a value to a row. Attributes and text are columns; those of inner elements are called `inner.name`."""
         if not self._rows:
             return
         row = self._rows[-1]
@@ -124,14 +124,14 @@ def _refuse_entities(*_: Any) -> None:
 
 
 class _Grid:
-    """Rows of cells, with those that span several repeated."""
+    """Rows of cells. Cells that span several columns or rows are repeated."""
 
     def __init__(self, title: str, count: list[int]) -> None:
         self.title = title
         self.rows: list[list[str]] = []
         self.header_rows = 0
         self._count = count
-        """Of the cells of all tables of a page."""
+        """The number of cells in all tables of a page."""
         self._row: list[str] = []
         self._is_header = True
         self._from_above: dict[int, tuple[str, int]] = {}
@@ -213,7 +213,7 @@ class _Page(HTMLParser):
         self._open[-1].end_row()
 
     def _end_cell(self) -> None:
-        # A cell may hold a table, whose cells end first.
+        # A cell may contain a table, whose cells end first.
         if self._cell and self._open and len(self._cell) >= len(self._open) and self._text:
             columns, rows, is_header = self._cell.pop()
             self._open[-1].add(_join(self._text.pop()), columns, rows, is_header=is_header)
@@ -230,8 +230,8 @@ def read_page(text: Text) -> Iterator[tuple[FoundTable, Row]]:
 
 
 def read_spanning(rows: bytes) -> list[list[list[str]]]:
-    """The rows of a table's header, and its other rows; nothing unless some of its cells span several columns or rows. A cell may
-    contain a table, which ends before it."""
+    """The rows of a table's header, and its other rows. Empty unless some cells span several columns or rows. A cell may contain
+    a table, which ends before it."""
     with suppress(Unreadable):
         if _SPANNING.search(rows):
             grid = _parse(b"<table>%b</table>" % rows)[-1]

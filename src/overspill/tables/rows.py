@@ -1,4 +1,4 @@
-"""Every row of every table in a text. SQL loads them, and the `_row` that it gives them leads back to one."""
+"""Reads every row of every table in a text, for SQL. The `_row` of a loaded row leads back to its place."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from overspill.text.lines import iterate_lines
 TableRow: TypeAlias = tuple[FoundTable, Row]
 _BLANKS = b" \t\r\n\xef\xbb\xbf"
 _MAX_SHORT_BYTES = 4_096
-"""Of a text that is too short to be recognised as a table."""
+"""Up to this size, a text may be too short to be recognised as a table."""
 
 
 def read_tables(text: Text, layout: str) -> Iterator[TableRow]:
-    """In the order of the text. Raises Unreadable if its tables cannot be read."""
+    """All rows in the order of the text. Raises Unreadable if its tables cannot be read."""
     match layout:
         case "documents":
             table, lines = FoundTable(JsonRows()), enumerate(iterate_lines(text, 0, len(text)), 1)
@@ -40,8 +40,8 @@ def read_tables(text: Text, layout: str) -> Iterator[TableRow]:
 
 
 def find_line_tables(text: Text, layout: str) -> Iterator[FoundTable]:
-    """Delimited rows, aligned columns, boxes, `ls -l` and access logs. In a text that is mostly something else, only what is
-    surely a table; and a few delimited rows alone."""
+    """Delimited rows, aligned columns, boxes, `ls -l` and access logs. In text that is mostly something else, finds only certain
+    tables. Short text without any may also be a few delimited rows."""
     if layout == "rows":
         yield find_delimited(text, read_heading(text), len(text))
         return
@@ -63,7 +63,7 @@ def _read_lines(text: Text, layout: str) -> Iterator[TableRow]:
 
 
 def read_heading(text: Text) -> Heading:
-    """Of a text that is known to be delimited. Raises Unreadable if its header is too long."""
+    """For text known to be delimited. Raises Unreadable if its header is too long."""
     heading = take_heading(text)
     if heading.first >= MAX_HEADING_BYTES < len(text):
         raise Unreadable(f"the row that names its columns is longer than {format_size(MAX_HEADING_BYTES)}.")

@@ -1,4 +1,4 @@
-"""Which columns of some tables refer to rows of others: one score from names and values, with its reason."""
+"""Finds columns that refer to rows of other tables. Each reference has a score from names and values, and a reason."""
 
 from __future__ import annotations
 
@@ -12,58 +12,58 @@ from msgspec import Struct
 from overspill.text.regex import regex
 
 SURE, POSSIBLE = 0.5, 0.3
-"""A reference that is less likely serves a question only if it names the column or the table; one still less, the column."""
+"""Below `SURE`, a reference is used only if the question names the column or the table; below `POSSIBLE`, only the column."""
 MIN_VALUES = 3
 """How many different values a column must have to refer to a table without being named after it."""
 _MIN_NAMED_SHARE, _MIN_SHARE, _MIN_POSSIBLE_SHARE = 0.5, 0.9, 0.7
-"""Of the values of a column, how many must be in the other one: if it is named after its table, if not, and at the least."""
+"""The share of a column's values that must be in the other column: if it is named after that table, if not, and at the least."""
 _MIN_KEY_SHARE = 0.2
-"""Of the keys of a table, how many a column of numbers must have: any small number may be a key."""
+"""The share of a table's keys that a column of numbers must contain, because any small number may be a key."""
 _MIN_UNIQUE_SHARE, _MIN_DISTINCT_SHARE = 0.9, 0.3
-"""Of the cells of a column that names rows, how many must differ; and of the most different values that any column has in a
-sample, how many it must have: some rows may have nothing there."""
+"""For a column that names rows: the share of its cells that must differ, and how many distinct values its sample must have
+relative to the column with the most. Some rows may have no value."""
 MAX_KEYS, _MAX_ROWS = 10_000, 30_000
-"""Rows of a table, and of all, whose values are compared. Larger tables are referred to by name only."""
+"""How many rows of one table, and of all tables, to compare by value. Larger tables are referred to by name only."""
 _MAX_NAMING = 20
-"""Columns of a table that its rows may be referred to by."""
+"""How many columns of a table to consider as keys."""
 _MAX_REFERENCES, _MAX_ALIKE, _MAX_TARGETS = 400, 60, 2
-"""In all, from one table to another, and of a column of numbers that may mean several."""
+"""How many references to keep in total, from one table to another, and for a column of numbers that fits several tables."""
 _MIN_NAME_CHARS, _MAX_ENDING_CHARS = 3, 2
-"""How long the name of a table must be, and how much longer its plural may be."""
+"""The shortest name of a table, and how much longer its plural may be."""
 _MEMBERS = regex(r"[^\s\[\]{},'\"]+")
 NEVER_KEYS = ("", "None", "True", "False")
 _MAX_KEY_CHARS = 100
 
 Words: TypeAlias = tuple[str, ...]
 Place: TypeAlias = tuple[int, int]
-"""The number of a table, and of one of its columns."""
+"""The number of a table and the number of one of its columns."""
 
 
 class Sketch(Struct, frozen=True):
-    """What a table looks like, from a sample of its rows."""
+    """A summary of a table, from a sample of its rows."""
 
     name: Words
     columns: list[str]
     words: list[Words]
-    """For each column, the words of its own name."""
+    """The words of each column's name, without its path."""
     cores: list[Words]
-    """The same without words that any key has: `customer_id`, `fk_customer`, `customer2`."""
+    """The same without the words common in keys: `customer_id`, `fk_customer`, `customer2`."""
     values: list[frozenset[str]]
     lists: frozenset[int]
     """The columns whose cells are lists."""
     naming: frozenset[int]
-    """The columns that have something else in each row."""
+    """The columns whose values are unique."""
     keyed: frozenset[int]
-    """The columns that are called a key."""
+    """The columns named like keys."""
     gaps: frozenset[int]
-    """The columns that have nothing in some rows."""
+    """The columns that are empty in some rows."""
     key: int
     rows: int
 
 
 class Reference(Struct, frozen=True):
-    """Cells of `column` equal cells of `other_column`, after `prefix`, as in `urn:uuid:…` and `Patient/…`. It can be followed in
-    both directions."""
+    """Cells of `column` equal cells of `other_column`, after `prefix`, as in `urn:uuid:…` and `Patient/…`. It works in both
+    directions."""
 
     source: int
     column: int
@@ -81,7 +81,7 @@ class Reference(Struct, frozen=True):
 
 
 def find_references(tables: Sequence[Sketch], read: Callable[[int], Iterable[list[str]]]) -> list[Reference]:
-    """The likeliest first. `read` gives the cells of all rows of a table."""
+    """All references, the likeliest first. `read` returns the cells of all rows of a table."""
     holders = _Holders(tables, read)
     scored = (
         _score(tables, holders, number, column) for number, table in enumerate(tables) for column in range(len(table.columns))
@@ -95,13 +95,13 @@ def find_references(tables: Sequence[Sketch], read: Callable[[int], Iterable[lis
 
 
 def split_cell(cell: str) -> list[str]:
-    """A cell, or the members of the list that it holds."""
+    """A cell, or the members of the list in it."""
     members = _MEMBERS.findall(cell) if cell[:1] == "[" else [cell]
     return [member for member in members if member not in NEVER_KEYS and len(member) <= _MAX_KEY_CHARS]
 
 
 class _Holders:
-    """For the values that may refer to something: the columns that name rows and have them."""
+    """Maps values that may be references to the key columns that contain them."""
 
     def __init__(self, tables: Sequence[Sketch], read: Callable[[int], Iterable[list[str]]]) -> None:
         self.by_value: dict[str, list[Place]] = {}
@@ -141,7 +141,7 @@ def _list_parts(value: str) -> Iterator[str]:
 
 
 def _score(tables: Sequence[Sketch], holders: _Holders, source: int, column: int) -> list[Reference]:
-    """What a column refers to; several places only if it may mean any of them."""
+    """The references of a column. More than one only if it may mean any of them."""
     table, values = tables[source], tables[source].values[column]
     if not values or (column == table.key and table.cores[column] in ((), table.name)):  # which names its own rows
         return []
@@ -158,7 +158,7 @@ def _score(tables: Sequence[Sketch], holders: _Holders, source: int, column: int
     if all(map(str.isdigit, values)):
         found = _find_keys(tables, holders, source, column, times)
         return [each for place, confidence in found for each in make([place], confidence, "all of its numbers are there")]
-    # What nearly all of them begin with, up to the last sign that may end the name of a table or of a scheme.
+    # The prefix of nearly all values, up to the last sign that may end the name of a table or of a scheme.
     begins = Counter(value[: max(map(value.rfind, ":/#")) + 1] for value in values)
     prefix, many = max(begins.items(), key=lambda pair: (pair[1], pair[0]))
     prefix = prefix if many >= _MIN_SHARE * len(values) else ""
@@ -207,7 +207,7 @@ def _measure_name(words: Words, core: Words, table: Sketch) -> int:
 
 
 def are_same_name(one: Words, other: Words) -> bool:
-    """Whether these are the same words, the last one in the singular or plural of any language: Kunde, Kunden."""
+    """Whether these are the same words, with the last one in singular or plural in any language: Kunde, Kunden."""
     if one == other or not one or one[:-1] != other[:-1]:
         return one == other
     shorter, longer = sorted((one[-1], other[-1]), key=len)
@@ -217,7 +217,7 @@ def are_same_name(one: Words, other: Words) -> bool:
 def _find_keys(
     tables: Sequence[Sketch], holders: _Holders, source: int, column: int, times: Counter[Place]
 ) -> list[tuple[Place, float]]:
-    """Numbers may be keys of several tables, so those that have all of them, the one with the fewest other keys first."""
+    """Numbers may be keys of several tables. Returns those that have all of them, the one with the fewest other keys first."""
     table, many = tables[source], len(tables[source].values[column])
     is_called = column in table.keyed or column in table.lists
     if column == table.key or many < MIN_VALUES:
@@ -231,13 +231,13 @@ def _find_keys(
 
 
 def _find_most(times: Counter[Place], total: int) -> tuple[Place, float]:
-    """The place that has most of some values, and which share."""
+    """The place with the most of these values, and their share."""
     place, most = max(times.items(), key=lambda pair: (pair[1], -pair[0][0], -pair[0][1]), default=((-1, -1), 0))
     return place, most / total
 
 
 def _find_several(holders: _Holders, source: int, values: frozenset[str]) -> list[Place]:
-    """The places in other tables that have these values together, each of them in one alone: an owner is a person or a firm."""
+    """The places in other tables that together have these values, each value only once: an owner is a person or a firm."""
     places = [[place for place in holders.by_value.get(value, ()) if place[0] != source] for value in values]
     sure = [held[0] for held in places if len(held) == 1]
     return sorted(set(sure)) if len(sure) >= _MIN_SHARE * len(values) else []

@@ -1,4 +1,4 @@
-"""A table in a text: where its header and its rows are, and how a row is split into cells."""
+"""A table in a text: where its header and rows are, and how to split a row into cells."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ Text: TypeAlias = bytes | bytearray | mmap
 Span: TypeAlias = tuple[int, int]
 
 ROW = "_row"
-"""The column that says where a row is in the output."""
+"""The column with each row's place in the output."""
 _NOT_IN_NAMES = regex(r"[^a-z0-9]+")
 _MAX_NAME_CHARS = 40
 _TOTAL = regex(r"(?i)\W*+(?:grand |sub-?)?(?:totals?|sums?|summe|gesamt|insgesamt)\b")
 MAX_TABLES = 50
-"""Tables of one output that are loaded, the first ones. The last of them says that there are more, so look for one more."""
+"""How many tables of one output to load. Look for one more than this: the last loaded table notes that there are more."""
 
 
 class Unreadable(Exception):
-    """A table cannot be read, or not whole."""
+    """A table cannot be read completely."""
 
 
 class Row(NamedTuple):
-    """A row of a table with its cells by the names of their columns."""
+    """A row of a table, with its cells by column name."""
 
     where: int | str
     """Its line, its number, the byte at which it begins, or its JSON pointer."""
@@ -38,17 +38,17 @@ class Row(NamedTuple):
     cells: dict[str, Any] | None
     """None if it cannot be read."""
     extra: str | None = None
-    """Cells beyond the names, if there are any."""
+    """Cells beyond the named columns, if any."""
 
 
 class RowFormat(Struct, frozen=True):
-    """How the rows of one table are written. It is found in the beginning of a table and splits any of its rows."""
+    """The format of a table's rows. It is detected at the beginning of the table, and can split any of its rows."""
 
     names: tuple[str, ...] = ()
-    """Of its columns, each once: what its header says, or `column1` … where it says nothing."""
+    """The unique names of its columns, from its header, or `column1` … where the header is empty."""
 
     def split(self, row: str) -> list[str]:
-        """The cells of a row, without what is around them. As many as it has: fewer or more than names if it is uneven."""
+        """The cells of a row, without their delimiters. An uneven row has fewer or more cells than there are names."""
         raise NotImplementedError
 
     def read(self, where: int, span: Span, text: Text) -> Row:
@@ -62,16 +62,16 @@ class RowFormat(Struct, frozen=True):
 
 
 class JsonRows(RowFormat, frozen=True):
-    """Rows that are JSON objects, which name their fields themselves."""
+    """Rows that are JSON objects, which name their own fields."""
 
     are_siblings: bool = False
-    """Whether they are the rows around longer ones that are cut."""
+    """Whether they are the rows next to longer ones that were cut."""
     are_lists: bool = False
-    """Whether they are the rows of several lists, whose keys are above them."""
+    """Whether they are the rows of several lists, each under a key."""
 
 
 class Omission(Struct, frozen=True):
-    """What a reader left out, or could not read, for people: "2 rows that the output does not show"."""
+    """What a reader left out or could not read, in words for people: "2 rows that the output does not show"."""
 
     count: int
     what: str
@@ -79,7 +79,7 @@ class Omission(Struct, frozen=True):
 
 
 class Tally:
-    """What is to be said of rows besides their cells, counted as they are read: in one way for cards, SQL and the engine."""
+    """Counts facts about rows as they are read, in the same way for cards, SQL and the engine."""
 
     def __init__(self, columns: int | None, rows: Iterable[Sequence[str | None]] = ()) -> None:
         """`columns`: None if rows may have any number of cells."""
@@ -113,7 +113,7 @@ def write_note(omissions: Iterable[Omission], tally: Tally | None = None) -> str
 
 
 def is_total(cells: Sequence[str | None]) -> bool:
-    """Whether a row sums up others: it says so in its first filled cell, alone or with empty or repeated cells beside it."""
+    """Whether a row has totals: its first filled cell says so, by itself or next to empty or repeated cells."""
     texts = [(cell or "").strip() for cell in cells]
     first = next(filter(None, texts), "")
     found = _TOTAL.match(first)
@@ -121,13 +121,13 @@ def is_total(cells: Sequence[str | None]) -> bool:
 
 
 class FoundTable(Struct):
-    """A table with all of its rows. Positions are in bytes of the text that it was found in."""
+    """A table with all of its rows. Positions are byte positions in its text."""
 
     format: RowFormat
     header: Span | None = None
     """All rows of its header; None if it has none."""
     title: str = ""
-    """What it is called in the text: a caption, a heading, or the key above it."""
+    """Its name in the text: a caption, a heading, or the key above it."""
     starts: array[int] = field(default_factory=lambda: array("q"))
     ends: array[int] = field(default_factory=lambda: array("q"))
     omissions: Sequence[Omission] = ()
@@ -140,7 +140,7 @@ class FoundTable(Struct):
 
 
 def number_lines(text: Text) -> Callable[[int], int]:
-    """Gives the line of a position. Ask for positions that only grow."""
+    """Returns a function for the line of a position. Call it with ascending positions only."""
     reached, line = 0, 1
 
     def number(position: int) -> int:
@@ -153,14 +153,14 @@ def number_lines(text: Text) -> Callable[[int], int]:
 
 
 def make_unique(names: Iterable[str]) -> list[str]:
-    """Every column needs a name, and SQL does not tell `Id` from `id`."""
+    """Gives every column a unique name. To SQL, `Id` and `id` are the same."""
     taken = {ROW: 1}
     return [choose_name(name.strip().replace("\0", "") or f"column{number}", taken) for number, name in enumerate(names, 1)]
 
 
 def choose_name(name: str, taken: dict[str, int]) -> str:
-    """A name for a column that no other has. `taken` has the others in lower case, and this one afterwards, each with the number
-    that was last put behind it: a name may occur ten thousand times."""
+    """A unique name for a column. `taken` maps the other names, in lower case, to the number last appended to each, because a
+    name may occur ten thousand times. Adds the new name to it."""
     chosen, key = name, name.lower()
     count = taken.get(key, 0)
     while chosen.lower() in taken:
@@ -171,11 +171,11 @@ def choose_name(name: str, taken: dict[str, int]) -> str:
 
 
 def make_name(title: str) -> str:
-    """A name for SQL from a caption or a key; empty if nothing is left of it."""
+    """An SQL name made from a caption or a key; empty if no usable character is left."""
     return _NOT_IN_NAMES.sub("_", title.lower()).strip("_")[:_MAX_NAME_CHARS].rstrip("_")
 
 
 def name_column(headers: list[list[str]], column: int) -> str:
-    """Headers over several rows: "2023 Revenue"."""
+    """Joins a column's names from several header rows: "2023 Revenue"."""
     parts = [row[column] for row in headers if column < len(row) and row[column]]
     return " ".join(dict.fromkeys(parts))

@@ -15,12 +15,12 @@ from overspill.text.regex import Pattern, regex
 
 Meaning: TypeAlias = Literal["number", "boolean", "date", "time", "bytes", "seconds", "cores", "percent", "text"]
 NO_VALUE = frozenset(("", "-", "--", "<none>", "<unknown>", "<nil>", "n/a", "na", "none", "null", "nan", "unknown", "?"))
-"""What programs print where there is no value, in lower case. Among other text each may be one, as `NA` is among countries."""
+"""What programs print for a missing value, in lower case. Among other text, each may be a value, such as the country `NA`."""
 MIN_FITTING_SHARE = 0.9
-"""Of the values of a column, how many must be numbers or times for the column to be read so. The others, such as the word
-"Total", are named."""
+"""The share of a column's values that must be numbers or times for the column to be read that way. The other values, such as the
+word "Total", are reported."""
 _MAX_CHARS = 64
-"""A longer text is no number and no time."""
+"""Longer text is neither a number nor a time."""
 _CPU = regex(r"(?i)cpu|cores")
 _MILLI = regex("[0-9]+m")
 _DIGIT = regex("[0-9]")
@@ -41,7 +41,7 @@ BYTES = {
     for power, letter in enumerate("kmgtpe", 1)
     for ending, base in (("", 1024), ("b", 1000), ("i", 1024), ("ib", 1024))
 }
-"""A letter alone is binary, as `df -h`, `ls -h` and `du -h` print it."""
+"""A single letter is a binary unit, as in `df -h`, `ls -h` and `du -h`."""
 
 
 def _read_time(text: str) -> float:
@@ -68,17 +68,17 @@ def _drop(marks: str) -> Callable[[str], float]:
 
 
 class Reading(Struct, frozen=True):
-    """A way to read text. `pattern` says whether all of it can be read, in an alphabet that RE2 and Python share."""
+    """A way to read text. `pattern` matches text that can be read in full, using only syntax that RE2 and Python share."""
 
     name: str
     meaning: Meaning
     pattern: str
     measure: Callable[[str], float]
-    """By which values are compared and added up."""
+    """Returns the number by which to compare and add up values."""
     replaces: bool = False
-    """Whether nothing is lost if the value takes the place of its text."""
+    """Whether the value can replace its text without loss."""
     is_cpu: bool = False
-    """Whether it is for columns about processors alone: elsewhere `12m` are minutes."""
+    """Whether it applies only to columns about processors. Elsewhere, `12m` means minutes."""
 
     def fits(self, text: str) -> bool:
         return self.try_measure(text) is not None
@@ -141,7 +141,7 @@ READINGS: tuple[Reading, ...] = (
     ),
     Reading("money", "number", f"-?[$€£¥]\\s?-?{_GROUPED}", _drop("$€£¥, ")),
 )
-"""The first that reads a column is taken."""
+"""The first one that can read a column is used."""
 
 
 def is_value(text: str) -> bool:
@@ -149,12 +149,12 @@ def is_value(text: str) -> bool:
 
 
 def find_reading(texts: Iterable[str], column: str = "") -> Reading | None:
-    """The reading of a column of text: of all values that there are, or else of nearly all."""
+    """The reading for a column of text: one for all of its values, or else for nearly all."""
     return measure_values(Counter(iter(texts)), column)[0]
 
 
 def measure_values(counts: Counter[str], column: str = "") -> tuple[Reading | None, dict[str, float]]:
-    """The same, and the values that it can read with their measures. `counts` says how often each occurs."""
+    """The same, with the measures of the values that it can read. `counts` says how often each value occurs."""
     values = {text: times for text, times in counts.items() if is_value(text)}
     most_misses = int((1 - MIN_FITTING_SHARE) * sum(values.values()))
     is_cpu = _CPU.search(column) is not None and any(map(_MILLI.fullmatch, values))

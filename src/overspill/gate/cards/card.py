@@ -1,7 +1,7 @@
-"""A card: statements about a stored output and samples of it, as many as there is room for.
+"""A card: statements about a stored output and samples from it, as many as fit.
 
-Our statements begin a line. What comes from the output is indented, or quoted inside a statement, so that no text can pass
-for a statement of ours.
+Our own statements begin a line. Text from the output is indented, or quoted inside a statement, and cannot be mistaken for one
+of ours.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from overspill.text.regex import regex
 from overspill.wording.names import NextStep
 
 MAX_LINE_CHARS = 240
-"""Shown of one line of the output."""
+"""How much to show of one line of the output."""
 MAX_NAME_CHARS = 40
-"""Shown of a value or name inside a statement."""
+"""How much to show of a value or name inside a statement."""
 _INDENT = " "
 _OTHER_SPACE = regex(r"[^\S\t\n ]")
 _PLAIN_NAME = regex(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*+")
@@ -28,25 +28,25 @@ Count = Callable[[str], int]
 
 
 class Section(Struct, frozen=True):
-    """A statement and the lines under it, in the order in which they are shown."""
+    """A statement and the lines under it, in display order."""
 
     title: str
     items: Sequence[str] = ("",)
     total: int = 0
-    """How many there are, so that the title says how many are shown; 0 if that is not known."""
+    """The total number of items, for a title that says how many are shown; 0 if unknown."""
     first: int = 1
     """How many items come before further items of any section."""
     fit: Callable[[int, Count], list[str]] | None = None
-    """Makes items for a number of tokens, where what to show depends on the room."""
+    """Makes the items for a number of tokens, if they depend on the room."""
 
 
 class Card(Struct, frozen=True):
     sections: Sequence[Section]
     """The most important first."""
     read: OutputSample
-    """What it describes."""
+    """The part of the output that it describes."""
     kind: str = ""
-    """What the output is, where its maker knows better than the engine."""
+    """The kind of output, if the card's maker knows better than the engine."""
     steps: Sequence[NextStep] = ()
 
     def write(self, limit: int, count: Count) -> str:
@@ -80,7 +80,7 @@ class Card(Struct, frozen=True):
 
 
 def indent(text: str, max_chars: int = MAX_LINE_CHARS) -> str:
-    """Lines of the output for a card. Equal lines that follow each other are folded, and blank ones left out."""
+    """Lines of the output for a card. Folds consecutive equal lines, and leaves out blank ones."""
     lines: list[str] = []
     before, times = "", 0
     for line in [*filter(str.strip, text.split("\n")), ""]:

@@ -1,4 +1,4 @@
-"""Drafts what a model reads below the name of a stored output: its card, and smaller ones for a context that has less room."""
+"""Drafts what a model reads below the name of a stored output: its card, and smaller cards for a context with less room."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 DEFAULT_TOKENS = 400
 _PARTS = (1, 2, 4, 8)
-"""The card is also drafted with this part of the room."""
+"""The divisors of the room for which to draft cards."""
 _MIN_TOKENS = 12
-"""A smaller card would say nothing."""
+"""A smaller card would be useless."""
 _MAX_STEPS_SHARE = 0.35
-"""Of the room, for the calls that come next. If they take more, there are fewer of them, or none."""
+"""The share of the room for suggested next calls. Calls that do not fit are left out."""
 
 
 class DraftedCard(Struct, frozen=True):
@@ -33,11 +33,11 @@ class DraftedCard(Struct, frozen=True):
 
 
 class CardRoom:
-    """How large a preview may be: in tokens, in characters or in both, and in bytes. It counts in tokens, whatever the limit."""
+    """How large a preview may be: in tokens, characters or both, and in bytes. It always counts in tokens."""
 
     def __init__(self, settings: Settings, max_bytes: int) -> None:
         self._max_chars = settings.preview_chars
-        # A limit in characters that you set replaces the default in tokens.
+        # A configured limit in characters replaces the default limit in tokens.
         default = DEFAULT_TOKENS if self._max_chars is None else None
         self._max_tokens = default if settings.preview_tokens == "auto" else settings.preview_tokens
         self._max_bytes = max_bytes
@@ -45,11 +45,11 @@ class CardRoom:
         most = -(-(self._max_chars or 0) // CHARS_PER_TOKEN) if self._max_tokens is None else self._max_tokens
         self.tokens = min(most, max_bytes)
         self.chars = min(max_bytes, most * CHARS_PER_TOKEN if self._max_chars is None else self._max_chars)
-        """About how many characters fit: exactly, where they are limited."""
+        """About how many characters fit. Exact if characters are limited."""
         self._counted: dict[str, int] = {}
 
     def count(self, text: str) -> int:
-        """How much of the room some text takes, by the limit that it uses most of. Smaller cards have the same parts."""
+        """How much of the room some text takes, by its tightest limit. Cached, because smaller cards share parts with larger ones."""
         if text in self._counted:
             return self._counted[text]
         used = [self._scale(len(encoding.encode(text)), self._max_bytes)]

@@ -35,13 +35,13 @@ _MAX_PARSED_BYTES = 4 << 20
 _STRING_OR_BRACKET = regex(rb"(?s)\"(?:[^\"\\]++|\\.)*+\"?|'(?:[^'\\]++|\\.)*+'?|[\[\]{}]")
 _SHOWN_AROUND_LINES = 8
 _MAX_JSON_CELLS = 6_000
-"""Up to which all are read, which is faster than of other tables."""
+"""Up to this many cells, all are read, which is faster than for other tables."""
 _MAX_CHARS_PER_TOKEN = 16
-"""A longer text has too many tokens for certain, near enough, and is not counted."""
+"""Longer text almost certainly has too many tokens, and is not counted."""
 
 
 def make_json_card(read: Read, sample: OutputSample, layout: Layout) -> Card | None:
-    """None if the text is not JSON, or only begins like it."""
+    """Returns None if the text is not JSON or only begins like it."""
     size = sample.size
     if size.bytes <= _MAX_PARSED_BYTES:
         part = OutputSample((Window(0, read(0, size.bytes)),), size) if size.bytes > MAX_WHOLE_BYTES else sample
@@ -56,7 +56,7 @@ def make_json_card(read: Read, sample: OutputSample, layout: Layout) -> Card | N
         return None
     if card is None:
         return None
-    # Such as the words that a program puts above JSON, or its warnings below.
+    # For example, a program's words above the JSON, or its warnings below.
     place = count_line_ends(data[: data.rfind(held.after[:99])]) + 1 if held.after else 0
     said = ((held.before, "Something else is above it"), (held.after, f"Something else follows it from line {place:,} on"))
     around = [
@@ -68,12 +68,12 @@ def make_json_card(read: Read, sample: OutputSample, layout: Layout) -> Card | N
 
 
 def read_json_tables(held: HeldJson, total: int) -> list[ReadTable]:
-    """The tables of a text of this size, if they are most of it."""
+    """The tables in a text of `total` bytes, if they are most of it."""
     if len(held.documents) == 1 and bytes(held.documents[0][:1]) == b"{":
         members = Members.decode(held.documents[0]).values()
         largest = nlargest(MAX_TABLES, map(len, map(memoryview, members)))
         if sum(largest) <= MIN_TABLE_SHARE * total and find_shape(members) is None:
-            return []  # its members differ, and too many of them are most of it
+            return []  # its members differ, and no few of them are most of the text
     found = list(islice(find_json_tables(held.documents), MAX_TABLES + 1))
     tables = [(table, rows) for table in found if len(rows := list(table.rows())) >= MIN_ROWS]
     inside = sum(sum(map(len, table.documents)) if table.documents else len(table.raw) for table, _ in tables)
@@ -103,14 +103,14 @@ def read_json_tables(held: HeldJson, total: int) -> list[ReadTable]:
 
 
 def _outline(held: HeldJson, part: OutputSample) -> Card | None:
-    """None if it has no structure."""
+    """Returns None if the text has no structure."""
     found = [Raw(document) for document in held.documents]
-    # Opened once, not by everyone who looks into it.
+    # Open it only once, for all levels.
     levels = outline_levels([open_raw(found[0])] if len(found) == 1 else found, DETAIL_LEVELS[::-1])
     shapes = [_indent(shape) for shape in islice(levels, 1)]
 
     def draft() -> Iterator[str]:
-        """The shapes that were drafted for another room, and then the next ones."""
+        """Yields the shapes drafted for another size first, then new ones."""
         yield from shapes
         for shape in map(_indent, levels):
             shapes.append(shape)
@@ -128,7 +128,7 @@ def _indent(shape: str) -> str:
 
 
 def _mend(head: bytes) -> bytes:
-    """The beginning of a JSON document, without what is cut off, and closed. Empty if nothing in it is whole."""
+    """Closes the beginning of a JSON document after its last whole member. Empty if it has none."""
     ends, end, depth = bytearray(), 0, 0
     for token in _STRING_OR_BRACKET.finditer(head):
         if token[0] in (b"[", b"{"):

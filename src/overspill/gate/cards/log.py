@@ -1,4 +1,4 @@
-"""The card of a log: times, levels, what failed, how it ends, what was said only once or twice, and what most often."""
+"""The card of a log: its times, levels, failures and end, and its rarest and most frequent messages."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _STAMP = regex(
     rb"|[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d|\b\d\d:\d\d:\d\d\b"
 )
 _HEADING_BYTES = 100
-"""Of a line: its time, its level and who wrote it."""
+"""How much of a line may hold its time, its level and its source."""
 _MIN_SHARE = 0.5
-"""Of the events that have a time, or a level: with fewer, it is not that kind of log."""
+"""The share of events that must have a time, or a level, to describe them."""
 _DIGITS = b"0123456789"
 _VARIABLE = regex(r"(?<!\S)[^\s\d]*+\d\S*+(?: [^\s\d]*+\d\S*+)*+")
-"""Words with digits, which are others in each message."""
+"""Words with digits, which vary from message to message."""
 _MAX_KINDS = 200
-"""Lines that differ in more than digits and are looked at one by one. If there are more, some are drawn."""
+"""How many different lines, ignoring digits, to look at one by one. With more, a random sample is drawn."""
 _TIMED_LINES = 40
 _RARE_TIMES, _MAX_RARE, _MAX_FREQUENT = 2, 40, 12
 _MAX_REPORTS, _LINES_BEFORE, _LINES_AFTER = 12, 8, 8
@@ -44,12 +44,12 @@ _LAST_LINES = 3
 
 
 class _Log:
-    """Most lines differ only in digits from others, so that looking at one of each kind is enough."""
+    """Looks at one line of each kind, because most lines differ from others only in digits."""
 
     def __init__(self, sample: OutputSample) -> None:
         self.sample = sample
         self.shown = set[int]()
-        """The numbers of lines that are quoted for what failed."""
+        """The numbers of the lines quoted as failures."""
         self._fill = find_filler(sample.data) if COLOUR_START in sample.data else b""
         self.text = bytes(strip_colours(sample.data, len(sample.data), self._fill)) if self._fill else sample.data
         self.lines = self.text.split(b"\n")
@@ -69,17 +69,17 @@ class _Log:
         return list(accumulate(map((1).__add__, map(len, self.lines)), initial=0))
 
     def _keep_events(self, groups: dict[int, int]) -> dict[int, int]:
-        """Without blank lines and, if anything is left then, without what continues an event."""
+        """Drops blank lines and lines that continue an event, but keeps the latter if nothing else is left."""
         visible = {first: times for first, times in groups.items() if self.lines[first].strip()}
         return {first: times for first, times in visible.items() if not continues_event(self.lines[first])} or visible
 
     def _group(self, keys: list[bytes]) -> tuple[dict[int, int], str]:
-        """The first line with each key and how many have it; and where, if not all lines were looked at."""
+        """The first line with each key and the number of lines with it. Also says if only some lines were looked at."""
         times, groups, first = Counter(keys), dict[int, int](), -1
         if len(times) > _MAX_KINDS:
             drawn = draw(0, len(keys), _MAX_KINDS)
             return self._keep_events(dict.fromkeys(drawn, 1)), f" in {len(drawn):,} lines drawn at random"
-        for key in times:  # in the order of their first lines
+        for key in times:  # in order of first occurrence
             first = keys.index(key, first + 1)
             groups[first] = times[key]
         return self._keep_events(groups), self.sample.where
@@ -114,7 +114,7 @@ class _Log:
         return decode(found[0]) if found else ""
 
     def show_failures(self) -> Iterator[Section]:
-        """What led to giving up, in a run that did; in other logs the first error."""
+        """What led to giving up, if the run gave up; in other logs, the first error."""
         reports = [self._find(place) for place in islice(find_reports(self.text), _MAX_REPORTS)]
         severe = [self._find(found.start()) for found in islice(_SEVERE.finditer(self.text), 1)] if self.levels else []
         begin = self._starts[reports[0]] if reports else len(self.text)
@@ -134,7 +134,7 @@ class _Log:
         yield Section(title, items := list(self._quote()), 0, len(items))
 
     def _quote(self) -> Iterator[str]:
-        """Each line with its place, unless it follows another. Of equal ones that follow each other, the first."""
+        """Quotes each line with its place, unless it follows the previous one. Shows only the first of consecutive equal lines."""
         for number in sorted(self.shown):
             place = "" if number - 1 in self.shown else f"{self.locate(number)}\n"
             if place or self.lines[number] != self.lines[number - 1]:
@@ -142,7 +142,7 @@ class _Log:
                 yield place + indent(self.read(number)) + ("\n(equal lines follow)" if is_repeated else "")
 
     def show_kinds(self) -> Iterator[Section]:
-        """By an example of each, the rarest and then the most frequent."""
+        """Shows an example of each kind, the rarest and then the most frequent."""
         groups, where = self._kinds
         kinds: dict[str, tuple[int, int]] = {}
         for number, times in groups.items():

@@ -1,4 +1,4 @@
-"""Makes the card of a stored output: the engine says what kind of text it is, and one of four makers describes it."""
+"""Makes the card of a stored output: the engine recognises the kind of text, and one of four makers describes it."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _TITLES: dict[Layout, str] = {
     "events": "text",
     "results": "search results",
 }
-"""Those that are not called by their kind."""
+"""Names for layouts that differ from the name of the kind."""
 _MAX_LINE_BYTES = 1_000
-"""The average length of lines up to which text is described line by line."""
+"""Text with longer lines on average is not described line by line."""
 _MAX_RECOGNISED_LINES = 50
 _HEAD_BYTES, _MIDDLE_BYTES, _TAIL_BYTES = 4_000, 2_000, 1_000
-"""At the beginning of a text: enough to recognise its kind."""
+"""In the beginning of a text, enough to recognise its kind."""
 _MIN_LINES = 8
 
 
 def make_card(read: Read, size: Size) -> Card:
-    """`read` gives the stored bytes from one position to another. At most a few MB of them are read."""
+    """`read` returns the stored bytes between two positions. At most a few MB are read."""
     sample = take_sample(read, size)
     kind = recognise(_excerpt(sample.data), most_lines=_MAX_RECOGNISED_LINES)
     card = _describe(read, sample, kind)
@@ -60,7 +60,7 @@ def _describe(read: Read, sample: OutputSample, kind: Kind) -> Card:
 
 
 def _excerpt(data: bytes) -> bytes:
-    """Whole lines from the beginning, the middle and the end. All of a text with long lines."""
+    """Whole lines from the beginning, the middle and the end, or all of a text with long lines."""
     if data.count(b"\n", 0, _HEAD_BYTES) < _MIN_LINES:
         return data
     head, middle, tail = data[:_HEAD_BYTES], data[len(data) // 2 :][:_MIDDLE_BYTES], data[-_TAIL_BYTES:]

@@ -1,4 +1,4 @@
-"""The card of anything that is neither a table nor a log: its headings, definitions, commits or files, and how it begins."""
+"""The card of anything but tables and logs: its headings, definitions, commits or files, and its beginning."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from overspill.text.regex import Pattern, regex
 _MIN_LISTED, _MAX_LISTED = 8, 40
 _MAX_TITLE_CHARS, _MAX_PARAGRAPH_CHARS = 120, 800
 _MAX_CUT_BYTES = 12 << 10
-"""Of what the engine has to cut into records, which takes it a hundred times as long as a search."""
+"""How much the engine may cut into records, which takes it a hundred times as long as a search."""
 _OPENING_BYTES = 3_000
 _FENCE = rb"\n {0,3}(?:```|~~~)"
 _CAPITALS = rb"[ \t]*+[A-Z][A-Z0-9 ,&'/()-]{3,80}+:?[ \t\r]*+\n"
@@ -42,13 +42,14 @@ _PARTS: dict[Layout, tuple[str, Pattern[bytes]]] = {
     "hunks": ("changed file", regex(rb"\n()(?:diff --git |Index: )")),
     "commits": ("commit", regex(rb"\n()commit [0-9a-f]{7,64}\b")),
 }
-"""What a kind of text consists of, and how it begins. The first group has the depth; without it, it is an example in a fence."""
+"""The parts of each kind of text, and the pattern for their beginning. Its first group has the depth; without it, a part is an
+example in a fence."""
 _UNMARKED_HEADING = regex(
     rb"\n\r?\n()(?:(?=[^\s#][^\n]{0,118}+\n(?:={3,}|-{3,}|~{3,}|\^{3,})[ \t\r]*+\n)|(?=%b(?!%b))"
     rb"|(?=[ \t]*+(?:(?i:%b)[ \t]++[\dIVXLC]++\b|\d++(?:\.\d++)*+\.?[ \t]++[A-Z])[^.\n]{0,80}+\.?[ \t\r]*+\n))"
     % (_CAPITALS, _CAPITALS, _DIVISIONS)
 )
-"""Below a blank line: underlined, in capitals unless the next line is too, or numbered."""
+"""A line below a blank line that is underlined, numbered, or in capitals unless the next line is too."""
 _COUNTED: dict[Layout, tuple[str, Pattern[bytes]]] = {
     "results": ("matched file", regex(rb"\n((?:[A-Za-z]:)?+[^:\n]*+):\d++:")),
     "elements": ("element name", regex(rb"<([A-Za-z][\w:.-]{0,60})")),
@@ -58,14 +59,14 @@ _MARKUP = regex(r"<[^<>]{0,400}>")
 _END_OF_HEADING = regex("(?i)</h[1-6]")
 
 Part = tuple[bytes, int]
-"""What shows its depth, and where it is."""
+"""The text that shows its depth, and its position."""
 
 
 def make_outline_card(sample: OutputSample, kind: Kind) -> Card:
     layout, data = kind.traits.layout, sample.data
     part = sample.begin(_OPENING_BYTES)
     text = render(build(part.data, kind=kind), 0, len(part.data)) if kind.read or COLOUR_START in part.data else decode(part.data)
-    if not part.is_whole:  # without what may be half a character
+    if not part.is_whole:  # the last character may be cut in half
         text = text[:-1] + ELLIPSIS
     begins = Section("begins", [line for line in indent(text, _MAX_PARAGRAPH_CHARS).split("\n") if line], first=3)
     if layout in _COUNTED:
@@ -103,7 +104,7 @@ def _find_labels(index: Index) -> Iterator[Part]:
 
 
 def _list_parts(sample: OutputSample, layout: Layout, found: list[Part]) -> list[str]:
-    """Of too many, only those of the upper levels."""
+    """Lists the parts; if there are too many, only those on the upper levels."""
     times = Counter([depth for depth, _ in found])
     levels = sorted(times)
     while len(found) > _MAX_LISTED and sum(times[level] for level in levels[:-1]) >= _MIN_LISTED:

@@ -1,4 +1,4 @@
-"""What a card is made from: all of a small output; of a large one the beginning, the end, and some lines between them."""
+"""The sample that a card is made from: all of a small output, or the beginning, the end and some lines between of a large one."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from overspill.text.lines import count_line_ends
 from overspill.types import Size
 
 MAX_WHOLE_BYTES = 256 << 10
-"""A larger output is sampled, so that its card takes no longer."""
+"""A larger output is sampled, to limit the time for its card."""
 _HEAD_BYTES, _TAIL_BYTES = 80 << 10, 64 << 10
 _MIDDLES, _MIDDLE_BYTES = 4, 8 << 10
 _SCANNED_BYTES = 1 << 20
-"""At each end, searched for where a program gave up."""
+"""How much of each end to search for the place where a program gave up."""
 _BEFORE_END_BYTES, _AFTER_END_BYTES = 32 << 10, 8 << 10
 _MAX_NUMBERED_LINE_BYTES = 5_000
-"""With longer lines on average, line numbers no longer help to find anything."""
+"""If lines are longer on average, line numbers no longer help to find anything."""
 _GAP = b"\n"
 _SEED = 0
-"""So that the same output has the same card."""
+"""Fixed, to make the same card for the same output."""
 
 Read = Callable[[int, int], bytes]
 
 
 class Window(Struct, frozen=True):
-    """Whole lines from byte `start` on, or what a window holds of a longer line."""
+    """Whole lines from byte `start`, or part of a line longer than the window."""
 
     start: int
     data: bytes
@@ -40,7 +40,7 @@ class Window(Struct, frozen=True):
 
 
 class OutputSample:
-    """Windows of an output, joined to one text that the engine can read, with a blank line where something is left out."""
+    """Windows of an output, joined to one text that the engine can read, with a blank line for each gap."""
 
     def __init__(self, windows: Sequence[Window], size: Size) -> None:
         self.size = size
@@ -48,16 +48,16 @@ class OutputSample:
         self.data = _GAP.join(window.data for window in self.windows)
         self.is_whole = len(self.data) == size.bytes
         self.where = "" if self.is_whole else " in what was read"
-        """For statements that are true only of what was read."""
+        """Qualifies statements that hold only for the part that was read."""
         self.has_end = self.windows[-1].start + len(self.windows[-1].data) == size.bytes
-        """Not if the last line is longer than a window."""
+        """False if the last line is longer than a window."""
         self._joints = list(accumulate((len(window.data) + len(_GAP) for window in self.windows[:-1]), initial=0))
         """Where each window begins in `data`."""
         self._counted = (-1, 0, 0)
-        """The window and the position in it up to which lines were counted last, and how many there are."""
+        """The window and position where the last count of lines ended, and that count."""
 
     def locate(self, position: int) -> str:
-        """Where a position in `data` is in the output: `L12`, or the byte `@4096` if lines are too long or were not counted."""
+        """The place in the output of a position in `data`: `L12`, or byte `@4096` if lines are too long or were not counted."""
         number = bisect_right(self._joints, position) - 1
         window, inside = self.windows[number], position - self._joints[number]
         if window.lines_before is None or self.size.bytes > _MAX_NUMBERED_LINE_BYTES * self.size.lines:
@@ -69,24 +69,24 @@ class OutputSample:
         return f"L{self._counted[2] + 1}"
 
     def begin(self, most_bytes: int) -> OutputSample:
-        """Only its first lines, or some of the first."""
+        """A sample of only the first lines, or of part of the first line."""
         data = self.windows[0].data
         part = data if len(data) <= most_bytes else data[: data.rfind(b"\n", 0, most_bytes) + 1] or data[:most_bytes]
         return OutputSample((Window(0, part),), self.size)
 
 
 def draw(first: int, last: int, most: int) -> Sequence[int]:
-    """All numbers from `first` to `last` - 1, or one drawn from each stretch of them. At equal distances, data that repeats would
-    look like a part of itself."""
+    """All numbers from `first` to `last` - 1, or one drawn at random from each stretch. Equal distances would misrepresent
+    periodic data."""
     step = max(1, -(-(last - first) // most))
     if step == 1:
         return range(first, last)
-    drawn = Random(_SEED).random  # noqa: S311  # nobody gains from guessing it
+    drawn = Random(_SEED).random  # noqa: S311  # not a secret
     return [start + int(drawn() * min(step, last - start)) for start in range(first, last, step)]
 
 
 def take_sample(read: Read, size: Size, *, seeks_failure: bool = False) -> OutputSample:
-    """`seeks_failure`: with the lines where a program first says that it gave up."""
+    """`seeks_failure`: include the lines where a program first says that it gave up."""
     total = size.bytes
     if total <= MAX_WHOLE_BYTES:
         return OutputSample((Window(0, read(0, total)),), size)
@@ -102,7 +102,7 @@ def take_sample(read: Read, size: Size, *, seeks_failure: bool = False) -> Outpu
 
 
 def _read_lines(read: Read, size: Size, start: int, end: int) -> Window:
-    """Whole lines, except at the ends of the output. Nothing of a line that is longer, unless it is the first."""
+    """Reads whole lines, except at the ends of the output. Skips a line longer than the window, unless it is the first."""
     data, is_last = read(start, end), end == size.bytes
     if not start:
         return Window(0, data if is_last else data[: data.rfind(b"\n") + 1] or data)

@@ -1,4 +1,4 @@
-"""The card of tables: their rows and columns, what is in each column, and the first rows."""
+"""The card of tables: their rows and columns, the contents of each column, and the first rows."""
 
 from __future__ import annotations
 
@@ -29,45 +29,45 @@ from overspill.text.regex import regex
 from overspill.wording.names import NextStep
 
 _MAX_VALUES = 4
-"""Values that are named for one column."""
+"""How many values to name for one column."""
 _MAX_DISTINCT_SHARE = 0.5
-"""With more different values, the most frequent ones say little."""
+"""With a larger share of different values, the most frequent ones say little."""
 _TYPES: dict[type, str] = {bool: "boolean", int: "number", float: "number", list: "array", dict: "object"}
 _MAX_CELLS = 1_200
-"""Cells that are read. Larger tables are sampled."""
+"""How many cells to read. Larger tables are sampled."""
 _MIN_READ_ROWS = 10
 MAX_COLUMNS = 200
-"""Columns that are described."""
+"""How many columns to describe."""
 _FIRST_COLUMNS = 20
-"""Described before the first rows are shown."""
+"""How many columns to describe before showing the first rows."""
 MAX_EXAMPLES = 12
 MAX_TABLES = 12
-"""More tables are described by what contains them."""
+"""If there are more tables, the card describes the structure around them."""
 MIN_TABLE_SHARE = 0.5
-"""Of the output, for it to be described as tables."""
+"""The share of the output that tables must make up for a card of tables."""
 _FIRST_LINES, _DRAWN_LINES, _LAST_LINES = 16, 32, 2
-"""Of lines that all seem to be rows: these show where rows begin and how they are split."""
+"""How many of the lines to read if all of them seem to be rows. They show where rows begin and how to split them."""
 _MAX_PAGE_BYTES, _MAX_PAGE_ROW_BYTES = 12 << 10, 1_000
-"""Read of a page that may be tables, and the average length of their rows then."""
+"""How much to read of a page that may be tables, and the longest average row in that case."""
 _NO_ROW = compile_pattern(rb"\n[ \t\r+=|:-]*\n")
-"""A line that is blank, or drawn between rows."""
+"""A blank line, or a line drawn between rows."""
 _IDENTIFIER = regex(r"(?a)[A-Za-z_]\w{0,29}")
 _PLAIN_VALUE = regex(r"(?a)[A-Za-z0-9][\w-]{0,29}")
 _PLAIN_POINTER = regex(r"(?a)(?:/[A-Za-z_]\w{0,29}){0,3}")
 
 
 class ReadTable(Struct, frozen=True):
-    """A table with the cells that were read of it."""
+    """A table with those of its cells that were read."""
 
     label: str
-    """Its JSON pointer, if it is inside a document."""
+    """Its JSON pointer inside a document."""
     rows: int
     names: Sequence[str]
     columns: Sequence[Sequence[Any]]
-    """The cells of each column that is described; None where a row has none."""
+    """The cells of each described column; None for missing cells."""
     examples: Sequence[str]
     read: int
-    """Rows whose cells were read. If not all were, no statement is about all."""
+    """How many rows were read. Unless all were, no statement claims to be about all rows."""
     tally: Tally | None = None
     is_json: bool = False
     can_query: bool = False
@@ -76,7 +76,7 @@ class ReadTable(Struct, frozen=True):
 
 
 def read_text_tables(sample: OutputSample, layout: Layout) -> tuple[list[ReadTable], OutputSample]:
-    """The tables that are most of an output, and what was read of it."""
+    """The tables that make up most of an output, and the part of it that was read."""
     if layout == "page":
         sample = sample.begin(_MAX_PAGE_BYTES)
         return _read_page(sample.data), sample
@@ -104,8 +104,7 @@ def _strip_colours(data: bytes) -> bytes:
 
 
 def _read_even_lines(windows: Sequence[bytes], layout: Layout) -> list[ReadTable]:
-    """The table in lines that are a header with rows below it and nothing else, as some of them show. Empty unless that is
-    certain."""
+    """The table in lines that, judging by a sample, are only a header and the rows below it. Empty unless that is certain."""
     lines = [line for window in windows for line in window.split(b"\n")]
     has_others = any(_NO_ROW.search(window) or window.count(b"\r") != window.count(b"\r\n") for window in windows)
     has_quotes = any(b'"' in window for window in windows)
@@ -128,7 +127,7 @@ def _read_even_lines(windows: Sequence[bytes], layout: Layout) -> list[ReadTable
 
 
 def _read_table(table: FoundTable, text: bytes, count: int, read: Callable[[int], str]) -> ReadTable:
-    """`read` gives one of its rows by number."""
+    """`read` returns one of its rows by number."""
     names, split = table.format.names, table.format.split
     rows = [split(read(number)) for number in draw_rows(count, len(names))]
     last = [split(read(count - 1))] if len(rows) < count else []
@@ -173,7 +172,7 @@ def draw_rows(count: int, columns: int, most_cells: int = _MAX_CELLS) -> Sequenc
 
 
 def make_table_card(tables: Sequence[ReadTable], read: OutputSample) -> Card | None:
-    """The largest table first. None if there are none."""
+    """Describes the largest table first. Returns None without tables."""
     by_size = sorted(tables, key=lambda table: -table.rows)
     sections = [section for table in by_size for section in _describe_table(table, is_whole=read.is_whole)]
     return Card(sections, read, steps=_suggest(by_size[0])) if tables else None
@@ -200,7 +199,7 @@ def _describe_table(table: ReadTable, *, is_whole: bool) -> Iterator[Section]:
 
 
 def _suggest(table: ReadTable) -> list[NextStep]:
-    """Filter by a value of a column that has few. Only plain names go into a call: they are from the output."""
+    """Suggests a filter on a column with few values. Only plain names go into a call, because they come from the output."""
     path = table.label.lstrip("/").replace("/", ".")
     for column, cells in zip(table.names, table.columns, strict=False):
         counts = Counter(cells) if {*map(type, cells)} <= {str, int, NoneType} else Counter[Any]()
@@ -267,7 +266,7 @@ def _describe_read(counts: Counter[str], reading: Reading, measured: dict[str, f
 
 
 def _describe_values(counts: Counter[str], seen: int, kind: str) -> str:
-    """`seen`: of how many rows the cells are; 0 if of all that there are."""
+    """`seen`: the number of rows read; 0 if all were read."""
     if len(counts) == 1:
         return f"{kind}, {'only' if seen else 'always'} {name(next(iter(counts)))}"
     if len(counts) > _MAX_DISTINCT_SHARE * counts.total():

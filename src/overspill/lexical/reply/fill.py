@@ -94,7 +94,7 @@ class BudgetFill:
     """Adds records in an order that does not depend on the budget. A larger budget shows everything that a smaller one shows.
 
     It climbs a ladder of fixed budgets, called rungs, and each rung keeps everything from the one below. An answer is the longest
-    prefix of `additions` that fits. The relevant lines of records in `brief` come first: nothing else is added until they all fit.
+    prefix of `additions` that fits. The relevant lines of records in `brief` come first: nothing is added until all of them fit.
     """
 
     def __init__(self, index: Index, ranking: Ranking, steps: Sequence[Step], brief: set[int], costs: Costs) -> None:

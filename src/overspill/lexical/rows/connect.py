@@ -129,7 +129,7 @@ class _Connector:
         return {record: words[record] for record in sorted(best, key=lambda record: (-worths[record], record))}
 
     def _spread(self, sources: dict[int, Words]) -> None:
-        """Adds to each row the words of the `sources` it refers to, and words that set it apart from rows with the same references."""
+        """Adds to each row the words of the `sources` it refers to, and its own words that match the question in other forms."""
         by_table = self._group(sources)
         changed: set[int] = set()
         for step in self._crosslinks:
@@ -239,7 +239,7 @@ class _Connector:
         yield from self._refer(found, 1)
 
     def _follow_alike(self, step: Reference, rows: dict[int, int]) -> dict[int, int]:
-        """Maps each row at the end of a step to the center it came from. Other steps between the same two tables count as well."""
+        """Maps each row at the end of a step to the center it came from. Also follows other steps between the same tables."""
         found: dict[int, int] = {}
         for each in [step] if step.source == step.target else self._crosslinks:
             if (each.source, each.target) == (step.source, step.target):

@@ -23,7 +23,7 @@ _MAX_CONDITIONS = 3
 
 
 def suggest_sql(index: Index, question: str) -> str:
-    """A statement about an output's only table, filled in with the names in the question. Empty if it does not count or add up."""
+    """A statement about an output's only table, using names in the question. Empty if that does not count or add up."""
     tables = index.outline.tables
     if len(tables) != 1 or not (_COUNTS.search(question) or _ADDS.search(question) or _AVERAGES.search(question)):
         return ""
