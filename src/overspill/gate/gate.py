@@ -61,10 +61,10 @@ class Gate:
         self._budget = budget
 
     async def deliver(self, call: ToolCall, collected: CollectedResult, settings: Settings, *, for_program: bool) -> Reply:
-        """Decide, reserve room, store and word the reply: in the caller, at the time the reply is given. `settings`, here and
-        below, are the tool's."""
+        """Decide, reserve room, store and word the reply, in the caller and when it gets the reply. `settings`, here and below,
+        are the tool's."""
         passes = for_program and collected.media == "text"
-        # Over the limit in bytes it is kept, so that it need not be measured first.
+        # Over the limit in bytes, keep it without measuring it first.
         is_kept = self._budget is None and collected.media == "text" and 0 < settings.size_cap < collected.least_bytes
         is_kept = is_kept and not passes and not keeps_nothing(settings)
         if self.redaction.is_on:
@@ -88,7 +88,7 @@ class Gate:
         return reply if collected.content is None or passes else await self._keep_large_blobs(call, reply, settings)
 
     async def keep(self, call: ToolCall, collected: CollectedResult, reason: Reason) -> Kept:
-        """Store a finished output. Raise StoreError when nothing of it could be stored."""
+        """Store a finished output. Raise StoreError if no part of it could be stored."""
         kept, sealed = await anyio.to_thread.run_sync(self._seal, call, collected, reason)
         self._record(call, kept, sealed)
         return kept
@@ -100,7 +100,7 @@ class Gate:
         self.arguments.put(kept.id, hide(self.redaction, call, write_arguments(call)))
 
     async def keep_for_later(self, call: ToolCall, collected: CollectedResult, settings: Settings) -> LateOutput:
-        """Keep a result that finished in the background: in memory, as far as possible, where it cannot be stored."""
+        """Keep a result that finished in the background. If it cannot be stored, hold as much as possible in memory."""
         blocks = await self._other_blocks(call, collected, settings)
         try:
             return LateOutput(blocks, await self.keep(call, collected, "background"))
@@ -115,8 +115,8 @@ class Gate:
             return LateOutput(blocks, kept, kept.missing)
 
     async def _other_blocks(self, call: ToolCall, collected: CollectedResult, settings: Settings) -> list[Block]:
-        """The blocks of a result other than its text. A blob that is too large for a reply or for memory is stored, and a note
-        says where."""
+        """The blocks of a result other than its text. Stores blobs that are too large for a reply or for memory, with a note
+        where they are."""
         blocks: list[Block] = []
         for block in collected.content or ():
             if block_text(block) is not None:
@@ -130,7 +130,7 @@ class Gate:
         return blocks
 
     def reserve(self, candidates: Sequence[ReplyDraft]) -> tuple[ReplyDraft, bool]:
-        """Return the first draft that the context has room for, or else the last one, and whether it fits."""
+        """Return the first draft that fits into the context, or else the last one, and whether it fits."""
         if self._budget is None:
             return candidates[0], True
         for answer in candidates:
@@ -145,7 +145,7 @@ class Gate:
         return None if self._budget is None else self._budget.room
 
     def _finds_room(self, collected: CollectedResult, settings: Settings) -> bool:
-        """For texts that are within every other limit. If there is none, or it takes long to say, they go the usual way."""
+        """Checks texts within all other limits. Returns False if there is no room or counting takes long: they go the usual way."""
         if self._budget is None or keeps_nothing(settings) or collected.least_bytes > MAX_BYTES_ON_LOOP:
             return self._budget is None
         shown = "".join(collected.in_hand or ())
@@ -157,7 +157,7 @@ class Gate:
         room = None if self._budget is None else Room(now=self._budget.room, alone=self._budget.capacity)
         verdict = decide(size, settings, room)
         if collected.spool.failure and not (collected.in_hand is not None and keeps_nothing(settings)):
-            # The output is too large to store, or the store does not work. An output that is not whole cannot pass.
+            # The output is too large to store, or the store failed. An incomplete output cannot pass.
             return verdict if isinstance(verdict, Keep) else Keep("size_cap")
         if isinstance(verdict, Pass) and self._budget is not None and not keeps_nothing(settings):
             need = size.tokens + collected.count_notes(self._count_tokens)
@@ -176,7 +176,7 @@ class Gate:
         return replace(self._reply_in_hand(collected), fits=fits)
 
     async def _keep_and_pass(self, call: ToolCall, collected: CollectedResult, size: Size, reason: Reason) -> Reply:
-        """What cannot be stored passes too: the program has it."""
+        """Even an output that cannot be stored passes, because the program already has it."""
         kept: Kept | None = None
         with suppress(StoreError):
             kept = await self.keep(call, collected, reason)
@@ -184,7 +184,7 @@ class Gate:
         return replace(self._reply_in_hand(collected), kept=kept)
 
     async def _take_in_hand(self, call: ToolCall, collected: CollectedResult, size: Size) -> None:
-        """Read what is only in the spool: a stream, or large JSON."""
+        """Read an output that is only in the spool: a stream, or large JSON."""
         if collected.in_hand is None:
             try:
                 collected.plain = encoding.decode(await run_off_loop(lambda: collected.spool.read(0, size.bytes), size.bytes))
@@ -224,7 +224,7 @@ class Gate:
             except StoreError as error:
                 unstored = str(error)
             size = collected.spool.size if sealed is None else sealed.size
-            if unstored and collected.plain is not None:  # what was not stored was not measured either
+            if unstored and collected.plain is not None:  # unstored text has not been measured
                 size = size_of(collected.plain, settings.model)
             sha256 = sealed.sha256 if sealed and not unstored else ""
             source, collected.remarks = open_source(self.redaction, call, collected, size, sha256)
@@ -278,7 +278,7 @@ class Gate:
         return kept, drafts[0].text
 
     def _store_blob(self, call: ToolCall, settings: Settings, data: bytes) -> SealedKept:
-        """Blocks, and leaves recording to the caller."""
+        """Blocks. The caller must record the blob."""
         collected = CollectedResult(partial(self.new_spool, settings), "binary")
         collected.spool.add(data)
         return self._seal(call, collected, "binary")

@@ -1,5 +1,5 @@
-"""Images, audio and binary resources in a tool's result, and images inside text, as browsers and phones send them: base64 in
-fields of JSON, or data URLs anywhere."""
+"""Images, audio and binary resources in a tool's result, and images inside text as browsers and phones send them: base64 in
+JSON fields, or data URLs anywhere."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from overspill.types import Block, Kept
 from overspill.wording import replies as wording
 
 MAX_IMAGES = 10
-"""Images of one output that are stored and listed. More are counted."""
+"""How many images of one output to store and list. Further images are only counted."""
 _DATA_URL = regex(r"(?a)data:image/[\w.+-]{1,50};base64,[A-Za-z0-9+/]+={0,2}")
 _STARTS = ("data:", "DATA:", *BASE64_STARTS)
 _MARKS = ("iVBORw0KGgo", "/9j", "R0lGOD", "UklGR")  # in JSON a slash may be escaped
 _MAX_LEADING_BLANKS = 1000
 _MAX_POINTER_CHARS = 100
-_PLAIN_POINTER = regex(r"(?a)(?:/[\w~.$@:-]+)+")  # any other could be taken for our words
+_PLAIN_POINTER = regex(r"(?a)(?:/[\w~.$@:-]+)+")  # others could be mistaken for our own words
 
 _Path: TypeAlias = "tuple[_Path, str | int] | None"
-"""The path to a value, from its end: as a string, each would cost as much as all keys above it."""
+"""The path to a value, linked from its end. As a string, each path would repeat all keys above it."""
 SealedKept: TypeAlias = tuple[Kept, SealedOutput]
 StoreBlob: TypeAlias = Callable[[bytes], SealedKept]
 
 
 def describe_blob(block: Block) -> str:
-    """Its type and media type: `Image image/png`."""
+    """A blob's type and media type: `Image image/png`."""
     resource = field(block, "resource") or block
     media_type = field(resource, "mimeType") or field(resource, "mime_type") or ""
     return one_line(f"{str(field(block, 'type')).capitalize()} {media_type}")
@@ -63,8 +63,8 @@ def decode_blob(block: Block) -> bytes:
 
 
 def describe_images(text: str, of: Kept, store: StoreBlob | None) -> tuple[list[SealedKept], list[str]]:
-    """What was stored, and a line about each image. `store` stores one as a blob; an image that cannot be stored is still in that
-    output. Without `store`, only images that a pointer names are described."""
+    """The stored blobs, and a line about each image. `store` stores an image as a blob. An image that cannot be stored is still
+    in its output. Without `store`, describes only images with a pointer."""
     blobs, lines = list[SealedKept](), list[str]()
     images = [(image, pointer) for image, pointer in find_images(text) if store or pointer]
     for image, pointer in images[:MAX_IMAGES]:
@@ -80,8 +80,8 @@ def describe_images(text: str, of: Kept, store: StoreBlob | None) -> tuple[list[
 
 
 def find_images(text: str) -> list[tuple[Image, str]]:
-    """Each with its JSON pointer, which is empty in any other text, or if it is not plain. Linear in the length of the text, and
-    quick where there is none."""
+    """Each image with its JSON pointer, which is empty outside JSON or if it is not plain. Takes linear time, and is quick for
+    text without images."""
     may_be_json = text[:_MAX_LEADING_BLANKS].lstrip().startswith(("{", "[", '"'))
     if not any(mark in text for mark in (_MARKS if may_be_json else ("data:image/",))):
         return []

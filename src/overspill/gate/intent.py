@@ -1,6 +1,6 @@
-"""What a caller is looking for in a result, in words: as it says itself, or as its call and its conversation show.
+"""What a caller is looking for in a result, in its own words, or judging by its call and its conversation.
 
-A model says it in `looking_for`, an argument that is added to the schemas of tools, and taken off again before a tool is called.
+A model says it in `looking_for`, an argument that we add to the schemas of tools and remove before calling the tool.
 """
 
 from __future__ import annotations
@@ -19,45 +19,45 @@ from overspill.settings import Settings
 from overspill.types import ToolCall
 
 MAX_INTENT_CHARS = 20_000
-"""Of an intent that a caller gives. The engine would not look for more words either, and says so."""
+"""The longest intent that a caller may give. The engine searches for no more words either, and says so."""
 MAX_SAID_CHARS = 500
-"""Of what the user and the model said last."""
-_MAX_ARGUMENT_CHARS = 500  # longer ones are content to work on, not a question
-_MAX_VALUES = 100  # looked at in the arguments of a call
+"""How much to use of the last words of the user and the model."""
+_MAX_ARGUMENT_CHARS = 500  # longer arguments are content to work on, not a question
+_MAX_VALUES = 100  # how many to check in the arguments of a call
 _MAX_DEPTH = 3
-_MAX_MESSAGES = 1_000  # looked at, from the last one
+_MAX_MESSAGES = 1_000  # how many to check, from the last one
 _MIN_SHARE_OF_WORDS = 2 / 3  # in a string that reads as words
-_MIN_TELLING_WORDS = 2  # in what somebody said: "let me check" asks for nothing
+_MIN_TELLING_WORDS = 2  # in a message: "let me check" asks for nothing
 
 _NOT_QUESTIONS = word_set(
     """auth body cmd code command content contents credential credentials cursor cwd data dir directory encoding file filename
     files folder format handle host id ids input key lang language locale method mode model order output passphrase password
     path paths payload regex script secret secrets shell sort sql token type unit units uri url urls user username version"""
 )
-"""Words in the names of arguments that say where, how or as whom to look, and not what for."""
+"""Words in the names of arguments that say where, how or as whom to look, but not for what."""
 _USER_ROLES = ("user", "human")
 _MODEL_ROLES = ("assistant", "model", "ai")
 
 
 class Intent(Struct, frozen=True):
-    """The questions to put to an output, the best first. Only the answer to one of them is shown."""
+    """The questions about an output, the best first. Only one of them is answered."""
 
     questions: tuple[str, ...]
     is_explicit: bool = False
-    """Whether the caller gave it as such. If not, it is a guess, and only an answer that is likely right is worth showing."""
+    """Whether the caller gave it explicitly. Otherwise it is a guess, and only an answer that is likely right is worth showing."""
 
 
 Messages: TypeAlias = Sequence[Any] | Callable[[], Sequence[Any]]
-"""A conversation, or a function that returns it, which is called only if somebody wants to know."""
+"""A conversation, or a function that returns it and is called only when needed."""
 
 
 class _Said:
-    """What was said last in a conversation. Most results are small and pass, so it is read only when it is needed."""
+    """The last words of a conversation. Read only when needed, because most results are small and pass."""
 
     def __init__(self, owner: object, messages: Messages) -> None:
         self.owner = owner
         self.messages: Messages | None = messages
-        """None once they were read, or when the turn ends: a context lives as long as the threads and tasks started in it."""
+        """None once they are read or the turn ends, because a context lives as long as the threads and tasks started in it."""
         self._count = None if callable(messages) else len(messages)
         self._words: tuple[str, ...] = ()
 
@@ -69,12 +69,12 @@ class _Said:
 
 
 _said: ContextVar[_Said | None] = ContextVar("overspill_said", default=None)
-"""What was said in the turn. It travels with every task of the turn."""
+"""The last words of the turn. Every task of the turn inherits them."""
 
 
 @contextmanager
 def remember_said(owner: object, messages: Messages) -> Generator[None]:
-    """Calls that are made inside look for what the last messages say. Without messages, for what they did before."""
+    """Calls made inside look for what the last messages say. Without messages, nothing changes."""
     if not messages:
         yield
         return
@@ -88,7 +88,7 @@ def remember_said(owner: object, messages: Messages) -> Generator[None]:
 
 
 def find_intent(owner: object, call: ToolCall, settings: Settings) -> Intent | None:
-    """None: nothing is known, or the settings turn it off. `settings` are the tool's."""
+    """Returns None if nothing is known or the settings turn it off. `settings` are the tool's."""
     if settings.intent == "off":
         return None
     if call.intent.strip():
@@ -100,16 +100,16 @@ def find_intent(owner: object, call: ToolCall, settings: Settings) -> Intent | N
 
 
 def read_arguments(args: object) -> str:
-    """The words in the arguments of a call, if they have any. Where some strings have several words, single words are options."""
+    """The words in the arguments of a call, if any. If some strings have several words, single words are options."""
     found = [value.strip() for value in islice(_walk(args, _MAX_DEPTH), _MAX_VALUES) if value and _reads_as_words(value)]
     phrases = [value for value in found if len(value.split()) > 1]
     return " ".join(phrases or found)
 
 
 def read_last_words(messages: Sequence[Any], count: int | None = None) -> tuple[str, ...]:
-    """What the model said last, then what the user did: from messages with a role and content, in any provider's format.
+    """The last words of the model, then of the user, from messages with a role and content in any provider's format.
 
-    `count`: how many messages there were when the call was made. A host may have added others since.
+    `count`: the number of messages at the time of the call. The host may have added more since.
     """
     found: dict[tuple[str, ...], str] = {}
     later = 0 if count is None else max(0, len(messages) - count)
@@ -138,7 +138,7 @@ def _walk(value: object, depth: int) -> Iterator[str]:
 
 
 def _reads_as_words(text: str) -> bool:
-    """Whether most of it is words and not an id, a path, an address, a number or code."""
+    """Whether it is mostly words, and not an id, a path, an address, a number or code."""
     if len(text) > _MAX_ARGUMENT_CHARS:
         return False
     parts = text.split()
@@ -151,7 +151,7 @@ def _find_telling(words: Iterable[str]) -> set[str]:
 
 
 def _message_text(message: object) -> str:
-    """The end of a message's text. Results of tools, which some providers send as the user's, are no text of the user's."""
+    """The end of a message's text. Leaves out tool results, which some providers send in user messages."""
     content = field(message, "content")
     if content is None:
         content = field(message, "text")
@@ -167,13 +167,13 @@ _PLAIN_KEYWORDS = word_set(
     """$schema $id $defs $comment additionalProperties default definitions deprecated description examples properties readOnly
     required title type writeOnly"""
 )
-"""Beside these, an argument more can never contradict a schema. Other keywords may count, name or exclude arguments."""
+"""With only these keywords, another argument cannot violate a schema. Other keywords may count, name or exclude arguments."""
 
 
 def asks(settings: Settings, schema: object, *, strict: object = None) -> bool:
-    """Whether the argument is added to this schema: the settings want it, and no client that checks arguments would refuse it.
+    """Whether to add the argument to this schema: the settings ask for it, and a client that checks arguments would accept it.
 
-    `strict`: whether the definition is for a provider's strict mode, which has no optional arguments.
+    `strict`: whether the definition is for a provider's strict mode, which does not allow optional arguments.
     """
     if settings.intent != "ask" or settings.off or strict or not isinstance(schema, Mapping):
         return False
@@ -197,7 +197,7 @@ def add_argument(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def take_off(args: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """The arguments without it, and what it says. Only a string says something."""
+    """The arguments without it, and its value, or an empty string if that is not a string."""
     rest = {name: value for name, value in args.items() if name != LOOKING_FOR}
     said = args.get(LOOKING_FOR)
     return rest, said if isinstance(said, str) else ""

@@ -1,4 +1,4 @@
-"""What a session holds in memory of its outputs, and how much of it at most. The journal and the store have the rest."""
+"""What a session holds in memory about its outputs, with limits. The journal and the store have the rest."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ from overspill.text.names import describe_source
 from overspill.types import Block, Kept, Reason, ToolCall
 
 MAX_OUTPUTS_IN_MEMORY = 1_000
-"""Stored outputs whose descriptions are in memory. The others have only their ids there."""
+"""How many stored outputs have their descriptions in memory. The others have only their ids there."""
 MAX_UNSTORED_OUTPUTS = 1_000
-"""Outputs that could not be stored, of which memory holds the beginning."""
+"""How many outputs that could not be stored have their beginnings in memory."""
 MAX_CHECKPOINTS = 65_536
-"""For all stored outputs of a session: one for each 64 KiB, so enough for the latest 4 GiB."""
+"""For all stored outputs of a session. One for each 64 KiB covers the latest 4 GiB."""
 MAX_ARGUMENT_CHARS = 1 << 20
-"""For the arguments of all calls whose output was stored, together."""
+"""The total for the arguments of all calls with a stored output."""
 MAX_HELD_BYTES = 64 * MEMORY
-"""For all outputs that could not be stored, together. The beginning of each is held, even when this is reached."""
+"""The total for outputs that could not be stored. Even beyond this, the beginning of each is held."""
 MAX_INLINE_BLOB_BYTES = 64 << 20
-"""Of images and the like that came with results in the background. When this is reached, more of them are stored instead."""
+"""The total for images and similar blocks from background results. Beyond this, they are stored instead."""
 _MIN_HELD_BYTES = 4096
 
 T = TypeVar("T")
 
 
 class LateOutput(Struct, frozen=True):
-    """What became of a result that finished in the background."""
+    """What is left of a result that finished in the background."""
 
     blocks: Sequence[Block] = ()
     kept: Kept | None = None
     missing: str = ""
-    """What could not be stored, and why."""
+    """The part that could not be stored, and why."""
     error: str = ""
-    """Why nothing of it is left."""
+    """Why nothing is left."""
 
 
 def describe_kept(
@@ -73,7 +73,7 @@ def describe_kept(
 
 
 class BoundedCache(OrderedDict[str, T], Generic[T]):
-    """Drops its oldest entries when all of them together measure more than `limit`. Without `measure`, they are counted."""
+    """Drops its oldest entries when their total exceeds `limit`. Without `measure`, each entry counts as one."""
 
     def __init__(self, limit: int, measure: Callable[[T], int] = lambda _: 1) -> None:
         super().__init__()
@@ -93,7 +93,7 @@ class BoundedCache(OrderedDict[str, T], Generic[T]):
 
 
 class KeptOutputs:
-    """By id. An output that left memory is looked up in the journal: none becomes unknown."""
+    """Outputs by id. Looks up outputs that have left memory in the journal, and never forgets one."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -103,7 +103,7 @@ class KeptOutputs:
 
     @property
     def ids(self) -> Collection[str]:
-        """Of those that are stored."""
+        """The ids of stored outputs."""
         return self._ids
 
     def add(self, kept: Kept) -> None:
@@ -123,7 +123,7 @@ class KeptOutputs:
         return kept
 
     def latest(self) -> list[Kept]:
-        """Those in memory, oldest first."""
+        """The outputs in memory, oldest first."""
         return [*self._latest.values(), *self._unstored.values()]
 
     def __contains__(self, id: str) -> bool:
@@ -133,7 +133,7 @@ class KeptOutputs:
         return len(self._ids) + len(self._unstored)
 
     def __iter__(self) -> Iterator[Kept]:
-        """All of them, oldest first."""
+        """All outputs, oldest first."""
         if len(self._ids) <= len(self._latest):
             yield from self.latest()
             return
@@ -143,46 +143,46 @@ class KeptOutputs:
 
 
 class HeldOutputs(BoundedCache[bytes]):
-    """Beginnings of outputs that could not be stored, and how much else is held in memory."""
+    """The beginnings of outputs that could not be stored, and the size of other blocks held in memory."""
 
     inline_blob_bytes = 0
-    """Of results that finished in the background."""
+    """The size of the blobs from results that finished in the background."""
 
     @property
     def room(self) -> int:
-        """Bytes that the next one may have."""
+        """How many bytes the next one may have."""
         return min(MEMORY, max(_MIN_HELD_BYTES, MAX_HELD_BYTES - sum(map(len, self.values()))))
 
 
 class KnownOutputs:
-    """What a session's gate fills and those who read its outputs look up. `list_taken` is as in `OutputNames`."""
+    """What a session's gate records, and readers of its outputs look up. `list_taken` is the same as in `OutputNames`."""
 
     def __init__(self, ledger: Ledger, list_taken: Callable[[], Iterable[str] | None] = tuple) -> None:
         self.kept = KeptOutputs(ledger)
         self.checkpoints: BoundedCache[list[tuple[int, int, int]]] = BoundedCache(MAX_CHECKPOINTS, len)
-        """By stored output, places from which to count lines and characters. Where they are missing, counting starts at zero."""
+        """For each stored output, places to count lines and characters from. Without any, counting starts at zero."""
         self.arguments: BoundedCache[str] = BoundedCache(MAX_ARGUMENT_CHARS, len)
-        """By stored output, the arguments of its call as JSON: for a prompt, in memory only."""
+        """For each stored output, the arguments of its call as JSON, for prompts. Kept in memory only."""
         self.held = HeldOutputs(MAX_UNSTORED_OUTPUTS)
         self.names = OutputNames(list_taken)
 
 
 _CHARS_WITHOUT_LIST = 10
-"""50 random bits: among a million outputs of a family, one in a billion new ones would get a name that is taken."""
+"""50 random bits. With a million outputs in a family, one in a billion new outputs would get a name that is already taken."""
 
 
 class OutputNames:
-    """A name that an output of the session or of its family has is given to no other: the next one gets a longer name.
+    """Gives names that are unique in the session and its family. If a name is taken, the next output gets a longer one.
 
-    `list_taken` lists the names that outputs of the family have. It is called when the first name is given, which may block: most
-    sessions store nothing and need not read the journals of the others. If they are too many to be listed, it returns None, and
-    names are so long that no two are equal.
+    `list_taken` lists the names of the family's outputs. It may block, and runs only when the first name is given: most sessions
+    store nothing and need not read the journals of others. If there are too many names, it returns None, and names get so long
+    that no two are equal.
     """
 
     def __init__(self, list_taken: Callable[[], Iterable[str] | None] = tuple) -> None:
         self._ids: dict[str, str] = {}
         self._others: dict[str, set[str]] = {}
-        """More outputs of a name. Only outputs that were stored before there were names can share one."""
+        """Further outputs with the same name. Only outputs stored before names were introduced can share one."""
         self._earlier: list[tuple[str, int]] = []
         self._list_taken = list_taken
         self._lock = Lock()
@@ -193,7 +193,7 @@ class OutputNames:
         return None if found is None else frozenset(found)
 
     def note(self, id: str, chars: int = handles.MIN_NAME_CHARS) -> None:
-        """An output that was stored earlier. There may be many, so their names are made only when someone asks for one."""
+        """Note an output that was stored earlier. There may be many, so their names are made only when needed."""
         self._earlier.append((id, chars))
 
     def _spell_earlier(self) -> None:
@@ -207,7 +207,7 @@ class OutputNames:
                     self._others.setdefault(name, {holder}).add(id)
 
     def give(self, id: str) -> str:
-        """The name of a new output: the same one each time."""
+        """The name of a new output. Returns the same name each time."""
         self._spell_earlier()
         with self._lock:
             taken = self._taken
@@ -215,7 +215,7 @@ class OutputNames:
         fewest = handles.MIN_NAME_CHARS if taken is not None else _CHARS_WITHOUT_LIST
         for chars in range(fewest, handles.MAX_NAME_CHARS + 1):
             name = handles.name(id, chars)
-            if name not in (taken or ()) and self._ids.setdefault(name, id) == id:  # one step, for several threads
+            if name not in (taken or ()) and self._ids.setdefault(name, id) == id:  # atomic, for thread safety
                 break
         return name
 
@@ -227,14 +227,14 @@ class OutputNames:
 
 
 MAX_SHOWN_OUTPUTS = 1_000
-"""Outputs that are recognised when they come again: the latest."""
+"""How many of the latest outputs are recognised when they recur."""
 
 _Content: TypeAlias = tuple[str, tuple[int, ...], str]
-"""The SHA-256, where the text blocks begin, and the server: references from another server need its permission."""
+"""The SHA-256, the start of each text block, and the server. References from another server need its permission."""
 
 
 class ShownOutputs:
-    """Its methods block. Only outputs that are stored whole are ever found, and only those shown in the same conversation."""
+    """Its methods block. Finds only outputs that are stored in full and were shown in the same conversation."""
 
     def __init__(self, shelf: Shelf, ledger: Ledger) -> None:
         self._shelf, self._ledger = shelf, ledger
@@ -242,7 +242,7 @@ class ShownOutputs:
         self._by_content: OrderedDict[_Content, tuple[Kept, Intent | None]] = OrderedDict()
 
     def note(self, kept: Kept, intent: Intent | None) -> None:
-        """`intent` is what the reply that showed it was searched for."""
+        """`intent` is the intent that the reply answered."""
         if kept.missing or kept.media != "text":
             return
         self._forget_others()
@@ -251,11 +251,11 @@ class ShownOutputs:
             self._by_content.popitem(last=False)
 
     def has_answered(self, kept: Kept, intent: Intent | None) -> bool:
-        """Whether the reply that showed it was searched for the same."""
+        """Whether the reply that showed it was for the same intent."""
         return self._by_content.get(_content(kept)) == (kept, intent)
 
     def find(self, call: ToolCall, collected: CollectedResult) -> Kept | None:
-        """The output that this one repeats, if that is still stored."""
+        """The output that this one repeats, if it is still stored."""
         self._forget_others()
         spool = collected.spool
         sizes = (kept.size.bytes for kept, _ in tuple(self._by_content.values()))
@@ -279,7 +279,7 @@ class ShownOutputs:
         except (HandleError, StoreError):
             return False
         try:
-            self._shelf.note_read(kept.id)  # a model that is referred to it may read it
+            self._shelf.note_read(kept.id)  # the model gets a reference to it, and may read it
             return reader.size == kept.size.bytes
         finally:
             reader.close()

@@ -1,4 +1,4 @@
-"""Answer a kept output by what its caller was looking for: passages of it in place of a preview, if they are found in time."""
+"""Answers what the caller was looking for with passages of a kept output instead of a preview, if they are found in time."""
 
 from __future__ import annotations
 
@@ -27,48 +27,48 @@ from overspill.types import LIKELY, UNLIKELY, Kept
 from overspill.wording import presets as wording
 
 MAX_NOTED_CHARS = 1 << 20
-"""For the intents of all background jobs of a session, together."""
+"""The total for the intents of a session's background jobs."""
 MAX_SEARCHES = 2
-"""At the same time. Each may build an index, which takes memory and processor time, and none can be interrupted."""
-_LONG_KIND = "a long name of a kind"  # in place of the kind that is not known yet
-_MIN_TOKENS = 64  # anything smaller has no room for a passage and for what it is
-_MIN_MODEL_TOKENS = 400  # for what a model answers, its citations and the passages
-_MIN_BYTES_PER_TOKEN = 3  # in a reply that has to stay below the limit in bytes
+"""How many may run at the same time. Each may build an index, which takes memory and processor time and cannot be interrupted."""
+_LONG_KIND = "a long name of a kind"  # a placeholder until the kind is known
+_MIN_TOKENS = 64  # less has no room for a passage and its description
+_MIN_MODEL_TOKENS = 400  # for a model's answer, its citations and the passages
+_MIN_BYTES_PER_TOKEN = 3  # in a reply that must stay below the limit in bytes
 
 
 class Passages(Struct, frozen=True):
     """What the engine found for a question."""
 
     text: str
-    """As a model reads it; empty if there is nothing to show."""
+    """The text as a model reads it; empty if there is nothing to show."""
     closing: str
-    """Our last line: how many records match, and whether all are shown."""
+    """Our last line, which says how many records match and whether all are shown."""
     confidence: float
     matched: int
     kind: str
     searched_bytes: int
     left_bytes: int = 0
-    """Of the output, after those that were searched."""
+    """How much of the output was not searched."""
     quotes: tuple[Quote, ...] = ()
     """The stored bytes behind the text."""
     decoded: tuple[str, ...] = ()
-    """How the text was decoded, if it had to be. The quotes are then passages of that text."""
+    """How the text was decoded, if necessary. The quotes are then passages of the decoded text."""
 
 
 class Seeker(Protocol):
     def find(self, kept: Kept, question: str, max_tokens: int, work: Work | None) -> Passages:
-        """Blocks. Raises OverspillError if the output is gone or damaged. What it builds serves the next question."""
+        """Blocks. Raises OverspillError if the output is gone or damaged. Keeps its index for the next question."""
         ...
 
     def record(self, kept: Kept, found: Passages, milliseconds: int) -> None: ...
 
     async def ask_model(self, kept: Kept, question: str, max_tokens: int, max_bytes: int) -> str:
-        """What a model answers, with checked citations and passages, as a model reads it. Empty if no model answered."""
+        """A model's answer with checked citations and passages, as a model reads it. Empty if no model answered."""
         ...
 
 
 class _Asked(Struct, frozen=True):
-    """One search: for what, within which limits, until when. Without a deadline, its work is limited."""
+    """One search: its subject, its limits and its deadline. Without a deadline, its work is limited."""
 
     kept: Kept
     intent: Intent
@@ -87,11 +87,11 @@ class _Asked(Struct, frozen=True):
 
 
 class _Answer(Struct, frozen=True):
-    """What a search gave. Without a block, there is nothing worth showing."""
+    """The result of a search. Without a block, there is nothing worth showing."""
 
     question: str
     found: Passages | None = None
-    """None: it was not found in time."""
+    """None if nothing was found in time."""
     block: str = ""
 
 
@@ -105,13 +105,13 @@ class IntentAnswers:
         self._finished: BoundedCache[_Answer] = BoundedCache(
             MAX_NOTED_CHARS, lambda answer: len(answer.question + answer.block) if answer.block else 0
         )
-        """What was found, perhaps too late for its reply."""
+        """Finished answers, some of which came too late for their reply."""
         self._lock = Lock()
         self._places = Semaphore(MAX_SEARCHES)
         self._threads = anyio.CapacityLimiter(MAX_SEARCHES)
 
     def note(self, id: str, intent: Intent | None) -> None:
-        """Remember what the output of a background job will be read for."""
+        """Remember what a background job's caller wants to know from its output."""
         if intent is not None:
             self._noted.put(id, intent)
 
@@ -119,16 +119,16 @@ class IntentAnswers:
         return self._noted.get(id)
 
     async def answer(self, message: str, kept: Kept, settings: Settings, room: int | None) -> str:
-        """The passages of a background job's output that its caller was looking for; empty if there are none to show."""
+        """The passages of a background job's output that its caller was looking for; empty without any to show."""
         answer = await self._answer(message, kept, self.noted(kept.id), settings, room)
         return answer.block if answer else ""
 
     async def extend(
         self, drafts: Sequence[ReplyDraft], kept: Kept, intent: Intent | None, settings: Settings, room: int | None
     ) -> Sequence[ReplyDraft]:
-        """The drafts, after one with the passages that answer the intent. The last draft is the shortest: it has only the handle.
+        """The drafts, preceded by one with the passages that answer the intent. The last draft is the shortest: only the handle.
 
-        `room` is how many tokens the context has left.
+        `room` is the number of tokens left in the context.
         """
         shortest = drafts[-1]
         if intent is None:
@@ -157,10 +157,10 @@ class IntentAnswers:
     async def _answer(
         self, message: str, kept: Kept, intent: Intent | None, settings: Settings, room: int | None
     ) -> _Answer | None:
-        """None: there is nothing to ask, no room for an answer, or the output is gone. `message` goes with the answer."""
+        """Returns None without a question, without room for an answer, or if the output is gone. `message` goes with the answer."""
         if intent is None or kept.media != "text":
             return None
-        limits, max_bytes = [settings.intent_tokens], None  # a reply stays within the limits that its output is over
+        limits, max_bytes = [settings.intent_tokens], None  # a reply must respect the limits that its output exceeds
         if room is not None:
             limits.append(room - self._count_tokens(message))
         if settings.effective_token_threshold is not None:
@@ -185,24 +185,24 @@ class IntentAnswers:
             if answer is None or not self._holds(asked, answer.block):
                 answer = None
                 _wait_at_exit()
-                # A search that has begun continues after that time, and what it finds serves the next reply or question.
+                # A running search continues after the time-out, and its result serves the next reply or question.
                 with anyio.move_on_after(settings.intent_within_secs):
                     answer = await anyio.to_thread.run_sync(self._find, asked, abandon_on_cancel=True, limiter=self._threads)
-        except OverspillError:  # asking for it says what is wrong
+        except OverspillError:  # a later request for the output reports the problem
             return None
         if answer is not None and answer.found is not None and answer.block:
             self._search.record(kept, answer.found, round((time.perf_counter() - started) * 1000))
         return answer or _Answer(intent.questions[0])
 
     def _find(self, asked: _Asked) -> _Answer | None:
-        """Blocks. The most confident answer; of those that are equally so, the first."""
+        """Blocks. Returns the most confident answer, or the first of several equally confident ones."""
         deadline = asked.deadline
         if not self._places.acquire(timeout=None if deadline is None else max(0.0, deadline - time.monotonic())):
             return None
         _unfinished.add(ended := Event())
         try:
             answers, questions, work = list[_Answer](), asked.intent.questions, asked.work
-            if work:  # the shorter the output, the more: together, they may read no more than one may, and cut twice as much
+            if work:  # more questions for shorter outputs: all may read as much as one may, and cut twice as much
                 size = max(1, asked.kept.size.bytes)
                 questions = questions[: max(1, min(work.read // size, 2 * work.cut // min(size, work.cut)))]
             for question in questions:
@@ -243,17 +243,17 @@ class IntentAnswers:
 
 
 def _least_confidence(intent: Intent) -> float:
-    """Where the model does not say what a call is for, that is guessed, and shown only if the answer is probably right."""
+    """An answer to a guessed intent is shown only if it is probably right."""
     return UNLIKELY if intent.is_explicit else LIKELY
 
 
 _unfinished: set[Event] = set()
-"""The searches of all sessions that go on."""
+"""The running searches of all sessions."""
 
 
 @cache
 def _wait_at_exit() -> None:
-    """Python stops such threads when the program ends, and a thread that is stopped inside the matcher crashes the program."""
+    """Python stops these threads when the program ends, and stopping one inside the matcher crashes the program."""
 
     def wait() -> None:
         for ended in list(_unfinished):
@@ -267,6 +267,6 @@ def _append(draft: ReplyDraft, text: str, cut: Cut | None) -> ReplyDraft:
 
 
 def _append_to_all(drafts: Sequence[ReplyDraft], note: str, limit: int | None) -> Sequence[ReplyDraft]:
-    """To each that stays within the limit in bytes. The last one is also there without it."""
+    """Appends a note to each draft that stays within the limit in bytes. The last draft is also kept without the note."""
     noted = [(draft, _append(draft, note, draft.cut)) for draft in drafts]
     return [*(long if not limit or len(encoding.encode(long.text)) <= limit else draft for draft, long in noted), drafts[-1]]

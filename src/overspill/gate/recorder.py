@@ -1,4 +1,4 @@
-"""What a model was shown, word for word, for `record: replies`. It is stored beside the outputs, and goes when they go."""
+"""Records what a model was shown, word for word, for `record: replies`. Stored next to the outputs, and removed with them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from overspill.types import Block
 
 
 class ReplyRecorder:
-    """Stores replies in a thread, so that no call waits for it. Those that come meanwhile are stored together, so that it keeps
-    up with any disk or server. A reply that cannot be stored stops no call: it is missing, and the log says that some are."""
+    """Stores replies in a thread, without delaying calls. Replies that arrive meanwhile are stored together, to keep up with a
+    slow disk or server. A reply that cannot be stored does not stop a call: it is missing, and the log says so."""
 
     def __init__(self, shelf: Shelf, ledger: Ledger, redact: Callable[[str], str], *, is_on: bool) -> None:
         self.is_on = is_on
@@ -30,12 +30,12 @@ class ReplyRecorder:
         self._storing = ThreadPoolExecutor(1, "overspill-replies") if is_on else None
         self._id = ""
         self._next = bytearray()
-        """What is stored next, under that id."""
+        """The replies to store next, under that id."""
         self._has_warned = False
         self._mutex = Lock()
 
     def add(self, content: Sequence[Block]) -> RecordedReply | None:
-        """Where it will be; None if replies are not recorded, or there is no room in memory."""
+        """Where it will be stored. None if replies are not recorded or memory is full."""
         if self._storing is None:
             return None
         data = encoding.encode(self._redact(join_texts(content, "\n\n")))
@@ -55,7 +55,7 @@ class ReplyRecorder:
         return reply
 
     def show(self, what: Shown, text: str, content: Sequence[Block] = (), id: str = "") -> str:
-        """Record what a model is shown without asking, and return its text. `content`: if there is more than the text."""
+        """Record a message that the model did not request, and return its text. `content`: its blocks, if it is not only text."""
         if text:
             reply = self.add(content or [{"type": "text", "text": text}])
             counted = tokens.count(text).tokens if what == "output" else 0
@@ -83,7 +83,7 @@ class ReplyRecorder:
             self._warn(str(error))
 
     def _warn(self, why: str) -> None:
-        """Once. The log never says what a reply was."""
+        """Warn once. The log never contains a reply."""
         if not self._has_warned:
             self._has_warned = True
             logger.warning("Not all replies of session %s are on record: %s", self._shelf.session, why)

@@ -1,4 +1,4 @@
-"""Hide secrets in what a model is shown of a result. What is stored is not changed here."""
+"""Hides secrets in the parts of a result that a model sees. Does not change what is stored."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from overspill.wording import replies as wording
 
 
 def hide(redaction: Redaction, call: ToolCall, text: str) -> str:
-    """In what is remembered and shown of a call besides its result. Most sessions hide nothing."""
+    """Hide secrets in what is remembered and shown of a call besides its result. Most sessions hide nothing."""
     return redaction.redact(text, call.name, call.server) if redaction.is_on else text
 
 
 async def redact_result(collected: CollectedResult, redaction: Redaction, call: ToolCall, *, may_pass: bool = True) -> None:
-    """In why it failed and, if it may pass, in its texts and in the tool's own object. The spool has the texts as they came."""
+    """Redact its error and, if it may pass, its texts and the tool's own object. The spool keeps the original texts."""
     collected.broke_off = redaction.redact(collected.broke_off, call.name, call.server)
     redactor = redaction.shown(call.name, call.server)
     if collected.in_hand is not None and redactor is not None and may_pass:
@@ -40,7 +40,7 @@ def _redact_in_hand(collected: CollectedResult, redactor: Redactor, texts: Seque
     original = redact_object(redactor, collected.original)
     if shown == list(texts) and original is collected.original:
         return
-    assert collected.spool is not None  # made now, from the texts as they came
+    assert collected.spool is not None  # created here, from the original texts
     is_own = collected.value is collected.original
     collected.value = original if is_own else redact_object(redactor, collected.value)
     collected.original, collected.is_hidden = original, collected.value is None
@@ -55,7 +55,7 @@ def _redact_in_hand(collected: CollectedResult, redactor: Redactor, texts: Seque
 
 
 def redact_object(redactor: Redactor, value: Any) -> Any:
-    """The same object if there is nothing to hide in it; None if what is in it cannot be replaced."""
+    """The same object if it has no secrets; None if its secrets cannot be replaced."""
     try:
         written = to_json(value)
         shown = redactor.redact(written)
@@ -75,8 +75,8 @@ def _replace_text(block: Block, text: str) -> Block:
 def open_source(
     redaction: Redaction, call: ToolCall, collected: CollectedResult, size: Size, sha256: str
 ) -> tuple[OutputText, list[str]]:
-    """A finished output as its reply shows it, and what the reply says about secrets in it. `sha256`: if it is stored whole.
-    Blocks."""
+    """Blocks. A finished output as its reply shows it, and the reply's notes on secrets in it. `sha256`: if it is stored
+    whole."""
     spool, plain = collected.spool, collected.plain
     if not redaction.is_on:
         return OutputText(spool, size, plain), []
@@ -88,7 +88,7 @@ def open_source(
         return OutputText(spool, size, plain), []
     try:
         reader = spool.open() if sha256 or plain is None else BytesReader(encoding.encode(plain))
-    except StoreError:  # removed since; the reply says so
+    except StoreError:  # it was removed in the meantime; the reply says so
         return OutputText(BytesReader(b""), size), []
     found = redactor.find(reader.buffer(), sha256)
     if not found:

@@ -1,4 +1,4 @@
-"""Draft what a model is shown instead of a kept output: several versions, the richest first. The first that fits is used."""
+"""Drafts what a model sees instead of a kept output, in several versions, the richest first. The first that fits is used."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from overspill.truncate import ENDS_ARE_ENOUGH, Cut, read_shape, truncate, trunc
 from overspill.types import Block, Kept, Size, Truncation
 from overspill.wording import replies as wording
 
-_MAX_PARSED_BYTES = 16 << 20  # loaded for a strategy that needs the whole text; of larger outputs, the ends are shown
-_MAX_BYTES_WITH_IMAGES = 4 << 20  # searched for images; a larger image would not be shown anyway
+_MAX_PARSED_BYTES = 16 << 20  # for strategies that need the whole text; larger outputs show their ends
+_MAX_BYTES_WITH_IMAGES = 4 << 20  # larger outputs are not searched for images; a larger image would not be shown anyway
 _MIN_PREVIEW_BYTES = 100  # less would show only a marker
-_FALLBACK_CHARS = 8_000  # shown of a text that could not be kept whole, where no other limit applies
+_FALLBACK_CHARS = 8_000  # the limit for text that could not be kept whole, if no other limit applies
 
 
 class ReplyDraft(Struct, frozen=True):
@@ -36,7 +36,7 @@ class ReplyDraft(Struct, frozen=True):
     blocks: tuple[str, ...]
     cut: Cut | None = None
     is_unanswered: bool = False
-    """Whether what the caller was looking for is not in it, although it may be in the output."""
+    """Whether it lacks what the caller was looking for, although the output may have it."""
 
     @property
     def text(self) -> str:
@@ -44,7 +44,7 @@ class ReplyDraft(Struct, frozen=True):
 
 
 class OutputText:
-    """A finished output that can be shortened without loading all of it."""
+    """A finished output. Can be shortened without loading all of it."""
 
     def __init__(self, spool: Spool | Reader, size: Size, plain: str | None = None) -> None:
         self.size = size
@@ -54,7 +54,7 @@ class OutputText:
     def truncate_to_chars(self, limit: int, settings: Settings) -> Cut:
         """Shorten it to `limit` characters, by the tool's strategy."""
         strategy, shape = settings.truncation.default_strategy, read_shape(settings.truncation)
-        if strategy == "none":  # a limit has to hold here
+        if strategy == "none":  # the limit is binding here
             strategy = "head_tail"
         needs_whole = strategy not in ENDS_ARE_ENOUGH or self.size.chars <= 2 * limit
         if needs_whole and (whole := self._whole(_MAX_PARSED_BYTES)) is not None:
@@ -73,7 +73,7 @@ class OutputText:
         return self.truncate_until(limit, limit, lambda text: len(encoding.encode(text)), settings)
 
     def truncate_until(self, chars: int, limit: int, count: Callable[[str], int], settings: Settings) -> Cut:
-        """Shorten it to so many characters, or to fewer, until it counts no more than `limit`."""
+        """Shorten it to at most `chars` characters, and further until it counts no more than `limit`."""
         while (used := count((cut := self.truncate_to_chars(max(chars, 1), settings)).text)) > limit and chars > 1:
             chars = min(chars - 1, chars * limit // used)
         return cut
@@ -90,12 +90,12 @@ class OutputText:
     def read(self, start: int, end: int) -> bytes:
         try:
             return self._spool.read(start, end)
-        except StoreError:  # what is gone cannot be shown; the reply says so
+        except StoreError:  # the output is gone; the reply says so
             return b""
 
 
 def show_in_hand(collected: CollectedResult) -> tuple[list[Block], str, bool]:
-    """What a model reads of a result that passes, its text, and whether the tool's own object may pass too."""
+    """The blocks of a passing result for the model, its text, and whether the tool's own object may pass too."""
     plain = collected.plain
     if plain is None:
         assert collected.content is not None
@@ -110,7 +110,7 @@ Form: TypeAlias = Callable[[Kept, OutputText, Settings], list[ReplyDraft]]
 
 
 def draft_handle(kept: Kept, source: OutputText, settings: Settings, images: Sequence[str] = ()) -> list[ReplyDraft]:
-    """The message with a card, with smaller and smaller ones, and alone. `images`: a line about each image in the output."""
+    """The message with a card, with smaller and smaller cards, and by itself. `images`: a line about each image in the output."""
     words = settings.wording
     message = "\n".join((words.stored(kept, settings.surface), *images))
     frame = f"{message}\n\n{wording.preview('', kept.size.chars)}\n"
@@ -120,7 +120,7 @@ def draft_handle(kept: Kept, source: OutputText, settings: Settings, images: Seq
         return [ReplyDraft((message,))]
     room = CardRoom(settings, most)
     if settings.truncation.default_strategy != TOOL_STRATEGIES.get(own_name(kept.tool, kept.server).lower(), DEFAULT_STRATEGY):
-        # Somebody set another strategy than the tool's usual one: then that one makes the preview.
+        # The settings choose another strategy than the tool's default, so that strategy makes the preview.
         cut = source.truncate_until(room.chars, room.tokens, room.count, settings)
         shown = wording.preview(encoding.clean(cut.text), cut.omitted_chars)
         return [ReplyDraft((f"{message}\n\n{shown}",), cut), ReplyDraft((message,))]
@@ -143,7 +143,7 @@ def draft_artifact(kept: Kept, source: OutputText, settings: Settings) -> list[R
 
 
 def draft(kept: Kept, source: OutputText, settings: Settings, store: StoreBlob) -> tuple[list[ReplyDraft], list[SealedKept]]:
-    """By the answer form, with a list of the images in the output. `store` stores each of them."""
+    """Drafts in the configured answer form, with a list of the output's images. `store` stores each image."""
     if not settings.wording.shows_images or settings.answer_form != "handle":
         return FORMS[settings.answer_form](kept, source, settings), []
     blobs, lines = source.describe_images(kept, store)
@@ -159,7 +159,7 @@ FORMS: dict[str, Form] = {
 
 
 def draft_incomplete(kept: Kept | None, total: int, why: str, source: OutputText, settings: Settings) -> list[ReplyDraft]:
-    """For an output that could not be stored whole: as much as the limits allow, and what happened to the rest."""
+    """For an output that could not be stored whole: as much as the limits allow, and a note on the rest."""
     note = settings.wording.incomplete_output(kept, total, why, settings.surface)
     limit = settings.truncation.inline_limit or settings.size_cap or _FALLBACK_CHARS
     cut = source.truncate_to_bytes(limit, settings)
@@ -167,13 +167,13 @@ def draft_incomplete(kept: Kept | None, total: int, why: str, source: OutputText
 
 
 def draft_binary(kept: Kept | None, spool: Spool, why: str, settings: Settings, block: Block = None) -> list[ReplyDraft]:
-    """For an output that is not plain text: what it is, by its block or by its bytes, and how to read it. Blocks."""
+    """Blocks. For an output that is not plain text: its type, judging by its block or its bytes, and how to read it."""
     words = settings.wording
     if kept is None or why:
         return [ReplyDraft((words.incomplete_output(kept, spool.total, why, settings.surface),))]
     try:
         head = spool.read(0, HEAD_BYTES)
-    except StoreError:  # removed since
+    except StoreError:  # it was removed in the meantime
         head = b""
     found = describe(head)
     what = describe_blob(block) if block is not None else found.what
@@ -184,7 +184,7 @@ def draft_binary(kept: Kept | None, spool: Spool, why: str, settings: Settings, 
 
 
 def describe_truncation(cut: Cut | None, size: Size, count: Callable[[str], int], artifact_id: str | None) -> Truncation:
-    """Without a cut, the model is shown only a reference to the output."""
+    """Without a cut, the model gets only a reference to the output."""
     cut = cut or Cut("", "reference", size.lines, size.chars)
     return Truncation(
         original_size=size.chars,

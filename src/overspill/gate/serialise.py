@@ -1,6 +1,6 @@
-"""Values as compact JSON. A large value is written in pieces, because a thread that writes it holds up all others meanwhile.
+"""Writes values as compact JSON. Large values are written in pieces, because writing blocks all other threads.
 
-At any size, the text is that of `json.dumps`. A library that is seven times faster writes what it writes the same way.
+The text is always the same as that of `json.dumps`. A library that is seven times faster writes whatever it writes identically.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from overspill.text import arguments, encoding
 from overspill.types import ToolCall
 
 _OPAQUE_VALUES = 20  # an object of another type counts as this many values
-_MAX_DEPTH = 1000  # where `json.dumps` gives up, too
+_MAX_DEPTH = 1000  # `json.dumps` gives up here too
 _CONTAINERS = frozenset((dict, list, tuple))
 _PLAIN = _CONTAINERS | {str, int, float, bool, type(None)}
 _MIN_SAME, _MAX_SAME = 1e-4, 1e16  # numbers with a fraction that both libraries write without an exponent
 
 
 class PieceLimits(Struct, frozen=True):
-    """How much is written in one piece."""
+    """How much to write in one piece."""
 
     values: int = 20_000
     chars: int = 1 << 20
     slice_chars: int = 1 << 18
-    """Of a string that is too large for one piece."""
+    """The size of the slices of a string that is too large for one piece."""
 
 
 _USUAL = PieceLimits()
@@ -46,13 +46,13 @@ def to_json(value: Any) -> str:
 
 
 def write_small(value: Any) -> str | None:
-    """The same text, if writing it takes only a few milliseconds; else None."""
+    """The same text if writing it takes only a few milliseconds, otherwise None."""
     types = _weigh([value], _USUAL)
     return None if types is None else encoding.decode(_write_whole(value, types))
 
 
 def write_json(value: Any, limits: PieceLimits = _USUAL) -> Iterator[bytes]:
-    """The UTF-8 of `to_json`, in pieces. Raises what that raises."""
+    """The UTF-8 of `to_json`, in pieces. Raises the same errors."""
     if type(value) not in _CONTAINERS:
         yield encoding.encode(to_json(value))
         return
@@ -64,7 +64,7 @@ def write_json(value: Any, limits: PieceLimits = _USUAL) -> Iterator[bytes]:
         elif piece is None:
             containers.pop()
             writers.pop()
-        else:  # a stack of ours, because Python's own has room for fewer levels, depending on who calls
+        else:  # our own stack, because Python's may have room for fewer levels, depending on the caller
             if any(each is piece for each in containers):
                 raise ValueError("Circular reference detected")
             if len(containers) == _MAX_DEPTH:
@@ -74,7 +74,7 @@ def write_json(value: Any, limits: PieceLimits = _USUAL) -> Iterator[bytes]:
 
 
 def _write_container(value: Any, limits: PieceLimits) -> Iterator[Any]:
-    """As many entries in each piece as fit. Where a container is too large for one piece, that container."""
+    """Yields pieces with as many entries as fit, and containers that are too large for one piece."""
     is_dict = type(value) is dict
     rest: Iterator[Any] = iter(cast("Any", value).items() if is_dict else value)
     ahead: list[Any] = []
@@ -109,9 +109,9 @@ def _write_container(value: Any, limits: PieceLimits) -> Iterator[Any]:
 
 
 def _weigh(values: list[Any], limits: PieceLimits) -> set[type] | None:
-    """All types in these values; None if they are too large for one piece. `object` stands for what only `json.dumps` knows.
+    """All types in these values; None if they are too large for one piece. `object` represents types that only `json.dumps` knows.
 
-    The collector of garbage looks into containers without running any code of theirs, and much faster than a loop does.
+    Uses the garbage collector, which looks into containers without running their code, and much faster than a loop.
     """
     types: set[type] = set()
     count = chars = 0
@@ -146,7 +146,7 @@ def _are_same(numbers: list[float]) -> bool:
 def _write_whole(value: Any, types: set[type] | None) -> bytes:
     """`types`: all types in it, if known."""
     if types is not None and types <= _PLAIN:
-        # Lone surrogates, keys that are no strings, integers of very many digits, deep nesting: `to_json` writes or refuses them.
+        # `to_json` writes or refuses lone surrogates, keys that are not strings, integers with very many digits, and deep nesting.
         with suppress(TypeError, ValueError, OverflowError, RecursionError):
             return msgspec.json.encode(value)
     return encoding.encode(to_json(value))

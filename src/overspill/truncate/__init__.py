@@ -1,4 +1,4 @@
-"""Shortens text that is over its limit, and says what is missing.
+"""Shortens text that exceeds its limit, and says what is missing.
 
 Limits are in characters. `STRATEGIES` is a plain mapping: add your own strategy to it and name it in the settings.
 
@@ -65,7 +65,7 @@ def truncate(text: str, limit: int, strategy: str = "head_tail", shape: Shape = 
 
 
 def truncate_until(text: str, fits: Callable[[str], bool], ending: str = "") -> str:
-    """As much of its beginning as fits, with the ending if something is left out; or a single character."""
+    """As much of the beginning as fits, followed by `ending` if anything is left out. Returns at least one character."""
     shown, limit = text, len(text)
     while limit > 1 and not fits(shown):
         limit = limit * 9 // 10
@@ -82,16 +82,16 @@ def truncate_ends(
     strategy: str = "head_tail",
     shape: Shape = _DEFAULT_SHAPE,
 ) -> Cut:
-    """Like `truncate`, for text of which only both ends are loaded. The totals are those of the whole text.
+    """Like `truncate`, for text with only its two ends loaded. The totals are those of the whole text.
 
     If the two pieces cover the whole text, the result is that of `truncate`. Otherwise `head_tail` replaces any strategy that
-    needs the middle (`element`, `none`, your own), and the result names it. Load at least `limit` characters of each end: what is
-    not loaded cannot be kept.
+    needs the middle (`element`, `none`, your own), and the result names it. Load at least `limit` characters of each end, because
+    only loaded text can be kept.
     """
     _check(limit, strategy)
     if (whole := BothEnds(head, tail, total_chars, total_lines).whole) is not None:
         return truncate(whole, limit, strategy, shape)
-    # A piece may end between a CR and its LF. Drop its half, so that no cut can separate them.
+    # A piece may end between a CR and its LF. Drop its half to keep cuts from separating them.
     ends = BothEnds(head.removesuffix("\r"), tail.removeprefix("\n"), total_chars, total_lines)
     return shorten_ends(strategy if strategy in ENDS_ARE_ENOUGH else "head_tail", ends, limit, shape)
 

@@ -29,7 +29,7 @@ class Level(Struct, frozen=True):
 
 
 Outline: TypeAlias = Callable[[Level, int], Iterable[str]]
-"""(level, maximum string length) -> the outline in pieces, so that writing stops early if it does not fit."""
+"""(level, maximum string length) -> the outline in pieces. Writing stops early if it does not fit."""
 
 
 def shrink_levels(shape: Shape) -> Iterator[Level]:
@@ -47,7 +47,7 @@ def shrink_levels(shape: Shape) -> Iterator[Level]:
 
 
 def grow_level(level: Level, limit: int, shape: Shape, fits: Callable[[Level], bool]) -> Level:
-    """Show as much more as fits where the shape sets no limit: what is nested deeper, then elements, then keys."""
+    """Show as much more as fits where the shape sets no limit: deeper levels first, then elements, then keys."""
     if shape.depth is None:
         level = _grow(level, _MAX_GROWN_DEPTH, fits, ("depth",))
     sides = (("first", shape.first_elements), ("last", shape.last_elements))
@@ -59,14 +59,14 @@ def _grow(level: Level, most: int, fits: Callable[[Level], bool], names: tuple[s
     """Raise these by the same number, up to `most`."""
     low, high = 0, most + 1
     while names and high - low > 1:
-        between = min((low + high) // 2, 2 * low + 1)  # from below: what fits is small, and most of what does not is large
+        between = min((low + high) // 2, 2 * low + 1)  # start low: results that fit are small, and most others are large
         larger = replace(level, **{name: getattr(level, name) + between for name in names})
         low, high = (between, high) if fits(larger) else (low, between)
     return replace(level, **{name: getattr(level, name) + low for name in names})
 
 
 def find_largest(outline: Outline, limit: int, shape: Shape) -> tuple[str, Level, int] | None:
-    """The first level that fits, as large as the shape lets it grow, with the longest strings that fit; None if nothing does."""
+    """The first level that fits, as large as the shape lets it grow, with the longest strings that fit; None if nothing fits."""
 
     def write(level: Level) -> str | None:
         return join_within(outline(level, _shortest(level, limit)), limit)

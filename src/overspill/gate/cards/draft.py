@@ -49,7 +49,7 @@ class CardRoom:
         self._counted: dict[str, int] = {}
 
     def count(self, text: str) -> int:
-        """How much of the room some text takes, by its tightest limit. Cached, because smaller cards share parts with larger ones."""
+        """How much of the room some text takes, by its tightest limit. Cached, because cards share parts."""
         if text in self._counted:
             return self._counted[text]
         used = [self._scale(len(encoding.encode(text)), self._max_bytes)]

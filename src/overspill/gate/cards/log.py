@@ -134,7 +134,7 @@ class _Log:
         yield Section(title, items := list(self._quote()), 0, len(items))
 
     def _quote(self) -> Iterator[str]:
-        """Quotes each line with its place, unless it follows the previous one. Shows only the first of consecutive equal lines."""
+        """Quotes each line with its place, unless it follows the previous one. Shows only the first of adjacent equal lines."""
         for number in sorted(self.shown):
             place = "" if number - 1 in self.shown else f"{self.locate(number)}\n"
             if place or self.lines[number] != self.lines[number - 1]:
