@@ -1,6 +1,6 @@
-"""Bytes as text: decompressed, from another encoding, or from a PDF. A view: what is stored stays as it is.
+"""Reads bytes as text: decompresses them, converts other encodings, and reads PDFs. Does not change the stored bytes.
 
-What something is shows in its bytes, never in its name. Text that is valid UTF-8 is never taken for anything else.
+Recognises formats by their bytes, never by a name. Valid UTF-8 is never mistaken for anything else.
 """
 
 from overspill.decoding.decode import Decoded, decode, describe, redecode

@@ -1,4 +1,4 @@
-"""What bytes are, and the text in them."""
+"""Recognises the format of bytes, and decodes the text in them."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _DAMAGED = "It is not valid UTF-8 throughout. Each invalid byte reads as U+FFFD.
 
 class Decoded(Struct, frozen=True):
     reader: Reader
-    """Its text as UTF-8: the same reader if nothing had to be decoded."""
+    """Its text as UTF-8; the same reader if nothing had to be decoded."""
     decoding: Decoding
 
 
 class Description(Struct, frozen=True):
     what: str
-    """As the beginning of a sentence."""
+    """Reads as the beginning of a sentence."""
     has_text: bool
-    """Whether there may be text in it that can be decoded."""
+    """Whether it may contain text that we can decode."""
 
 
 class _Text(Struct, frozen=True):
@@ -51,14 +51,14 @@ _Kind: TypeAlias = Compression | Literal["PDF"] | _Text | _NoText
 
 
 def decode(reader: Reader, limits: Limits = Limits(), *, is_plain: bool = False) -> Decoded:  # noqa: B008  # frozen
-    """Blocks. Raises NotText for what it cannot read, and MissingPackage. `is_plain`: it is known to be UTF-8 without NUL."""
+    """Blocks. Raises NotText if it cannot read the bytes, and MissingPackage. `is_plain`: known to be UTF-8 without NUL."""
     if is_plain:
         return Decoded(reader, Decoding(remarks=tuple(filter(None, [_plain_text(reader.read(0, HEAD_BYTES)).remark]))))
     return _Layers(reader, limits).open()
 
 
 def redecode(reader: Reader, names: Sequence[str], limits: Limits = Limits()) -> Reader:  # noqa: B008  # frozen
-    """Decode as it was done before, without guessing again."""
+    """Repeats an earlier decoding, without guessing again."""
     layers = _Layers(reader, limits)
     for name in names:
         if name in get_args(Compression) or name == "PDF":
@@ -71,7 +71,7 @@ def redecode(reader: Reader, names: Sequence[str], limits: Limits = Limits()) ->
 
 
 def describe(head: bytes) -> Description:
-    """What stored bytes are, by their beginning. Takes a few milliseconds, so it guesses no encoding."""
+    """Describes stored bytes by their beginning. Takes only a few milliseconds, because it does not guess encodings."""
     kind = _recognise_format(BytesReader(head[:HEAD_BYTES]))
     match kind:
         case _Text():
@@ -88,7 +88,7 @@ def describe(head: bytes) -> Description:
 
 
 class _Layers:
-    """Takes off one layer after another, from the outside."""
+    """Removes one layer after another, from the outside in."""
 
     def __init__(self, reader: Reader, limits: Limits) -> None:
         self.reader = reader
@@ -126,7 +126,7 @@ class _Layers:
                 layer = decompress(self.reader, kind, self._allowance, self._inside())
         self._names.append(kind.encoding if isinstance(kind, _Text) else kind)
         self.reader = layer.reader
-        # What stopped first is why the rest stopped, too.
+        # The first stop also causes all later ones.
         self._stopped = self._stopped or layer.stopped
         self._remarks.append(layer.remark)
 
@@ -152,7 +152,7 @@ def _recognise(reader: Reader) -> _Kind:
 
 
 def _recognise_format(reader: Reader) -> _Kind | None:
-    """What it is for certain, or nearly so: UTF-16 and UTF-32 without a mark have a pattern that nothing else has."""
+    """The format if it is (almost) certain. UTF-16 and UTF-32 without a mark have a pattern that nothing else has."""
     head = reader.read(0, HEAD_BYTES)
     if encodings.is_utf8(reader, has_nul=False):
         return _plain_text(head)

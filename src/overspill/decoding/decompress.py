@@ -1,4 +1,4 @@
-"""Decompress step by step, within limits, and say where it stopped."""
+"""Decompresses step by step, within limits, and says where it stopped."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _MAGIC_BYTES = 16  # more than any format needs to be recognised
 _MIN_STEP_BYTES = 64
 _MAX_STEP_BYTES = 256 * 1024
 _STEP_SHARE = 64
-"""A step that fails loses its bytes, so each is at most this fraction of what is already decoded."""
+"""A failed step loses its bytes, so each step is at most this fraction of what is already decoded."""
 
 
 class _Stream(Protocol):
-    """One compressed stream, as `bz2`, `lzma` and `compression.zstd` have it. A file may have several in a row."""
+    """One compressed stream, with the interface of `bz2`, `lzma` and `compression.zstd`. A file may have several in a row."""
 
     def decompress(self, data: bytes, max_length: int) -> bytes: ...
     @property
@@ -47,7 +47,7 @@ def decompress(reader: Reader, name: Compression, allowance: Allowance, inside: 
             if why:
                 stopped = f"Decompressing {name} stopped after {sink.size:,} bytes: {why}. What follows was not searched."
                 return Layer(sink.reader(), stopped)
-            rest = stream.unused_data.lstrip(b"\0")  # padding, as tapes and `xz` have it
+            rest = stream.unused_data.lstrip(b"\0")  # padding from tapes and `xz`
             while len(rest) < _MAGIC_BYTES and (data := source.next()):
                 rest = (rest + data).lstrip(b"\0")
             if not rest:
@@ -69,7 +69,7 @@ class _Source:
 
 
 def _read(stream: _Stream, data: bytes, source: _Source, sink: Sink, allowance: Allowance) -> str:
-    """Read a stream to its end. Returns why it stopped before."""
+    """Reads a stream to its end. Returns the reason if it stopped earlier."""
     data = data or source.next()
     while not stream.eof:
         if excess := allowance.find_excess(source.at, sink.size):
@@ -93,7 +93,7 @@ def _explain(error: Exception) -> str:
 
 
 class _GzipStream:
-    """`zlib` keeps input that it has not used yet apart, unlike the others."""
+    """Unlike the others, `zlib` keeps unused input separately."""
 
     def __init__(self, zlib: Any) -> None:
         self._stream = zlib.decompressobj(wbits=31)  # with the header and checksum of gzip
@@ -115,7 +115,7 @@ class _GzipStream:
 
 
 def _open_format(name: Compression) -> tuple[Callable[[], _Stream], tuple[type[Exception], ...]]:
-    """What opens a stream, and the errors of one that is damaged."""
+    """The function that opens a stream, and the errors that a damaged one raises."""
     if name == "gzip":
         zlib = import_module("zlib")
         return lambda: _GzipStream(zlib), (zlib.error,)

@@ -1,4 +1,4 @@
-"""Which encoding bytes are in: known by a mark or by their pattern, or guessed."""
+"""Finds the encoding of bytes by a mark or a pattern, or guesses it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from overspill.text import encoding
 from overspill.text.humanize import count_noun
 from overspill.text.regex import regex
 
-_SAMPLE_BYTES = 32 * 1024  # enough for the library, which takes milliseconds for it
-_SAMPLE_REACH = 100  # bytes before one that is not ASCII
-_MAX_SAMPLED_LINE = 2000  # bytes after it
+_SAMPLE_BYTES = 32 * 1024  # enough for the library, and takes it milliseconds
+_SAMPLE_REACH = 100  # how many bytes to sample before one that is not ASCII
+_MAX_SAMPLED_LINE = 2000  # how many bytes to sample after it
 _CONTROL = regex(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f\x7f]")
 _MULTIBYTE = regex(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 _HIGH_BYTE = regex(rb"[\x80-\xff]")
-_MAX_CONTROL_SHARE = 0.01  # of the bytes of a text
+_MAX_CONTROL_SHARE = 0.01  # of all bytes
 _MIN_ASCII_SHARE = 0.7
 _MIN_ZERO_SHARE = 0.05
 _MIN_COMMON_SHARE = 0.9
@@ -59,11 +59,11 @@ LEGACY: dict[str, str] = {
     "macintosh": "mac_roman",
     "x-mac-cyrillic": "mac_cyrillic",
 }
-"""The encodings that people use, by name, the likeliest first: where two fit equally well, the first one is guessed. They also
-read the older ones that they extend: windows-1252 reads Latin-1 and ASCII."""
+"""The encodings in use, by name, the likeliest first. If two fit equally well, the first one wins. They also cover the older
+encodings that they extend: windows-1252 reads Latin-1 and ASCII."""
 
 _RARE = ("cp866", "cp850", "cp437", "mac_roman", "mac_cyrillic")
-"""Of DOS and old Macs: guessed only where no other fits."""
+"""Encodings of DOS and old Macs, guessed only if no other fits."""
 
 _UNICODE: dict[UnicodeFormat, str] = {
     "UTF-16LE": "utf-16-le",
@@ -75,7 +75,7 @@ CODECS: dict[str, str] = {**_UNICODE, **LEGACY}
 
 
 def is_utf8(reader: Reader, *, has_nul: bool) -> bool:
-    """Whether all of it is UTF-8, lone surrogates included. The last character may be cut off. `has_nul`: NUL is allowed."""
+    """Whether all of it is UTF-8, including lone surrogates. The last character may be cut off. `has_nul`: allow NUL."""
     rest, has_others = b"", False
     for block in read_blocks(reader):
         if not has_nul and b"\0" in block:
@@ -88,7 +88,7 @@ def is_utf8(reader: Reader, *, has_nul: bool) -> bool:
             return False
         has_others = has_others or not block[:whole].isascii()
         rest = block[whole:]
-    # The only byte that is not ASCII is more likely a letter of another encoding than the beginning of one of this.
+    # A single non-ASCII byte at the end is more likely a letter in another encoding than the beginning of a UTF-8 character.
     try:
         return not rest or (has_others and not codecs.utf_8_decode(rest, "surrogatepass", False)[1])
     except UnicodeDecodeError:
@@ -96,9 +96,9 @@ def is_utf8(reader: Reader, *, has_nul: bool) -> bool:
 
 
 def find_unicode(head: bytes, *, is_utf8: bool) -> UnicodeFormat | None:
-    """UTF-16 or UTF-32 without a mark: letters share their high byte, and that of spaces and line ends is zero.
+    """Finds UTF-16 or UTF-32 without a mark: letters share their high byte, which is zero in spaces and line ends.
 
-    `is_utf8`: it is also UTF-8 with NULs, so nothing but this pattern everywhere will do.
+    `is_utf8`: it is also valid UTF-8 with NULs, so the pattern must hold everywhere.
     """
     for name, codec in _UNICODE.items():
         width = 4 if "32" in name else 2
@@ -111,7 +111,7 @@ def find_unicode(head: bytes, *, is_utf8: bool) -> UnicodeFormat | None:
         if is_utf8 and not is_pattern:
             continue
         text = units.decode(codec, "replace")
-        # Unassigned, private, a control character, or half of a pair: what other bytes look like as UTF-16.
+        # As UTF-16, other bytes look like unassigned, private or control characters, or half of a pair.
         unlikely = (char for char in text if category(char) in ("Cn", "Co", "Cs", "Cc") and char not in "\t\n\r\f\x1b\b")
         if sum(1 for _ in unlikely) + text.count("\ufffd") <= _MAX_UNLIKELY_SHARE * len(text):
             return name
@@ -119,7 +119,7 @@ def find_unicode(head: bytes, *, is_utf8: bool) -> UnicodeFormat | None:
 
 
 class EncodingSample(Struct, frozen=True):
-    """What an encoding is guessed from: the beginning, and what is around bytes that are not ASCII, wherever they are."""
+    """The sample for guessing an encoding: the beginning, and the surroundings of non-ASCII bytes anywhere."""
 
     head: bytes
     others: bytes
@@ -131,7 +131,7 @@ class EncodingSample(Struct, frozen=True):
 
     @property
     def is_damaged_utf8(self) -> bool:
-        """More characters of UTF-8 than bytes that are not: text with damaged places, rather than text in another encoding."""
+        """Whether it has more UTF-8 characters than other bytes, and so is damaged UTF-8 rather than another encoding."""
         characters = _MULTIBYTE.findall(self.others)
         return len(characters) > len(_HIGH_BYTE.findall(self.others)) - sum(map(len, characters))
 
@@ -157,7 +157,7 @@ def take_sample(reader: Reader) -> EncodingSample:
 
 
 def guess(sample: EncodingSample) -> str | None:
-    """The name of the likeliest encoding, or None if it looks like none of them."""
+    """The name of the likeliest encoding, or None if none fits."""
     library: Any = import_module("charset_normalizer")
     matches = list(library.from_bytes(sample.others, cp_isolation=list(LEGACY.values())))
     fitting = [match for match in matches if match.chaos <= matches[0].chaos]
@@ -173,7 +173,7 @@ def guess(sample: EncodingSample) -> str | None:
 
 
 def reencode(reader: Reader, name: str, allowance: Allowance) -> Layer:
-    """As UTF-8, without a byte order mark. Blocks."""
+    """Blocks. Converts to UTF-8 without a byte order mark."""
     decoder = codecs.getincrementaldecoder(CODECS[name])("replace")
     read, replaced, stopped = 0, 0, ""
     with Sink() as sink:

@@ -1,4 +1,4 @@
-"""What bytes are, by how they begin."""
+"""Recognises formats by their first bytes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COMPRESSIONS: dict[Compression, tuple[bytes, ...]] = {
     "Zstandard": (b"\x28\xb5\x2f\xfd", *(b"%c\x2a\x4d\x18" % number for number in range(0x50, 0x60))),
 }
 
-_BYTE_ORDER_MARKS: tuple[tuple[bytes, UnicodeFormat], ...] = (  # that of UTF-32LE begins like that of UTF-16LE
+_BYTE_ORDER_MARKS: tuple[tuple[bytes, UnicodeFormat], ...] = (  # the mark of UTF-32LE begins like that of UTF-16LE
     (b"\xff\xfe\0\0", "UTF-32LE"),
     (b"\0\0\xfe\xff", "UTF-32BE"),
     (b"\xff\xfe", "UTF-16LE"),
@@ -69,7 +69,7 @@ _OTHERS: tuple[tuple[int, bytes, str], ...] = (
 )
 
 _PDF = b"%PDF-"
-_MAX_PDF_OFFSET = 1024  # readers of PDF accept anything before its header, up to here
+_MAX_PDF_OFFSET = 1024  # PDF readers accept this much of anything before the header
 _TAR_HEADER_BYTES = 512
 _CHECKSUM = slice(148, 156)
 
@@ -87,12 +87,12 @@ def is_pdf(head: bytes) -> bool:
 
 
 def is_pdf_source(head: bytes) -> bool:
-    """A PDF whose bytes are all text, as only small ones made by hand are."""
+    """Whether this is a PDF with only text bytes. Only small, handmade ones are."""
     return head.startswith(_PDF) and b" obj" in head
 
 
 def find_other(head: bytes) -> str:
-    """What it is if it is nothing we decode, with its article; empty if that is unknown."""
+    """The name of a format that we do not decode, with its article; empty if unknown."""
     if _is_tar(head):
         return "a tar archive"
     if head[:2] == b"MZ" and head[int.from_bytes(head[60:64], "little") :][:4] == b"PE\0\0":
@@ -101,7 +101,7 @@ def find_other(head: bytes) -> str:
 
 
 def _is_tar(head: bytes) -> bool:
-    """By the checksum of its first header, which every kind of tar has."""
+    """Checks the checksum of the first header, which every kind of tar has."""
     header = head[:_TAR_HEADER_BYTES]
     if len(header) < _TAR_HEADER_BYTES or not header[0]:
         return False

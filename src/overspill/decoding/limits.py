@@ -1,4 +1,4 @@
-"""How much decoding may cost, even if the bytes claim to be small."""
+"""Limits the cost of decoding, even if the bytes claim to be small."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from overspill.text.humanize import format_size
 
 MAX_WINDOW_LOG = 27
 MAX_WINDOW_BYTES = 1 << MAX_WINDOW_LOG
-"""Memory that a decompressor may take. Every preset of `xz` and `zstd` needs less; `--long` and huge dictionaries need more."""
+"""The memory for a decompressor. Every preset of `xz` and `zstd` needs less; `--long` and huge dictionaries need more."""
 _MEMORY_BYTES = 1 << 20
 
 
@@ -25,18 +25,18 @@ class Limits(Struct, frozen=True):
     ratio: int = 200
     """Bytes out per byte in. Logs shrink to a tenth, very regular ones to a hundredth; only bombs shrink much further."""
     unchecked_ratio_bytes: int = 16 << 20
-    """This much may come out of anything."""
+    """Up to this output size, the ratio is not checked."""
     layers: int = 4
-    """Compression inside compression."""
+    """How deep to follow compression inside compression."""
     seconds: float = 30.0
-    """Of processor time, for everything together but the pages of a PDF."""
+    """Processor time in total, except for the pages of a PDF."""
     pdf_pages: int = 5_000
     pdf_seconds: int = 20
-    """Of processor time. A page takes a hundredth of a second or two."""
+    """Processor time. A page takes one or two hundredths of a second."""
 
 
 class Layer(Struct, frozen=True):
-    """What was inside a layer of compression or encoding."""
+    """The content of a layer of compression or encoding."""
 
     reader: BytesReader
     stopped: str = ""
@@ -50,7 +50,7 @@ class Allowance:
         self._started = time.thread_time()
 
     def find_excess(self, read: int, decoded: int) -> str:
-        """Why to stop, as the end of a sentence; empty to continue."""
+        """The reason to stop, as the end of a sentence; empty to continue."""
         limits = self.limits
         if decoded >= limits.bytes:
             return f"no more than {format_size(limits.bytes)} are decoded"

@@ -1,4 +1,4 @@
-"""The text of a PDF, page by page. Its pages are read by a process that can open nothing and that ends in time."""
+"""The text of a PDF, page by page. A process that can open nothing and has a time limit reads the pages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _worker = Worker(Path(__file__).with_name("pdf_worker.py"), max_running=2, max_s
 
 
 def read_pages(reader: Reader, inside: str, limits: Limits) -> Layer:
-    """Blocks. Pages are separated by a form feed on a line of its own."""
+    """Blocks. Pages are separated by a line with only a form feed."""
     if find_spec("pypdf") is None:
         raise MissingPackage(f"This is a PDF{inside}, which was not searched. Reading it", "pdf")
     lines = _ask(reader, inside, limits)
@@ -47,7 +47,7 @@ def read_pages(reader: Reader, inside: str, limits: Limits) -> Layer:
 
 
 def _ask(reader: Reader, inside: str, limits: Limits) -> list[dict[str, Any]]:
-    """What the worker wrote, as far as it came."""
+    """Everything the worker wrote before it ended."""
     if reader.size > MAX_PDF_BYTES:
         raise NotText(f"a PDF{inside} of more than {format_size(MAX_PDF_BYTES)}, which is too large to read")
     if not Worker.can_run():

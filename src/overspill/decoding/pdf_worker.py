@@ -1,4 +1,4 @@
-"""Reads the text of a PDF, page by page, in a process that can do nothing else. Run by its path; see `pdf.py`.
+"""Reads the text of a PDF, page by page, in a process that can do nothing else. `pdf.py` runs it by its path.
 
 Reads its limits from a line of JSON, then the file. Writes JSON lines: the number of pages first, then the text of each page,
 or null if a page could not be read.
@@ -25,13 +25,13 @@ def main() -> None:
     bounds = json.loads(sys.stdin.buffer.readline())
     limits.limit_seconds(bounds["seconds"])
     library = import_module("pypdf")
-    # Codecs and parts of the library are imported when a page first needs them, which is too late here.
+    # Import codecs and parts of the library now, because it is too late when a page first needs them.
     for name in ("encodings", "pypdf"):
         folder = import_module(name).__path__
         for module in pkgutil.walk_packages(folder, f"{name}.", onerror=lambda _: None):
             try:
                 import_module(module.name)
-            except (ImportError, AttributeError):  # for another system, or for a package that is not installed
+            except (ImportError, AttributeError):  # made for another system or a missing package
                 continue
     logging.disable()
     data = sys.stdin.buffer.read()
@@ -46,7 +46,7 @@ def _write_pages(library: Any, data: bytes, most: int) -> None:
             _write({"failed": "it needs a password"})
             return
         count = len(document.pages)
-    except Exception as error:  # a broken file fails in as many ways as there are objects in it
+    except Exception as error:  # a broken file can fail in any way
         needs_more = type(error).__name__ == "DependencyError"
         _write({"failed": "it is encrypted in a way that is not supported" if needs_more else "it is damaged"})
         return
@@ -55,7 +55,7 @@ def _write_pages(library: Any, data: bytes, most: int) -> None:
     for number in range(min(count, most)):
         try:
             text: str | None = document.pages[number].extract_text().replace("\0", "")
-        except Exception:  # as above; the other pages may be sound
+        except Exception:  # as above; other pages may be intact
             text = None
         chars += len(text or "")
         if chars > _MAX_CHARS:

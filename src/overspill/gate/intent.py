@@ -44,7 +44,7 @@ class Intent(Struct, frozen=True):
 
     questions: tuple[str, ...]
     is_explicit: bool = False
-    """Whether the caller gave it explicitly. Otherwise it is a guess, and only an answer that is likely right is worth showing."""
+    """Whether the caller gave it explicitly. Otherwise it is a guess, and only an answer that is likely right is shown."""
 
 
 Messages: TypeAlias = Sequence[Any] | Callable[[], Sequence[Any]]

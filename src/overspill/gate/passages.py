@@ -157,7 +157,7 @@ class IntentAnswers:
     async def _answer(
         self, message: str, kept: Kept, intent: Intent | None, settings: Settings, room: int | None
     ) -> _Answer | None:
-        """Returns None without a question, without room for an answer, or if the output is gone. `message` goes with the answer."""
+        """Returns None without a question or room for an answer, or if the output is gone. `message` goes with the answer."""
         if intent is None or kept.media != "text":
             return None
         limits, max_bytes = [settings.intent_tokens], None  # a reply must respect the limits that its output exceeds

@@ -109,7 +109,7 @@ def _write_container(value: Any, limits: PieceLimits) -> Iterator[Any]:
 
 
 def _weigh(values: list[Any], limits: PieceLimits) -> set[type] | None:
-    """All types in these values; None if they are too large for one piece. `object` represents types that only `json.dumps` knows.
+    """All types in these values; None if they are too large for one piece. `object` means types that only `json.dumps` knows.
 
     Uses the garbage collector, which looks into containers without running their code, and much faster than a loop.
     """
@@ -146,7 +146,7 @@ def _are_same(numbers: list[float]) -> bool:
 def _write_whole(value: Any, types: set[type] | None) -> bytes:
     """`types`: all types in it, if known."""
     if types is not None and types <= _PLAIN:
-        # `to_json` writes or refuses lone surrogates, keys that are not strings, integers with very many digits, and deep nesting.
+        # `to_json` writes or refuses lone surrogates, keys that are not strings, integers with too many digits, and deep nesting.
         with suppress(TypeError, ValueError, OverflowError, RecursionError):
             return msgspec.json.encode(value)
     return encoding.encode(to_json(value))

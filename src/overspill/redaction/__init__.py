@@ -1,1 +1,1 @@
-"""Secrets in outputs: found by shape, by value and by pattern, and shown as marks."""
+"""Finds secrets in outputs by shape, value or pattern, and shows them as marks."""

@@ -1,4 +1,4 @@
-"""Secrets in outputs that are being stored: replaced before the store gets them."""
+"""Replaces secrets in outputs before they are stored."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from overspill.redaction.redactor import Redactor, Replacement, apply
 
 _BLOCK_BYTES = 1 << 20
 _MARGIN_BYTES = 128 << 10
-"""Held back: a known value of the largest size in its longest encoding is found at any border."""
+"""How much to hold back, to find even the largest known value in its longest encoding at any border."""
 
 
 class Inlet:
-    """Takes bytes as they come, and gives them back with marks, somewhat later."""
+    """Takes bytes as they arrive, and returns them with marks, slightly later."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
@@ -24,7 +24,7 @@ class Inlet:
             if end < _BLOCK_BYTES + _MARGIN_BYTES:
                 return b""
             end -= _MARGIN_BYTES
-            end = self._held.rfind(b"\n", end // 2, end) + 1 or end  # at the end of a line, outside of JSON's strings
+            end = self._held.rfind(b"\n", end // 2, end) + 1 or end  # at the end of a line, outside JSON strings
         held = bytes(self._held)
         found = [each for each in self._redactor.find(held) if each.start < end]
         end = max([end, *(each.end for each in found[-1:])])

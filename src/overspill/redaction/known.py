@@ -1,4 +1,4 @@
-"""Values that are known to be secret, found in whichever encoding they appear."""
+"""Finds known secret values in any encoding."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _SECRET_NAME = regex(
 )
 _PATH = regex(r"(?:~|\.{0,2})(?:/[\w.@+ -]+){2,}/?|/[\w.-]+")
 _MOST_WRITTEN = 16
-"""Bytes for one byte of a value, such as an entity with leading zeros, or an escape in JSON in JSON."""
+"""The most bytes for one byte of a value, such as an entity with leading zeros, or an escape in JSON inside JSON."""
 _ANCHOR_UNITS, _PIECE_UNITS, _ESCAPE_BYTES = 8, 128, 1024
 _SHORT_ESCAPES = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f"}
 _ENTITIES = {"&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos"}
 _LINE_BREAK = rb"(?:[\r\n]|\\+[rn])*"
 _LEADING_BACKSLASHES = regex(rb"(\(\?:|\|)\\\\([*+])")
-"""At the beginning of a way to write a character, in the pattern of it."""
+"""Optional or repeated backslashes at the beginning of an alternative spelling, in a character's pattern."""
 _BASE64 = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")
 
 
 def pick_secrets(named: Mapping[str, str]) -> dict[str, str]:
-    """Those that have names like secrets, and values that can be told from other text."""
+    """Picks values with names like secrets, if the values are distinguishable from other text."""
     return {name: value for name, value in named.items() if _SECRET_NAME.search(name) and _can_be_secret(name, value.strip())}
 
 
@@ -51,12 +51,12 @@ class _Form(Struct, frozen=True, dict=True):
 
     @cached_property
     def pieces(self) -> list[Pattern]:
-        """A long value is compared piece by piece."""
+        """The patterns for comparing a long value piece by piece."""
         starts = range(0, len(self.units), _PIECE_UNITS)
         return [compile_pattern(b"".join(self.units[first : first + _PIECE_UNITS])) for first in starts]
 
     def find_end(self, data: Searched, start: int) -> int:
-        """Where the value ends that begins here, or -1."""
+        """Where a value that begins at `start` ends, or -1."""
         for pattern in self.pieces:
             spans = find_groups(pattern, data, start, len(data), anchored=True)
             if not spans:
@@ -67,25 +67,25 @@ class _Form(Struct, frozen=True, dict=True):
 
 class KnownValues:
     def __init__(self, named: Mapping[str, str]) -> None:
-        """`named`: all of them are secrets."""
+        """`named`: secret values by name."""
         self._forms = [form for name, value in named.items() for form in _write_forms(name, value.strip())]
         self.anchors = b"|".join(b"".join(form.units[:_ANCHOR_UNITS]) for form in self._forms)
         """A pattern for the places to look at."""
         self.longest = _MOST_WRITTEN * max((len(form.value) for form in self._forms), default=0)
-        """Bytes that one may take, however it is written."""
+        """The most bytes that a value can take in any encoding."""
         self._anchor = compile_pattern(self.anchors, max_memory=64 << 20) if self._forms else None
 
     def begins_at(self, data: Searched, start: int) -> bool:
-        """Whether one may begin here."""
+        """Whether a value may begin here."""
         return self._anchor is not None and bool(find_groups(self._anchor, data, start, len(data), anchored=True))
 
     def find(self, data: Searched, start: int) -> Iterator[Finding]:
-        """Those that begin here."""
+        """The values that begin here."""
         escapes = bytes(data[max(0, start - _ESCAPE_BYTES) : start])
         for form in self._forms:
             if (end := form.find_end(data, start)) < 0:
                 continue
-            # The characters at the ends of base64 hold some of its bits, and backslashes belong to what they escape.
+            # The characters around base64 hold some bits of the value, and backslashes belong to the character they escape.
             before = len(escapes) - len(escapes.rstrip(b"\\")) if not form.value[:1].isalnum() else 0
             before = before or (form.is_base64 and start > 0 and data[start - 1] in _BASE64)
             after = form.is_base64 and end < len(data) and data[end] in _BASE64
@@ -103,7 +103,7 @@ def _write_forms(name: str, value: str) -> Iterator[_Form]:
 
 
 def _spell_character(character: str) -> bytes:
-    """As it is, or as in a URL, in HTML, or in JSON, however deep in other JSON: each level doubles the backslashes."""
+    """A pattern for a character in plain text, a URL, HTML, or JSON at any depth: each level doubles the backslashes."""
     written = character.encode("utf-8", "surrogatepass")
     plain = escape(written)
     ways = [plain if character.isalnum() else rb"\\*" + plain]
@@ -125,7 +125,7 @@ def _spell_character(character: str) -> bytes:
 
 
 def _separate(units: list[bytes], by: bytes) -> list[bytes]:
-    """The first takes no backslashes that it can do without: a long row of them would be searched from each one."""
+    """Drops optional backslashes from the first unit. Otherwise, a long row of them would be searched from each one."""
     first = _LEADING_BACKSLASHES.sub(lambda found: found[1] + (rb"\\" if found[2] == b"+" else b""), units[0])
     return [first, *(by + unit for unit in units[1:])]
 

@@ -1,4 +1,4 @@
-"""Which secrets are hidden where: by the settings of the tool that returned them."""
+"""Decides which secrets to hide where, by the settings of the tool that returned them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OPENING = b"{{secret:"
 
 
 class Redactors(Struct, frozen=True):
-    """For what a model is shown of an output, and for what a model gets that extracts from it."""
+    """The redactors for what a model reads of an output, and for what an extracting model gets."""
 
     shown: Redactor | None = None
     sent: Redactor | None = None
@@ -32,55 +32,55 @@ NO_REDACTORS = Redactors()
 
 
 class Redaction:
-    """`named`: values by name, such as environment variables. Those whose names look like secrets are hidden."""
+    """`named`: values by name, such as environment variables. Hides those with names like secrets."""
 
     def __init__(self, settings: Settings, named: Mapping[str, str]) -> None:
         section, self._settings = settings.redact, settings
         rules = (*settings.servers.values(), *settings.truncation.overrides.values())
         by_tool = {mode for rule in rules for mode in (rule.redact_shown, rule.redact_sent, rule.redact_stored)}
         self.is_on = not {section.shown, section.sent, section.stored, *by_tool}.isdisjoint({"warn", "on"})
-        """Whether anything is hidden or counted at all. Small calls look at nothing else."""
+        """Whether anything is hidden or counted. Small calls check only this."""
         self._is_stored_without = "on" in (section.stored, *(rule.redact_stored for rule in rules))
         self._redactor: Redactor | None = None
         if self.is_on:
             self._redactor = Redactor(pick_secrets(named), section.patterns or {}, remembers=bool(section.fill))
 
     def shown(self, tool: str, server: str = "") -> Redactor | None:
-        """For what a model reads of this tool's output."""
+        """The redactor for what a model reads of this tool's output."""
         return self._redactor if self._redactor and self._of(tool, server).redact.shown == "on" else None
 
     def open_inlet(self, settings: Settings) -> Inlet | None:
-        """For what is stored. `settings`: the tool's."""
+        """An inlet for output that is stored. `settings` are the tool's."""
         return Inlet(self._redactor) if self._redactor and settings.redact.stored == "on" else None
 
     def redact(self, text: str, tool: str, server: str) -> str:
-        """For what is shown and also recorded: errors, and what a call was about."""
+        """Redacts text that is both shown and recorded: errors, and the subject of a call."""
         section = self._of(tool, server).redact if self._redactor and text else None
         return self._redactor.redact(text) if self._redactor and section and "on" in (section.shown, section.stored) else text
 
     def redact_recorded(self, text: str) -> str:
-        """For replies on record, which are in the store too."""
+        """Redacts recorded replies, which are in the store as well."""
         return self._redactor.redact(text) if self._redactor and self._is_stored_without else text
 
     def redact_error(self, error: BaseException, tool: str, server: str) -> BaseException:
-        """The same error if there is nothing to hide in what it says."""
+        """Redacts an error. Returns the same error if its message has no secrets."""
         shown = self.redact(str(error), tool, server)
         return error if shown == str(error) else RemoteFailure(shown)
 
     def for_reading(self, tool: str, server: str) -> Redactors:
-        """What a model answers that extracts is shown, so that both settings hide from it."""
+        """The redactors for reading. An extracting model's answer is shown, so both settings apply to it."""
         if self._redactor is None:
             return NO_REDACTORS
         shown, is_sent = self.shown(tool, server), self._of(tool, server).redact.sent == "on"
         return Redactors(shown, self._redactor if is_sent else shown)
 
     def warned(self, tool: str, server: str = "") -> Redactor | None:
-        """For counting what is not hidden."""
+        """The redactor for counting secrets that are not hidden."""
         section = self._of(tool, server).redact
         return self._redactor if self._redactor and "warn" in (section.shown, section.sent, section.stored) else None
 
     def fill(self, call: ToolCall, written: bytes | None, *, is_elsewhere: bool) -> ToolCall:
-        """With values in place of `{{secret:…}}` in its arguments, for the tool alone. `written`: the arguments as JSON. Raises
+        """Replaces `{{secret:…}}` in the arguments with values, for the tool alone. `written`: the arguments as JSON. Raises
         RefError if the tool may not get them."""
         allowed, redactor = self._settings.redact.fill, self.shown(call.name, call.server)
         if not allowed or written is None or _OPENING not in written:

@@ -1,4 +1,4 @@
-"""Finds secrets in text and puts marks in their place."""
+"""Finds secrets in text and replaces them with marks."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from overspill.text.regex import regex
 
 _MARK_CHARS = 8
 _MAX_REMEMBERED = 100_000
-"""Secrets in the texts searched last, and values that may be filled in."""
+"""How many secrets to remember from the latest texts, and how many values to fill in."""
 _JSON_TOKEN = compile_pattern(rb'"(?:[^"\\]|\\.)*"|-?[0-9][-+.0-9eE]*')
 _JSON_START = regex(rb"\s*[\[{]")
 _NUMBER = regex(rb"[-+.0-9eE]+")
 
 
 class Replacement(Struct, frozen=True):
-    """A secret, by its place, and the mark to show instead."""
+    """The place of a secret, and the mark to show instead."""
 
     start: int
     end: int
     kind: str
     mark: bytes
     is_number: bool = False
-    """Whether it is a number in JSON, so that the mark is a string."""
+    """Whether it is a number in JSON. The mark is then a string."""
 
 
 class Redactor:
-    """The same value gets the same mark from one redactor, and another from each other one."""
+    """A redactor always gives a value the same mark. Different redactors give it different marks."""
 
     def __init__(self, known: Mapping[str, str], patterns: Mapping[str, str], *, remembers: bool = False) -> None:
-        """`known`: values that are secrets, by name. `patterns`: more of them, by name, in RE2's syntax. `remembers`: what each
-        mark stands for, for `get_value`."""
+        """`known`: secret values by name. `patterns`: further secrets by name, in RE2's syntax. `remembers`: keep the value of
+        each mark for `get_value`."""
         self._remembers = remembers
         self._own: dict[str, Pattern] = {
             name: compile_pattern(spelling.encode(), utf8=True) for name, spelling in patterns.items()
@@ -54,12 +54,12 @@ class Redactor:
         self._found: OrderedDict[str, list[Replacement]] = OrderedDict()
 
     def find(self, data: Searched, sha256: str = "") -> list[Replacement]:
-        """In order. Where several overlap, all of them go, under one mark. `sha256`: that of the data, which is then searched
-        only once for all who ask."""
+        """All replacements, in order. Overlapping secrets share one mark. `sha256`: the hash of the data, to search the same data
+        only once."""
         if sha256 and (remembered := self._found.get(sha256)) is not None:
             return remembered
         replaced: list[Finding] = []
-        # The first of those that overlap gives the mark. Known values come first.
+        # The first of several overlapping secrets determines the mark. Known values come first.
         for each in sorted(self._search(data), key=lambda each: (each.start, not each.is_known)):
             last = replaced[-1] if replaced else None
             if last is None or each.start >= last.end:
@@ -74,7 +74,7 @@ class Redactor:
         return found
 
     def find_settled_end(self, data: Searched) -> int:
-        """How much of a text that is still growing can be shown: no secret that has arrived in part begins before this."""
+        """How much of a growing text is safe to show. No secret that has arrived only in part begins before this."""
         margin = REACH_BYTES + self._known.longest
         end, first = max(0, len(data) - margin), max(0, len(data) - 2 * margin)
         tail = bytes(data[first:])
@@ -88,7 +88,7 @@ class Redactor:
         return encoding.decode(apply(data, found)) if found else text
 
     def get_value(self, name: str) -> str:
-        """What a mark with this name stands for. From then on it is a known value, so that no answer shows it in another form."""
+        """The value of the mark with this name. From then on, it counts as known and is hidden in other forms as well."""
         value = encoding.decode(self._marked[name])
         if len(value) >= MIN_CHARS and value not in self._values.values():
             self._values[name] = value
@@ -96,7 +96,7 @@ class Redactor:
         return value
 
     def _search(self, data: Searched) -> Iterator[Finding]:
-        """One pass over the text for known values and for words that rules need. What overlaps is found by each."""
+        """Searches the text once for known values and for the keywords of rules. Overlapping secrets are all found."""
         shapes, at, windows = read_shapes(), 0, dict[Rule, list[list[int]]]()
         pattern, words = _compile_filter(self._known.anchors), _compile_filter(b"")
         while spans := find_groups(pattern, data, at, len(data)):
@@ -129,7 +129,7 @@ class Redactor:
             is_number = number[0] <= start < end <= number[1]
             if is_number:
                 (start, end), mark = number, b'"%s"' % mark
-            breaks = count_line_ends(bytes(data[start:end]))  # so that lines keep their numbers
+            breaks = count_line_ends(bytes(data[start:end]))  # keeps the line numbers
             replaced.append(Replacement(start, end, each.kind, mark + b"\n" * breaks, is_number))
         return replaced
 
@@ -143,7 +143,7 @@ class Redactor:
 
 @lru_cache(4)
 def _compile_filter(anchors: bytes) -> Pattern:
-    """For all sessions with the same known values: it gets fast with use."""
+    """Shared by all sessions with the same known values, because it gets faster with use."""
     return compile_pattern(b"|".join(filter(None, (anchors, read_shapes().filter))), max_memory=64 << 20)
 
 
@@ -160,7 +160,7 @@ def count_kinds(found: list[Replacement]) -> dict[str, int]:
 
 
 def _find_numbers(data: Searched, found: list[Finding]) -> list[tuple[int, int]]:
-    """The numbers of JSON, in order, if one may be a secret."""
+    """The numbers in JSON, in order, if any may be a secret."""
     may_be = any(_NUMBER.fullmatch(bytes(data[each.start : each.end])) for each in found)
     if not may_be or not _JSON_START.match(bytes(data[:64])):
         return []

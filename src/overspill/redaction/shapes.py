@@ -1,4 +1,4 @@
-"""Secrets by their shape: gitleaks' rules and a few of our own, behind one filter for the words that they need."""
+"""Finds secrets by their shape with gitleaks' rules and some additional ones, behind one filter for their keywords."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from overspill.text.regex import regex
 
 _BEFORE_BYTES = 512
 REACH_BYTES, _LONG_REACH_BYTES = 1 << 10, 32 << 10
-"""After a keyword, searched for the whole match: more for rules that do not limit how long a secret is."""
+"""How far after a keyword to search for the whole match. Further for rules without a limit on the length of a secret."""
 _UNLIMITED = regex(r",\}|[])][+*]")
 _QUOTES = b" \t\r\n'\"`\\"
-"""At the ends of a match: they stay, so that what was JSON is still JSON."""
+"""Stripped from the ends of a match, to keep JSON valid."""
 _NAME = regex(rb"[\w.-]{0,50}\Z")
 _FILTERS = {
     "ey": rb"eyj",
@@ -29,20 +29,20 @@ _FILTERS = {
     "q~": rb"\dq~",
     "secret": rb"kind:[ \t]*[\"']?secret",
 }
-"""Stricter than keywords that are in every other word."""
+"""Stricter replacements for keywords that occur in every other word."""
 _SETS = rb"[ \t\w.-]{0,20}[\s'\"\\]{0,6}(?:[=:?|]{1,4}|=?>|,)[\x60'\"\s=\\]{0,8}"
 _NAMED = (
     rb"(?:access|auth|api|credential|creds|key|secret|token)" + _SETS + rb"[\w.=~/+-]{10}"
     rb"|(?:passw|passphrase|[_.-]pass|pwd)" + _SETS + rb"[^\s'\"\x60(){}\[\]<>$]{6}"
     rb"|://[^\s/@]{0,80}:[^\s/]{3}|authorization[\"'\\\s]{0,4}[:=]|bearer[\s:=]{1,3}[\w.~+/=-]{20}"
 )
-"""In place of the keywords of rules that begin with a name, which are in every text: the name and how its value begins."""
+"""Replaces the keywords of rules that begin with a common name: matches the name and the beginning of its value."""
 _NAMED_RULES = {"generic-api-key", "hashicorp-tf-password"}
-_NAME_CHARS = 3  # of a keyword of such a rule: enough to tell them apart
+_NAME_CHARS = 3  # enough to distinguish the keywords of such rules
 VALUE_BYTES = 18
-"""At the end of what `_NAMED` finds, where other secrets may begin: the beginning of the value, and quotes before it."""
+"""The end of a `_NAMED` match, where other secrets may begin: the beginning of the value, and quotes before it."""
 _REWRITTEN = {
-    r"[\w.-]{0,50}?": "",  # it would be tried at every byte; the name in front of a match is looked up afterwards
+    r"[\w.-]{0,50}?": "",  # it would be tried at every byte; we look up the name in front of a match afterwards
     r"[\s'\"]{0,3}": r"[\s'\"\\]{0,6}",  # JSON in a string has backslashes before its quotes
     r"[\x60'\"\s=]{0,5}": r"[\x60'\"\s=\\]{0,8}",
     r"(?:[\x60'\"\s;]|\\[nr]|$)": r"(?:[\x60'\"\s;,&)<>\]}\\]|$)",  # in URLs, prose and markup, too
@@ -50,7 +50,7 @@ _REWRITTEN = {
 
 
 class Finding(Struct, frozen=True):
-    """`value`: the secret itself, whichever its encoding; empty if several secrets overlap."""
+    """`value`: the decoded secret; empty if several secrets overlap."""
 
     start: int
     end: int
@@ -60,8 +60,8 @@ class Finding(Struct, frozen=True):
 
 
 class Rule(Struct, frozen=True, eq=False, dict=True):
-    """As in gitleaks' file. `named`: it begins with one of its keywords, the name of a value. `sure`: what it finds is hidden
-    even if it looks made up, such as "abcdef…"."""
+    """A rule as in gitleaks' file. `named`: it begins with one of its keywords, the name of a value. `sure`: hides its matches
+    even if they look made up, such as "abcdef…"."""
 
     id: str
     regex: str
@@ -80,7 +80,7 @@ class Rule(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def pattern(self) -> Pattern:
-        """Compiled when it is first needed: most rules never are."""
+        """Compiled on first use. Most rules are never used."""
         spelling = self.regex
         for old, new in _REWRITTEN.items():
             spelling = spelling.replace(old, new)
@@ -91,9 +91,9 @@ class Rule(Struct, frozen=True, eq=False, dict=True):
         return _LONG_REACH_BYTES if self.id not in _NAMED_RULES and _UNLIMITED.search(self.regex) else REACH_BYTES
 
     def find(self, data: Searched, start: int, end: int) -> Iterator[Finding]:
-        """All between two places; if it is named, only the one that begins at the first."""
+        """All findings between two places; for a named rule, only one at the first place."""
         while start <= end and (spans := find_groups(self.pattern, data, start, end, anchored=self.is_named)):
-            # gitleaks' way: the group that the rule names, or the first that took part, or everything.
+            # As in gitleaks: the group that the rule names, the first group that took part, or the whole match.
             groups = spans[self.group : self.group + 1] if self.group else spans[1:]
             first, last = next((span for span in groups if span[0] >= 0), spans[0])
             found = bytes(data[first:last])
@@ -104,7 +104,7 @@ class Rule(Struct, frozen=True, eq=False, dict=True):
             start = end + 1 if self.is_named else max(spans[0][1], start + 1)
 
     def add_window(self, windows: list[list[int]], start: int, end: int, total: int) -> None:
-        """Where it can match. Windows do not overlap, so that no byte is searched twice for a rule."""
+        """Adds the place where it can match. Merges overlapping windows, to search each byte only once."""
         first, last = max(0, start - _BEFORE_BYTES), min(total, end + self.reach)
         if windows and first <= windows[-1][1]:
             windows[-1][1] = last
@@ -123,7 +123,7 @@ class Rule(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def _exceptions(self) -> tuple[Pattern, Pattern, Pattern | None]:
-        """For the secret, for what is in it, and for the whole match."""
+        """Patterns for the secret, for its content, and for the whole match."""
         shared = _read_rules("gitleaks.json")
         words = [escape(word.encode()) for word in (*shared.stopwords, *self.stopwords)]
         matches = _join(self.allowed_matches) if self.allowed_matches else None
@@ -142,7 +142,7 @@ class Shapes:
     def __init__(self) -> None:
         rules = (*_read_rules("own-rules.json").rules, *_read_rules("gitleaks.json").rules)
         words = sorted({word for rule in rules if not rule.is_named for word in rule.keywords}, key=len, reverse=True)
-        # Also the rules of a shorter word at the same place, because the filter finds only the longest.
+        # Include the rules of shorter words at the same place, because the filter finds only the longest word.
         self._rules = {word: [rule for rule in rules if word.startswith(rule.keywords)] for word in words}
         self._strict = [(compile_pattern(spelling, ignore_case=True), self._rules[word]) for word, spelling in _FILTERS.items()]
         named = {word[:_NAME_CHARS]: None for rule in rules if rule.is_named for word in rule.keywords}
@@ -154,7 +154,7 @@ class Shapes:
         self.filter = b"(?i:" + b"|".join((*spelt, _NAMED)) + b")"
 
     def list_rules(self, found: bytes) -> list[Rule]:
-        """For what the filter found."""
+        """The rules for a match of the filter."""
         hit = found.lower().decode("latin-1")
         if (rules := self._rules.get(hit) or self._named.get(hit[:_NAME_CHARS])) is not None:
             return rules
@@ -176,7 +176,7 @@ def _join(spellings: tuple[str, ...]) -> Pattern:
 
 
 def _measure_entropy(value: bytes, least: float) -> float:
-    """Shannon's, in bits for each byte; 0 if it has too few different bytes for the least."""
+    """The Shannon entropy in bits per byte; 0 if there are too few different bytes to reach `least`."""
     different = set(value)
     if len(different) < 2**least:
         return 0.0

@@ -1,4 +1,4 @@
-"""The redacted view of a text: what a model reads in place of the stored bytes, and where each of its bytes comes from."""
+"""The redacted view of an output: what a model reads instead of the stored bytes, and where each byte comes from."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class RedactedView(View):
         return _convert(byte, self._stored, self._shown, is_end)
 
     def cut_outside(self, start: int, end: int) -> int:
-        """Never inside a mark: before it, or after it if it comes first."""
+        """Moves a cut out of a mark: before it or, if the piece begins with it, after it."""
         first, last = self._shown[bisect_right(self._shown, end, key=lambda span: span[0]) - 1]
         return end if not first < end < last else first if first > start else last
 
@@ -52,7 +52,8 @@ class RedactedView(View):
 
 
 def _convert(byte: int, spans: list[tuple[int, int]], others: list[tuple[int, int]], is_end: bool) -> int:
-    """Inside a span, its start or its end in the other text. Outside, as far behind the span before it."""
+    """Converts a position. Inside a span, returns the span's start or end in the other text. Outside, keeps the distance to the
+    previous span."""
     at = bisect_right(spans, byte, key=lambda span: span[0]) - 1
     (start, end), (other_start, other_end) = spans[at], others[at]
     if byte == start:
@@ -69,7 +70,7 @@ class RedactedText(Struct, frozen=True):
 
 
 def redact_text(redactor: Redactor, reader: Reader, size: Size, sha256: str = "") -> RedactedText | None:
-    """None if there is nothing to hide. Blocks. The text is searched as a whole, so that no border can hide a value."""
+    """Blocks. Returns None if there is nothing to hide. Searches the whole text in one go, to find values at any border."""
     data = reader.buffer()
     found = redactor.find(data, sha256)
     if not found:
