@@ -145,7 +145,7 @@ class Gate:
         return None if self._budget is None else self._budget.room
 
     def _finds_room(self, collected: CollectedResult, settings: Settings) -> bool:
-        """Checks texts within all other limits. Returns False if room is lacking or counting takes long: they go the usual way."""
+        """Checks texts within all other limits. If room is lacking or counting takes long, they go the usual way."""
         if self._budget is None or keeps_nothing(settings) or collected.least_bytes > MAX_BYTES_ON_LOOP:
             return self._budget is None
         shown = "".join(collected.in_hand or ())

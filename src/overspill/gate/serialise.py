@@ -1,6 +1,6 @@
 """Writes values as compact JSON. Large values are written in pieces, because writing blocks all other threads.
 
-The text is always the same as that of `json.dumps`. A library that is seven times faster writes whatever it writes identically.
+The text is always the same as that of `json.dumps`. Values that a seven times faster library writes identically are left to it.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ class Signs(Struct, frozen=True):
     verdicts: list[int]
     """Records that report one failure among many results."""
     failing: dict[int, float]
-    """Records that certainly report a failure, and how strongly. If there are none, those that may report one."""
+    """Records that certainly report a failure, and how strongly. If no record does, those that may report one."""
     scores: dict[int, float]
     """How much a record looks like the cause, 0…1."""
     evidence: float

@@ -35,7 +35,7 @@ _MAX_SKIMMED_BYTES = 1_500
 
 
 class Visible:
-    """The visible parts of a text that hides others. Kept in arrays, because a page may have hundreds of thousands of scripts."""
+    """The visible parts of an output that hides others. Uses arrays, because a page may have hundreds of thousands of scripts."""
 
     def __init__(self, size: int, hidden: Iterable[Span]) -> None:
         starts, ends = array("q"), array("q")

@@ -1,4 +1,4 @@
-"""The reading of a text: what a person would see, with every byte at its original position.
+"""The reading of an output: what a person would see, with every byte at its original position.
 
 Colours, tags, entities and escapes are overwritten with their meaning, padded with a byte that cannot occur in UTF-8. Every
 position in the reading is therefore a position in the stored bytes.

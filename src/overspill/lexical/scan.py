@@ -1,4 +1,4 @@
-"""Finds the terms of a query in a text, in one pass of a linear-time matcher."""
+"""Finds the terms of a query in one pass of a linear-time matcher."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _EDGES = tuple(bytes((byte,)) for byte in b"\"'` \t\r\n|,;:.()[]{}<>=")
 _JOINTS = (b".", b"-", b"+", b",", b"_")
 
 _OTHER_SPELLINGS = {"е": "ёЁ"}
-"""Letters that a text may spell differently from a stem."""
+"""Letters whose spelling in text may differ from that in a stem."""
 
 Hit = tuple[int, int, int, float]
 """Start, end, number of the term, exactness of the match (0…1)."""

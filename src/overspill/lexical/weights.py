@@ -93,7 +93,7 @@ class Weights(Struct, frozen=True):
     strong_word: float = 2.0
     """fatal, panic, error: programs say this when they fail. Other words, such as missing or denied, also occur in passing."""
 
-    # How much the structure of a text adds to confidence.
+    # How much the structure of the text adds to confidence.
     evidence_of_failure: float = 0.75
     """A program says that it gave up, or begins a message of failure."""
     evidence_of_value: float = 0.7

@@ -37,11 +37,11 @@ class Grep(Struct, frozen=True):
     searched_from: int
     searched_to: int
     next: int | None
-    """The byte to continue from, so that no hit is lost or repeated."""
+    """The byte to continue from without losing or repeating a hit."""
     context: int
     """Lines of context on each side of a hit: fewer than requested if more do not fit."""
     is_cut: bool = False
-    """Whether not even the row of the first hit fits, so that only its beginning is in the text."""
+    """Whether even the row of the first hit does not fit. The text then has only its beginning."""
 
 
 def grep(
@@ -108,7 +108,7 @@ class _Page:
         self._byte = self._next = 0
 
     def add(self, hit: Hit, following: Hit | None) -> bool:
-        """Whether the hit fitted. The first one always does, with less context if necessary."""
+        """Adds a hit if it fits, and returns whether it did. The first one always fits, with less context if necessary."""
         context = self._asked
         text, last = self._group(hit, following, context)
         while not self._room.holds(text):
@@ -126,13 +126,13 @@ class _Page:
         return True
 
     def resume(self, hit: Hit) -> int:
-        """The byte to continue from, so that this hit comes with the context not shown yet."""
+        """The byte to continue from, to show this hit with the context not shown yet."""
         line = self._view.line_at(hit.start)
         first = max(line - self._asked, self._line + 1)
         return self._view.line_start(first) if first <= line else self._next
 
     def _group(self, hit: Hit, following: Hit | None, context: int) -> tuple[str, int]:
-        """Its rows, as they follow those before, and the last line of them."""
+        """The rows of a hit, following the previous ones, and the last line among them."""
         line, line_start = self._view.find_line(hit.start)
         separator = "\n" if self.hits else ""
         if not self._asked:  # the quick way, for patterns that match every line

@@ -66,22 +66,22 @@ class View:
 
     @property
     def stored_bytes(self) -> int:
-        """Of the stored output. A view of something else, such as a redacted text, overrides this and the next four."""
+        """The size of the stored output. A view of something else, such as a redacted text, overrides this and the next four."""
         return self.bytes
 
     def to_stored(self, byte: int, *, is_end: bool = False) -> int:
-        """Where a byte of the text is in the stored output. `is_end`: the end of a range, which includes what is hidden there."""
+        """Converts a byte position to one in the stored output. `is_end`: the end of a range, which includes hidden bytes there."""
         return byte
 
     def from_stored(self, byte: int, *, is_end: bool = False) -> int:
         return byte
 
     def cut_outside(self, start: int, end: int) -> int:
-        """The end of a piece, moved to where it is also a position in the stored output."""
+        """Moves the end of a piece to a place that is also a position in the stored output."""
         return end
 
     def hides(self, start: int, end: int) -> bool:
-        """Whether the bytes between two positions are not those that are stored."""
+        """Whether the bytes between two positions differ from the stored bytes."""
         return False
 
     @property
@@ -177,7 +177,7 @@ class View:
         return at
 
     def _find_gap(self, wanted: int, key: Callable[[Mark], int]) -> tuple[Mark, Mark]:
-        """The last mark below `wanted` and the next one. Checkpoints may be far apart: what is between them is scanned first."""
+        """The last mark below `wanted` and the next one. If checkpoints are far apart, first scans the bytes between them."""
         marks = self._marks
         at = bisect_left(marks, wanted, key=key) - 1
         if marks[at + 1].byte - marks[at].byte > 2 * self._block:
@@ -187,7 +187,7 @@ class View:
                 between, end = [marks[at]], marks[at + 1].byte
                 while between[-1].byte < end:
                     between.append(self._after(between[-1], end))
-                # A new list: other threads have places in the old one.
+                # Make a new list, because other threads have places in the old one.
                 self._marks = marks = [*marks[:at], *between[:-1], *marks[at + 1 :]]
             at = bisect_left(marks, wanted, key=key) - 1
         return marks[at], marks[at + 1]
@@ -210,7 +210,7 @@ class View:
 
 
 def _find_nth(data: bytes, number: int) -> int:
-    """Where the line end with this number is, counted from 1. Halves what is left: counting is fast, finding each is not."""
+    """The place of the line end with this number, counted from 1. Searches by halves: counting is fast, finding each is not."""
     if number < 1:
         return -1
     start, end = 0, len(data)

@@ -1,4 +1,4 @@
-"""Exact, bounded pieces of a stored output: raw, bytes, lines, characters, and what surrounds an anchor.
+"""Exact, bounded pieces of a stored output: raw, bytes, lines, characters, and the surroundings of an anchor.
 
 Arguments come from a model and may have any type, so they are checked here.
 """
@@ -51,7 +51,7 @@ def lines(reader: Reader, view: View, first: object, last: object, bound: Bound)
 
 
 def chars(reader: Reader, view: View, start: object, length: object, bound: Bound) -> Passage:
-    """`length` characters from `start` on; without `length`, to the end of the output."""
+    """`length` characters from `start`; without `length`, to the end of the output."""
     end = None if length is None else require_whole_number("start", start, 0) + require_whole_number("length", length, 1)
     first, last = _range("chars", start, end, view.chars)
     start_byte, end_byte = view.char_span(first, last)
@@ -91,7 +91,7 @@ def around(
 
 
 def _locate(reader: Reader, anchor: str, index: int) -> tuple[int | None, int]:
-    """Where the index-th occurrence begins, and how many there are; counting stops some way behind it.
+    """The beginning of the index-th occurrence, and the number of occurrences. Counting stops some way after it.
 
     Raises nothing: a traceback would keep the buffer from being closed.
     """
@@ -144,11 +144,11 @@ class Bound(Struct, frozen=True):
 
     @property
     def least_bytes(self) -> int:
-        """A text with no more bytes is within both."""
+        """Text with at most this many bytes is within both limits."""
         return self.bytes if self.chars is None else min(self.bytes, self.chars)
 
     def after(self, text: str) -> Bound:
-        """What is left after adding the text."""
+        """The room left after adding the text."""
         return Bound(self.bytes - _size(text), None if self.chars is None else self.chars - len(text))
 
 
@@ -175,11 +175,11 @@ class Passage(Struct, frozen=True):
     omitted: int = 0
     """Requested bytes that did not fit."""
     next: Range | None = None
-    """The range to request next for what did not fit."""
+    """The range to request next for the part that did not fit."""
     previous: Range | None = None
-    """The range to request for what did not fit before the text."""
+    """The range to request for the part before the text that did not fit."""
     matches: int | None = None
-    """How often the anchor occurs, if there is one and counting was cheap."""
+    """How often the anchor occurs, if one was given and counting was cheap."""
 
 
 def make_passage(
@@ -213,7 +213,7 @@ def make_passage(
 def fit(reader: Reader, start: int, end: int, bound: Bound) -> int:
     """The end of the longest piece from `start` that fits, cut between characters.
 
-    The piece has at least one character even if that is over the bound: an empty answer would never get any further.
+    The piece has at least one character even if that exceeds the bound, because an empty answer would make no progress.
     """
     data = reader.read(start, min(end, start + max(bound.bytes, 0) + _MAX_CHARACTER_BYTES))
     whole = start + len(data) == end

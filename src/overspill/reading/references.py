@@ -1,4 +1,4 @@
-"""References in arguments: a string that is exactly a reference is replaced with stored content before the tool runs.
+"""Resolves references in arguments: before the tool runs, replaces each string that is exactly a reference with stored content.
 
 `{{output:HANDLE}}` is the whole output, `{{output:HANDLE#/json/pointer}}` a value in it, `{{output:HANDLE#L10-20}}` some of its
 lines. Write `\\{{output:` at the start of a string for the literal characters. Inserted content is not searched for references.
@@ -66,7 +66,7 @@ def resolve(
     max_ref_bytes: int,
     check: Check | None = None,
 ) -> tuple[Mapping[str, Any], list[ReferenceUse]]:
-    """The arguments with references replaced, and a list of them; the same object if there are none.
+    """The arguments with references replaced, and a list of the references. Returns the same object without any.
 
     Content may pass between tools of one server, or of the host program (no server). Each pair in `allow` permits more: a source
     and a target, each a server's name or `server/tool` (the tool's own name or the one a model uses), where * matches anything.
@@ -143,7 +143,7 @@ class _Filling:
         text = value if isinstance(value, str) else write_within(value, room)
         if text is None or not room.holds(text):
             raise self._too_large()
-        if "\ufffd" in text:  # it may replace an invalid byte
+        if "\ufffd" in text:  # it may represent an invalid byte
             _decode_text(source.reader.read(0, source.reader.size))
         return _plain(value), len(text.encode("utf-8", "surrogatepass"))
 
@@ -186,14 +186,14 @@ def _plain(value: Value) -> Value:
 
 
 def may_pass(source: tuple[str, str], target: tuple[str, str], allow: Sequence[tuple[str, str]]) -> bool:
-    """Whether content of one tool may be given to another, each with its server: within one server, or as `allow` permits."""
+    """Whether content of one tool may pass to another, each with its server: within one server, or as `allow` permits."""
     return source[0] == target[0] or any(matches(from_, *source) and matches(to, *target) for from_, to in allow)
 
 
 def matches(pattern: str, server: str, tool: str) -> bool:
     """Whether a pattern, a server's name or `server/tool`, matches a tool of this server."""
     names = {f"{server}/{name}" for name in (tool, own_name(tool, server))} if "/" in pattern else {server}
-    plain = pattern.replace("[", "[[]").replace("?", "[?]")  # only * means something
+    plain = pattern.replace("[", "[[]").replace("?", "[?]")  # only * has a meaning
     return any(fnmatchcase(name, plain) for name in names)
 
 

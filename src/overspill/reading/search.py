@@ -1,6 +1,6 @@
 """Finds hits in stored bytes, block by block, without collecting them.
 
-A hit is one row of an answer: a line with a match, or, in a line too long to show, what surrounds the match.
+A hit is one row of an answer: a line with a match or, in a line too long to show, the surroundings of the match.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Hit(NamedTuple):
 
 
 class Search:
-    """Searches from `start` on. `reached` is how far it has got."""
+    """Searches from `start`. `reached` is how far it has come."""
 
     def __init__(
         self, buffer: memoryview, pattern: Pattern, start: int, *, line_start: int, reach: int, block: int = _MAX_BLOCK_BYTES
@@ -127,7 +127,7 @@ class Search:
         while at <= size and (match := search(text, at)):
             first, last = match
             if first == last and bytes(self._buffer[start + first - 1 : start + first + 1]) == b"\r\n":
-                at = first + 1  # there is no line between CR and LF
+                at = first + 1  # CR and LF have no line between them
                 continue
             far = max(last, first + reach)
             line_end = find_line_end(last, far + 1)
@@ -156,7 +156,7 @@ class Search:
 
 
 def _line_end_finder(text: bytes | memoryview) -> Callable[[int, int], int]:
-    """Takes a start and an end and returns the place of the first line end between them, or -1."""
+    """Returns a function for the place of the first line end between a start and an end, or -1."""
     if isinstance(text, bytes) and b"\r" not in text:  # the usual case, and the faster way
         return partial(text.find, b"\n")
 

@@ -50,7 +50,7 @@ _REWRITTEN = {
 
 
 class Finding(Struct, frozen=True):
-    """`value`: the decoded secret; empty if several secrets overlap."""
+    """`value`: the secret itself, even if the text encodes it; empty if several secrets overlap."""
 
     start: int
     end: int

@@ -1,4 +1,4 @@
-"""Recognises the kind of a text, which decides how to read its tables. Imports little, because the loading process uses it."""
+"""Recognises the kind of text, which decides how to read its tables. Imports little, because the loading process uses it."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ MAX_LOADED_BYTES = 16 << 30
 LOAD_SECONDS = 120
 MAX_PROCESSES = 2
 MAX_QUERIED_AT_ONCE_BYTES = 128 << 20
-"""The process that loads a text also queries it, up to this size. With a larger text, the query would lack memory."""
+"""Up to this size, the process that loads the text also queries it. With more text, the query would lack memory."""
 MAX_SQL_CHARS = 100_000
 _NOT_TEXT = regex("[\0\ud800-\udfff]")
 """Characters at which DuckDB would end the statement, or that cannot be passed to it."""

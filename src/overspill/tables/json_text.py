@@ -1,4 +1,4 @@
-"""Finds the JSON in a text. It may be all of the text, follow a few words, or be in a fence, a string or Python's notation.
+"""Finds JSON in text. It may be all of the text, follow a few words, or be in a fence, a string or Python's notation.
 
 Converts Python values such as `[{'id': 1, 'of': None}]` to JSON without evaluating anything.
 """
@@ -61,7 +61,7 @@ def read_float(digits: str) -> float | str:
 
 
 class HeldJson(Struct, frozen=True):
-    """The consecutive documents in a text, the text around them, and whether they were converted."""
+    """Consecutive documents, the text around them, and whether they were converted."""
 
     documents: list[memoryview]
     before: bytes = b""
@@ -82,7 +82,7 @@ class HeldJson(Struct, frozen=True):
 
 
 def find_start(head: bytes, ending: bytes) -> int:
-    """Where the JSON in a text begins, or -1. JSON after words must extend to the end, except for a few words below it."""
+    """Where the JSON begins, or -1. JSON after words must extend to the end, except for a few words below it."""
     found = _START.match(head)
     return found.end() if found and (found[1] is None or _END.search(ending[-ENDING_BYTES:])) else -1
 
@@ -122,7 +122,7 @@ def find_end(raw: memoryview) -> int:
 
 
 def is_literal(text: bytes) -> bool:
-    """Whether a text begins like a list or dict printed by Python."""
+    """Whether the text begins like a list or dict printed by Python."""
     return _LITERAL.match(text) is not None
 
 

@@ -42,8 +42,8 @@ class _OpenRow(Struct):
 
 
 class _Walk:
-    """Walks through a text. Collects the paths of elements that occur several times in a parent in `repeated`, in the order in
-    which it finds them. Elements at the paths in `tables` are rows."""
+    """Walks through the elements. Collects the paths of those that occur several times in a parent in `repeated`, in the order
+    in which it finds them. Elements at the paths in `tables` are rows."""
 
     def __init__(self, text: Text, tables: dict[str, FoundTable]) -> None:
         self._text, self._tables = text, tables

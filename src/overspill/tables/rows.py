@@ -1,4 +1,4 @@
-"""Reads every row of every table in a text, for SQL. The `_row` of a loaded row leads back to its place."""
+"""Reads every row of every table in an output, for SQL. The `_row` of a loaded row leads back to its place."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from overspill.text.lines import iterate_lines
 TableRow: TypeAlias = tuple[FoundTable, Row]
 _BLANKS = b" \t\r\n\xef\xbb\xbf"
 _MAX_SHORT_BYTES = 4_096
-"""Up to this size, a text may be too short to be recognised as a table."""
+"""Up to this size, a table may be too short to be recognised."""
 
 
 def read_tables(text: Text, layout: str) -> Iterator[TableRow]:

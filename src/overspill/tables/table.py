@@ -1,4 +1,4 @@
-"""A table in a text: where its header and rows are, and how to split a row into cells."""
+"""A table in an output: where its header and rows are, and how to split a row into cells."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Omission(Struct, frozen=True):
 
 
 class Tally:
-    """Counts facts about rows as they are read, in the same way for cards, SQL and the engine."""
+    """Counts facts about rows while reading them, in the same way for cards, SQL and the engine."""
 
     def __init__(self, columns: int | None, rows: Iterable[Sequence[str | None]] = ()) -> None:
         """`columns`: None if rows may have any number of cells."""

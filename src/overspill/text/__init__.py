@@ -1,1 +1,1 @@
-"""Strings and bytes: encodings, lines, tokens, lenient JSON, names, patterns, sizes for people."""
+"""Works with strings and bytes: encodings, lines, tokens, lenient JSON, names, patterns, and sizes for people."""

@@ -1,4 +1,4 @@
-"""The arguments of calls, as models write them: JSON."""
+"""Reads and writes the arguments of calls, which models write as JSON."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from overspill.text import lenient_json
 
 
 def read_arguments(written: object) -> Any:
-    """The arguments that a model wrote as JSON. Other values stay strings, and the model gets an error. Some models write
-    nothing if there are none."""
+    """Parses the JSON arguments of a model. Anything else stays a string, and the model gets an error. Some models write nothing
+    when there are no arguments."""
     if not isinstance(written, str):
         return written
     try:
@@ -22,7 +22,7 @@ def read_arguments(written: object) -> Any:
 
 
 def encode_arguments(args: object) -> bytes | None:
-    """A call's arguments as JSON: empty if there are none, None if JSON cannot represent them."""
+    """A call's arguments as JSON: empty without arguments, None if JSON cannot represent them."""
     try:
         return json.encode(args) if args else b""
     except (TypeError, ValueError, RecursionError):

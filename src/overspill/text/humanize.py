@@ -16,7 +16,7 @@ def count_noun(count: int, noun: str) -> str:
 
 
 def suggest(given: Iterable[str], known: Sequence[str]) -> str:
-    """` (did you mean 'command' instead of 'comand'?)`, to follow a message about what is missing; or an empty string."""
+    """` (did you mean 'command' instead of 'comand'?)`, to append to a message about a missing name; or an empty string."""
     for each in given:
         if each not in known and (near := get_close_matches(each, known, n=1)):
             return f" (did you mean {near[0]!r} instead of {each!r}?)"
@@ -24,13 +24,13 @@ def suggest(given: Iterable[str], known: Sequence[str]) -> str:
 
 
 def suggest_nearest(given: str, known: Iterable[str]) -> str:
-    """` Did you mean 'config'?`, to put after a sentence, or nothing."""
+    """` Did you mean 'config'?`, to append to a sentence; or an empty string."""
     near = get_close_matches(given, list(known), n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def to_datetime(milliseconds: int) -> datetime:
-    """In UTC. A damaged journal may contain any number. One that is not a valid time becomes 1970."""
+    """Converts to UTC. A damaged journal may contain any number; an invalid time becomes 1970."""
     try:
         return datetime.fromtimestamp(milliseconds / 1000, UTC)
     except (OverflowError, ValueError, OSError):
@@ -50,12 +50,12 @@ def format_size(count: int) -> str:
 
 
 def format_short_size(count: int) -> str:
-    """`45KB`, as the list of completed tools shows it."""
+    """`45KB`, the form in the list of completed tools."""
     return format_size(count).replace(" bytes", "B").replace(" ", "")
 
 
 def format_tokens(count: int) -> str:
-    """`~45K tokens`, as the notice shows it."""
+    """`~45K tokens`, the form in the notice."""
     return f"~{round(count / 1000)}K tokens" if count >= 1000 else f"~{count} tokens"
 
 
@@ -65,14 +65,14 @@ def format_estimate(count: int) -> str:
 
 
 def escape_invisible(text: str) -> str:
-    """Escapes control and format characters, so that text from others cannot control a terminal or hide anything."""
+    """Escapes control and format characters, with which untrusted text could control a terminal or hide something."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() or char in "\n\t" else ascii(char)[1:-1] for char in text)
 
 
 def escape_line(text: str) -> str:
-    """Like `escape_invisible`, and with line ends escaped: text from others that cannot add a line to ours."""
+    """Like `escape_invisible`, but also escapes line ends, with which untrusted text could add lines to ours."""
     return escape_invisible(text).replace("\n", "\\n")
 
 
@@ -82,12 +82,12 @@ def shorten(text: str, limit: int) -> str:
 
 
 def one_line(text: str, limit: int = SUMMARY_CHARS) -> str:
-    """Makes text from others safe inside one of our lines: no line ends, nothing invisible, at most `limit` characters."""
-    # Only the beginning of a very long string is read. What follows could be shown only if this were mostly white space.
+    """Makes untrusted text safe inside one of our lines: no line ends, nothing invisible, at most `limit` characters."""
+    # Read only the beginning of a very long string. The rest would matter only if that were mostly white space.
     flat = escape_invisible(" ".join(text[: 10 * limit].split()))
     return shorten(flat, limit) if len(text) <= 10 * limit else flat[: limit - 1] + ELLIPSIS
 
 
 def quote_line(text: str) -> str:
-    """A message from others, for use inside one of our lines."""
+    """An untrusted message, made safe inside one of our lines."""
     return one_line(text, _QUOTE_CHARS)

@@ -1,4 +1,4 @@
-"""Images, recognised by their first bytes: what a name or a media type claims does not matter."""
+"""Recognises images by their first bytes, not by a name or media type."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from overspill.text.humanize import format_size
 from overspill.text.regex import regex
 
 BASE64_STARTS = ("iVBORw0KGgo", "/9j/", "R0lGODdh", "R0lGODlh", "UklGR")
-"""How base64 of a PNG, JPEG, GIF or WebP begins."""
+"""The beginning of a PNG, JPEG, GIF or WebP in base64."""
 _DATA_URL = regex(r"(?ai)data:[\w.+/-]{0,100};base64,")
-_MIN_CHARS = 48  # of base64; no image is smaller
-_SIZES_WITHIN_BYTES = 64 * 1024  # looked at for the size of a JPEG, which comes after its metadata
-_NO_FRAME = frozenset({0xC4, 0xC8, 0xCC})  # JPEG markers between those that say how large the image is
+_MIN_CHARS = 48  # in base64; every image is larger
+_SIZES_WITHIN_BYTES = 64 * 1024  # where to look for the size of a JPEG, which comes after its metadata
+_NO_FRAME = frozenset({0xC4, 0xC8, 0xCC})  # JPEG markers in the range of those with the image's size
 
 
 class Image(Struct, frozen=True):
     media_type: str
     width: int
     height: int
-    """0, like the width, if the first bytes do not say."""
+    """Like the width, 0 if the first bytes do not say."""
     data: bytes
 
     @property
@@ -33,7 +33,7 @@ class Image(Struct, frozen=True):
 
 
 def decode_image(text: str) -> Image | None:
-    """The image in a string that is nothing but base64 or a data URL; None for anything else."""
+    """The image in a string that is entirely base64 or a data URL; None for anything else."""
     if found := _DATA_URL.match(text, 0, 128):
         text = text[found.end() :]
     if len(text) < _MIN_CHARS or not text.startswith(BASE64_STARTS):
@@ -49,7 +49,7 @@ def identify_image(data: bytes) -> Image | None:
         return Image("image/png", _number(data[16:20]), _number(data[20:24]), data)
     if data.startswith((b"GIF87a", b"GIF89a")):
         return Image("image/gif", _number(data[6:8][::-1]), _number(data[8:10][::-1]), data)
-    if data.startswith(b"\xff\xd8\xff") and data[3:4] >= b"\xc0":  # a marker, not some text that begins with /9j/
+    if data.startswith(b"\xff\xd8\xff") and data[3:4] >= b"\xc0":  # a marker, not text that begins with /9j/
         return Image("image/jpeg", *_jpeg_size(data[:_SIZES_WITHIN_BYTES]), data)
     if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
         return Image("image/webp", *_webp_size(data[:30]), data)

@@ -121,7 +121,7 @@ def remove(container: Node, indexes: Sequence[int]) -> list[Edit]:
 
 
 def write_like_first(container: Node, value: Any) -> str:
-    """JSON for a new entry: over several lines, indented as the file is, if the container's first entry has a line of its own."""
+    """JSON for a new entry. Spans several lines, indented like the file, if the container's first entry starts on a new line."""
     first = next(iter(container.keys or container.children), None)
     layout = _layout(container.text, first.start) if first else " "
     if layout == " ":

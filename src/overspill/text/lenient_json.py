@@ -21,7 +21,7 @@ def dumps(value: Any, indent: int | None = None) -> bytes:
 
 
 def loads(data: str | bytes, *, allow_control_characters: bool = False) -> Any:
-    """Reads JSON that others wrote: lone surrogates and huge numbers too, and on request raw line ends inside strings.
+    """Reads untrusted JSON with lone surrogates, huge numbers and, on request, raw line ends inside strings.
 
     Raises ValueError if it is not JSON, and RecursionError if it is nested too deeply.
     """
@@ -32,7 +32,7 @@ def loads(data: str | bytes, *, allow_control_characters: bool = False) -> Any:
 
 
 def clean_value(value: Any) -> Any:
-    """Replaces lone surrogates in all strings, keys included. Returns the same object if there are none."""
+    """Replaces lone surrogates in all strings, including keys. Returns the same object if nothing changes."""
     try:
         msgspec.json.encode(value)
     except UnicodeEncodeError:
@@ -45,7 +45,7 @@ UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def parse(data: bytes, kind: type[T]) -> T | None:
-    """None if it is something else."""
+    """Returns None if the data does not have this type."""
     try:
         return msgspec.json.decode(data, type=kind)
     except UNREADABLE:
@@ -53,12 +53,12 @@ def parse(data: bytes, kind: type[T]) -> T | None:
 
 
 _PART_BYTES = 1024 * 1024
-_MAX_LEVELS = 6  # that are taken apart; the text of a tool's result is at the fifth
+_MAX_LEVELS = 6  # how many to take apart; the text of a tool's result is on the fifth
 _CUT = regex(rb"[ ,;:.=_()<>\[\]{}+*-]")  # none of these is ever part of an escape, so a string can be cut after each
 
 
 def loads_last(lines: list[bytes], part_bytes: int = _PART_BYTES) -> Any:
-    """Read the last line as `loads` does, and take it out of the list. You may hold no other reference to it.
+    """Reads the last line like `loads`, and removes it from the list. Do not keep another reference to it.
 
     Values of at least `part_bytes` are taken apart.
     """
@@ -68,7 +68,7 @@ def loads_last(lines: list[bytes], part_bytes: int = _PART_BYTES) -> Any:
         taken.add(msgspec.Raw(line), taken.root, 0, _MAX_LEVELS)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return loads(line)
-    del line  # before the strings are put together, which needs as much again
+    del line  # joining the strings needs the same amount of memory again
     while taken.strings:
         holder, key, pieces = taken.strings.pop()
         holder[key] = "".join(pieces)
@@ -82,7 +82,7 @@ class _TakenApart:
         self.root: list[Any] = [None]
         self._part_bytes = part_bytes
         self.strings: list[tuple[Any, Any, list[str]]] = []
-        """The list or object, where in it, and the pieces."""
+        """The list or object, the place in it, and the pieces."""
 
     def add(self, raw: msgspec.Raw, holder: Any, key: Any, levels: int) -> None:
         data = memoryview(raw)

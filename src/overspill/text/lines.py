@@ -10,13 +10,13 @@ from overspill.text import pieces
 from overspill.text.regex import regex
 
 FILLERS = bytes((0xFF, 0xFE, 0xC0, 0xC1, *range(0xF5, 0xFE)))
-"""What never occurs in UTF-8, so that it can pad a text where something was taken out."""
+"""Bytes that never occur in UTF-8. They replace removed parts of text."""
 _SAMPLE_BYTES = 4096
 _SHORT_LINE_BYTES = 32
 _BLANK = b" \t\r\n\f\v" + FILLERS
 _LINE = regex(rb"[^\n]*+\n|[^\n]++\Z")
 _MIN_SPLIT_BYTES, _MAX_SPLIT_BYTES = 1 << 9, 1 << 16
-"""Split into lines at once: little at first, because some want only the next few lines."""
+"""How much to split into lines in one step. Small at first, because some callers need only the next few lines."""
 
 
 def iterate_lines(text: bytes | bytearray | mmap, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -45,20 +45,20 @@ def is_blank(line: bytes | bytearray) -> bool:
 
 
 def read_line(text: bytes | bytearray | mmap, start: int, end: int) -> str:
-    """A stretch of a text as people see it, without what pads it where something was taken out."""
+    """A stretch of text as people see it, without filler bytes."""
     return bytes(text[start:end]).translate(None, FILLERS).decode("utf-8", "replace")
 
 
 def count_line_ends(text: str | bytes) -> int:
-    # Looking for a CR is much faster than counting, and most outputs have none.
+    # Searching for a CR is much faster than counting, and most outputs have none.
     if isinstance(text, str):
         return text.count("\n") + (text.count("\r") - text.count("\r\n") if "\r" in text else 0)
     return _count(text, b"\n") + (_count(text, b"\r") - text.count(b"\r\n") if b"\r" in text else 0)
 
 
 def _count(data: bytes, end: bytes) -> int:
-    """`count` looks at every byte. `replace` jumps from one line end to the next, which takes half as long in usual lines, but
-    longer in short ones."""
+    """`count` reads every byte. `replace` jumps from one line end to the next, which takes half as long for usual lines, but
+    longer for short ones."""
     has_short_lines = data.count(end, 0, _SAMPLE_BYTES) > _SAMPLE_BYTES // _SHORT_LINE_BYTES
     return data.count(end) if has_short_lines else len(data) - len(data.replace(end, b""))
 

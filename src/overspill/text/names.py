@@ -18,7 +18,7 @@ _NOT_IN_NAMES = regex(r"[^A-Za-z0-9_-]")
 HEADER_NAME = regex(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """A valid name of an HTTP header."""
 _SOURCE_ARGUMENTS = ("path", "file_path", "filepath", "filename", "file", "uri", "url", "directory", "dir")
-"""Arguments that tell where an output comes from."""
+"""Arguments that identify the source of an output."""
 _MAX_TOOL_NAME_CHARS = 64  # what every provider accepts
 
 
@@ -47,7 +47,7 @@ def own_name(name: str, server: str) -> str:
 
 
 def describe_source(tool: str, args: Mapping[str, Any]) -> str:
-    """`read_file: large.txt`. Only the last part of a path or address appears: the rest may be private."""
+    """`read_file: large.txt`. Shows only the last part of a path or address, because the rest may be private."""
     for name in _SOURCE_ARGUMENTS:
         value = args.get(name)
         if isinstance(value, str) and (place := re.split(r"[?#]", value)[0].rstrip("/\\")):

@@ -66,15 +66,15 @@ def compile_pattern(
 
 
 def find_spans(pattern: Pattern, text: Searched, pos: int, endpos: int) -> Iterator[tuple[int, int]]:
-    """As `finditer`, in half the time: it asks the matcher itself, which makes no object for each match."""
+    """Like `finditer`, in half the time: it calls the matcher directly and creates no match objects."""
     while pos <= endpos and (spans := find_groups(pattern, text, pos, endpos)):
         yield spans[0]
         pos = max(spans[0][1], pos + 1)
 
 
 def find_groups(pattern: Pattern, text: Searched, pos: int, endpos: int, *, anchored: bool = False) -> list[tuple[int, int]]:
-    """The spans of the first match and of its groups, which are -1 where a group took no part; empty if there is no match.
-    `anchored`: only if it begins at `pos`."""
+    """The spans of the first match and its groups, with -1 for groups that took no part. Empty without a match. `anchored`:
+    match only at `pos`."""
     match: Callable[..., list[tuple[int, int]]] = cast("Any", pattern)._regexp.Match
     spans = match(_ANCHORED if anchored else _UNANCHORED, text, pos, endpos)
     return spans if spans[0][0] >= 0 else []

@@ -1,11 +1,11 @@
-"""Looks through large buffers in pieces: one call on all of it would keep every other thread waiting until it returns."""
+"""Searches large buffers in pieces, because a single call would block all other threads until it returns."""
 
 from __future__ import annotations
 
 from mmap import mmap
 
 PIECE_BYTES = 4 << 20
-"""How much one call looks through. That takes a few milliseconds."""
+"""How much one call searches, which takes a few milliseconds."""
 
 
 def find(data: bytes | bytearray | mmap, wanted: bytes, start: int = 0, end: int | None = None) -> int:

@@ -10,7 +10,7 @@ __all__ = ["Match", "Pattern", "Regex", "escape", "regex"]
 
 
 class Regex:
-    """A compiled pattern, as far as the source uses one."""
+    """The parts of a compiled pattern that the source uses."""
 
 
 class _Uncompiled(Regex):
@@ -20,10 +20,10 @@ class _Uncompiled(Regex):
     def __getattr__(self, name: str) -> Any:
         compiled = re.compile(*self._spelled)
         vars(self).update({each: getattr(compiled, each) for each in dir(compiled) if not each.startswith("_")})
-        cast("Any", self).__class__ = Regex  # a class without `__getattr__`, whose attributes Python finds sooner
+        cast("Any", self).__class__ = Regex  # without `__getattr__`, Python finds attributes faster
         return getattr(self, name)
 
 
 def regex(spelling: AnyStr, flags: int = 0) -> Pattern[AnyStr]:
-    """A pattern that is compiled when it is first used: a command uses few of several hundred."""
+    """A pattern that is compiled on first use, because a command uses only a few of several hundred."""
     return cast("Pattern[AnyStr]", _Uncompiled(spelling, flags))

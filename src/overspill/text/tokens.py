@@ -1,4 +1,4 @@
-"""Counts tokens with the model's own vocabulary where there is one, and marks every other count as an estimate."""
+"""Counts tokens with the model's own vocabulary if available, and marks every other count as an estimate."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ except ImportError:  # pragma: no cover
 MAX_EXACT_CHARS = 256 * 1024  # longer strings are sampled
 CHARS_PER_TOKEN = 4
 ESTIMATE = "overspill/estimate"
-"""In place of a model's name: count four characters as a token, and load no vocabulary."""
+"""Use this instead of a model's name to count four characters as a token without loading a vocabulary."""
 _DEFAULT_VOCABULARY = "o200k_base"
 _SAMPLE_CHARS = 4096
 _SAMPLES = 32
@@ -52,8 +52,8 @@ class Count(Struct, frozen=True):
 
 
 class _Vocabulary:
-    """Counts while other threads keep running: `encode_batch_flat` lets them. But it reads the spelling of a special token as
-    that token. No model does so with text from others, so text with such a spelling is counted the slower way."""
+    """Counts with `encode_batch_flat`, which lets other threads run. But that reads the spelling of a special token as the token
+    itself. No model does so with untrusted text, so text with such a spelling is counted the slower way."""
 
     def __init__(self, encoder: Any) -> None:
         self._encoder = encoder
@@ -68,12 +68,12 @@ class _Vocabulary:
 
 
 def load(model: str | None = None) -> None:
-    """Load the model's vocabulary now. It stops all other threads for a tenth of a second, which is better now than in a call."""
+    """Load the model's vocabulary now. This blocks all other threads for a tenth of a second, so do it before any call."""
     _encoder(model)
 
 
 def count(text: str, model: str | None = None) -> Count:
-    """Exact up to 256 K characters if the model's vocabulary is known or no model is named; above, estimated from samples."""
+    """Exact up to 256 K characters if the model's vocabulary is known or no model is named. Estimates longer text from samples."""
     encoder, fits = _encoder(model)
     if encoder is None:
         return Count(-(-len(text) // CHARS_PER_TOKEN), True)
@@ -85,7 +85,7 @@ def count(text: str, model: str | None = None) -> Count:
 
 
 def bound(text: str) -> int:
-    """The most tokens that any vocabulary can make of the text. Loads none."""
+    """The most tokens that any vocabulary can make of the text. Does not load a vocabulary."""
     return len(encode(text)) + 1  # a token has at least one byte, and some vocabularies begin with a space
 
 

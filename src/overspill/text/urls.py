@@ -1,4 +1,4 @@
-"""Addresses as they may be shown, and whether one is this machine."""
+"""Makes addresses safe to show, and recognises those of this machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from overspill.text.regex import regex
 
 _HIDDEN = "***"
 _SHOWS_USER = ("postgresql", "postgres", "docket+redis", "docket+rediss", "redis", "rediss")
-"""Elsewhere, the user of an address is half of a key, or all of a token."""
+"""In other addresses, the user is half of a key or a whole token."""
 _HARMLESS_PARAMETER = regex(
     r"(?i)(?:application_name|connect_timeout|dbname|host|hostaddr|insecure|name|port|region|sslmode|target_session_attrs|tenant"
     r"|user)=[^=]*"
@@ -17,7 +17,7 @@ _HARMLESS_PARAMETER = regex(
 
 
 def mask_password(url: str) -> str:
-    """The URL without what is secret in it. If a character should have been percent-encoded, rather too much is hidden."""
+    """The URL without its secrets. If a character should have been percent-encoded, hides too much rather than too little."""
     scheme, separator, rest = url.partition("://")
     if not separator:
         scheme, separator, rest = url.partition(":")
@@ -42,7 +42,7 @@ def mask_password(url: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether this is an IP address of this machine. The name localhost may mean another."""
+    """Whether this is an IP address of this machine. The name localhost may refer to another."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

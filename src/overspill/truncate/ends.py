@@ -21,7 +21,7 @@ from overspill.truncate.shape import (
 
 
 class BothEnds(Struct, frozen=True):
-    """Both ends of a text. The rest may not be loaded, and the ends may overlap."""
+    """Both ends of the text. The rest may not be loaded, and the ends may overlap."""
 
     head: str
     tail: str

@@ -68,7 +68,7 @@ def make_json_card(read: Read, sample: OutputSample, layout: Layout) -> Card | N
 
 
 def read_json_tables(held: HeldJson, total: int) -> list[ReadTable]:
-    """The tables in a text of `total` bytes, if they are most of it."""
+    """The tables, if they make up most of the `total` bytes."""
     if len(held.documents) == 1 and bytes(held.documents[0][:1]) == b"{":
         members = Members.decode(held.documents[0]).values()
         largest = nlargest(MAX_TABLES, map(len, map(memoryview, members)))

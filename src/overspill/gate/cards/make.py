@@ -29,7 +29,7 @@ _MAX_LINE_BYTES = 1_000
 """Text with longer lines on average is not described line by line."""
 _MAX_RECOGNISED_LINES = 50
 _HEAD_BYTES, _MIDDLE_BYTES, _TAIL_BYTES = 4_000, 2_000, 1_000
-"""In the beginning of a text, enough to recognise its kind."""
+"""How much of an output to read to recognise its kind. The beginning needs at least this many lines."""
 _MIN_LINES = 8
 
 
@@ -60,7 +60,7 @@ def _describe(read: Read, sample: OutputSample, kind: Kind) -> Card:
 
 
 def _excerpt(data: bytes) -> bytes:
-    """Whole lines from the beginning, the middle and the end, or all of a text with long lines."""
+    """Whole lines from the beginning, the middle and the end, or everything if lines are long."""
     if data.count(b"\n", 0, _HEAD_BYTES) < _MIN_LINES:
         return data
     head, middle, tail = data[:_HEAD_BYTES], data[len(data) // 2 :][:_MIDDLE_BYTES], data[-_TAIL_BYTES:]

@@ -38,7 +38,7 @@ _MIN_PROSE_WORD_SHARE = 0.68
 
 
 class Sample:
-    """The beginning of a text and, if it is long, some lines from its middle."""
+    """The beginning of the text and, if it is long, some lines from its middle."""
 
     def __init__(self, data: Text, start: int, end: int, most_lines: int = MAX_LINES) -> None:
         self.data = data
@@ -123,7 +123,7 @@ class Sample:
 
 
 CutEmbedded: TypeAlias = Callable[[int, int], None]
-"""Cuts a span that contains a complete text of any kind."""
+"""Cuts a span of embedded text, which may be of any kind."""
 Layout: TypeAlias = Literal[
     "document",
     "documents",

@@ -49,7 +49,7 @@ def _split(text: Text, start: int, end: int, label: int, outline: Outline) -> No
 
 
 _MAX_ROW_BYTES = 16_000
-"""An array element is a row, and is cut only if it is larger than this. In a list of texts, elements that contain a text are cut
+"""An array element is a row, and is cut only if it is larger than this. In a list of texts, elements with embedded text are cut
 above `MAX_WHOLE_BYTES`."""
 _MAX_COMPARED = 20
 """How many members of an object to compare to see whether they are rows."""
@@ -58,7 +58,7 @@ _MAX_COMPARED = 20
 def cut_tree(text: Text, tree: Tree, start: int, end: int, outline: Outline, embedded: CutEmbedded) -> None:
     """Depth first with a stack of (node, label, position reached, next child), because nesting is unlimited.
 
-    `embedded` cuts the content of a string that contains a complete text.
+    `embedded` cuts embedded text: the content of a string.
     """
     stack = [(-1, -1, start, 0)]
     firsts: dict[int, int] = {}
@@ -195,7 +195,7 @@ def _cut_lines(text: Text, start: int, end: int, outline: Outline, cut_embedded:
 
 
 def _find_parts(text: Text, start: int, end: int) -> Tree | None:
-    """The parts of a row that is too long to be read whole, or that contains a complete text."""
+    """The parts of a row that is too long to be read whole, or that contains embedded text."""
     has_text = end - start >= MIN_EMBEDDED_BYTES and pieces.find(text, b"\\", start, end) >= 0
     tree = json_tree(text, start, end) if has_text or end - start > MAX_WHOLE_BYTES else None
     return tree if tree and (tree.texts or end - start > MAX_WHOLE_BYTES) else None

@@ -72,7 +72,7 @@ _GAP = regex(r"\S(?: {2,}|\t+)(?=\S)")
 _MIN_ALIGNED_SHARE = 0.7
 _MIN_READ_SHARE = 0.9
 _MAX_TABLE_BYTES = 16_000
-"""How much of a text to search for tables, to recognise one that consists of them."""
+"""How much text to search for tables, to recognise an output that consists of them."""
 _IN_NO_HEADER = regex(r"[,;\t=]|(?<!\S)[-+]?(?!(?:19|20)\d\d(?!\S))\d")
 """Signs of another kind of row, such as a delimited one or a message. A year may be the name of a column."""
 _MARKDOWN_RULE = regex(r"\s*+\|?(?:\s*+:?-++:?\s*+\|)++")

@@ -44,13 +44,13 @@ class QueryAnswer(Struct, frozen=True):
     next: int | None = None
     """For a string that does not fit: the character to continue from."""
     note: str = ""
-    """For a value that does not fit: that the text is an outline, and how to ask for a part."""
+    """For a value that does not fit: says that the text is an outline, and how to request a part."""
 
 
 def query(
     reader: Reader, expression: object, bound: Bound, *, start: object = 0, largest: int = _MAX_PARSED_BYTES
 ) -> QueryAnswer:
-    """An expression that is empty or begins with / or # is a JSON pointer, any other JMESPath.
+    """An expression is a JSON pointer if it is empty or begins with / or #, and otherwise JMESPath.
 
     `start` continues a string that did not fit.
     """
@@ -118,7 +118,7 @@ def _search(search: Callable[[Value, int], Value], value: Value, size: int) -> t
 
 
 def _candidates(value: Value) -> Iterator[Value]:
-    """The value; the value with JSON in its strings parsed; and, if only one member had such a string, its content."""
+    """Yields the value, the value with JSON in its strings parsed, and, if only one member had such a string, its content."""
     yield value
     opened = expand(value)
     if opened is value:
@@ -139,7 +139,7 @@ def _text(text: str, begin: int, bound: Bound, *, expanded: bool) -> QueryAnswer
 
 
 def _example(value: Value, expression: str) -> str:
-    """Empty if the first key is not a plain word: it would become part of our message."""
+    """Returns an empty string if the first key is not a plain word, because it would become part of our message."""
     first = next(iter(value)) if is_object(value) else 0
     if isinstance(first, str) and not _PLAIN_KEY.fullmatch(first):
         return ""

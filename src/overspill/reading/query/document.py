@@ -1,6 +1,6 @@
 """Parses and writes JSON without losing a digit, including JSON inside strings.
 
-Values are opened on demand: until then a part of a document is `Raw`, its source, already checked to be JSON.
+Values are opened on demand. Until then, a part of a document is `Raw`: its source, already known to be valid JSON.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def is_array(value: Value) -> TypeGuard[list[Value]]:
 
 
 def documents(text: str) -> list[Value]:
-    """The JSON documents in a text: one, or several as in NDJSON, or none in a blank one. Raises BadRequest for anything else."""
+    """The JSON documents in a string: one, several as in NDJSON, or none if it is blank. Raises BadRequest for anything else."""
     text = text.removeprefix(_BYTE_ORDER_MARK)
     try:
         return [*_DOCUMENTS.decode_lines(text)]
@@ -106,7 +106,7 @@ def parse_embedded(text: str) -> Value:
 
 
 def expand(value: Value) -> Value:
-    """Replaces every string that contains JSON with its content. Returns the same object if there is none."""
+    """Replaces every string that contains JSON with its content. Returns the same object if nothing changes."""
     if isinstance(value, str):
         return value if parse_embedded(value) is value else expand(parse(value))
     if is_array(value):
@@ -197,7 +197,7 @@ def outline(text: str, limit: int) -> str | None:
 
 
 def outline_levels(found: Sequence[Value], levels: Sequence[tuple[int, int]] = DETAIL_LEVELS) -> Iterator[str]:
-    """Outlines of the JSON documents in the output, one for each level; none if they have no structure."""
+    """Outlines of the JSON documents in the output, one for each level. Empty if they have no structure."""
     first, *others = found
     only = open_raw(first)
     if not others and isinstance(only, str) and parse_embedded(only) is only:
@@ -257,7 +257,7 @@ class _Sketch:
         return lines + [f"- … {len(members) - keys:,} more"] * (len(members) > keys)
 
     def _open(self, value: Value) -> tuple[Value, str]:
-        # Keep the value too, so that no other object can get its id.
+        # Keep a reference to the value, or another object may get its id.
         if id(value) not in self._opened:
             inside = open_raw(value)
             held = parse_embedded(inside) if isinstance(inside, str) else inside

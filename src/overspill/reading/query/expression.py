@@ -1,4 +1,4 @@
-"""Runs JMESPath that a model wrote on JSON that somebody else wrote: in time linear in both, and without quoting the JSON."""
+"""Runs a model's JMESPath on untrusted JSON, in time linear in both, and without quoting the JSON."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _PYTHON_TYPES: dict[str, str] = functions.TYPES_MAP
 
 
 class Expression:
-    """Raises BadRequest if the expression is not JMESPath, or cannot be used on a value."""
+    """Raises BadRequest if the expression is not JMESPath or does not apply to a value."""
 
     def __init__(self, spelling: str) -> None:
         try:
@@ -64,7 +64,7 @@ class Expression:
 
 
 class _Steps:
-    """What an expression may still do. An expression can double a value, and a short one does that many times."""
+    """How much an expression may still do. Even a short expression can double a value many times."""
 
     def __init__(self, count: int) -> None:
         self.left = count
@@ -75,7 +75,7 @@ class _Steps:
             raise BadRequest(_TOO_MUCH)
 
     def take_for(self, value: Value) -> None:
-        """For everything in a value, as often as it is in it."""
+        """Takes steps for everything in a value, counting repeated parts each time."""
         waiting: list[Value] = [value]
         while waiting:
             each: Value = waiting.pop()
@@ -87,14 +87,14 @@ class _Steps:
 
 
 def _weigh(value: Value) -> int:
-    """Without what is in it."""
+    """The steps for a value, not counting its members."""
     if isinstance(value, str):
         return 1 + len(value) // _CHARS_PER_STEP
     return 1 + len(value) if is_array(value) or is_object(value) else 1
 
 
 class _Functions(functions.Functions):
-    """JMESPath's, with those replaced that would write without a limit. Numbers keep every digit as strings, too."""
+    """JMESPath's functions, except that none writes without a limit. Numbers keep every digit even as strings."""
 
     def __init__(self, steps: _Steps) -> None:
         self._steps = steps
@@ -133,7 +133,7 @@ class _Functions(functions.Functions):
 
 
 class _Interpreter(visitor.TreeInterpreter):
-    """Counts steps where an expression is applied to many values, and before it makes or compares large ones."""
+    """Counts steps when an expression applies to many values, and before it makes or compares large ones."""
 
     def __init__(self, steps: int) -> None:
         self._steps = _Steps(steps)
@@ -179,7 +179,7 @@ class _Interpreter(visitor.TreeInterpreter):
         operator: str = node["value"]
         have_order = (_is_number(left) and _is_number(right)) or (isinstance(left, str) and isinstance(right, str))
         if operator not in ("eq", "ne") and not have_order:
-            return None  # JMESPath would fail over the first row whose value is of another type
+            return None  # JMESPath would fail at the first row with a value of another type
         return self.COMPARATOR_FUNC[operator](left, right)
 
     def _apply(self, node: Any, values: list[Value]) -> list[Value]:
@@ -188,7 +188,7 @@ class _Interpreter(visitor.TreeInterpreter):
 
 
 def _count_nodes(node: Any) -> int:
-    """How many steps it takes once. What it applies to many values is counted when it does."""
+    """The steps for one application. Applications to many values are counted when they happen."""
     return 1 + sum(_count_nodes(child) for child in node["children"] if isinstance(child, dict))  # a slice has numbers
 
 
@@ -197,7 +197,7 @@ def _is_number(value: Value) -> bool:
 
 
 def _refuse(error: exceptions.JMESPathError) -> BadRequest:
-    """Without the value that a function refused: it may be large, and nothing would tell it from our own words."""
+    """Leaves out the value that a function refused, which may be large and would look like part of our message."""
     if isinstance(error, exceptions.JMESPathTypeError):
         return BadRequest(_FAILED.format(reason=_describe_types(error)))
     reason = str(error).split("\n")[0].strip().rstrip(":.")

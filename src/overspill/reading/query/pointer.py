@@ -1,7 +1,7 @@
 """JSON pointers (RFC 6901) that also lead into strings that contain JSON.
 
-In outputs too large to parse in memory they are followed in a stream, of which only the value pointed at is built. Its parser
-accepts only valid UTF-8 and shows an escaped lone surrogate as `?`.
+Outputs too large to parse in memory are read as a stream, and only the requested value is built. The stream's parser accepts only
+valid UTF-8 and shows an escaped lone surrogate as `?`.
 """
 
 from __future__ import annotations
