@@ -45,7 +45,7 @@ class Step:
 class Conversation:
     id: str
     source: str
-    beginning: str  # system prompt and task, as far as they are recorded
+    beginning: str  # system prompt and task, if recorded
     steps: tuple[Step, ...] = field(repr=False)
 
     @property

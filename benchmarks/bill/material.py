@@ -18,7 +18,7 @@ SWE_AGENT = Repository("multi-swe-bench/experiments", "89888f1604001fcd80b0799a3
 
 
 def read_material(folder: Path) -> list[Conversation]:
-    """Every conversation once, however many copies the repositories hold."""
+    """Every conversation once, even if the repositories hold several copies."""
     sources = Sources(folder, folder)
     found: dict[str, Conversation] = {}
     for conversation in (
@@ -32,7 +32,7 @@ def read_material(folder: Path) -> list[Conversation]:
 
 
 def read_example() -> Conversation:
-    """A conversation of our own, for those who have none of the others."""
+    """Our own example conversation, for machines without the others."""
     record = json.loads(Path(__file__).with_name("example.json").read_text())
     return read_openai(record["id"], "example", record["messages"])
 

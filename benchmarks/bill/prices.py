@@ -1,7 +1,7 @@
 """What requests cost: a dated table of prices, and a model of the prompt cache.
 
-The cache holds the prefix of the last request for `cache_seconds` from its last use. Whatever follows that prefix is written to
-the cache, so that the next request reads it. What the model wrote itself is part of the next request's new text.
+The cache holds the prefix of the last request for `cache_seconds` from its last use. Everything after that prefix is written to
+the cache, for the next request to read. The model's own words are part of the next request's new text.
 """
 
 from __future__ import annotations

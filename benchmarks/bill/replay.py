@@ -166,7 +166,7 @@ async def answer(session: Session, result: Result, intent: str) -> Reply:
 async def meet_needs(
     session: Session, waiting: list[_Kept], at: int, step: Step, known: set[str], asks_always: bool
 ) -> tuple[list[_Kept], list[tuple[Need, list[tuple[int, int]]]]]:
-    """Ask for what the model writes in this step and has not been given. Whatever is asked for is known from then on."""
+    """Ask for everything the model writes in this step without having been given it. Afterwards, it counts as known."""
     words = telling(step.written) - known
     still, met = list[_Kept](), list[tuple[Need, list[tuple[int, int]]]]()
     for kept in waiting:
@@ -202,7 +202,7 @@ def measure(answer: str) -> int:
 
 def telling(text: str) -> set[str]:
     """Names, numbers, paths and addresses: what a model can hardly write without having read it. A path's parts count too, since
-    whoever knows `io/Parser.java` can write `Parser`, and so does `_parser`."""
+    a model that knows `io/Parser.java` can write `Parser`, and so does `_parser`."""
     found = {word for word in _TELLING.findall(text) if _ODD.search(word)}
     parts = {part for word in found for part in _PARTS.split(word) if len(part) > 2}
     return {word.strip("_").lower() for word in found | parts if len(word) > 2}

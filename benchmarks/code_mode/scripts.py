@@ -1,7 +1,7 @@
 """Fifty small programs as models write them, each in Python and in JavaScript: filter, join, count, page, follow ids.
 
-Both begin with the lines of their kind, and then have one expression whose value is the program's result. `call` stands for the
-way a host calls a tool. As in real programs, some look a key up with a default, so that a result without it looks like no rows.
+Both begin with the lines of their kind, and then have one expression whose value is the program's result. `call` represents the
+way a host calls a tool. As in real programs, some look up a key with a default: a result without it then looks like no rows.
 """
 
 from __future__ import annotations

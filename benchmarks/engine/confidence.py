@@ -3,8 +3,8 @@
     python benchmarks/engine/confidence.py SET [SET ...] [--half seen|unseen] [--svg FILE]
 
 A set is a folder with questions.jsonl (id, doc, kind, question, answers, all_of, and `half` if it has halves) and, optionally,
-negatives.jsonl. Each question is asked of its document at 2,000 tokens, and of another document of the same kind that does not
-have the answer, so that it is absent. The hash of a question's id decides whether it is used to fit the weights or to check them.
+negatives.jsonl. Each question goes to its document at 2,000 tokens, and to another document of the same kind that does not have
+the answer. The hash of a question's id decides whether it is used to fit the weights or to check them.
 The check is of the weights in `overspill.lexical.confidence`; copy what the fit prints there after the engine has changed.
 """
 

@@ -3,7 +3,7 @@
     python benchmarks/engine/counts.py SET
 
 SET is a folder with questions.jsonl (doc, source), of which only the documents are used. Each kind of count in a document gives
-one question, answered by its last count, which is mostly that of the summary. Each is asked with and without the signal.
+one question, answered by its last count, which is mostly that of the summary. Each runs with and without the signal.
 """
 
 from __future__ import annotations

@@ -225,7 +225,7 @@ def ablate(folders: list[Path], half: str, every: int) -> None:
 
 
 def ask(index: Index, question: Question) -> list[bool]:
-    signals = [getattr(sys.modules[signal.__module__], signal.__name__) for signal in SIGNALS]  # as they are switched by now
+    signals = [getattr(sys.modules[signal.__module__], signal.__name__) for signal in SIGNALS]  # with current switches
     selections = [select(index, question["question"], max_tokens=budget, signals=signals) for budget in (500, 2000)]
     return [holds(selection, question) for selection in selections]
 

@@ -6,7 +6,7 @@
 `first` is the processor time of the first question for each megabyte, as a multiple of building an FTS5 index of the text.
 `later` is the slowest of four other questions, as a multiple of splitting ten megabytes of it. `peak` is memory without the
 mapped file. `covered` is what was searched, `needle` whether something at nine tenths of the text was found, and `counts` how
-often a question has tokens counted. Each row runs in a process of its own, because peak memory never goes down.
+often a question has tokens counted. Each row runs in a separate process, because peak memory never goes down.
 """
 
 from __future__ import annotations
@@ -254,7 +254,7 @@ def _by_doc(question: dict[str, str]) -> str:
 
 
 class _Counter:
-    """Counts tokens, and how often it is asked to."""
+    """Counts tokens, and its own calls."""
 
     def __init__(self) -> None:
         self.times = 0

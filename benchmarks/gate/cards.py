@@ -1,8 +1,8 @@
 """Times the card of fresh text of each kind and size, in processor time, and compares it with another version.
 
-Run with `python benchmarks/gate/cards.py`. Each round has a text of its own, so nothing is remembered from the round before. With
-`--against DIR`, the version whose checkout is DIR is timed in turn, in a process of its own. The last column is the ratio to
-encoding, hashing and writing the same text, which storing it takes at least.
+Run with `python benchmarks/gate/cards.py`. Each round uses a new text, so caches from the previous round do not help. With
+`--against DIR`, rounds alternate with the version whose checkout is DIR, in a separate process. The last column is the ratio to
+encoding, hashing and writing the same text, the minimum for storing it.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def time_card(kind: str, size: int, seed: int) -> tuple[float, float]:
 
 
 def serve() -> None:
-    """Times what it is asked for, a line each, in the version that PYTHONPATH names."""
+    """Times each request, one per line, in the version that PYTHONPATH names."""
     for asked in sys.stdin:
         kind, size, seed = json.loads(asked)
         print(json.dumps(time_card(kind, size, seed)), flush=True)

@@ -60,7 +60,7 @@ def hash_and_write(path: Path, text: str) -> None:
 
 
 class Measurements:
-    """One version of Overspill, in a process of its own. It measures one round of something at a time."""
+    """One version of Overspill in a separate process. It measures one round of something at a time."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -37,7 +37,7 @@ def content(n: int, size: int) -> bytes:
 
 
 async def warmed_up(session: Session) -> None:
-    """Threads, vocabulary and whatever else is there once for all jobs."""
+    """Creates threads, vocabulary and everything else that jobs share."""
     for _ in range(2 * PLACES):
         await session.start("warm", {}, lambda: content(0, 200_000))
     while (await session.invoke("wait_for_tool_output", {})).text != "No async tools running.":

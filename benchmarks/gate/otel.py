@@ -44,7 +44,7 @@ async def main() -> None:
     ):
         added: list[float] = []
         calls: list[float] = []
-        for _ in range(ROUNDS):  # interleaved, so that whatever else the machine does hits all three
+        for _ in range(ROUNDS):  # interleaved, to spread other load on the machine over all three
             calls.append(await mean_us(lambda: client.call_tool("t", {"q": "a"})))
             without = await mean_us(lambda: plain.call("t", {"q": "a"}, tool))
             added.append(await mean_us(lambda: traced.call("t", {"q": "a"}, tool)) - without)

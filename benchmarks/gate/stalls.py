@@ -1,8 +1,8 @@
 """How long one large result holds up the event loop: the longest wait of a task that wants to run every millisecond.
 
 Each result is kept, asked (a question to the built-in engine) and read (a range, a search). The wait is counted in processor time
-of this process, so that whatever else the machine does is not. Beside it is how long the plain way of the standard library holds
-up the loop: `json.dumps` for values, `str.encode` for text.
+of this process, to ignore other load on the machine. The next column is how long the plain way of the standard library blocks the
+loop: `json.dumps` for values, `str.encode` for text.
 """
 
 from __future__ import annotations

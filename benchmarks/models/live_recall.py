@@ -6,7 +6,7 @@ Without --model the small model of the live tests is started. Asked are the ques
 most two of one document. Every way has the same bound on its answer, and an answer is scored as the asking model would read it,
 citations included, by the evaluation set's own rule: one of `answers` and all of `all_of` are in it.
 
-Results are added to FILE one by one; run it again to go on. FILE holds ids and figures only, and belongs outside the project.
+Results are added to FILE one by one; run it again to continue. FILE holds only ids and figures, and belongs outside the project.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     python benchmarks/models/picks.py --evalset DIR --base-url URL --model NAME [--tools tool_output,get_tool_output]
 
-Each question is a conversation: the model is asked, the document is the result of its one tool, and the reply is what Overspill
-makes of it. It may then call what is offered, at most --turns times. `answered`: one of the right answers is in what it was shown
-by then. --tools compares a longer list with the default. Asked are the first --questions whose document is stored.
+Each question is a conversation: the model gets the question, the document is the result of its one tool, and the reply is what
+Overspill makes of it. The model may then call the offered tools, at most --turns times. `answered`: one of the right answers was
+shown by then. --tools compares a longer list with the default. Uses the first --questions whose document is stored.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def converse(given: argparse.Namespace, holds: Callable[[str, Question], bool], 
                 break
             for each in message["tool_calls"]:
                 name, args = each["function"]["name"], dict[str, Any]()
-                with suppress(ValueError):  # small models write what is no JSON; the call is refused below
+                with suppress(ValueError):  # small models may write invalid JSON; the call is refused below
                     args = json.loads(each["function"]["arguments"] or "{}")
                 answer = session.invoke(name, args)
                 picked.append(f"{name} {args.get('mode', '')}".strip())

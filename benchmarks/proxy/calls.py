@@ -62,7 +62,7 @@ CLIENTS, AT_ONCE, CALLS = 20, 200, 20_000
 
 
 class Bench:
-    """Scripts in a folder of their own, and the processes that were started from them."""
+    """Scripts in a separate folder, and the processes started from them."""
 
     def __init__(self, folder: Path, fastmcp: str | None) -> None:
         self.folder = folder
@@ -232,7 +232,7 @@ async def load_in(bench: Bench, mode: str) -> None:
 
 
 async def clients(bench: Bench) -> None:
-    """Each client has a server process of its own."""
+    """Each client has a separate server process."""
     async with bench.listening("overspill") as (url, headers, pid), AsyncExitStack() as stack:
         sizes: list[int] = []
         for _ in range(1 + CLIENTS):
@@ -275,7 +275,7 @@ def main() -> None:
     parser.add_argument("--fastmcp", help="an interpreter that has fastmcp")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["XDG_STATE_HOME"] = folder  # what is kept here is not to stand among the user's own for a week
+        os.environ["XDG_STATE_HOME"] = folder  # keeps these outputs out of the user's own for the week they last
         os.environ.setdefault("OVERSPILL_HUB", "off")  # what is measured is the proxy itself
         bench = Bench(Path(folder), given.fastmcp)
         for name in given.parts or parts:

@@ -104,7 +104,7 @@ def measure_calls(rounds: int = 1000) -> None:
 
 
 def measure_busy(rounds: int = 300) -> None:
-    """Of a small call, beside a neighbour in the same hub, and beside one with a proxy of its own."""
+    """Measures a small call next to a neighbour in the same hub, and next to a neighbour with a separate proxy."""
     for name, hub in (("hub", True), ("alone", False), ("hub", True), ("alone", False)):
         with hub_home() as home, start(home, hub=hub) as client, start(home, hub=hub, own_parent=True) as neighbour:
             times: list[float] = []

@@ -1,6 +1,6 @@
 """1,000 tasks of 20 clients, while the proxy and its servers are killed. Run: python benchmarks/proxy/tasks.py [--tasks N]
 
-Each client has a token and so a conversation of its own. It calls tools of two servers that answer with tasks: `keeps` has its
+Each client has its own token, and so its own conversation. It calls tools of two servers that answer with tasks: `keeps` has its
 tasks in files, `forgets` has them in memory. Meanwhile the proxy is killed (SIGKILL) three times, each server twice, and all are
 started again. Then every client reads each of its results to the last byte, twice: before and after one more kill of the proxy.
 

@@ -22,7 +22,7 @@ def write_chat(chat: dict[str, Any]) -> str:
 
 
 def ask_about(chat: dict[str, Any], number: int) -> Asked:
-    """The answer as it is written in the turn that is given as evidence."""
+    """The answer in the words of the turn given as evidence."""
     asked: dict[str, Any] = chat["qa"][number]
     evidence = [turn["clean_text"] for turn in list_turns(chat) if turn["dia_id"] in asked["evidence"]]
     answer = re.compile(re.escape(str(asked["answer"]).strip(" .")), re.IGNORECASE)

@@ -16,7 +16,7 @@ def half(identity: str) -> Half:
 
 
 def divide(questions: Sequence[Question], split: Split) -> dict[str, Half]:
-    """The half of each question by its id. Split by document, a document is in one half with all that is asked about it."""
+    """The half of each question by its id. If split by document, a document and all of its questions are in one half."""
     if split == "question":
         return {question.id: half(question.id) for question in questions}
     divided: dict[str, Half] = {}

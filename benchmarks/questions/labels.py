@@ -75,7 +75,7 @@ class LabelParser(HTMLParser):
             self._cell.append(text)
 
     def _add(self, label: str, texts: list[str]) -> None:
-        """The longest run of text counts: it is in the page as it is, whatever tags are around it."""
+        """Uses the longest run of text, because it occurs in the page verbatim, with any tags around it."""
         value = max(texts, key=len, default="")
         label = " ".join(label.split()).strip(" :\u200e\u200f")
         if label and value:

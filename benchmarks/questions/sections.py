@@ -45,7 +45,7 @@ def is_in_code(page: str, position: int) -> bool:
 
 
 def split_sentences(text: str) -> list[str]:
-    """The sentences of plain paragraphs, as they are in the text; lists, code and directives are passed over."""
+    """The sentences of plain paragraphs, verbatim. Skips lists, code and directives."""
     sentences: list[str] = []
     is_code = False
     for paragraph in re.split(r"\n\s*\n", text.strip("\n")):

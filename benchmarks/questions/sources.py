@@ -37,7 +37,7 @@ class Git:
     commit: str
 
     def run(self, *arguments: str) -> bytes:
-        """Without the settings of whoever runs it, which could change what git prints."""
+        """Runs git without the user's settings, which could change its output."""
         command = ["git", "--git-dir", str(self.folder), "-c", "core.quotepath=off", *arguments]
         environment = os.environ | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}
         done = subprocess.run(command, env=environment, capture_output=True, check=False)  # noqa: S603

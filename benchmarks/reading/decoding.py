@@ -1,7 +1,7 @@
 """What decoding costs: plain text, which needs none, and compressed text. Run: python benchmarks/reading/decoding.py [megabytes…]
 
-That a text is plain is noted while it is stored, beside its characters and lines. Only what an earlier version stored is checked
-when it is first searched. The check is compared with the search that follows it.
+Storing an output records whether it is plain text, next to its characters and lines. Only outputs of an earlier version are
+checked when they are first searched. This compares the check with the search that follows it.
 """
 
 from __future__ import annotations

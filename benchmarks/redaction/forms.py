@@ -1,6 +1,6 @@
 """Credentials as their issuers document them, and the places where they turn up. Written before the rules were read.
 
-A form is a template: `{kind:count}` stands for that many random characters. No complete credential is in this file; each run
+A form is a template: `{kind:count}` becomes that many random characters. No complete credential is in this file; each run
 generates its own.
 """
 

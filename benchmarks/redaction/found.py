@@ -42,7 +42,7 @@ def score(name: str, cases: Iterable[Case]) -> None:
 
 
 def read_go_cases(folder: Path) -> Iterator[Case]:
-    """Whatever their rules call a match must be hidden, all of it or some."""
+    """Every match of their rules must be hidden, at least in part."""
     for path in TESTS:
         text = show(folder, path).decode()
         for quoted, raw, wanted in GO_CASE.findall(text):

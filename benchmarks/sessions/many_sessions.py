@@ -1,6 +1,6 @@
 """Whether commands and new sessions cost the same for each stored session, however many there are.
 
-Every session is in a run of its own, as the proxy leaves them, with one output. For 100 sessions, 1,000 and 5,000: the processor
+Every session is in a separate run, as the proxy leaves them, with one output. For 100 sessions, 1,000 and 5,000: the processor
 time of each command, what it costs for each session, and that as a share of the cost at 100. A command that looks at every
 session in a reasonable way stays near or below 1. Run: python benchmarks/sessions/many_sessions.py [counts …]
 """

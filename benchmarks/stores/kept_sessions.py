@@ -48,7 +48,7 @@ def openings(count: int) -> list[Opening]:
 
 
 def fill_files(store: FileStore, count: int) -> None:
-    """Each in a run of its own, as processes leave them."""
+    """Puts each session in a separate run, as processes leave them."""
     for opening in openings(count):
         folder = store.root / f"overspill-{os.urandom(6).hex()}" / f"session-{opening.session}"
         for part in (folder.parent, folder):

@@ -2,7 +2,7 @@
 
     python benchmarks/stores/kill.py [--calls 5000] [--clients 20] [--store postgresql|s3]
 
-Half of the clients call tools over HTTP, through whichever proxy answers, as behind a load balancer. The others are sessions
+Half of the clients call tools over HTTP, through any proxy that answers, as behind a load balancer. The others are sessions
 whose tools run on the workers. Results have 10 bytes to 1 MB; one call in twenty takes up to four seconds.
 
 At the end, every handle that was acknowledged is read from the store and hashed, every job has to have ended or to be reported,

@@ -2,8 +2,8 @@
 
 `python -m benchmarks.tool_search.conversations --material DIR [--vectors FOLDER]`. The servers are the ten of LiveMCPBench that
 most of our questions are about, with the lists that its authors recorded; the conversations are the first 30 unseen questions on
-them. A model that is offered all tools is taken to call the right one at once. One that searches asks with the words of the
-question and calls the right tool if it is among the five it is shown; if not, the conversation counts as not ended.
+them. A model with all tools is assumed to call the right one immediately. A model that searches uses the words of the question,
+and calls the right tool if it is among the five results; if not, the conversation counts as not ended.
 """
 
 from __future__ import annotations

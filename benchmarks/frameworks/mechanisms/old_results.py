@@ -34,7 +34,7 @@ class Sent:
 
 
 class Reader:
-    """A model that reads one page a turn, and is asked about the first one at the end."""
+    """A model that reads one page a turn, and gets a question about the first page at the end."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.requests: list[Request] = []

@@ -44,7 +44,7 @@ def as_entry(pick: dict[str, Any], sources: Sources, repository: Repository) -> 
 
 
 def find_values(pick: dict[str, Any], git: Git, page: str) -> tuple[str, ...]:
-    if "quotes" in pick:  # the label is beside it in a way of its own
+    if "quotes" in pick:  # this page has an unusual layout for the label
         return tuple(quote for quote in pick["quotes"] if quote in page)
     return values_of_label(page, pick["label"]) if "label" in pick else values_of_key(git, pick["path"], pick["key"], page)
 
@@ -55,7 +55,7 @@ def values_of_label(page: str, label: str) -> tuple[str, ...]:
 
 
 def values_of_key(git: Git, path: str, key: str, page: str) -> tuple[str, ...]:
-    """The expected value and, for a quantity, its number alone: pages often have the unit in an element of its own."""
+    """The expected value and, for a quantity, also its bare number, because pages often have the unit in another element."""
     expected: dict[str, Any] = json.loads(git.read(re.sub(r"\.\w+$", ".json", path)))
     value = str(reduce(lambda part, step: part[step], key.split("."), expected))
     quantity = re.fullmatch(r"([\d.]+) (kcal|calories|m?g)", value)

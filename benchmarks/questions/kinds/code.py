@@ -20,7 +20,7 @@ from benchmarks.questions.sources import Git, Repository, Sources
 MIN_LINE_CHARACTERS = 15  # shorter lines say too little to be an answer
 MAX_EXPLANATION_CHARACTERS = 300
 MAX_FOUND_BYTES = 600_000
-ENOUGH_CHARACTERS = 80_000  # a file of this length is asked about alone
+ENOUGH_CHARACTERS = 80_000  # a file of this length is enough by itself
 MAX_FOLDER_CHARACTERS = 400_000
 TRAILER = re.compile(r"^([A-Z][\w-]+-by|closes|fix(es)? #|ref|bug|see also)\b|^[*#>`-]", re.IGNORECASE)
 ISSUE = re.compile(r"\s*[(\[]?((should )?fix(es)?|closes)?\s*#\d+[)\]]?", re.IGNORECASE)

@@ -1,7 +1,7 @@
 """Databases as JSON with joins: the answer is reached by following an id from one table to another.
 
-The picks are query templates along the databases' foreign keys. Each gives rows (what is asked about, the answers),
-and the hash of a row decides whether it is taken.
+The picks are query templates along the databases' foreign keys. Each gives rows (subject, answers), and the hash of a row decides
+whether it is used.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def ask(manual: Manual, headings: dict[str, int], sources: Sources) -> list[Entr
 
 
 def other_pages(git: Git, manual: Manual) -> list[str]:
-    """The history of changes is no documentation of what is."""
+    """Leaves out change logs, which do not document the present state."""
     listed = [path for name in manual.others for path in (git.list(name) if name.endswith("/") else [name])]
     return [
         path for path in listed if path.endswith((".md", ".rst")) and path not in manual.faq and "change" not in path.casefold()

@@ -70,7 +70,7 @@ class View:
         return self.bytes
 
     def to_stored(self, byte: int, *, is_end: bool = False) -> int:
-        """Converts a byte position to one in the stored output. `is_end`: the end of a range, which includes hidden bytes there."""
+        """Converts a byte position to one in the stored output. `is_end`: the end of a range, including hidden bytes there."""
         return byte
 
     def from_stored(self, byte: int, *, is_end: bool = False) -> int:

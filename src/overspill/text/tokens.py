@@ -73,7 +73,7 @@ def load(model: str | None = None) -> None:
 
 
 def count(text: str, model: str | None = None) -> Count:
-    """Exact up to 256 K characters if the model's vocabulary is known or no model is named. Estimates longer text from samples."""
+    """Exact up to 256 K characters if the model's vocabulary is known or no model is named. Estimates longer text by sampling."""
     encoder, fits = _encoder(model)
     if encoder is None:
         return Count(-(-len(text) // CHARS_PER_TOKEN), True)

@@ -1,8 +1,8 @@
 """Forums: of a program for medical images by month, of a game engine by the hundred, of a tool for dialogs by board, one of
 them in German. And two channels: of a research centre, and of a company that helps the users of its program.
 
-The title of a topic asks, and a reply answers. Questions about the company's channel, which has no titles, are told in other
-words, because the words they were asked in are in the document.
+The title of a topic asks, and a reply answers. Questions about the company's channel, which has no titles, are rephrased, because
+their original words are in the document.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def without_names(row: Row, table: str) -> Row:
 
 
 def read_yaml(git: Git, path: str) -> Any:
-    """Dates stay as they are written."""
+    """Keeps dates as written."""
     return yaml.load(git.read(path), Loader=yaml.CBaseLoader)  # noqa: S506
 
 

@@ -1,7 +1,7 @@
 """Mailing lists by year, an IRC channel on ten days, transcripts of a committee's meetings, and TV dialogues.
 
-Questions about the meetings and the dialogues are those of their data sets. Questions of the lists and the channel are told in
-other words, because the words they were asked in are in the document.
+Questions about the meetings and the dialogues are those of their data sets. Questions from the lists and the channel are
+rephrased, because their original words are in the document.
 """
 
 from __future__ import annotations

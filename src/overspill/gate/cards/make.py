@@ -29,7 +29,7 @@ _MAX_LINE_BYTES = 1_000
 """Text with longer lines on average is not described line by line."""
 _MAX_RECOGNISED_LINES = 50
 _HEAD_BYTES, _MIDDLE_BYTES, _TAIL_BYTES = 4_000, 2_000, 1_000
-"""How much of an output to read to recognise its kind. The beginning needs at least this many lines."""
+"""How much of the beginning, middle and end to read to recognise the kind of text."""
 _MIN_LINES = 8
 
 
