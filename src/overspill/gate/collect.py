@@ -89,7 +89,7 @@ class CollectedResult:
         return self.complete
 
     async def take(self, result: Any, run_in_thread: RunInThread = anyio.to_thread.run_sync) -> None:
-        """Take what a tool returned. Long work is done off the event loop; the tool's own code runs in `run_in_thread`."""
+        """Take what a tool returned. Long work happens off the event loop, and the tool's own code runs in `run_in_thread`."""
         if isinstance(result, Output):
             self.is_error, self.original = result.is_error, result.original
             self.value = result.content if result.original is None else result.original

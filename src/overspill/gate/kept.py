@@ -93,7 +93,7 @@ class BoundedCache(OrderedDict[str, T], Generic[T]):
 
 
 class KeptOutputs:
-    """Outputs by id. Looks up outputs that have left memory in the journal, and never forgets one."""
+    """Outputs by id. Looks up stored outputs that have left memory in the journal."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger

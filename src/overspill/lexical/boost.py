@@ -1,4 +1,4 @@
-"""What a signal adds to a ranking, and the steps in which records are shown."""
+"""What a signal adds to a ranking, and the steps in which to show records."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Boost(Struct, frozen=True):
     is_compared: bool = False
     """Whether all rows were compared to find these."""
     brief: frozenset[int] = frozenset()
-    """Records to show only by what they say about the question, until all of them are shown."""
+    """Records to shorten to their relevant parts until all of them are shown."""
     first: tuple[Step, ...] = ()
     """Records to show before all others."""
     is_whole: bool = False

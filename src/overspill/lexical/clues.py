@@ -1,4 +1,4 @@
-"""Clues to what a question is about besides its words: the names that it defines, the title of its page, yes and no."""
+"""Clues to the subject of a question besides its words: definitions of its names, the title of the page, yes and no."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Plan(Struct, frozen=True):
     ordered: bool = False
     """Whether the question asks for the first few in some order, even if more match."""
     brief: frozenset[int] = frozenset()
-    """Records to show only by what they say about the question, until all of them are shown."""
+    """Records to shorten to their relevant parts until all of them are shown."""
     partly: bool = False
     """Whether there are more rows than were compared."""
     notes: tuple[str, ...] = ()

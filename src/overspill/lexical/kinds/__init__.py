@@ -23,7 +23,7 @@ _MIN_CLAUSES_SHARE = 0.2
 
 
 def recognise(data: Text, start: int = 0, end: int | None = None, *, most_lines: int = MAX_LINES) -> Kind:
-    """By its beginning and its middle, with at most `most_lines` of each."""
+    """Recognises text by its beginning and its middle, using at most `most_lines` of each."""
     sample = Sample(data, start, len(data) if end is None else end, most_lines)
     if kind := next((kind for kind in KINDS if kind.recognise(sample)), None):
         return kind

@@ -22,7 +22,7 @@ _MIN_YAML_SHARE = 0.7
 _PATH = r"[\w@+~./-]{0,180}[./][\w-]{1,20}"
 _NAMED_FILE = rf"(?i)(?:==> [^\n]{{1,200}} <==|[=#*-]{{3,80}} (?:File:? )?{_PATH} [=#*-]{{3,80}}|(?:#|//) File:? {_PATH})\s*$"
 BANNER = regex(_NAMED_FILE.encode())
-"""What commands and people put above each of several files: `==> src/a.c <==`, `--- src/a.c ---`, `# File: src/a.c`."""
+"""The line above each of several files: `==> src/a.c <==`, `--- src/a.c ---`, `# File: src/a.c`."""
 _BANNER = regex(_NAMED_FILE)
 
 _MODIFIERS = (

@@ -1,4 +1,4 @@
-"""Lines and paragraphs, of which records are made."""
+"""Splits text into lines and paragraphs, and makes records of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SOFT_BREAK = regex(rb"(?<=[.;!?:,)\]}>])\s+|\s{2,}|(?<=,)(?=\")|(?<=\|) ")
 
 _MAX_CHARACTER_BYTES = 4
 _VISIBLE = regex(rb"[^ \t\r\n\v" + escape(FILLERS) + rb"]")
-"""Anything but white space and filler, or a form feed."""
+"""Anything but white space and filler. A form feed counts as visible."""
 
 
 def skip_blank_lines(text: Text, start: int, end: int) -> Iterator[tuple[int, int]]:

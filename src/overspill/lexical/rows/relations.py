@@ -133,7 +133,7 @@ def stem_parts(name: str) -> tuple[str, ...]:
 
 
 def follow(index: Index, relations: list[Relation], step: Reference, rows: list[int]) -> list[tuple[int, int]]:
-    """Each of these rows with each row that the step leads to, found without reading the other rows."""
+    """Pairs of these rows and the rows that the step leads to. Does not read other rows."""
     source, target = relations[step.source], relations[step.target]
     starts: dict[str, list[int]] = {}
     for row, cells in read_rows(index, source.table, rows[:_MAX_STARTS]) if rows else ():
