@@ -1,4 +1,4 @@
-"""What models that are no good do to the replies of tool_output, and how many tokens each mode sends. Asks no real model.
+"""What bad models do to the replies of tool_output, and how many tokens each mode sends. Does not use a real model.
 
     python benchmarks/models/bad_models.py --evalset DIR [--mode focused] [--budget 1000]
 

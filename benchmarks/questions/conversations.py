@@ -1,4 +1,4 @@
-"""Chats in sessions with questions about them, and issues of a repository, as they are archived."""
+"""Chats in sessions with questions about them, and archived issues of a repository."""
 
 from __future__ import annotations
 

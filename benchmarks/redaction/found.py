@@ -1,4 +1,4 @@
-"""How many secrets are found, and how much that is none? Run: python benchmarks/redaction/found.py [--material DIR] [--clean DIR]
+"""How many secrets are found, and how many false ones? Run: python benchmarks/redaction/found.py [--material DIR] [--clean DIR]
 
 Forms from the issuers' documentation: those on which rules were tuned, in two halves of which one is generated anew, and 20 that
 were written after the rules. Then the group `fresh`: 40 forms, and 20 that look like one, all written without knowledge of the

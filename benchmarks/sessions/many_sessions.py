@@ -1,4 +1,4 @@
-"""Whether commands and new sessions cost the same for each stored session, however many there are.
+"""Whether the cost of commands and new sessions stays proportional to the number of stored sessions.
 
 Every session is in a separate run, as the proxy leaves them, with one output. For 100 sessions, 1,000 and 5,000: the processor
 time of each command, what it costs for each session, and that as a share of the cost at 100. A command that looks at every

@@ -1,4 +1,4 @@
-"""API lists to filter: which objects have these attributes? All of them are asked for, and no single condition is enough.
+"""API lists to filter: which objects have these attributes? An answer needs all of them, and no single condition is enough.
 
 The picks have a template for each list and the attributes it filters by; the values are those of the list itself, and
 the hash of a combination decides whether it is taken.
