@@ -16,14 +16,16 @@ from typing import Any, Unpack
 from weakref import WeakKeyDictionary
 
 from overspill.calls.tasks import TaskOwner
+from overspill.errors import BadRequest
 from overspill.gate.collect import text_block
 from overspill.integrations.old_results import Called, Entry, Lines, OldResult, Said, compact
-from overspill.integrations.options import AdapterOptions, MissingFramework, Options
+from overspill.integrations.options import MissingFramework, Options, SearchOptions
+from overspill.integrations.searching import Searching
 from overspill.integrations.sessions import AgentRun, Sessions
 from overspill.types import Output, Reply
 
 try:
-    from strands.hooks import AfterInvocationEvent, AfterModelCallEvent, BeforeInvocationEvent, BeforeToolCallEvent
+    from strands.hooks import AfterInvocationEvent, AfterModelCallEvent, BeforeInvocationEvent, BeforeToolCallEvent, HookOrder
     from strands.middleware.stages import InvokeModelStage
     from strands.plugins import Plugin
     from strands.types._events import ToolInterruptEvent, ToolResultEvent
@@ -34,6 +36,7 @@ except ModuleNotFoundError as error:
 
 _END = object()
 _MAX_SECS_TO_END = 1.0  # for a call that nobody waits for any more
+_BEFORE_OTHER_HOOKS = HookOrder.SDK_FIRST - 1
 
 
 class OverspillPlugin(Plugin):
@@ -41,20 +44,23 @@ class OverspillPlugin(Plugin):
 
     `settings`: as for `Session`. `session`: one to share, or its name. `budget`: the model's window,
     by default its `context_window_limit`. `compact`: once this share of it is full, old results are replaced by their names.
+    `tool_search`: the model searches for an agent's tools, if the setting `toolSearch` says so.
     """
 
     name = "overspill"
 
-    def __init__(self, **options: Unpack[AdapterOptions]) -> None:
+    def __init__(self, **options: Unpack[SearchOptions]) -> None:
         super().__init__()
         self._sessions = Sessions(Options("strands", **options))
         self._names: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+        self._searches: WeakKeyDictionary[Any, Searching] = WeakKeyDictionary()
         self._tools = [_RetrievalTool(tool) for tool in self._sessions.define_tools()]
         self._own_names = {tool.tool_name for tool in self._tools}
 
     def init_agent(self, agent: Any) -> None:
         agent.add_middleware(InvokeModelStage.Input, self._begin_request)
         agent.add_hook(self._begin, BeforeInvocationEvent)
+        agent.add_hook(self._unwrap, BeforeToolCallEvent, order=_BEFORE_OTHER_HOOKS)
         agent.add_hook(self._wrap_tool, BeforeToolCallEvent)
         agent.add_hook(self._end_request, AfterModelCallEvent)
         agent.add_hook(self._end, AfterInvocationEvent)
@@ -67,6 +73,8 @@ class OverspillPlugin(Plugin):
             conversation = str(getattr(manager, "session_id", "") or "")
         else:
             conversation = self._names.setdefault(event.agent, uuid.uuid4().hex)
+        if event.agent not in self._searches:
+            self._searches[event.agent] = self._sessions.searching.begin_another()
         runs[event.agent] = _AgentRun(self._sessions.begin_run(conversation))
 
     async def _end(self, event: AfterInvocationEvent) -> None:
@@ -81,7 +89,9 @@ class OverspillPlugin(Plugin):
         if found is None:
             return context
         found.settle = found.run.begin_request(getattr(context.model, "context_window_limit", None))
-        context = context.replace(tool_specs=[self._ask(spec) for spec in context.tool_specs])
+        asked = [self._ask(spec) for spec in context.tool_specs]
+        stay = {*self._own_names, *context.agent.tool_registry.dynamic_tools}  # such as the one for a structured output
+        context = context.replace(tool_specs=self._searches[context.agent].choose(asked, stay, read_spec))
         lines = await compact(found.run, partial(read_conversation, context.messages))
         if lines:
             context = context.replace(messages=replace_results(context.messages, lines))
@@ -103,11 +113,28 @@ class OverspillPlugin(Plugin):
             used = event.stop_response.message.get("metadata", {}).get("usage", {})
             found.settle(used.get("totalTokens"))
 
+    def _unwrap(self, event: BeforeToolCallEvent) -> None:
+        """A call of `call_tool` becomes one of the tool itself, also for the hooks that come after this."""
+        if _find_run(event) is None:
+            return
+        called, tools = event.tool_use, event.agent.tool_registry
+        try:
+            found = self._searches[event.agent].read(called["name"], called["input"])
+        except BadRequest as problem:
+            event.cancel_tool = str(problem)
+            return
+        if found is not None:
+            event.tool_use = {**called, "name": found[0], "input": found[1]}
+        name = event.tool_use["name"]
+        if isinstance(event.selected_tool, _RetrievalTool) and name not in self._own_names:  # also if a hook repeats the call
+            event.selected_tool = tools.dynamic_tools.get(name) or tools.registry.get(name)
+
     def _wrap_tool(self, event: BeforeToolCallEvent) -> None:
         """Tools that your program calls itself, as `agent.tool.x()`, have no run and are left alone."""
         found = _find_run(event)
         if found is not None and event.selected_tool is not None:
-            event.selected_tool = _WrappedTool(event.selected_tool, found.run, partial(read_said, event.agent))
+            answer = self._searches[event.agent].find_answer(event.tool_use["name"])
+            event.selected_tool = _WrappedTool(event.selected_tool, found.run, partial(read_said, event.agent), answer)
 
 
 class _AgentRun:
@@ -139,10 +166,10 @@ class _RetrievalTool(_Tool):
 
 
 class _WrappedTool(_Tool):
-    def __init__(self, tool: AgentTool, run: AgentRun, said: Callable[[], list[Any]]) -> None:
+    def __init__(self, tool: AgentTool, run: AgentRun, said: Callable[[], list[Any]], answer: Any) -> None:
         super().__init__()
         self.tool_name, self.tool_spec, self.tool_type = tool.tool_name, tool.tool_spec, tool.tool_type
-        self._tool, self._run, self._said = tool, run, said
+        self._tool, self._run, self._said, self._answer = tool, run, said, answer
 
     async def stream(self, tool_use: Any, invocation_state: dict[str, Any], **kwargs: Any) -> AsyncGenerator[Any, None]:
         """What the tool yields before its result is passed on until the call is answered."""
@@ -165,7 +192,8 @@ class _WrappedTool(_Tool):
 
         async def call() -> None:
             try:
-                answered.append(await self._run.call(tool_use["name"], tool_use["input"], tool, id=id, messages=self._said))
+                name, args, run = tool_use["name"], tool_use["input"], self._answer or tool
+                answered.append(await self._run.call(name, args, run, id=id, messages=self._said))
             except Exception as error:  # the tool's: it is raised below
                 failed.append(error)
             finally:
@@ -182,6 +210,10 @@ class _WrappedTool(_Tool):
             yield write_result(answered[0], id)
         finally:
             await owner.cancel(_MAX_SECS_TO_END)
+
+
+def read_spec(spec: Any) -> dict[str, Any]:
+    return {"name": spec["name"], "description": spec["description"], "parameters": spec["inputSchema"].get("json")}
 
 
 def read_conversation(messages: list[Any]) -> Iterator[Entry]:
@@ -230,8 +262,9 @@ def read_result(event: ToolResultEvent) -> Output:
 
 
 def write_result(reply: Reply, id: str) -> ToolResultEvent:
-    if reply.passed:
+    if reply.passed and isinstance(reply.value, ToolResultEvent):  # the search for tools answers with a text
         return reply.value
     content = [block["block"] if block["type"] == "strands" else {"text": block["text"]} for block in reply.content]
     result = {"toolUseId": id, "status": "error" if reply.is_error else "success", "content": content}
-    return ToolResultEvent(result if reply.original is None else {**reply.original.tool_result, **result})
+    is_theirs = isinstance(reply.original, ToolResultEvent)
+    return ToolResultEvent({**reply.original.tool_result, **result} if is_theirs else result)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, cast
 
 from msgspec import Struct
@@ -76,10 +76,10 @@ class HostToolSearch:
         """Answer `find_tools` and `describe_tools`. Blocks."""
         return self._open().answer(own, args)
 
-    def read(self, args: object) -> tuple[str, dict[str, Any]]:
-        """The tool that `call_tool` calls, and its arguments. Blocks."""
+    def read(self, args: object, now: Set[str] | None = None) -> tuple[str, dict[str, Any]]:
+        """The tool that `call_tool` calls, and its arguments. `now`: the tools that are still there. Blocks."""
         search, (name, given) = self._open(), read_call(_as_object(read_arguments(args)))
-        if name in search.tools:
+        if name in search.tools and (now is None or name in now):
             return name, given
         is_direct = name in self._shown.values() or any(read_definition(tool).name == name for tool in self.direct)
         raise BadRequest(wording.own_tool(name) if is_direct else search.explain_unknown(name))

@@ -132,7 +132,7 @@ class ToolSearch:
         """Never guesses: tools may differ only in case."""
         folded = [each.casefold() for each in islice(self.tools, _MAX_COMPARED)]
         nearest = difflib.get_close_matches(name.casefold()[:100], folded, n=3)
-        similar = [each for each in self.tools if each.casefold() in nearest][:5]
+        similar = [each for each in self.tools if each.casefold() in nearest and each != name][:5]
         return wording.unknown_tool(name, similar, self._shown["find_tools"])
 
 

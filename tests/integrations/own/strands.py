@@ -6,7 +6,9 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 from strands import Agent, tool
+from strands.hooks import AfterToolCallEvent, BeforeToolCallEvent
 
 from overspill import Settings
 from overspill.integrations.strands import OverspillPlugin
@@ -95,6 +97,105 @@ def test_the_plugin_leaves_nothing_in_the_callers_state(settings: Settings):
 def test_a_tool_that_the_program_calls_itself_is_left_alone(settings: Settings):
     agent = make_agent(Scripted("done"), [read_log], settings)
     assert agent.tool.read_log()["content"] == [{"text": LOG}]
+
+
+def make_many(count: int) -> list[Any]:
+    def make(number: int) -> Any:
+        def run(text: str) -> str:
+            return f"{number}: {text}"
+
+        return tool(name=f"send_{number}", description=f"Send a text to room {number}.")(run)
+
+    return [make(number) for number in range(count)]
+
+
+async def test_the_model_searches_for_tools_and_calls_them_by_their_own_names():
+    searching = Settings(toolSearch="on", truncation={"overrides": {"read_log": {"toolSearch": "off"}}})
+    script = Scripted(
+        [Call("find_tools", {"query": "text to room 7"}, "c1")],
+        [Call("call_tool", {"name": "send_7", "arguments": {"text": "hello"}}, "c2"), Call("read_log", {}, "c3")],
+        [Call("call_tool", {"name": "send_7", "arguments": {"words": 1}}, "c4"), Call("call_tool", {"name": "no"}, "c5")],
+        lambda request: str(request.results),
+    )
+    agent = Agent(
+        ScriptedModel(script),
+        tools=[*make_many(30), read_log],
+        plugins=[OverspillPlugin(settings=searching, tool_search=True)],
+        callback_handler=None,
+    )
+    seen: list[str] = []
+    again = [True]
+
+    def watch(event: BeforeToolCallEvent) -> None:
+        seen.append(event.tool_use["name"])
+
+    def repeat(event: AfterToolCallEvent) -> None:
+        if event.tool_use["name"] == "send_7" and again:
+            event.retry = again.pop()
+
+    agent.add_hook(watch, order=-100)
+    agent.add_hook(repeat)
+    await agent.invoke_async("Say hello in room 7")
+    assert {frozenset(each.tools) - {"run_program"} for each in script.requests} == {
+        frozenset(("find_tools", "describe_tools", "call_tool", "read_log", "get_tool_output"))
+    }
+    results = script.requests[-1].results
+    assert "send_7(text: str)" in results["c1"]
+    assert results["c2"] == "7: hello"
+    assert "stored as out_" in results["c3"]
+    assert "text" in results["c4"]
+    assert "no tool 'no'" in results["c5"]
+    assert seen.count("send_7") == 3  # one of them repeated
+    assert "call_tool" in seen  # that of a tool that does not exist
+
+
+async def test_a_tool_that_is_gone_is_not_called():
+    def forget(request: Any) -> list[Call]:
+        del agent.tool_registry.registry["send_7"]
+        return [Call("find_tools", {"query": "text to room 7"}, "c1")]
+
+    call = Call("call_tool", {"name": "send_7", "arguments": {"text": "a"}}, "c2")
+    script = Scripted([Call("find_tools", {"query": "room"}, "c0")], forget, [call], "done")
+    plugin = OverspillPlugin(settings=Settings(toolSearch="on"), tool_search=True)
+    agent = Agent(ScriptedModel(script), tools=make_many(8), plugins=[plugin], callback_handler=None)
+    await agent.invoke_async("Go")
+    assert "There is no tool 'send_7', or not any more. Similar names: send_" in script.last.results["c2"]
+
+
+async def test_each_agent_searches_for_its_own_tools():
+    plugin, tools = OverspillPlugin(settings=Settings(toolSearch="on"), tool_search=True), make_many(8)
+    for mine, other in (("send_1", "send_7"), ("send_7", "send_1")):
+        script = Scripted(
+            [Call("call_tool", {"name": mine, "arguments": {"text": "a"}}, "c1")],
+            [Call("call_tool", {"name": other, "arguments": {"text": "a"}}, "c2")],
+            "done",
+        )
+        offered = [each for each in tools if each.tool_name == mine]
+        await Agent(ScriptedModel(script), tools=offered, plugins=[plugin], callback_handler=None).invoke_async("Go")
+        assert script.last.results["c1"].endswith(": a")
+        assert "no tool" in script.last.results["c2"]
+
+
+class Answer(BaseModel):
+    room: int
+
+
+async def test_the_tool_of_a_structured_output_is_offered_as_it_is():
+    called = Call("call_tool", {"name": "send_1", "arguments": {"text": "a"}}, "c1")
+    script = Scripted([called], lambda request: [Call("Answer", {"room": 7}, "c2")], "done")
+    plugin = OverspillPlugin(settings=Settings(toolSearch="on"), tool_search=True)
+    agent = Agent(ScriptedModel(script), tools=make_many(3), plugins=[plugin], callback_handler=None)
+    result = await agent.invoke_async("Go", structured_output_model=Answer)
+    assert "Answer" in script.requests[0].tools
+    assert result.structured_output == Answer(room=7)
+
+
+async def test_short_lists_of_tools_are_offered_as_they_are():
+    script = Scripted([Call("send_1", {"text": "a"})], lambda request: request.results["c1"])
+    plugins = [OverspillPlugin(tool_search=True)]
+    agent = Agent(ScriptedModel(script), tools=make_many(2), plugins=plugins, callback_handler=None)
+    assert str(await agent.invoke_async("Go")).strip() == "1: a"
+    assert not {"find_tools", "call_tool"} & {*script.requests[0].tools}
 
 
 def test_mistaken_options_are_named():
