@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from overspill.errors import BadRequest, require
 from overspill.gate.intent import LOOKING_FOR
 from overspill.integrations import functions
 from overspill.integrations.options import Asking, MissingFramework, Options
+from overspill.integrations.searching import Searching
 from overspill.integrations.sessions import AgentRun, Sessions
 from overspill.session.sync import SyncSession
 
@@ -21,16 +22,19 @@ except ModuleNotFoundError as error:
     raise MissingFramework("crewai", "crewai>=1.15") from error
 
 
-def wrap_tools(tools: Sequence[BaseTool | Callable[..., Any]], session: SyncSession) -> list[BaseTool]:
+def wrap_tools(
+    tools: Sequence[BaseTool | Callable[..., Any]], session: SyncSession, *, tool_search: bool = False
+) -> list[BaseTool]:
     """The same tools, and the retrieval tools after them. Functions become tools, as with CrewAI's `@tool`.
 
-    Wrap them once for each conversation. Give the session `notice=False`: CrewAI has no place for a notice.
+    With `tool_search`, the model searches for them if the setting `toolSearch` says so, but not for a tool whose result is the
+    answer. Wrap them once for each conversation. Give the session `notice=False`: CrewAI has no place for a notice.
     """
     require("session", session, SyncSession, "a SyncSession, because CrewAI runs tools in threads")
     require("tools", tools, Sequence, "a list of tools")
-    sessions = Sessions(Options("crewai", session=session))
-    run = sessions.begin_run()
-    taken = [tool(each) for each in functions.wrap_tools([], session)]
+    sessions = Sessions(Options("crewai", session=session, tool_search=tool_search))
+    run, search = sessions.begin_run(), sessions.searching
+    taken = [tool(functions.make_function(each, session, run)) for each in sessions.define_tools()]
     given = [each if isinstance(each, BaseTool) else tool(each) for each in tools]
     for each in given:
         if session.owns(sanitize_tool_name(each.name)):
@@ -38,7 +42,15 @@ def wrap_tools(tools: Sequence[BaseTool | Callable[..., Any]], session: SyncSess
                 f"{each.name} cannot be a tool, because Overspill has a tool of that name. Give the session a tool_prefix."
             )
     wrapped = [_make(each, _call_through(each, run), _widen(sessions.asking, each)) for each in given]
-    return [*wrapped, *(_make(each, _ask(each)) for each in taken)]
+    by_name = {sanitize_tool_name(each.name): each for each in wrapped}
+    ours = [_make(each, _ask(each, search, by_name)) for each in taken]
+    direct = {each.name for each in ours} | {name for name, each in by_name.items() if each.result_as_answer}
+    return search.choose([*wrapped, *ours], direct, _read_tool)
+
+
+def _read_tool(tool: BaseTool) -> dict[str, Any]:
+    schema = tool.args_schema.model_json_schema()
+    return {"name": sanitize_tool_name(tool.name), "description": tool.description, "parameters": schema}
 
 
 class _Replaced(str):
@@ -90,5 +102,12 @@ def _call_through(original: BaseTool, run: AgentRun) -> Callable[..., Any]:
     return call
 
 
-def _ask(retrieval: Any) -> Callable[..., Any]:
-    return lambda **args: _Replaced(retrieval.func(**args))
+def _ask(retrieval: Any, search: Searching, tools: Mapping[str, BaseTool]) -> Callable[..., Any]:
+    def call(**args: Any) -> Any:
+        try:
+            found = search.read(retrieval.name, args)
+        except BadRequest as problem:
+            return _Replaced(problem)
+        return _Replaced(retrieval.func(**args) if found is None else tools[found[0]].run(**found[1]))
+
+    return call

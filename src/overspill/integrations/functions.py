@@ -39,7 +39,7 @@ def wrap_tools(
         return [ProgramTool(_find_name(tool), "", None, tool) for tool in tools]
 
     session.offer_to_programs(list_tools)
-    return [*wrapped, *(_make_function(tool, session, run) for tool in session.tools())]
+    return [*wrapped, *(make_function(tool, session, run) for tool in session.tools())]
 
 
 def show_reply(reply: Reply) -> Any:
@@ -97,15 +97,15 @@ def _ask(asking: Asking, name: str, signature: inspect.Signature) -> inspect.Sig
     return signature.replace(parameters=[*(each for each in own if each not in last), ours, *last])
 
 
-def _make_function(tool: Mapping[str, Any], session: Session | SyncSession, run: AgentRun) -> Callable[..., Any]:
+def make_function(tool: Mapping[str, Any], session: Session | SyncSession, run: AgentRun) -> Callable[..., Any]:
     """A retrieval tool as a function that frameworks can read the schema of."""
     name, described = tool["name"], _describe_parameters(tool["parameters"])
 
     async def ask(**args: Any) -> Any:
-        return show_reply(await run.invoke(name, _rename(args)))
+        return show_reply(await run.call(name, _rename(args), _refuse))
 
     def ask_sync(**args: Any) -> Any:
-        return show_reply(run.invoke_sync(name, _rename(args)))
+        return show_reply(run.call_sync(name, _rename(args), _refuse))
 
     function: Any = ask if isinstance(session, Session) else ask_sync
     function.__name__ = function.__qualname__ = name
@@ -115,6 +115,10 @@ def _make_function(tool: Mapping[str, Any], session: Session | SyncSession, run:
     function.__signature__ = inspect.Signature(parameters, return_annotation=str)
     function.__annotations__ = {each.name: each.annotation for each in parameters} | {"return": str}
     return function
+
+
+def _refuse(**args: Any) -> str:
+    raise RuntimeError("The session answers this tool.")
 
 
 def _describe_parameters(schema: Mapping[str, Any]) -> list[tuple[inspect.Parameter, str]]:

@@ -219,10 +219,6 @@ class AgentRun:
         with self._note_call():
             return await (await self._hold.open()).invoke(name, args, id=id)
 
-    def invoke_sync(self, name: str, args: Mapping[str, Any], *, id: str = "") -> Reply:
-        with self._note_call():
-            return self._hold.open_sync().invoke(name, args, id=id)
-
     @contextmanager
     def _note_call(self) -> Generator[None]:
         self._calls.add(call := object())

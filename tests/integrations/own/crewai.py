@@ -51,6 +51,61 @@ def test_a_limit_of_uses_holds(tmp_path: Path):
     assert "usage limit" in script.last.results["c2"]
 
 
+def make_many(count: int) -> list[Any]:
+    def make(number: int) -> Any:
+        def run(text: str) -> str:
+            return f"{number}: {text}"
+
+        run.__name__, run.__doc__ = f"send_{number}", f"Send a text to room {number}."
+        return run
+
+    return [make(number) for number in range(count)]
+
+
+def test_the_model_searches_for_tools_and_calls_them_by_their_own_names(tmp_path: Path):
+    pinned = {"overrides": {"read_the_log": {"toolSearch": "off"}}}
+    script = Scripted(
+        [Call("find_tools", {"query": "text to room 7"}, "c1")],
+        [Call("call_tool", {"name": "send_7", "arguments": {"text": "hello"}}, "c2")],
+        [Call("read_the_log", {"day": "today"}, "c3")],
+        [Call("call_tool", {"name": "send_7", "arguments": {"words": 1}}, "c4")],
+        [Call("call_tool", {"name": "no", "arguments": {}}, "c5")],
+        "done",
+    )
+    settings = Settings(storeDir=str(tmp_path), toolSearch="on", truncation=pinned)
+    with SyncSession(settings, notice=False) as session:
+        last = ReadLog(name="last", result_as_answer=True)
+        tools = wrap_tools([*make_many(30), ReadLog(), last], session, tool_search=True)
+        assert kick_off(script, tools) == "done"
+    assert {frozenset(each.tools) - {"run_program"} for each in script.requests} == {
+        frozenset(("find_tools", "describe_tools", "call_tool", "read_the_log", "last", "get_tool_output"))
+    }
+    results = script.last.results
+    assert "send_7(text: str)" in results["c1"]
+    assert results["c2"] == "7: hello"
+    assert "stored as out_" in results["c3"]
+    assert "text" in results["c4"]
+    assert "no tool 'no'" in results["c5"]
+
+
+def test_a_limit_of_uses_and_the_cache_hold_for_tools_that_the_model_finds(tmp_path: Path):
+    log = ReadLog(max_usage_count=2)
+    calls = [Call("call_tool", {"name": "read_the_log", "arguments": {"day": "1"}}, f"c{number}") for number in range(3)]
+    script = Scripted(*([each] for each in calls), "done")
+    with SyncSession(Settings(storeDir=str(tmp_path), toolSearch="on"), notice=False) as session:
+        kick_off(script, wrap_tools([log], session, tool_search=True))
+    assert [script.last.results[key] for key in ("c0", "c1")] == ["1", "1"]
+    assert log.calls == 2
+    assert "usage limit" in script.last.results["c2"]
+
+
+def test_short_lists_of_tools_are_offered_as_they_are(tmp_path: Path):
+    with SyncSession(Settings(storeDir=str(tmp_path)), notice=False) as session:
+        names = [each.name for each in wrap_tools(make_many(2), session, tool_search=True)]
+    assert names[:2] == ["send_0", "send_1"]
+    assert not {"find_tools", "call_tool"} & {*names}
+
+
 def test_mistakes_are_named():
     with pytest.raises(Exception, match="a SyncSession, because CrewAI runs tools in threads"):
         wrap_tools([], Session())  # pyright: ignore[reportArgumentType]
