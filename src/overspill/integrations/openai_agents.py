@@ -78,7 +78,7 @@ class _Adapter:
         if not self._sessions.searching.is_on:
             return tools
         own = {tool.name for tool in self._tools}
-        theirs = [each for each in tools if isinstance(each, FunctionTool) and each.name not in own]
+        theirs = [each for each in tools if isinstance(each, FunctionTool) and each.name not in own and not _is_guarded(each)]
         read = [{"name": each.name, "description": each.description, "parameters": each.params_json_schema} for each in theirs]
         hidden = self._sessions.searching.hide(read, [*own])
         self._hidden |= {each.name: each for each in theirs if each.name in hidden}
@@ -141,6 +141,11 @@ class _Hooks(AgentHooks[Any]):
     async def on_end(self, context: Any, agent: Any, output: Any) -> None:
         await self._own.on_end(context, agent, output)
         await self._end(context)
+
+
+def _is_guarded(tool: FunctionTool) -> bool:
+    """The SDK checks only calls that the model makes itself. So the model is offered this tool as it is."""
+    return bool(tool.needs_approval or tool.tool_input_guardrails or tool.tool_output_guardrails)
 
 
 def _to_output(result: Any) -> Output:

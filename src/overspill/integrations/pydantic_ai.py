@@ -85,7 +85,8 @@ class Overspill(AbstractCapability[Any]):
         if not self._sessions.searching.is_on:
             return request
         offered = request.model_request_parameters.function_tools
-        theirs = [each for each in offered if each.name not in self._own_names]
+        # A tool that waits for approval, or runs elsewhere, has to be called by the model itself.
+        theirs = [each for each in offered if each.name not in self._own_names and each.kind == "function"]
         read = [
             {"name": each.name, "description": each.description, "parameters": each.parameters_json_schema} for each in theirs
         ]

@@ -98,6 +98,25 @@ async def test_the_model_searches_for_tools_of_functions_and_servers():
     assert "no tool" in said
 
 
+async def test_the_model_cannot_get_round_an_approval_by_searching_for_the_tool():
+    @function_tool(needs_approval=True)
+    def delete(name: str) -> str:
+        """Delete a room."""
+        return f"deleted {name}"
+
+    script = Scripted(
+        [Call("call_tool", {"name": "delete", "arguments": {"name": "7"}}, "c1")], [Call("delete", {"name": "7"}, "c2")]
+    )
+    tools = [delete, function_tool(read_page, strict_mode=False)]
+    agent = overspill_agent(
+        Agent("agent", model=ScriptedModel(script), tools=tools), settings=Settings(toolSearch="on"), tool_search=True
+    )
+    run = await Runner.run(agent, "Delete it.", run_config=RunConfig(tracing_disabled=True))
+    assert "delete" in script.requests[0].tools
+    assert "deleted" not in script.last.results["c1"]
+    assert [each.name for each in run.interruptions] == ["delete"]
+
+
 async def test_short_lists_of_tools_are_offered_as_they_are():
     script = Scripted([Call("read_page", {"number": 1}, "c1")], lambda request: request.results["c1"])
     agent = Agent("agent", model=ScriptedModel(script), tools=[function_tool(read_page, strict_mode=False)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic_ai import Agent, Tool
+from pydantic_ai import Agent, DeferredToolRequests, Tool
 
 from overspill import Settings
 from overspill.integrations.pydantic_ai import Overspill
@@ -46,6 +46,23 @@ async def test_the_model_searches_for_tools_and_calls_them_by_their_own_names():
     assert script.requests[2].results["c2"] == "7: hello"
     assert "stored as out_" in script.requests[2].results["c3"]
     assert "no tool" in said
+
+
+async def test_the_model_cannot_get_round_an_approval_by_searching_for_the_tool():
+    def delete(name: str) -> str:
+        """Delete a room."""
+        return f"deleted {name}"
+
+    called = [Call("call_tool", {"name": "delete", "arguments": {"name": "7"}}, "c1")]
+    script = Scripted(called, [Call("delete", {"name": "7"}, "c2")])
+    tools = [Tool(delete, requires_approval=True), *make_many(2)]
+    search = Overspill(settings=Settings(toolSearch="on"), tool_search=True)
+    agent = Agent(make_model(script), tools=tools, capabilities=[search], output_type=[str, DeferredToolRequests])
+    asked = (await agent.run("Delete it.")).output
+    assert "delete" in script.requests[0].tools
+    assert "deleted" not in script.last.results["c1"]
+    assert isinstance(asked, DeferredToolRequests)
+    assert [each.tool_name for each in asked.approvals] == ["delete"]
 
 
 async def test_short_lists_of_tools_are_offered_as_they_are():
