@@ -41,7 +41,7 @@ CANNOT: dict[str, dict[str, str]] = {
         **dict.fromkeys(IMAGES, "CrewAI shows the model what a tool returns as text."),
         "a_session_can_be_shared": "CrewAI runs tools in threads, so it shares a `SyncSession`.",
         **dict.fromkeys(OLD_RESULTS, "`wrap_tools` sees calls, and not the conversation."),
-        "options_that_make_no_sense_are_refused": "`wrap_tools` has no options: pass them to the session.",
+        "options_that_make_no_sense_are_refused": "`wrap_tools` takes only `tool_search`: pass the others to the session.",
     },
 }
 
