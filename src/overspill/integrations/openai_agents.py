@@ -13,6 +13,7 @@ from typing import Any
 from overspill.errors import BadRequest
 from overspill.gate.collect import block_text, field
 from overspill.integrations.options import GivenBudget, GivenSession, MissingFramework, Options
+from overspill.integrations.searching import Searching
 from overspill.integrations.sessions import AgentRun, Sessions
 from overspill.settings import Settings
 from overspill.text.arguments import read_arguments
@@ -52,19 +53,23 @@ class _Adapter:
         self._conversation = conversation
         self._runs: dict[int, AgentRun] = {}
         self._wrapped: dict[int, Agent[Any]] = {}
-        self._hidden: dict[str, FunctionTool] = {}
-        self._tools = [
-            FunctionTool(tool["name"], tool["description"], tool["parameters"], self._answer, strict_json_schema=False)
-            for tool in sessions.define_tools()
-        ]
+        self._definitions = sessions.define_tools()
+        self._own_names = {tool["name"] for tool in self._definitions}
 
     def wrap(self, agent: Agent[Any]) -> Agent[Any]:
         """Agents may hand off to each other in a circle."""
         if id(agent) not in self._wrapped:
-            tools = [*map(self._wrap_tool, agent.tools), *self._tools]
+            search = self._sessions.searching.begin_another()
+            hidden: dict[str, FunctionTool] = {}
+            answer = partial(self._answer, search, hidden)
+            own = [
+                FunctionTool(tool["name"], tool["description"], tool["parameters"], answer, strict_json_schema=False)
+                for tool in self._definitions
+            ]
+            tools = [*map(self._wrap_tool, agent.tools), *own]
             ours = self._wrapped[id(agent)] = replace(agent, tools=tools, hooks=_Hooks(agent.hooks, self.end))
             ours.get_mcp_tools = partial(self._list_mcp_tools, agent)
-            ours.get_all_tools = partial(self._list_tools, ours.get_all_tools)
+            ours.get_all_tools = partial(self._list_tools, search, hidden, ours.get_all_tools)
             ours.handoffs = [self.wrap(each) if isinstance(each, Agent) else each for each in agent.handoffs]
         return self._wrapped[id(agent)]
 
@@ -72,17 +77,18 @@ class _Adapter:
         """The SDK asks the servers in each turn, and makes function tools of what they offer."""
         return [*map(self._wrap_tool, await agent.get_mcp_tools(context))]
 
-    async def _list_tools(self, list_all: Callable[[Any], Any], context: Any) -> list[Any]:
-        """Without those that the model searches for, or else without the search."""
-        tools = await list_all(context)
-        if not self._sessions.searching.is_on:
+    async def _list_tools(
+        self, search: Searching, hidden: dict[str, FunctionTool], list_all: Callable[[Any], Any], context: Any
+    ) -> list[Any]:
+        """Without those that the model searches for, or else without the search. Each agent searches for its own."""
+        tools, own = await list_all(context), self._own_names
+        if not search.is_on:
             return tools
-        own = {tool.name for tool in self._tools}
         theirs = [each for each in tools if isinstance(each, FunctionTool) and each.name not in own and not _is_guarded(each)]
         read = [{"name": each.name, "description": each.description, "parameters": each.params_json_schema} for each in theirs]
-        hidden = self._sessions.searching.hide(read, [*own])
-        self._hidden |= {each.name: each for each in theirs if each.name in hidden}
-        return [each for each in tools if each.name not in hidden]
+        behind = search.hide(read, [*own])
+        hidden |= {each.name: each for each in theirs if each.name in behind}
+        return [each for each in tools if each.name not in behind]
 
     def _wrap_tool(self, tool: Any) -> Any:
         if not isinstance(tool, FunctionTool):
@@ -103,15 +109,16 @@ class _Adapter:
         schema = self._sessions.asking.widen(tool.name, tool.params_json_schema, strict=tool.strict_json_schema)
         return replace(tool, on_invoke_tool=invoke, params_json_schema=schema)
 
-    async def _answer(self, context: Any, arguments: str) -> Any:
+    async def _answer(self, search: Searching, hidden: dict[str, FunctionTool], context: Any, arguments: str) -> Any:
         run, args = self._find_run(context), read_arguments(arguments)
         try:
-            found = self._sessions.searching.read(context.tool_name, args)
+            found = search.read(context.tool_name, args)
         except BadRequest as problem:
             return str(problem)
         if found is not None:
-            return await self._hidden[found[0]].on_invoke_tool(context, json.dumps(found[1]))
-        reply = await run.call(context.tool_name, args if isinstance(args, dict) else {}, str, id=context.tool_call_id)
+            return await hidden[found[0]].on_invoke_tool(context, json.dumps(found[1]))
+        answer = search.find_answer(context.tool_name) or str
+        reply = await run.call(context.tool_name, args if isinstance(args, dict) else {}, answer, id=context.tool_call_id)
         return _to_result(reply, run.news())
 
     def _find_run(self, context: Any) -> AgentRun:

@@ -117,6 +117,26 @@ async def test_the_model_cannot_get_round_an_approval_by_searching_for_the_tool(
     assert [each.name for each in run.interruptions] == ["delete"]
 
 
+async def test_an_agent_cannot_call_the_tools_of_the_one_that_handed_off_to_it():
+    @function_tool
+    def delete(name: str) -> str:
+        """Delete a room."""
+        return f"deleted {name}"
+
+    script = Scripted(
+        [Call("transfer_to_guest", {}, "c0")],
+        [Call("call_tool", {"name": "delete", "arguments": {"name": "7"}}, "c1")],
+        [Call("call_tool", {"name": "read_page", "arguments": {"number": 1}}, "c2")],
+        "done",
+    )
+    guest = Agent("guest", model=ScriptedModel(script), tools=[function_tool(read_page, strict_mode=False)])
+    host = Agent("host", model=ScriptedModel(script), tools=[delete], handoffs=[guest])
+    agent = overspill_agent(host, settings=Settings(toolSearch="on"), tool_search=True)
+    await Runner.run(agent, "Delete it.", run_config=RunConfig(tracing_disabled=True))
+    assert "no tool 'delete'" in script.last.results["c1"]
+    assert script.last.results["c2"] == read_page(1)
+
+
 async def test_short_lists_of_tools_are_offered_as_they_are():
     script = Scripted([Call("read_page", {"number": 1}, "c1")], lambda request: request.results["c1"])
     agent = Agent("agent", model=ScriptedModel(script), tools=[function_tool(read_page, strict_mode=False)])
