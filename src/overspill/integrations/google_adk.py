@@ -6,15 +6,18 @@ from __future__ import annotations
 import copy
 import json
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
+from contextlib import suppress
 from functools import partial
 from typing import Any, Unpack
 
+from overspill.errors import BadRequest
 from overspill.gate.collect import is_blocks
 from overspill.gate.intent import LOOKING_FOR
 from overspill.integrations.functions import show_reply
 from overspill.integrations.old_results import Called, Entry, Lines, OldResult, Said, compact
-from overspill.integrations.options import AdapterOptions, MissingFramework, Options
+from overspill.integrations.options import MissingFramework, Options, SearchOptions
+from overspill.integrations.searching import Searching
 from overspill.integrations.sessions import AgentRun, Sessions
 from overspill.types import Output
 
@@ -28,6 +31,7 @@ except ModuleNotFoundError as error:
 
 
 _MAX_THREADS = 40  # of blocking tools that run at the same time
+_OF_ADK = frozenset({"transfer_to_agent", "set_model_response", "finish_task"})  # which its instructions tell the model to call
 
 
 class OverspillPlugin(BasePlugin):
@@ -35,13 +39,16 @@ class OverspillPlugin(BasePlugin):
 
     `settings`: as for `Session`. `session`: one to share, or its name. `budget`: the model's window,
     which ADK does not know. `compact`: once this share of it is full, old results are replaced by their names.
+    `tool_search`: the model searches for an agent's tools, if the setting `toolSearch` says so.
     """
 
-    def __init__(self, name: str = "overspill", **options: Unpack[AdapterOptions]) -> None:
+    def __init__(self, name: str = "overspill", **options: Unpack[SearchOptions]) -> None:
         super().__init__(name=name)
         self._sessions = Sessions(Options("google_adk", **options))
         self._tools = [_RetrievalTool(tool) for tool in self._sessions.define_tools()]
+        self._own_names = {tool.name for tool in self._tools}
         self._runs: dict[str, AgentRun] = {}
+        self._searches: weakref.WeakKeyDictionary[AgentRun, dict[str, Searching]] = weakref.WeakKeyDictionary()
         self._requests: dict[tuple[str, str], Any] = {}
 
     async def before_run_callback(self, *, invocation_context: Any) -> None:
@@ -67,10 +74,14 @@ class OverspillPlugin(BasePlugin):
         self._requests[_name_request(callback_context)] = run.begin_request()
         self._ask(llm_request.config)
         llm_request.append_tools(self._tools)
-        llm_request.tools_dict = {name: _wrap(tool, run) for name, tool in llm_request.tools_dict.items()}
+        search = self._find_search(run, callback_context)
+        self._hide(llm_request.config, search)
+        llm_request.tools_dict = {name: _wrap(tool, run, search) for name, tool in llm_request.tools_dict.items()}
         lines = await compact(run, partial(read_conversation, llm_request.contents))
         if lines:
             llm_request.contents = replace_results(llm_request.contents, lines)
+        if hidden := search.hidden:
+            llm_request.contents = [fold_calls(content, hidden) for content in llm_request.contents]
         if notice := run.notice():
             llm_request.contents.append(types.Content(role="user", parts=[types.Part(text=notice)]))
 
@@ -81,9 +92,23 @@ class OverspillPlugin(BasePlugin):
                 if declared := getattr(tool, "function_declarations", None):
                     tool.function_declarations = [widen_declaration(each, self._sessions.asking.widen) for each in declared]
 
+    def _find_search(self, run: AgentRun, context: Any) -> Searching:
+        """Agents of a run have different tools, and so have the users of an agent."""
+        searches = self._searches.setdefault(run, {})
+        return searches.setdefault(context.agent_name, self._sessions.searching.begin_another())
+
+    def _hide(self, config: Any, search: Searching) -> None:
+        tools = [tool for tool in config.tools or () if getattr(tool, "function_declarations", None)]
+        declared = [each for tool in tools for each in tool.function_declarations]
+        shown = {each.name for each in search.choose(declared, self._own_names | _OF_ADK, read_declaration)}
+        for tool in tools:
+            tool.function_declarations = [each for each in tool.function_declarations if each.name in shown]
+
     async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> None:
         if llm_response.partial:
             return
+        if (run := self._runs.get(callback_context.invocation_id)) is not None and llm_response.content is not None:
+            unfold_calls(llm_response.content, self._find_search(run, callback_context))
         settle = self._requests.pop(_name_request(callback_context), None)
         if settle is not None and llm_response.usage_metadata is not None:
             settle(llm_response.usage_metadata.total_token_count)
@@ -106,14 +131,14 @@ class _RetrievalTool(BaseTool):
         return types.FunctionDeclaration(name=self.name, description=self.description, parameters_json_schema=self._parameters)
 
 
-def _wrap(tool: BaseTool, run: AgentRun) -> BaseTool:
+def _wrap(tool: BaseTool, run: AgentRun, search: Searching) -> BaseTool:
     """A copy, so that callbacks still see a tool of the same type. ADK's callbacks and confirmations stay around the call."""
     wrapped = copy.copy(tool)
-    wrapped.run_async = partial(_run_tool, tool, run)
+    wrapped.run_async = partial(_run_tool, tool, run, search)
     return wrapped
 
 
-async def _run_tool(tool: BaseTool, run: AgentRun, *, args: dict[str, Any], tool_context: Any) -> Any:
+async def _run_tool(tool: BaseTool, run: AgentRun, search: Searching, *, args: dict[str, Any], tool_context: Any) -> Any:
     async def call(**filled: Any) -> Any:
         result = await tool.run_async(args=filled, tool_context=tool_context)
         if not _is_mcp_result(result):
@@ -121,7 +146,8 @@ async def _run_tool(tool: BaseTool, run: AgentRun, *, args: dict[str, Any], tool
         return Output(result["content"], is_error=bool(result.get("isError")), original=result)
 
     said = partial(_read_messages, tool_context.session)
-    reply = await run.call(tool.name, args, call, id=tool_context.function_call_id or "", messages=said)
+    answer = search.find_answer(tool.name) or call
+    reply = await run.call(tool.name, args, answer, id=tool_context.function_call_id or "", messages=said)
     if reply.passed or not _is_mcp_result(reply.original):
         return show_reply(reply)
     return {**reply.original, "content": reply.content, "structuredContent": None}
@@ -165,6 +191,36 @@ def replace_results(contents: list[Any], lines: Lines) -> list[Any]:
         content.model_copy(update={"parts": [replace(part, (index, number)) for number, part in enumerate(content.parts or ())]})
         for index, content in enumerate(contents)
     ]
+
+
+def read_declaration(declared: Any) -> dict[str, Any]:
+    schema = declared.parameters_json_schema
+    if schema is None and declared.parameters is not None:
+        schema = declared.parameters.json_schema.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return {"name": declared.name, "description": declared.description, "parameters": schema}
+
+
+def unfold_calls(content: Any, search: Searching) -> None:
+    """Calls of `call_tool` become calls of the tools themselves, as ADK stores, confirms and shows them. One that does not fit
+    stays, and is answered with the reason."""
+    for part in content.parts or ():
+        with suppress(BadRequest):
+            if (call := part.function_call) is not None and (found := search.read(call.name, call.args)) is not None:
+                part.function_call = call.model_copy(update={"name": found[0], "args": found[1]})
+
+
+def fold_calls(content: Any, hidden: Set[str]) -> Any:
+    """What the model has called, as it has called it."""
+
+    def fold(part: Any) -> Any:
+        if (call := part.function_call) is not None and call.name in hidden:
+            called = {"name": "call_tool", "args": {"name": call.name, "arguments": call.args or {}}}
+            return part.model_copy(update={"function_call": call.model_copy(update=called)})
+        if (answer := part.function_response) is not None and answer.name in hidden:
+            return part.model_copy(update={"function_response": answer.model_copy(update={"name": "call_tool"})})
+        return part
+
+    return content.model_copy(update={"parts": [fold(part) for part in content.parts or ()]})
 
 
 def widen_declaration(declared: Any, widen: Callable[..., Any]) -> Any:

@@ -22,6 +22,8 @@ class Searching:
         self._settings, self.is_on = settings, is_on
         self._search: HostToolSearch | None = None
         self._offered: Set[str] | None = None
+        self.hidden: Set[str] = frozenset()
+        """The tools that the model searches for."""
 
     def define(self) -> list[dict[str, Any]]:
         return [
@@ -33,7 +35,8 @@ class Searching:
         """The names of the tools that this model is not shown: those it searches for, or else the search."""
         if self._search is None:
             self._search = HostToolSearch(definitions, self._settings, "", taken)
-        return self._search.names or SEARCH_TOOLS.keys()
+        self.hidden = self._search.names
+        return self.hidden or SEARCH_TOOLS.keys()
 
     def choose(self, offered: Sequence[_T], own: Set[str], read: Callable[[_T], dict[str, Any]]) -> list[_T]:
         """Those that the model is shown of what this agent or run has now. `own`: names of tools that stay, such as the search.

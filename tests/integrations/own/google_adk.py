@@ -10,6 +10,7 @@ from google.adk.agents import LlmAgent
 from google.adk.apps import App
 from google.adk.runners import InMemoryRunner
 from google.adk.tools import FunctionTool
+from google.genai import types
 
 from overspill import Settings
 from overspill.integrations.google_adk import OverspillPlugin
@@ -81,6 +82,74 @@ async def test_a_run_that_is_cancelled_is_forgotten(settings: Settings):
     del run
     gc.collect()
     assert not plugin._runs
+
+
+def make_many(count: int) -> list[Any]:
+    def make(number: int) -> Any:
+        async def run(text: str) -> str:
+            return f"{number}: {text}"
+
+        run.__name__, run.__doc__ = f"send_{number}", f"Send a text to room {number}."
+        return run
+
+    return [make(number) for number in range(count)]
+
+
+async def test_the_model_searches_for_tools_and_calls_them_by_their_own_names():
+    searching = Settings(toolSearch="on", truncation={"overrides": {"read_log": {"toolSearch": "off"}}})
+    script = Scripted(
+        [Call("find_tools", {"query": "text to room 7"}, "c1")],
+        [Call("call_tool", {"name": "send_7", "arguments": {"text": "hello"}}, "c2"), Call("read_log", {}, "c3")],
+        [Call("call_tool", {"name": "send_7", "arguments": {"words": 1}}, "c4"), Call("call_tool", {"name": "no"}, "c5")],
+        lambda request: str(request.results),
+    )
+    seen: list[str] = []
+
+    def watch(tool: Any, args: Any, tool_context: Any) -> None:
+        seen.append(tool.name)
+
+    plugin = OverspillPlugin(settings=searching, tool_search=True)
+    await make_agent(script, plugin, [*make_many(30), read_log], before_tool_callback=watch).run("Say hello in room 7")
+    assert {frozenset(each.tools) - {"run_program"} for each in script.requests} == {
+        frozenset(("find_tools", "describe_tools", "call_tool", "read_log", "get_tool_output"))
+    }
+    results = script.last.results
+    assert "send_7(text: str)" in results["c1"]
+    assert results["c2"] == "7: hello"
+    assert "stored as out_" in results["c3"]
+    assert "text" in results["c4"]
+    assert "no tool 'no'" in results["c5"]
+    assert seen == ["find_tools", "send_7", "read_log", "send_7", "call_tool"]
+
+
+async def test_a_tool_that_the_model_finds_waits_for_its_confirmation():
+    def delete(name: str) -> str:
+        """Delete a room."""
+        return f"deleted {name}"
+
+    called = Call("call_tool", {"name": "delete", "arguments": {"name": "7"}}, "c1")
+    script = Scripted([called], lambda request: request.results["c1"])
+    model = ScriptedModel(model="scripted", script=script)
+    agent = LlmAgent(name="helper", model=model, tools=[FunctionTool(delete, require_confirmation=True)])
+    plugin = OverspillPlugin(settings=Settings(toolSearch="on"), tool_search=True)
+    runner = InMemoryRunner(app=App(name="own", root_agent=agent, plugins=[plugin]))
+    await runner.session_service.create_session(app_name="own", user_id="user", session_id="s")
+
+    async def send(part: types.Part) -> list[Any]:
+        message = types.Content(role="user", parts=[part])
+        return [each async for each in runner.run_async(user_id="user", session_id="s", new_message=message)]
+
+    calls = [call for event in await send(types.Part(text="Delete room 7")) for call in event.get_function_calls()]
+    assert [call.name for call in calls] == ["delete", "adk_request_confirmation"]
+    confirmed = types.FunctionResponse(id=calls[1].id, name=calls[1].name, response={"confirmed": True})
+    events = await send(types.Part(function_response=confirmed))
+    assert events[-1].content.parts[0].text == "deleted 7"
+
+
+async def test_short_lists_of_tools_are_offered_as_they_are():
+    script = Scripted([Call("send_1", {"text": "a"})], lambda request: request.results["c1"])
+    assert await make_agent(script, OverspillPlugin(tool_search=True), make_many(2)).run("Go") == "1: a"
+    assert not {"find_tools", "call_tool"} & {*script.requests[0].tools}
 
 
 async def test_an_agent_without_tools_is_offered_none(settings: Settings):
