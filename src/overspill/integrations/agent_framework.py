@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from copy import copy
 from functools import partial
 from typing import Any, Unpack
 
+from overspill.errors import BadRequest
 from overspill.gate.collect import text_block
 from overspill.integrations.old_results import Called, Entry, Lines, OldResult, Said, compact
-from overspill.integrations.options import AdapterOptions, MissingFramework, Options
+from overspill.integrations.options import MissingFramework, Options, SearchOptions
+from overspill.integrations.searching import Searching
 from overspill.integrations.sessions import AgentRun, Sessions
 from overspill.types import Output
 
@@ -38,9 +41,10 @@ class OverspillMiddleware(AgentMiddleware):
 
     `settings`: as for `Session`. `session`: one to share, or its name. `budget`: the model's window,
     which the framework does not know. `compact`: once this share of it is full, old results are replaced by their names.
+    `tool_search`: the model searches for an agent's tools, if the setting `toolSearch` says so.
     """
 
-    def __init__(self, **options: Unpack[AdapterOptions]) -> None:
+    def __init__(self, **options: Unpack[SearchOptions]) -> None:
         self._sessions = Sessions(Options("agent_framework", **options))
         self._tools = [
             FunctionTool(name=tool["name"], description=tool["description"], func=_refuse, input_model=tool["parameters"])
@@ -52,8 +56,9 @@ class OverspillMiddleware(AgentMiddleware):
         run = self._sessions.begin_run("" if context.session is None else context.session.session_id)
         given = context.tools if context.tools is not None else (context.options or {}).get("tools")
         context.tools = [*(given if isinstance(given, list | tuple) else [] if given is None else [given]), *self._tools]
-        requests = _Requests(run)
-        parts = [*context.client_kwargs.get("middleware", ()), requests, _Calls(run, requests)]
+        search = self._sessions.searching.begin_another()
+        requests = _Requests(run, search, {tool.name for tool in self._tools})
+        parts = [*context.client_kwargs.get("middleware", ()), requests, _Calls(run, requests, search)]
         context.client_kwargs = {**context.client_kwargs, "middleware": parts}
         if context.stream:
             context.stream_cleanup_hooks.append(run.close)
@@ -66,8 +71,8 @@ class OverspillMiddleware(AgentMiddleware):
 
 
 class _Requests(ChatMiddleware):
-    def __init__(self, run: AgentRun) -> None:
-        self._run = run
+    def __init__(self, run: AgentRun, search: Searching, own_names: Set[str]) -> None:
+        self._run, self._search, self._own_names = run, search, own_names
         self._messages: list[Any] = []
 
     async def process(self, context: ChatContext, call_next: _Next) -> None:
@@ -76,13 +81,27 @@ class _Requests(ChatMiddleware):
         lines = await compact(self._run, partial(read_conversation, context.messages))
         if lines:
             context.messages = replace_results(context.messages, lines)
+        if self._search.is_on:
+            self._hide(context)
         if notice := self._run.notice():
             context.messages = [*context.messages, Message("user", [notice])]
+
+        def finish(response: Any) -> None:
+            settle(_count_tokens(response))
+            unfold_calls(response, self._search)
+
         if context.stream:
-            context.stream_result_hooks.append(lambda response: settle(_count_tokens(response)))
+            context.stream_result_hooks.append(finish)
         await call_next()
         if not context.stream:
-            settle(_count_tokens(context.result))
+            finish(context.result)
+
+    def _hide(self, context: ChatContext) -> None:
+        options = context.options or {}
+        functions = [each for each in options.get("tools") or () if isinstance(each, FunctionTool)]
+        others = [each for each in options.get("tools") or () if not isinstance(each, FunctionTool)]
+        context.options = {**options, "tools": [*self._search.choose(functions, self._own_names, read_tool), *others]}
+        context.messages = fold_calls(context.messages, self._search.hidden)
 
     def read_messages(self) -> list[dict[str, Any]]:
         """The end of the conversation, which calls of tools do not see."""
@@ -90,8 +109,8 @@ class _Requests(ChatMiddleware):
 
 
 class _Calls(FunctionMiddleware):
-    def __init__(self, run: AgentRun, requests: _Requests) -> None:
-        self._run, self._requests = run, requests
+    def __init__(self, run: AgentRun, requests: _Requests, search: Searching) -> None:
+        self._run, self._requests, self._search = run, requests, search
 
     async def process(self, context: FunctionInvocationContext, call_next: _Next) -> None:
         given: dict[str, Any] = (
@@ -104,8 +123,9 @@ class _Calls(FunctionMiddleware):
             await call_next()
             return _to_output(context.result)
 
-        id = str(context.metadata.get("call_id") or "")
-        reply = await self._run.call(context.function.name, given, tool, id=id, messages=self._requests.read_messages)
+        id, name = str(context.metadata.get("call_id") or ""), context.function.name
+        answer = self._search.find_answer(name) or tool
+        reply = await self._run.call(name, given, answer, id=id, messages=self._requests.read_messages)
         context.result = reply.value
         if not reply.passed:
             blocks = reply.content
@@ -126,6 +146,37 @@ def _to_output(result: Any) -> Output:
         blocks = [text_block(each.text or "") if each.type == "text" else {"type": "other", "content": each} for each in result]
         return Output(blocks, original=result)
     return Output([] if isinstance(result, Content) else [text_block(str(result))], original=result)
+
+
+def read_tool(tool: FunctionTool) -> dict[str, Any]:
+    return {"name": tool.name, "description": tool.description, "parameters": tool.parameters()}
+
+
+def unfold_calls(response: Any, search: Searching) -> None:
+    """Calls of `call_tool` become calls of the tools themselves, as the framework approves, runs and stores them. One that does
+    not fit stays, and is answered with the reason."""
+    for call in (
+        each for message in getattr(response, "messages", ()) for each in message.contents if each.type == "function_call"
+    ):
+        with suppress(BadRequest):
+            if (found := search.read(call.name, call.arguments)) is not None:
+                call.name, call.arguments = found
+
+
+def fold_calls(messages: Sequence[Any], hidden: Set[str]) -> list[Any]:
+    """What the model has called, as it has called it."""
+
+    def fold(content: Content) -> Content:
+        if content.type != "function_call" or content.name not in hidden:
+            return content
+        ours = copy(content)
+        ours.name, ours.arguments = "call_tool", {"name": content.name, "arguments": content.parse_arguments() or {}}
+        return ours
+
+    changed = [copy(message) for message in messages]
+    for message in changed:
+        message.contents = [*map(fold, message.contents)]
+    return changed
 
 
 def read_conversation(messages: Sequence[Any]) -> Iterator[Entry]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from agent_framework import Agent, Content, tool
+import pytest
+from agent_framework import Agent, Content, FunctionMiddleware, tool
 
 from overspill import Settings
 from overspill.integrations.agent_framework import OverspillMiddleware
@@ -48,3 +49,75 @@ async def test_a_tool_that_needs_approval_waits_for_it(settings: Settings):
     asked = await agent.run("Delete it.", session=session)
     (request,) = asked.user_input_requests
     assert (await agent.run(request.to_function_approval_response(True), session=session)).text == "deleted"
+
+
+def make_many(count: int) -> list[Any]:
+    def make(number: int) -> Any:
+        async def run(text: str) -> str:
+            return f"{number}: {text}"
+
+        return tool(name=f"send_{number}", description=f"Send a text to room {number}.")(run)
+
+    return [make(number) for number in range(count)]
+
+
+class Watcher(FunctionMiddleware):
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    async def process(self, context: Any, call_next: Any) -> None:
+        self.seen.append(context.function.name)
+        await call_next()
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_the_model_searches_for_tools_and_calls_them_by_their_own_names(stream: bool):
+    searching = Settings(toolSearch="on", truncation={"overrides": {"read_log": {"toolSearch": "off"}}})
+    script = Scripted(
+        [Call("find_tools", {"query": "text to room 7"}, "c1")],
+        [Call("call_tool", {"name": "send_7", "arguments": {"text": "hello"}}, "c2"), Call("read_log", {}, "c3")],
+        [Call("call_tool", {"name": "send_7", "arguments": {"words": 1}}, "c4"), Call("call_tool", {"name": "no"}, "c5")],
+        "done",
+    )
+    watcher = Watcher()
+    middleware = [watcher, OverspillMiddleware(settings=searching, tool_search=True)]
+    agent = Agent(ScriptedClient(script), tools=[*make_many(30), read_log], middleware=middleware)
+    if stream:
+        assert "".join([update.text async for update in agent.run("Say hello in room 7", stream=True)]) == "done"
+    else:
+        assert (await agent.run("Say hello in room 7")).text == "done"
+    assert {frozenset(each.tools) - {"run_program"} for each in script.requests} == {
+        frozenset(("find_tools", "describe_tools", "call_tool", "read_log", "get_tool_output"))
+    }
+    results = script.last.results
+    assert "send_7(text: str)" in results["c1"]
+    assert results["c2"] == "7: hello"
+    assert "stored as out_" in results["c3"]
+    assert "text" in results["c4"]
+    assert "no tool 'no'" in results["c5"]
+    assert watcher.seen[:3] == ["find_tools", "send_7", "read_log"]
+    assert "call_tool" in watcher.seen  # that of a tool that does not exist
+
+
+async def test_a_tool_that_the_model_finds_waits_for_its_approval():
+    @tool(approval_mode="always_require")
+    def delete(name: str) -> str:
+        """Delete a room."""
+        return f"deleted {name}"
+
+    called = Call("call_tool", {"name": "delete", "arguments": {"name": "7"}}, "c1")
+    script = Scripted([called], lambda request: request.results["c1"])
+    middleware = OverspillMiddleware(settings=Settings(toolSearch="on"), tool_search=True)
+    agent = Agent(ScriptedClient(script), tools=[delete], middleware=[middleware])
+    session = agent.create_session()
+    asked = await agent.run("Delete room 7.", session=session)
+    (request,) = asked.user_input_requests
+    assert request.function_call.name == "delete"
+    assert (await agent.run(request.to_function_approval_response(True), session=session)).text == "deleted 7"
+
+
+async def test_short_lists_of_tools_are_offered_as_they_are():
+    script = Scripted([Call("send_1", {"text": "a"})], lambda request: request.results["c1"])
+    agent = Agent(ScriptedClient(script), tools=make_many(2), middleware=[OverspillMiddleware(tool_search=True)])
+    assert (await agent.run("Go")).text == "1: a"
+    assert not {"find_tools", "call_tool"} & {*script.requests[0].tools}
