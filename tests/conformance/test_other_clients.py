@@ -75,4 +75,4 @@ async def test_a_model_of_pydantic_ai_is_shown_what_to_do_and_the_preview(python
     for tool in ("text", "page"):
         assert "Next: get_tool_output(" in shown[tool]
         assert "line 1: the quick brown fox" in shown[tool]
-    assert 'mode="wait"' in shown["forever"]
+    assert 'mode="wait"' in json.loads(shown["forever"])["overspill"]["message"]

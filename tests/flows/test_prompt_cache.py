@@ -123,7 +123,7 @@ def take_turn(wire: Wire, turn: int) -> str:
             return "failed" if read.get("isError") else "read"
         case 1:
             text = wire.text("wait", {"until": f"word {turn}"})
-            return "slow" if "wait_for_tool_output" in text else text
+            return "slow" if 'mode="wait"' in text else text
         case 2:
             wire.call("release", {"word": f"word {turn - 1}"})
             text = wire.text("wait_for_tool_output")

@@ -70,7 +70,8 @@ class Gate:
         if self.redaction.is_on:
             await redact_result(collected, self.redaction, call, may_pass=not is_kept)
         texts = collected.in_hand
-        if texts is not None and passes_for_sure(texts, settings) and (passes or self._finds_room(collected, settings)):
+        has_room = passes or self._budget is None
+        if texts is not None and passes_for_sure(texts, settings) and (has_room or self._finds_room(collected, settings)):
             reply = self._reply_in_hand(collected)
         elif is_kept:
             reply = await self._keep_and_word(call, collected, "size_cap", settings)

@@ -251,7 +251,7 @@ def locate_values(raw: memoryview) -> Iterator[tuple[str, int, int]]:
     position = 1 + len(head) - len(head.lstrip())
     is_list = head.lstrip()[:1] == b"["
     values = {str(number): each for number, each in enumerate(Elements.decode(raw))} if is_list else Members.decode(raw)
-    match = (_BEFORE_ELEMENT if is_list else _BEFORE_VALUE).match
+    match = _BEFORE_ELEMENT.match if is_list else _BEFORE_VALUE.match
     for name, value in values.items():
         start = found.end() if (found := match(raw, position)) else position
         position = start + len(memoryview(value))

@@ -143,7 +143,7 @@ def test_a_proxy_ends_with_its_client_and_leaves_no_process(tmp_path: Path) -> N
     with Process(proxied((), *options), env=environ) as wire:
         wire.hello()
         pid = int(wire.text("one__pid"))
-        assert "tool_output" in wire.names()
+        assert "get_tool_output" in wire.names()
         assert wire.call("one__lines", {"count": 1000})["content"][1]["type"] == "resource_link"
         command_line = Path(f"/proc/{wire.process.pid}/cmdline").read_text() + Path(f"/proc/{pid}/cmdline").read_text()
         assert SECRET not in command_line
