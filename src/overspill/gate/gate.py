@@ -61,8 +61,7 @@ class Gate:
         self._budget = budget
 
     async def deliver(self, call: ToolCall, collected: CollectedResult, settings: Settings, *, for_program: bool) -> Reply:
-        """Decide, reserve room, store and word the reply, in the caller and when it gets the reply. `settings`, here and below,
-        are the tool's."""
+        """Decide, reserve room, store, and word the reply. `settings`, here and below, are the tool's."""
         passes = for_program and collected.media == "text"
         # Over the limit in bytes, keep it without measuring it first.
         is_kept = self._budget is None and collected.media == "text" and 0 < settings.size_cap < collected.least_bytes
