@@ -181,7 +181,7 @@ class Front:
             if self._to_hub:
                 del self._to_hub[: link.send(self._to_hub[:_READ_BYTES])]
         except BlockingIOError:
-            pass
+            pass  # the hub is behind: the rest is sent later
         except OSError:
             self._to_hub.clear()  # what it had said before is still there to read
         try:

@@ -39,8 +39,8 @@ from overspill.wording.programs import INSTEAD
 pytestmark = pytest.mark.no_cover
 
 SIZE = 1_000
-SLOW = 0.001
-"""Seconds for SIZE characters from which a pattern is suspect; a linear one takes a tenth of that, a quadratic one ten times."""
+SLOW = 0.0003
+"""Seconds for SIZE characters from which a pattern is suspect. Most linear ones take a tenth of that, quadratic ones three times."""
 HOPELESS = 1.0
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -242,7 +242,8 @@ def test_every_pattern_is_attacked_in_some_module():
     ],
 )
 def test_the_attacks_break_what_is_known_to_be_slow(spelling: str, method: str):
-    assert broken_by(re.compile(spelling, re.DOTALL), method) is not None
+    # A pause of the whole machine while the short text is measured makes the long one look linear.
+    assert any(broken_by(re.compile(spelling, re.DOTALL), method) is not None for _ in range(3))
 
 
 @pytest.mark.slow
