@@ -5,8 +5,11 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import anyio
+
+Found = TypeVar("Found")
 
 
 async def until(holds: Callable[[], object], within: float = 30) -> None:
@@ -21,9 +24,10 @@ def list_paths(place: Path) -> list[Path]:
     return [Path(folder, name) for folder, folders, files in os.walk(place) for name in (*folders, *files)]
 
 
-def wait_until(holds: Callable[[], object], within: float = 60) -> None:
-    """The same without an event loop."""
+def wait_until(look: Callable[[], Found], within: float = 60) -> Found:
+    """The same without an event loop. Returns what was found in the end."""
     deadline = time.monotonic() + within
-    while not holds():
-        assert time.monotonic() < deadline
+    while not (found := look()):
+        assert time.monotonic() < deadline, found
         threading.Event().wait(0.02)
+    return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import anyio
 import pytest
 from running import Overspill
+from waiting import wait_until
 from wire import Served, Wire
 
 from overspill.mcp.client.config import ServerConfig
@@ -42,11 +42,8 @@ def start(wire: Wire, tool: str, **arguments: Any) -> dict[str, Any]:
 
 
 def finish(wire: Wire, id: str) -> dict[str, Any]:
-    deadline = time.monotonic() + 20
-    while (task := wire.result("tasks/get", {"taskId": id}))["status"] in ("working", "input_required"):
-        assert time.monotonic() < deadline, task
-        time.sleep(0.02)
-    return task
+    wait_until(lambda: wire.result("tasks/get", {"taskId": id})["status"] not in ("working", "input_required"))
+    return wire.result("tasks/get", {"taskId": id})
 
 
 def test_tasks_with_the_same_id_are_told_apart(wire: Wire) -> None:

@@ -16,7 +16,7 @@ from commands import bare_environment
 from login_servers import Door, door, page
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from test_login_hostile import Person
-from waiting import list_paths
+from waiting import list_paths, until
 
 from overspill.mcp.client.login.flow import log_in
 from overspill.mcp.client.login.storage import LoginStore
@@ -83,8 +83,7 @@ async def test_a_declined_link_is_not_offered_again(tmp_path: Path, notes: Door)
             for _ in range(2):
                 with pytest.raises(mcp.MCPError):
                     await client.read_resource("notes://1")
-            while "was declined" not in talk.log.read_text():  # noqa: ASYNC110
-                await anyio.sleep(0.05)
+            await until(lambda: "was declined" in talk.log.read_text())
     assert len(talk.links) == 1
     assert LoginStore(talk.environ).list() == []
 
@@ -123,8 +122,7 @@ async def test_more_rights_in_the_middle_of_a_conversation(tmp_path: Path, notes
         async with talk.client(stderr) as client:
             notes.pages["/token"] = page({"access_token": "other", "token_type": "Bearer", "scope": "notes:read notes:write"})
             assert "asks for more rights than its login has" in await call(client, "add")
-            while not LoginStore(talk.environ).list()[0].scope.endswith("write"):  # noqa: ASYNC110
-                await anyio.sleep(0.05)
+            await until(lambda: LoginStore(talk.environ).list()[0].scope.endswith("write"))
             asked.append(await call(client, "add"))
     assert "line" in asked[0]
     assert "scope=notes%3Aread+notes%3Awrite" in talk.links[0]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from task_server import LARGE, TaskFolder, text
+from waiting import wait_until
 from wire import CAPABILITIES, META, Process, config, every, proxied
 
 DECLARED = {**CAPABILITIES, "extensions": {META + "tasks": {}}}
@@ -33,18 +33,8 @@ def kill(wire: Process) -> None:
 
 
 def finish(wire: Process, id: str) -> dict[str, Any]:
-    deadline = time.monotonic() + 30
-    while (task := wire.result("tasks/get", {"taskId": id}))["status"] not in ("completed", "failed", "cancelled"):
-        assert time.monotonic() < deadline, task
-        time.sleep(0.02)
-    return task
-
-
-def eventually(look: Callable[[], Any]) -> None:
-    deadline = time.monotonic() + 20
-    while not look():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_until(lambda: wire.result("tasks/get", {"taskId": id})["status"] in ("completed", "failed", "cancelled"))
+    return wire.result("tasks/get", {"taskId": id})
 
 
 @pytest.fixture
@@ -87,7 +77,7 @@ def test_a_model_waits_for_a_task_that_an_earlier_proxy_began(tmp_path: Path, ta
     id = wire.text("work", {"name": "a"}).split("Tool Output ID: ")[1].split()[0]
     kill(wire)
     with serve(tmp_path, [tasks.server()], declares=False) as wire:
-        eventually(lambda: tasks.count("tasks/get", "a"))
+        wait_until(lambda: tasks.count("tasks/get", "a"))
         tasks.set("a", status="completed", result=text("after all"))
         assert id in wire.text("wait_for_tool_output")
         assert "after all" in wire.text("get_tool_output", {"id": id, "mode": "raw"})

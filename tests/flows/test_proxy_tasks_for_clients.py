@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 from task_server import LARGE, TaskFolder, text
 from upstream import script
+from waiting import wait_until
 from wire import CAPABILITIES, META, Served, Wire, config, every
 
 EXTENSION = META + "tasks"
@@ -31,11 +31,8 @@ def get(wire: Wire, id: str) -> dict[str, Any]:
 
 
 def follow(wire: Wire, id: str, until: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-    deadline = time.monotonic() + 20
-    while not until(task := get(wire, id)):
-        assert time.monotonic() < deadline, task
-        time.sleep(0.02)
-    return task
+    wait_until(lambda: until(get(wire, id)))
+    return get(wire, id)
 
 
 def finish(wire: Wire, id: str) -> dict[str, Any]:

@@ -6,13 +6,13 @@ import itertools
 import json
 import os
 import signal
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from task_server import LARGE, TaskFolder, text
+from waiting import wait_until
 from wire import Served, Wire
 
 FAST = {"pollIntervalMs": 100}
@@ -25,14 +25,6 @@ def start(wire: Wire, name: str, tool: str = "work", **task: Any) -> dict[str, A
 
 def find_id(said: Mapping[str, Any]) -> str:
     return said["content"][0]["text"].split("Tool Output ID: ")[1].split()[0]
-
-
-def eventually(look: Callable[[], Any]) -> Any:
-    deadline = time.monotonic() + 20
-    while not (found := look()):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    return found
 
 
 @pytest.fixture(params=["legacy", "modern"])
@@ -74,7 +66,7 @@ def test_a_slow_task_runs_in_the_background_and_its_output_is_read_later(tmp_pat
         wire.hello()
         wire.stay()
         id = find_id(start(wire, "a", statusMessage="3 of 10 parts"))
-        eventually(lambda: "3 of 10 parts" in wire.text("get_tool_output", {"id": id, "mode": "raw"}))
+        wait_until(lambda: "3 of 10 parts" in wire.text("get_tool_output", {"id": id, "mode": "raw"}))
         tasks.set("a", status="completed", result=text(LARGE))
         assert id in wire.text("wait_for_tool_output")
         assert LARGE[:50] in wire.text("get_tool_output", {"id": id, "mode": "slice", "slice": {"start": 0, "length": 50}})
@@ -134,7 +126,7 @@ def test_a_task_is_polled_once_in_an_interval_or_less_often(tmp_path: Path, want
         wire.hello()
         wire.stay()
         start(wire, "a", pollIntervalMs=wanted)
-        eventually(lambda: tasks.count("tasks/get", "a") >= (1 if wanted > 60_000 else 5))
+        wait_until(lambda: tasks.count("tasks/get", "a") >= (1 if wanted > 60_000 else 5))
         times = tasks.times("tasks/get", "a")
     assert all(later - earlier >= at_least for earlier, later in itertools.pairwise(times))
     assert len(times) < 50
@@ -160,9 +152,9 @@ def test_a_client_that_cancels_its_call_cancels_the_task(tmp_path: Path) -> None
     with Served([tasks.server()], tmp_path / "store", settings={"asyncTimeoutSecs": 60}) as wire:
         wire.hello()
         call = wire.begin("tools/call", {"name": "work", "arguments": {"name": "a", "task": FAST}})
-        eventually(lambda: tasks.count("tasks/get", "a"))
+        wait_until(lambda: tasks.count("tasks/get", "a"))
         wire.notify("notifications/cancelled", {"requestId": call})
-        eventually(lambda: tasks.count("tasks/cancel", "a"))
+        wait_until(lambda: tasks.count("tasks/cancel", "a"))
 
 
 def test_a_time_limit_cancels_the_task(tmp_path: Path) -> None:
@@ -172,7 +164,7 @@ def test_a_time_limit_cancels_the_task(tmp_path: Path) -> None:
         wire.stay()
         id = find_id(start(wire, "a"))
         assert f"{id}, failed: TimeoutError: not finished after 1 s" in wire.text("wait_for_tool_output")
-        eventually(lambda: tasks.count("tasks/cancel", "a"))
+        wait_until(lambda: tasks.count("tasks/cancel", "a"))
 
 
 ASKED = {"q1": {"method": "elicitation/create", "params": {"message": "Which?", "requestedSchema": {"type": "object"}}}}
@@ -214,7 +206,7 @@ def test_a_task_that_asks_when_nobody_can_answer_is_cancelled_and_says_so(tmp_pa
         said = wire.text("wait_for_tool_output")
         assert f"{id}, failed: ServerError: The server s asked for input and got none, so its task was cancelled" in said
         assert "The client can be asked only while it waits for an answer" in said
-        eventually(lambda: tasks.count("tasks/cancel", "a"))
+        wait_until(lambda: tasks.count("tasks/cancel", "a"))
 
 
 def test_a_killed_server_that_kept_its_tasks_is_followed_again(tmp_path: Path) -> None:
@@ -223,7 +215,7 @@ def test_a_killed_server_that_kept_its_tasks_is_followed_again(tmp_path: Path) -
         wire.hello()
         pid = int(wire.text("pid"))
         id = find_id(start(wire, "a"))
-        eventually(lambda: tasks.count("tasks/get", "a"))
+        wait_until(lambda: tasks.count("tasks/get", "a"))
         os.kill(pid, signal.SIGKILL)
         tasks.set("a", status="completed", result=text("after all"))
         assert id in wire.text("wait_for_tool_output")
@@ -238,10 +230,10 @@ def test_why_a_task_cannot_be_followed_at_the_moment_is_its_progress(tmp_path: P
         wire.hello()
         pid = int(wire.text("pid"))
         id = find_id(start(wire, "a"))
-        eventually(lambda: tasks.count("tasks/get", "a"))
+        wait_until(lambda: tasks.count("tasks/get", "a"))
         tasks.start_as("away")
         os.kill(pid, signal.SIGKILL)
-        eventually(lambda: "gone to lunch" in wire.text("get_tool_output", {"id": id, "mode": "raw"}))
+        wait_until(lambda: "gone to lunch" in wire.text("get_tool_output", {"id": id, "mode": "raw"}))
         tasks.start_as("")
         tasks.set("a", status="completed", result=text("after all"))
         assert id in wire.text("wait_for_tool_output")
@@ -255,7 +247,7 @@ def test_a_killed_server_that_lost_its_tasks_ends_the_call_and_says_why(tmp_path
         wire.hello()
         pid = int(wire.text("pid"))
         id = find_id(start(wire, "a"))
-        eventually(lambda: tasks.count("tasks/get", "a"))
+        wait_until(lambda: tasks.count("tasks/get", "a"))
         if lost:
             (tasks.folder / "a.known").unlink()
         else:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from task_server import TaskFolder, text
+from waiting import wait_until
 from wire import CAPABILITIES, META, Served, Wire
 
 QUESTION = {"method": "elicitation/create", "params": {"message": "Which?", "requestedSchema": {"type": "object"}}}
@@ -27,13 +26,6 @@ def call(wire: Wire, name: str = "a") -> str:
     """Everything that the client gets for a call that ends as it may."""
     wire.hello()
     return json.dumps(wire.request("tools/call", {"name": "work", "arguments": {"name": name, "task": {"pollIntervalMs": 100}}}))
-
-
-def eventually(look: Callable[[], Any]) -> None:
-    deadline = time.monotonic() + 20
-    while not look():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 UNCLEAR: list[Any] = [None, 5, "q1", [], [QUESTION], {}, {"q1": None}, {"q1": "Which?"}, {"q1": {}}, {"q1": {"method": 5}}]
@@ -70,9 +62,9 @@ def test_a_server_may_take_a_while_to_see_an_answer(tasks: TaskFolder, tmp_path:
         wire.asked["elicitation/create"] = {"result": SAID}
         wire.hello()
         asked = wire.begin("tools/call", {"name": "work", "arguments": {"name": "a", "task": {"pollIntervalMs": 100}}})
-        eventually(lambda: tasks.count("tasks/update", "a"))
+        wait_until(lambda: tasks.count("tasks/update", "a"))
         before = tasks.count("tasks/get", "a")
-        eventually(lambda: tasks.count("tasks/get", "a") > before + 1)
+        wait_until(lambda: tasks.count("tasks/get", "a") > before + 1)
         tasks.set("a", status="completed", result=text("thanks"))
         assert wire.answer(asked)["result"]["content"] == text("thanks")["content"]
     assert tasks.said("tasks/update", "a") == [[{"q1": SAID}]]

@@ -8,14 +8,14 @@ import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from hubs import SMALL, HubFront, HubHome, hub_home
 from upstream import is_alive
+from waiting import wait_until
 from wire import OVERSPILL, every
 
 from overspill.hub import frames, front
@@ -108,13 +108,6 @@ def hubs_at(home: HubHome) -> list[int]:
             words = (each / "cmdline").read_bytes().split(b"\0") if each.name.isdigit() else []
             found += [int(each.name)] if home.place.socket.encode() in words else []
     return found
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_off_means_off_without_a_word(home: HubHome):
