@@ -40,7 +40,7 @@ pytestmark = pytest.mark.no_cover
 
 SIZE = 1_000
 SLOW = 0.0003
-"""Seconds for SIZE characters from which a pattern is suspect. Most linear ones take a tenth of it, quadratic ones three times it."""
+"""Seconds for SIZE characters from which a pattern is suspect. Most linear ones take a tenth of it, slow ones three times."""
 HOPELESS = 1.0
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
