@@ -89,7 +89,7 @@ def unread_stderr_allowed() -> Generator[None]:
 
 
 class _Relay(io.RawIOBase):
-    """Takes bytes without waiting, and writes them in a thread. Drops and counts what nobody reads."""
+    """Takes bytes without waiting, and writes them in a thread. Drops and counts what is not read in time."""
 
     def __init__(self, target: int) -> None:
         self._target = target

@@ -58,7 +58,7 @@ class FrontLink:
                 self._announce_change()
 
     def post_errors(self, data: bytes) -> None:
-        """Call it from any thread. Drops what nobody reads for long."""
+        """Call it from any thread. Drops what is left unread for long."""
         if threading.get_ident() != self._thread:
             self._loop.call_soon_threadsafe(self.post_errors, data)
         elif len(self._unsent) < _MAX_ERROR_BYTES:

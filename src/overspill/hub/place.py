@@ -143,7 +143,7 @@ class Place:
         return lock
 
     def connect(self, within: float) -> Socket:
-        """Raises OSError if nobody listens, and NoHub if another user does."""
+        """Raises OSError if nothing is listening, and NoHub if another user's process is."""
         link = Socket(AF_UNIX, SOCK_STREAM)
         try:
             link.settimeout(within)

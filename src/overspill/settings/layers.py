@@ -99,8 +99,8 @@ def _find_contradictions(values: Values) -> Iterator[Contradiction]:
 
 
 def _take_back(readings: Sequence[LayerReading], wrong: Sequence[Contradiction]) -> list[Path]:
-    """Drop and return the values from somebody else's file that contribute to contradictions. Its preset goes only as a last
-    resort."""
+    """Drop and return the values that contribute to contradictions from a file the user may not have written. Its preset goes
+    only as a last resort."""
     theirs = [reading.values for reading in readings if reading.layer.forgiving]
     paths = {path for pair in wrong for path in pair}
     for candidates in (paths, {_PRESET}):
@@ -121,7 +121,7 @@ def _describe(root: type, merged: Resolved, wrong: Contradiction) -> str:
 
 
 def _by_first_step(values: Mapping[Path, Any]) -> dict[str, dict[Path, Any]]:
-    """Takes one pass, because somebody else's file may have thousands of names."""
+    """Takes one pass, because a file the user did not write may have thousands of names."""
     found: defaultdict[str, dict[Path, Any]] = defaultdict(dict)
     for path, value in values.items():
         found[path[0]][path[1:]] = value

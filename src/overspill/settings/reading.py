@@ -43,7 +43,7 @@ class Layer(Struct, frozen=True):
     values: Mapping[str, Any]
     author: Author = "owner"
     forgiving: bool = False
-    """Mistakes in it become warnings, so that somebody else's file cannot stop a program."""
+    """Mistakes in it become warnings, so that a file the user did not write cannot stop the program."""
     warnings: tuple[str, ...] = ()
     """Warnings from before its keys are checked."""
 

@@ -200,7 +200,7 @@ class NamedOpening:
         return self._reopen(found) if found else self._create(names, chosen)
 
     def _open_by_listing(self) -> LiveFileShelf | None:
-        """Used if something else is in the place of the index. None if that is no longer the case."""
+        """Used if something else is in the place of the index. None if the index is back."""
         if self._is_unique:
             return self._run.create_shelf(self._wanted, self._limits)
         self._sessions.survey(self._root)  # before others have to wait for us

@@ -18,7 +18,7 @@ from overspill.mcp.client.login.guarded import is_error_code
 from overspill.web.server import LET_IN, Descriptors, WebServer, open_listener
 
 Paste: TypeAlias = Callable[[str], Awaitable[str]]
-"""Shows what was wrong with the last address, and returns the one a person copied from the browser; empty if nobody does."""
+"""Shows what was wrong with the last address, and returns the one a person copied from the browser; empty if none is given."""
 _HOST, _PATH = "127.0.0.1", "/callback"
 _ANSWER_SECONDS = 300.0
 _MAX_PASTES = 5
