@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Route
 from viewers import Window, running_viewer
 from wire import Served, config, every
 
@@ -49,6 +50,24 @@ def test_the_question_is_beside_its_answer(window: Window, root: Path):
         asked.locator(".seen pre").wait_for()
         assert "line 2718 of the fox" in (asked.locator(".asked pre").text_content() or "")
         assert "2718" in (asked.locator(".seen pre").text_content() or "")
+
+
+def test_what_is_opened_before_the_scripts_run_is_loaded_when_they_do(window: Window, root: Path):
+    fill(root)
+    with running_viewer(root) as viewer:
+        page = window.enter(viewer).page
+        window.go(viewer, "/")
+        held: list[Route] = []
+        page.route("**/htmx*", lambda route: held.append(route))
+        page.locator("tbody th a").first.click(no_wait_after=True)
+        asked = page.locator(".saw", has_text="The question, and what the model saw")
+        asked.locator("summary").focus()
+        page.keyboard.press("Enter")
+        assert asked.get_attribute("open") is not None
+        assert asked.locator("pre").count() == 0
+        held[0].continue_()
+        asked.locator(".asked pre").wait_for()
+        asked.locator(".seen pre").wait_for()
 
 
 def test_the_chart_of_one_day_has_a_bar_for_each_hour_and_money_is_net(window: Window, root: Path, axe: str):

@@ -96,6 +96,11 @@
     window.addEventListener("pagehide", () => events.close());
   }
 
+  // What was opened before htmx listened. Its listener for this event came first.
+  document.addEventListener("DOMContentLoaded", () => {
+    for (const opened of document.querySelectorAll("details[open][hx-trigger^=toggle]")) opened.dispatchEvent(new Event("toggle"));
+  });
+
   drawAll();
   follow();
   if (content && !place()) {
