@@ -118,6 +118,7 @@ class Checkout:
         venv.create(self.venv, symlinks=True, with_pip=False)
         self.site = Path(sysconfig.get_path("purelib", "venv", {"base": str(self.venv)}))
         (self.site / "pip.pth").write_text(str(pip))
+        self.found = [str(pip), str(self.site)]  # a pip that is the pinned one stays where it is
 
     def install(self, *locks: str) -> subprocess.CompletedProcess[str]:
         env = {"PATH": path_without_uv(self.root / "bin"), "HOME": str(self.root), "LANG": "C.UTF-8"}
@@ -126,7 +127,7 @@ class Checkout:
         return subprocess.run(command, cwd=self.root, env=env, capture_output=True, text=True, timeout=300, check=False)
 
     def installed(self) -> dict[str, str]:
-        return {canonicalize_name(each.name): each.version for each in distributions(path=[str(self.site)])}
+        return {canonicalize_name(each.name): each.version for each in distributions(path=self.found)}
 
 
 @pytest.mark.parametrize("pip", ["oldest", "newest"])
