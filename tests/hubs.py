@@ -10,12 +10,12 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from waiting import wait_until
 from wire import OVERSPILL, PATIENCE, Wire, every
 
 from overspill.hub.place import Place
@@ -112,11 +112,9 @@ class HubHome:
         os.kill(self.pid(), signal.SIGKILL)
 
     def wait_until_gone(self) -> None:
-        deadline = time.monotonic() + PATIENCE
         for place in Place.every(self.env):
-            while (lock := place.take_lock()) is None:
-                assert time.monotonic() < deadline, "the hub does not end"
-                time.sleep(0.02)
+            lock = wait_until(place.take_lock, lambda lock: lock is not None)
+            assert lock is not None
             os.close(lock)
 
 

@@ -8,7 +8,6 @@ import re
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -20,6 +19,7 @@ import httpx2
 import pytest
 from packages import NPM, PYTHON, Unavailable, npm_home, python_home
 from small_servers import answer
+from waiting import wait_until
 
 from overspill.mcp.client.config import ServerConfig
 from overspill.settings.keys import LoginSettings
@@ -36,6 +36,15 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
+def listens(process: subprocess.Popen[bytes], port: int) -> bool:
+    assert process.poll() is None, process.args
+    try:
+        socket.create_connection(("127.0.0.1", port), 1).close()
+    except OSError:
+        return False
+    return True
+
+
 @contextmanager
 def running(command: list[str | Path], port: int, environ: Mapping[str, str] | None = None) -> Generator[None]:
     """A process, from when it listens at a port on."""
@@ -43,14 +52,7 @@ def running(command: list[str | Path], port: int, environ: Mapping[str, str] | N
         command, env={**os.environ, **(environ or {})}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        ends = time.monotonic() + _START_SECONDS
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", port), 1).close()
-                break
-            except OSError:
-                assert process.poll() is None and time.monotonic() < ends, command  # noqa: PT018
-                time.sleep(0.05)
+        wait_until(lambda: listens(process, port), within=_START_SECONDS)
         yield
     finally:
         process.kill()

@@ -1,7 +1,6 @@
 """Waiting for what nobody here can signal."""
 
 import os
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -24,10 +23,10 @@ def list_paths(place: Path) -> list[Path]:
     return [Path(folder, name) for folder, folders, files in os.walk(place) for name in (*folders, *files)]
 
 
-def wait_until(look: Callable[[], Found], within: float = 60) -> Found:
+def wait_until(look: Callable[[], Found], holds: Callable[[Found], object] = bool, within: float = 60) -> Found:
     """The same without an event loop. Returns what was found in the end."""
     deadline = time.monotonic() + within
-    while not (found := look()):
+    while not holds(found := look()):
         assert time.monotonic() < deadline, found
-        threading.Event().wait(0.02)
+        time.sleep(0.02)
     return found

@@ -42,8 +42,9 @@ def start(wire: Wire, tool: str, **arguments: Any) -> dict[str, Any]:
 
 
 def finish(wire: Wire, id: str) -> dict[str, Any]:
-    wait_until(lambda: wire.result("tasks/get", {"taskId": id})["status"] not in ("working", "input_required"))
-    return wire.result("tasks/get", {"taskId": id})
+    return wait_until(
+        lambda: wire.result("tasks/get", {"taskId": id}), lambda task: task["status"] not in ("working", "input_required")
+    )
 
 
 def test_tasks_with_the_same_id_are_told_apart(wire: Wire) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from upstream import is_alive
-from wire import PATIENCE, Process, every, proxied
+from waiting import wait_until
+from wire import Process, every, proxied
 
 from overspill.errors import SettingsError
 from overspill.mcp.client.config import ServerConfig, server_configs
@@ -21,10 +21,7 @@ LISTS = str(Path(__file__).parents[1] / "servers" / "lists.py")
 
 
 def wait_until_stopped(pid: int) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while is_alive(pid):
-        assert time.monotonic() < deadline, "the server is not stopped"
-        time.sleep(0.02)
+    wait_until(lambda: not is_alive(pid))
 
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])

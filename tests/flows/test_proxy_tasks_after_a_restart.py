@@ -33,8 +33,8 @@ def kill(wire: Process) -> None:
 
 
 def finish(wire: Process, id: str) -> dict[str, Any]:
-    wait_until(lambda: wire.result("tasks/get", {"taskId": id})["status"] in ("completed", "failed", "cancelled"))
-    return wire.result("tasks/get", {"taskId": id})
+    ended = ("completed", "failed", "cancelled")
+    return wait_until(lambda: wire.result("tasks/get", {"taskId": id}), lambda task: task["status"] in ended)
 
 
 @pytest.fixture

@@ -31,8 +31,7 @@ def get(wire: Wire, id: str) -> dict[str, Any]:
 
 
 def follow(wire: Wire, id: str, until: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-    wait_until(lambda: until(get(wire, id)))
-    return get(wire, id)
+    return wait_until(lambda: get(wire, id), until)
 
 
 def finish(wire: Wire, id: str) -> dict[str, Any]:

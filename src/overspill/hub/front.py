@@ -102,7 +102,7 @@ class Front:
                 self._close()
                 raise NoHub(f"the hub at {self._place.socket} does not answer; end it with `overspill hub stop`") from None
             except OSError:
-                pass  # nobody listens, or the hub ended at this moment
+                pass  # nothing is listening, or the hub ended at this moment; what is below starts it, or says why it cannot
             self._close()
             if (lock := self._place.take_lock()) is not None:
                 starts += 1
@@ -248,7 +248,7 @@ class Front:
             self._errors.clear()
 
     def _flush(self) -> None:
-        """The last answers, and those last errors that somebody reads."""
+        """The last answers, and those last errors that are read in time."""
         try:
             while self._to_client:
                 del self._to_client[: os.write(1, self._to_client)]

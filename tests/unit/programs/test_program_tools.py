@@ -84,12 +84,15 @@ async def test_no_tool_can_be_called_until_the_user_lists_it():
 
 @pytest.mark.both_loops
 async def test_tools_run_together_in_gather_and_give_json():
-    running, most = 0, 0
+    running, most, are_together = 0, 0, anyio.Event()
 
     async def get(id: int) -> dict[str, int]:
         nonlocal running, most
         running, most = running + 1, max(most, running + 1)
-        await anyio.sleep(0.05)
+        if most > 1:
+            are_together.set()
+        with anyio.move_on_after(30):
+            await are_together.wait()
         running -= 1
         return {"id": id}
 
