@@ -107,7 +107,7 @@ def answer(given: argparse.Namespace, row: dict[str, Any]) -> tuple[str, int, bo
 
 
 def ask(given: argparse.Namespace) -> None:
-    lines = (line for file in sorted(given.shown.glob("*.jsonl")) for line in file.read_text("utf-8").splitlines())
+    lines = (line for file in sorted(given.shown.rglob("*.jsonl")) for line in file.read_text("utf-8").splitlines())
     with ThreadPoolExecutor(given.at_once) as pool:
         answers = list(pool.map(partial(answer, given), map(json.loads, lines)))
     by_system: dict[str, list[tuple[int, bool]]] = defaultdict(list)
