@@ -52,6 +52,10 @@ class ClientFiles(Struct, frozen=True):
     def dialect(self) -> ConfigDialect:
         return self.client.dialect if self.client else guess_dialect(self.found[self.servers].path)
 
+    def real(self, path: Path) -> Path:
+        """Where a link leads, which is the file that changes."""
+        return self.found[path].path if path in self.found else path
+
     def text(self, path: Path) -> str:
         """Empty if the file does not exist."""
         return self.found[path].text if path in self.found else ""
@@ -119,13 +123,14 @@ def find_hook_files(given: str) -> HookFiles | None:
     return HookFiles(given, client, servers, found, hooks, client.hooks)
 
 
-def find_installed() -> list[ClientFiles]:
-    """The files of the clients on this machine. Those that cannot be read are named on standard error."""
+def find_installed(*, hooks: bool = False) -> list[ClientFiles]:
+    """The files of the clients on this machine, and of their hooks. Those that cannot be read are named on standard error."""
     found: list[ClientFiles] = []
     for name, client in clients().items():
+        place = client.hooks.file.parent if hooks and client.hooks else client.file
         try:
-            if file_exists(client.file):
-                found.append(find_target(name))
+            if file_exists(client.file) or file_exists(place):
+                found.append((find_hook_files(name) if hooks else None) or find_target(name))
         except OverspillError as problem:
             warn(f"{problem} Skipping it.")
     return found

@@ -19,34 +19,43 @@ from overspill.cli.surroundings import Surroundings
 from overspill.cli.terminal import report_usage
 from overspill.errors import OverspillError
 
-COMMANDS = {
-    "proxy": ("overspill.cli.commands.proxy:proxy", "Run MCP servers behind Overspill."),
-    "hub": ("overspill.cli.commands.hub:hub", "See and stop the process that serves all conversations."),
-    "extract": ("overspill.cli.commands.extract:extract", "Print the parts of a file or stream that answer a question."),
-    "keep": ("overspill.cli.commands.keep:keep", "Run a command, and store its output if it is large."),
-    "get": ("overspill.cli.commands.get:get", "Read a stored output: lines, matches, a query, an answer."),
-    "worker": ("overspill.cli.commands.worker:worker", "Run the slow tools of sessions, on any number of machines."),
-    "skill": ("overspill.cli.commands.help:skill", "Print what to tell a coding agent about `keep` and `get`."),
-    "hook": ("overspill.cli.commands.hook:hook", "Answer a hook of a coding agent."),
-    "serve": ("overspill.cli.commands.hook:serve", "Serve what hooks have stored, over MCP."),
-    "sql": ("overspill.cli.commands.sql:sql", "Query files as tables, with SQL."),
-    "python": ("overspill.cli.commands.python:python", "Run a Python program over files or stored outputs, in a sandbox."),
-    "run": ("overspill.cli.commands.run:run", "Run an agent from a file and print its final report."),
-    "snapshot": ("overspill.cli.commands.snapshot:snapshot", "Show what `run --snapshot` recorded."),
-    "artifacts": ("overspill.cli.commands.artifacts:artifacts", "List, show, export and remove stored outputs."),
-    "verify": ("overspill.cli.commands.artifacts:verify", "Check stored outputs against their checksums."),
-    "stats": ("overspill.cli.commands.stats:stats", "Show how much was kept and retrieved."),
-    "jobs": ("overspill.cli.commands.stats:jobs", "List the background jobs of live sessions."),
-    "view": ("overspill.cli.commands.view:view", "Look at sessions and stored outputs in a browser."),
-    "wrap": ("overspill.cli.commands.wrap:wrap", "Run a client's MCP servers through Overspill."),
-    "unwrap": ("overspill.cli.commands.wrap:unwrap", "Undo `wrap`."),
-    "login": ("overspill.cli.commands.login:login", "Log in to an MCP server."),
-    "logout": ("overspill.cli.commands.login:logout", "Forget a login, and tell the server."),
-    "doctor": ("overspill.cli.commands.doctor.command:doctor", "Check your settings, models, stores and servers."),
-    "config": ("overspill.cli.commands.help:config", "Show the settings in effect and where each comes from."),
-    "help": ("overspill.cli.commands.help:help_", "Show how to use a command."),
+HEADINGS = {
+    "Connect": {
+        "wrap": ("overspill.cli.commands.wrap:wrap", "Run a client's MCP servers through Overspill."),
+        "unwrap": ("overspill.cli.commands.wrap:unwrap", "Undo `wrap`."),
+        "login": ("overspill.cli.commands.login:login", "Log in to an MCP server."),
+        "logout": ("overspill.cli.commands.login:logout", "Forget a login, and tell the server."),
+        "proxy": ("overspill.cli.commands.proxy:proxy", "Run MCP servers behind Overspill."),
+        "serve": ("overspill.cli.commands.hook:serve", "Serve what hooks have stored, over MCP."),
+        "hook": ("overspill.cli.commands.hook:hook", "Answer a hook of a coding agent."),
+        "skill": ("overspill.cli.commands.help:skill", "Print what to tell a coding agent about `keep` and `get`."),
+    },
+    "Read": {
+        "extract": ("overspill.cli.commands.extract:extract", "Print the parts of a file or stream that answer a question."),
+        "keep": ("overspill.cli.commands.keep:keep", "Run a command, and store its output if it is large."),
+        "get": ("overspill.cli.commands.get:get", "Read a stored output: lines, matches, a query, an answer."),
+        "sql": ("overspill.cli.commands.sql:sql", "Query files as tables, with SQL."),
+        "python": ("overspill.cli.commands.python:python", "Run a Python program over files or stored outputs, in a sandbox."),
+    },
+    "Run": {
+        "run": ("overspill.cli.commands.run:run", "Run an agent from a file and print its final report."),
+        "snapshot": ("overspill.cli.commands.snapshot:snapshot", "Show what `run --snapshot` recorded."),
+        "worker": ("overspill.cli.commands.worker:worker", "Run the slow tools of sessions, on any number of machines."),
+    },
+    "Look after": {
+        "doctor": ("overspill.cli.commands.doctor.command:doctor", "Check your settings, models, stores and servers."),
+        "config": ("overspill.cli.commands.help:config", "Show the settings in effect and where each comes from."),
+        "artifacts": ("overspill.cli.commands.artifacts:artifacts", "List, show, export and remove stored outputs."),
+        "verify": ("overspill.cli.commands.artifacts:verify", "Check stored outputs against their checksums."),
+        "stats": ("overspill.cli.commands.stats:stats", "Show how much was kept and retrieved."),
+        "jobs": ("overspill.cli.commands.stats:jobs", "List the background jobs of live sessions."),
+        "view": ("overspill.cli.commands.view:view", "Look at sessions and stored outputs in a browser."),
+        "hub": ("overspill.cli.commands.hub:hub", "See and stop the process that serves all conversations."),
+        "help": ("overspill.cli.commands.help:help_", "Show how to use a command."),
+    },
 }
-"""Where to find each command, and its line in `overspill --help`."""
+"""The commands below each heading of `overspill --help`: where to find each, and its line there."""
+COMMANDS = {name: found for commands in HEADINGS.values() for name, found in commands.items()}
 
 
 class Commands(CommandGroup):
@@ -69,14 +78,24 @@ class Commands(CommandGroup):
             gc.enable()
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, help) for name, (_, help) in COMMANDS.items()])
+        width = max(map(len, COMMANDS))
+        for heading, commands in HEADINGS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(width), help) for name, (_, help) in commands.items()])
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, "-V", "--version", message="overspill %(version)s")
-def overspill() -> None:
-    """Keep large tool outputs out of a model's context, whole, and run slow tools in the background."""
+@click.pass_context
+def overspill(context: click.Context) -> None:
+    """Keep large tool outputs out of a model's context, whole, and run slow tools in the background.
+
+    Without a command, on a terminal, it finds the clients on this machine, shows what it would change in each, and asks.
+    """
+    if context.invoked_subcommand is None:
+        if not terminal.can_ask():
+            raise click.exceptions.NoArgsIsHelpError(context)
+        context.invoke(import_module("overspill.cli.commands.wrap").wrap, hooks=True)
 
 
 overspill.params += make_common_options()

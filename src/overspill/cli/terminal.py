@@ -30,6 +30,11 @@ def on_terminal() -> bool:
     return bool(sys.stdout) and sys.stdout.isatty()
 
 
+def can_ask() -> bool:
+    """Whether a question can be shown here and answered."""
+    return on_terminal() and bool(sys.stdin) and sys.stdin.isatty()
+
+
 def watched_on_terminal() -> bool:
     """Whether standard error is a terminal, where live displays go."""
     return bool(sys.stderr) and sys.stderr.isatty()

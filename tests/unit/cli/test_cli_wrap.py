@@ -287,7 +287,7 @@ def test_print_without_a_file_shows_what_to_write_for_any_other_client(place: Pl
 
 def test_without_a_name_everything_on_the_machine_is_shown_and_nothing_written_unasked(place: Place, cursor: Path):
     result = place.overspill("wrap", "--command", "overspill")
-    assert (result.code, result.out) == (2, f"cursor: web, jot ({cursor})\n")
+    assert (result.code, result.out) == (2, f"Cursor:\n  run web, jot through Overspill, in {cursor}\n")
     assert result.err == (
         "overspill: error: Nothing was written, because there is no terminal to ask you on. Use --all, or name a client.\n"
     )
@@ -301,7 +301,7 @@ def test_without_a_name_everything_on_the_machine_is_shown_and_nothing_written_u
 @pytest.mark.parametrize(("answer", "is_written"), [(b"y\n", True), (b"n\n", False)])
 def test_on_a_terminal_you_are_asked(place: Place, cursor: Path, answer: bytes, is_written: bool):
     code, seen = on_a_terminal("wrap", "--command", "overspill", answer=answer)
-    assert "cursor: web, jot" in seen
+    assert "run web, jot through Overspill" in seen
     assert (code, cursor.read_text() != CURSOR) == (0 if is_written else 130, is_written)
 
 

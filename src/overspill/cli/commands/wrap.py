@@ -11,9 +11,9 @@ from typing import Any
 
 import click
 
-from overspill.cli import client_files, output
+from overspill.cli import client_files, output, terminal
 from overspill.cli.client_files import FilePlan, HookFiles
-from overspill.cli.terminal import warn
+from overspill.cli.terminal import inform, warn
 from overspill.errors import BadRequest, OverspillError
 from overspill.mcp.host_configs import entries, rewriting
 from overspill.mcp.host_configs.rewriting import RewriteOutcome
@@ -45,7 +45,7 @@ def wrap(
 
     FILE is claude-code, claude-desktop, cline, codex, cursor, gemini-cli, goose, opencode, vscode, windsurf or zed for your own
     servers in that client, or the path of a file, such as a project's .mcp.json. Without FILE, overspill wrap finds the clients
-    on this machine, shows what it would do, and asks.
+    on this machine, shows what it would do, and asks. overspill alone does the same with --hooks.
 
     \b
     overspill wrap cursor --print
@@ -56,8 +56,6 @@ def wrap(
     A copy of the file is kept beside it, and overspill unwrap undoes everything. The exit code is 1 if a server that you named
     cannot be wrapped.
     """
-    if hooks and file is None:
-        raise click.UsageError("--hooks needs a client: overspill wrap claude-code --hooks.")
     launch = client_files.parse_launch(command)
     if file is None and dry and not every:
         output.print_json(rewriting.example_entries(launch)) if as_json else click.echo(rewriting.instructions(launch))
@@ -65,7 +63,7 @@ def wrap(
     if file is None:
         if servers or as_json:
             raise click.UsageError(f"--server and --json need a client or a file.{_list_clients()}")
-        _wrap_all(launch, dry=dry, ask=not every and not dry)
+        sys.exit(_wrap_installed(launch, hooks=hooks, dry=dry, ask=not every and not dry))
         return
     if every:
         raise click.UsageError("Use --all or name a client, not both.")
@@ -96,32 +94,68 @@ def unwrap(file: str, servers: tuple[str, ...], dry: bool, as_json: bool) -> Non
     sys.exit(1 if any(outcome.reason == rewriting.NO_ORIGINAL for outcome in plan.servers.outcomes) else 0)
 
 
-def _wrap_all(launch: Sequence[str], *, dry: bool, ask: bool) -> None:
+def _wrap_installed(launch: Sequence[str], *, hooks: bool, dry: bool, ask: bool) -> int:
+    """Returns the exit code. A client whose files cannot be read or changed does not stop the others."""
     plans: list[FilePlan] = []
-    for target in client_files.find_installed():
+    for target in client_files.find_installed(hooks=hooks):
         try:
             plans.append(client_files.plan_wrap(target, launch))
         except OverspillError as problem:
             warn(f"{problem} Skipping it.")
+    if not plans:
+        raise BadRequest(f"There is nothing to wrap on this machine.{_list_clients()} `overspill --help` lists all commands.")
     changed = [plan for plan in plans if plan.changed]
     if not changed:
-        raise BadRequest(f"There is nothing to wrap on this machine.{_list_clients()}")
-    if ask:
+        inform(f"Nothing to change in {', '.join(plan.files.title for plan in plans)}. To check a client: overspill doctor NAME")
+    elif ask:
         for plan in changed:
-            names = ", ".join(map(_name_server, plan.changed_servers))
-            click.echo(escape_line(f"{plan.files.given}: {names} ({plan.files.servers})"))
-        if not (sys.stdin and sys.stdin.isatty()):
+            click.echo("\n  ".join(map(escape_line, [f"{plan.files.title}:", *_summarize(plan)])))
+        if not terminal.can_ask():
             raise BadRequest("Nothing was written, because there is no terminal to ask you on. Use --all, or name a client.")
-        click.confirm("Run these servers through Overspill?", abort=True, err=True)
+        if not _confirm():
+            inform("Nothing was written.")
+            return 130
+    code = 0
     for plan in changed:
-        _finish(plan, dry=dry, as_json=False)
+        try:
+            _finish(plan, dry=dry, as_json=False)
+        except OverspillError as problem:
+            code = terminal.report_failure(problem)
+    return code
+
+
+def _summarize(plan: FilePlan) -> list[str]:
+    """What would change, without the lines of the files, which may hold secrets."""
+    at, lines = plan.files, list[str]()
+    if plan.changed_servers:
+        names = ", ".join(map(_name_server, plan.changed_servers))
+        lines.append(f"run {names} through Overspill, in {at.real(at.servers)}")
+    if isinstance(at, HookFiles):
+        if not lines or not at.place.find_hook(at.text(at.hooks), str(at.hooks)):
+            lines.append(f"add a hook that stores large outputs of {', '.join(at.place.tools)}, in {at.real(at.hooks)}")
+        if not at.place.find_server(at.text(at.servers), str(at.servers)):
+            lines.append(f"add the server that reads them back, in {at.real(at.servers)}")
+    return lines
+
+
+def _confirm() -> bool:
+    def parse(answer: str) -> bool:
+        if answer.strip().lower() not in ("y", "yes", "n", "no"):
+            raise click.UsageError("Answer y or n.")
+        return answer.strip().lower().startswith("y")
+
+    try:
+        return click.prompt("Do this now? [y/N]", "n", show_default=False, prompt_suffix=" ", value_proc=parse, err=True)
+    except click.Abort:  # Ctrl-C and Ctrl-D leave the cursor behind the question
+        click.echo(err=True)
+        return False
 
 
 def _list_clients() -> str:
     known = client_files.clients()
     installed = [name for name, client in known.items() if os.path.exists(client.file)]
     here = f" On this machine: {', '.join(installed)}." if installed else ""
-    return f" Name a client ({', '.join(known)}) or a file.{here} For any other client, `--print` shows what to write."
+    return f" Name a client ({', '.join(known)}) or a file.{here} For another one, `overspill wrap --print` shows what to write."
 
 
 def _name_server(outcome: RewriteOutcome) -> str:
@@ -142,7 +176,7 @@ def _list_facts(plan: FilePlan, copies: Mapping[Path, Path | None]) -> dict[str,
     at = plan.files
 
     def list_file(path: Path) -> dict[str, Any]:
-        copy, real = copies.get(path), at.found[path].path if path in at.found else path
+        copy, real = copies.get(path), at.real(path)
         return {"file": str(real), "written": path in copies, "copy": str(copy) if copy else None}
 
     keys = ("server", "project", "change", "reason")
