@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -11,6 +12,7 @@ from contextlib import suppress
 import msgspec
 import pytest
 from every_store import EVERY_STORE, MAKERS, Make
+from waiting import wait_until
 
 from overspill import handles
 from overspill.errors import BadRequest, MalformedHandle, NameInUse, StoreError, StoreFull, UnknownHandle
@@ -588,6 +590,20 @@ def test_a_reader_knows_that_its_output_was_removed(store):
     store.expire(KeepLimits(0, 1_000_000))
     assert reader.is_removed
     assert reader.read(0, 99) == b"here"
+
+
+def test_a_read_is_the_last_use_of_an_output(store):
+    shelf = store.open_shelf(session := handles.new())
+    first, second = (stored(shelf, data) for data in (b"first", b"second"))
+    written = shelf.last_used(second)
+    assert shelf.last_used(first) <= written
+    reading = store.read_shelf(session)
+    wait_until(lambda: time.time() > written + 1)  # a bucket's clock has seconds
+    reading.note_read(first)
+    assert shelf.last_used(first) == reading.last_used(first) > written == shelf.last_used(second)
+    store.empty_shelf(session)
+    with pytest.raises(UnknownHandle, match=re.escape(handles.handle(session, first))):
+        shelf.last_used(first)
 
 
 def test_the_quota_of_a_run_gets_back_what_the_keep_limits_remove(make):

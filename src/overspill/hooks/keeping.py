@@ -49,13 +49,13 @@ async def keep(
 
 
 def remind(client: Client, project: str, settings: Settings) -> Mapping[str, Any] | None:
-    """A note for a model that has forgotten what was stored: the newest outputs, as many as fit. None if nothing was stored."""
+    """A note for a model that has forgotten what was stored: as many outputs as fit. None if none can be read."""
     group = SessionGroup(open_configured_store(settings), family_of(client, project))
-    outputs = sorted(group.list_kept(), key=lambda kept: -kept.created_ms)
     lines = [
-        "Outputs stored earlier in this project, newest first. Read one with get_tool_output(id=...) or `overspill get NAME`:"
+        "Outputs stored earlier in this project, newest and most used first. "
+        "Read one with get_tool_output(id=...) or `overspill get NAME`:"
     ]
-    for kept in outputs:
+    for kept in group.list_most_useful():
         source = humanize.one_line(kept.source or kept.tool, 60)
         lines.append(f"- {kept.name}: {source}, {humanize.format_size(kept.size.bytes)}")
         if tokens.count("\n".join(lines)).tokens > _MAX_NOTE_TOKENS:

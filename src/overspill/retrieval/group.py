@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
+from itertools import chain, zip_longest
 
 import msgspec
 from msgspec import Struct
@@ -12,7 +14,7 @@ from msgspec.structs import replace
 from overspill import handles
 from overspill.calls.background import find_last_change, restore_job, was_interrupted
 from overspill.calls.job import Job
-from overspill.errors import HandleError, StoreError
+from overspill.errors import HandleError, StoreError, UnknownHandle
 from overspill.record import events
 from overspill.record.events import JobChanged, OutputRetrieved, OutputStored
 from overspill.store import rules
@@ -209,6 +211,24 @@ class SessionGroup:
             with suppress(HandleError, StoreError), closing(shelf):
                 by_session.append(list(_stored_outputs(shelf.journal(), shelf.session)))
         return [kept for outputs in reversed(by_session) for kept in outputs]
+
+    def list_most_useful(self) -> list[Kept]:
+        """What can still be read: by turns the output that was used last, and the one that was read most. Counts the reads of all
+        sessions, live ones included."""
+        found: dict[str, tuple[float, Kept]] = {}
+        reads: Counter[str] = Counter()
+        for shelf, is_live in self._open(self._iterate_labels()):
+            with suppress(HandleError, StoreError), closing(shelf):
+                lines = list(shelf.journal())
+                for kept in _stored_outputs(lines, shelf.session, '"event":"kept"') if not is_live or self.is_shared else ():
+                    with suppress(UnknownHandle):
+                        found[kept.id] = shelf.last_used(kept.id), kept
+                about = events.decode_events(lines, about='"event":"retrieval"')
+                reads.update(event.id for event in about if isinstance(event, OutputRetrieved) and event.status == "ok")
+        by_use = sorted(found, key=lambda id: found[id][0], reverse=True)
+        by_reads = sorted((id for id in by_use if reads[id]), key=lambda id: reads[id], reverse=True)
+        turns = chain.from_iterable(zip_longest(by_use, by_reads))
+        return [found[id][1] for id in dict.fromkeys(turns) if id is not None]
 
     def has_outputs(self) -> bool:
         """Looks at sessions one by one, and stops at the first that has any."""

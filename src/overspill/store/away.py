@@ -138,6 +138,9 @@ class WaitingShelf:
     def note_read(self, id: str) -> None:
         self._shelf.note_read(id)
 
+    def last_used(self, id: str) -> float:
+        return self._shelf.last_used(id)
+
     def append_journal(self, lines: bytes) -> None:
         if self._is_delayed():
             raise StoreError("The store does not answer, and outputs wait to be stored. Nothing is recorded before they are.")

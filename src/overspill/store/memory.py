@@ -216,11 +216,17 @@ class MemoryShelf(BaseShelf):
         self._store = store
 
     def open(self, id: str) -> MemoryReader:
+        return MemoryReader(self._find(id))
+
+    def last_used(self, id: str) -> float:
+        return self._find(id).used
+
+    def _find(self, id: str) -> HeldOutput:
         rules.check_id(id)
         self._check_open()
         if id not in self._held.outputs:
             raise UnknownHandle(handles.handle(self.session, id))
-        return MemoryReader(self._held.outputs[id])
+        return self._held.outputs[id]
 
     def note_read(self, id: str) -> None:
         if output := self._held.outputs.get(id):

@@ -98,6 +98,11 @@ class Shelf(Protocol):
     def note_read(self, id: str) -> None:
         """Note that an output was read, for the keep limits. Works on a shelf opened for reading too, and never fails."""
 
+    def last_used(self, id: str) -> float:
+        """When any process last wrote or read an output, in unix seconds. Stores on a server note reads only now and then. Raises
+        UnknownHandle if the output does not exist."""
+        ...
+
     def append_journal(self, lines: bytes) -> None:
         """Append whole lines, each ending with LF. Readers see either all of them or none."""
 

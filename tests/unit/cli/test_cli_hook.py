@@ -7,6 +7,8 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,9 @@ from commands import SOURCE, bare_environment
 from extras import OFFERED
 from forked import Forked
 from frames import TOO_LARGE
+from waiting import wait_until
 
+from overspill import handles
 from overspill.cli.commands import hook as command
 from overspill.settings.files import WORKING_DIRECTORY_NAMES
 from overspill.text import tokens
@@ -43,6 +47,12 @@ class Agent:
 
     def serve(self, client: str, *requests: dict[str, Any]) -> dict[int, Any]:
         """The results of requests to `overspill serve`, by id."""
+        with self.serving(client) as ask:
+            return ask(*requests)
+
+    @contextmanager
+    def serving(self, client: str) -> Generator[Callable[..., dict[int, Any]]]:
+        """A server that runs until the end, and what sends it requests."""
         hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
         opening = [
             {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello},
@@ -50,22 +60,34 @@ class Agent:
         ]
         process = self.start("serve", client)
         assert process.stdin is not None
-        assert process.stdout is not None
-        for message in [*opening, *({"jsonrpc": "2.0", **request} for request in requests)]:
-            process.stdin.write(json.dumps(message).encode() + b"\n")
-        process.stdin.flush()
-        found: dict[int, Any] = {}
-        while len(found) < len(requests) + 1:
-            answer = json.loads(process.stdout.readline())
-            if "id" in answer:
-                found[answer["id"]] = answer.get("result")
-        process.communicate(timeout=60)
-        return found
+        stdin, stdout = process.stdin, process.stdout
+        assert stdout is not None
+
+        def ask(*requests: dict[str, Any]) -> dict[int, Any]:
+            for message in [*opening, *({"jsonrpc": "2.0", **request} for request in requests)]:
+                stdin.write(json.dumps(message).encode() + b"\n")
+            stdin.flush()
+            wanted: set[int] = {request["id"] for request in requests} | ({0} if opening else set())
+            opening.clear()
+            found: dict[int, Any] = {}
+            while found.keys() < wanted:
+                answer = json.loads(stdout.readline())
+                if "id" in answer:
+                    found[answer["id"]] = answer.get("result")
+            return found
+
+        try:
+            yield ask
+        finally:
+            process.communicate(timeout=60)
 
     def read(self, client: str, name: str) -> str:
-        args = {"id": name, "mode": "slice", "slice": {"lines": "1-1"}}
-        found = self.serve(client, {"id": 1, "method": "tools/call", "params": {"name": "get_tool_output", "arguments": args}})
-        return found[1]["content"][0]["text"]
+        return self.serve(client, read_first_line(name))[1]["content"][0]["text"]
+
+
+def read_first_line(name: str, id: int = 1) -> dict[str, Any]:
+    args = {"id": name, "mode": "slice", "slice": {"lines": "1-1"}}
+    return {"id": id, "method": "tools/call", "params": {"name": "get_tool_output", "arguments": args}}
 
 
 @pytest.fixture
@@ -240,16 +262,40 @@ def test_after_a_conversation_was_shortened_what_can_still_be_read_is_listed(age
     assert agent.read("claude-code", name) == "line 1 of many\n"
 
 
-def test_a_note_of_many_outputs_is_short_and_names_the_newest(agent: Agent):
-    shown = list[str]()
-    for number in range(12):
-        _, out, _ = agent.hook("claude-code", bash(f"{number}\n{LARGE}"))
-        shown.append(find_name(json.loads(out)["hookSpecificOutput"]["updatedToolOutput"]["stdout"]))
+def store_many(agent: Agent, count: int) -> list[str]:
+    """Their names, oldest first."""
+    shown = [agent.hook("claude-code", bash(f"{number}\n{LARGE}"))[1] for number in range(count)]
+    return [find_name(json.loads(out)["hookSpecificOutput"]["updatedToolOutput"]["stdout"]) for out in shown]
+
+
+def read_note(agent: Agent) -> list[str]:
+    """The names in it."""
     note = json.loads(agent.hook("claude-code", start("compact"))[1])["hookSpecificOutput"]["additionalContext"]
     assert tokens.count(note).tokens <= 150
-    named = re.findall(r"^- (out_\w+):", note, re.MULTILINE)
-    assert len(named) >= 4
-    assert named == shown[::-1][: len(named)]
+    return re.findall(r"^- (out_\w+):", note, re.MULTILINE)
+
+
+def test_a_note_of_many_outputs_is_short_and_names_the_newest(agent: Agent):
+    names = store_many(agent, 12)
+    noted = read_note(agent)
+    assert len(noted) >= 4
+    assert noted == names[::-1][: len(noted)]
+
+
+def test_a_note_also_names_what_other_processes_read(agent: Agent):
+    """One is a server that still runs, as it does when an agent compacts its conversation; the other is a shell."""
+    names = store_many(agent, 12)
+    often, lately, once = names[:3]
+    with agent.serving("claude-code") as ask:
+        for number, name in enumerate([once, often, often], 1):
+            assert ask(read_first_line(name, number))[number]["content"][0]["text"] == f"{names.index(name)}\n"
+        newer = store_many(agent, 6)
+        assert b"line 1 of many" in agent.start("get", lately).communicate(timeout=60)[0]
+        noted = wait_until(lambda: read_note(agent), lambda noted: once in noted)
+        assert noted[:4] == [lately, often, newer[-1], once]
+    (stored,) = [path for path in agent.project.parent.rglob("*") if path.name.endswith(handles.ending(often))]
+    stored.unlink()
+    assert often not in read_note(agent)
 
 
 @pytest.mark.parametrize(

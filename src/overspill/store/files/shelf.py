@@ -122,6 +122,12 @@ class FileShelf(BaseShelf):
         with suppress(OSError, StoreError):
             os.utime(id, dir_fd=self.directory.fd, follow_symlinks=False)
 
+    def last_used(self, id: str) -> float:
+        rules.check_id(id)
+        with explain_failures(f"look at {handles.handle(self.session, id)}"), suppress(FileNotFoundError):
+            return self.directory.stat(id).st_mtime
+        raise UnknownHandle(handles.handle(self.session, id))
+
     def journal(self, start: int = 0) -> Iterator[bytes]:
         with explain_failures(f"read {self.directory.path / JOURNAL}"), open(self.directory.open_file(JOURNAL), "rb") as file:
             file.seek(start)

@@ -16,7 +16,7 @@ from overspill.errors import StoreError, UnknownHandle
 from overspill.store.objects import removal
 from overspill.store.objects.bucket import Bucket
 from overspill.store.objects.names import BucketLease, Names
-from overspill.store.objects.output import NOTHING_YET, USED, ObjectParts, ObjectSource, folder, read_parts, recorded_key
+from overspill.store.objects.output import NOTHING_YET, USED, ObjectParts, ObjectSource, Parts, folder, read_parts, recorded_key
 from overspill.store.shared.shelf import Hold, LocalCopies, SharedShelf, lost_session_error
 
 _EVENTS_IN_ONE = 64
@@ -92,10 +92,16 @@ class ObjectShelf(SharedShelf):
         self._bucket = bucket
 
     def _find(self, id: str, *, is_begun: bool) -> ObjectSource:
-        parts = read_parts(self._bucket, self.session, id) if is_begun else NOTHING_YET
+        return ObjectSource(self._bucket, self.session, id, self._find_parts(id) if is_begun else NOTHING_YET)
+
+    def _find_parts(self, id: str) -> Parts:
+        parts = read_parts(self._bucket, self.session, id)
         if parts is None or parts.is_removed:
             raise UnknownHandle(handles.handle(self.session, id))
-        return ObjectSource(self._bucket, self.session, id, parts)
+        return parts
+
+    def last_used(self, id: str) -> float:
+        return self._find_parts(id).used
 
     def _note_read(self, id: str) -> None:
         self._bucket.put(folder(self.session, id) + USED)

@@ -91,6 +91,11 @@ class PostgresShelf(SharedShelf):
             raise UnknownHandle(handles.handle(self.session, id))
         return source
 
+    def last_used(self, id: str) -> float:
+        for (used,) in self._database.rows("look at an output", sql.LAST_USED, {"session": self.session, "id": id}):
+            return used
+        raise UnknownHandle(handles.handle(self.session, id))
+
     def _note_read(self, id: str) -> None:
         self._database.rows("note a read", sql.NOTE_READ, {"session": self.session, "id": id})
 

@@ -241,6 +241,10 @@ ORDER BY start
 """
 
 NOTE_READ = f"UPDATE {SCHEMA}.outputs SET used = now() WHERE session = %(session)s AND id = %(id)s AND removed IS NULL"
+LAST_USED = f"""
+SELECT extract(epoch FROM used)::float8 FROM {SCHEMA}.outputs
+WHERE session = %(session)s AND id = %(id)s AND removed IS NULL
+"""
 APPEND_JOURNAL = f"""
 WITH held AS (
     SELECT FROM {SCHEMA}.holds WHERE hold = %(hold)s FOR KEY SHARE
