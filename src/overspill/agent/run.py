@@ -165,7 +165,7 @@ def _offer_agents(agent: Agent, record: RunRecord, session: Session, context: Ru
         return report.content if len(texts) == 1 else Output([{"type": "text", "text": text} for text in texts])
 
     prompt = {"type": "string", "description": "The task, with everything the agent needs to know"}
-    later = {"type": "boolean", "description": "true: run in the background from the start, so that you can continue meanwhile"}
+    later = {"type": "boolean", "description": "true: run in the background from the start, and you continue meanwhile"}
     parameters = describe_object(["prompt"], prompt=prompt, **({"async": later} if agent.settings.background else {}))
     offers: dict[str, ProgramTool] = {}
     for name, below in agent.agents.items():

@@ -154,7 +154,7 @@ class Job:
 
     @property
     def is_unwanted(self) -> bool:
-        """Whether nobody wants its result any more. The end of a session alone does not mean that."""
+        """Whether its result is no longer needed. The end of a session alone does not mean that."""
         return self.unwanted or self.called_off or self.timed_out
 
     def note_task(self, id: str) -> None:

@@ -182,7 +182,7 @@ def _plan_unwrap_hooks(at: HookFiles, backups: Mapping[Path, Sequence[str]]) -> 
     texts[at.hooks] = at.place.remove_hook(texts[at.hooks], str(at.hooks), launch)
     named = [outcome.server for outcome in result.outcomes if outcome.change == "unwrapped"]
     for path in at.found:
-        # Unwrapping cannot know whether a list was empty or missing, so look for a text that wrapping turns into this one.
+        # A list may have been empty or missing before, so look for an earlier text that wrapping turns into this one.
         texts[path] = next(
             (old for old in (*backups[path], "") if _wrap_again(at, path, old, launch, named) == at.text(path)), texts[path]
         )

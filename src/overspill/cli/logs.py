@@ -1,4 +1,4 @@
-"""What Overspill logs while a command runs, on a standard error that nobody may read; and traces of its calls."""
+"""What Overspill logs while a command runs, on a standard error that may have no reader; and traces of its calls."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class _Relay(io.RawIOBase):
                 self._changed.wait_for(lambda: self._waiting)
                 piece = self._waiting.popleft()
             rest = memoryview(piece)
-            with suppress(OSError):  # the reader is gone; nobody needs the rest
+            with suppress(OSError):  # the reader is gone and does not need the rest
                 while rest:
                     try:
                         rest = rest[os.write(self._target, rest) :]

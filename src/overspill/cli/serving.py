@@ -133,7 +133,7 @@ async def serve(
     serve_client: Callable[[ServedClients, anyio.Event], Awaitable[None]] | None = None,
     sessions: Sessions | None = None,
 ) -> None:
-    """`serve_client` serves the client of a front, which may get one of the hub's `sessions` that nobody is connected to."""
+    """`serve_client` serves the client of a front, which may get one of the hub's `sessions` without a connection."""
     given, settings, log = prepared.given, prepared.settings, prepared.log
     options = prepared.options
     if not given["address"]:  # over HTTP, each client gets separate servers with its first request

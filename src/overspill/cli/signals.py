@@ -81,7 +81,7 @@ def run_until_done(work: Callable[[], Awaitable[_Value]]) -> _Value:
 
 
 def serve_until_signal(run: Callable[[anyio.Event], Awaitable[None]]) -> None:
-    """For commands that serve. Writing to standard error does not block them, even if nobody reads it."""
+    """For commands that serve. Writing to standard error does not block them, even if it has no reader."""
     with unread_stderr_allowed():
         anyio.run(run_until_signal, run)
 

@@ -12,7 +12,7 @@ import time
 
 
 def end_with_reader() -> None:
-    """End as soon as the process that reads our answer is gone: it can no longer stop us, and nobody needs the answer."""
+    """End as soon as the process that reads our answer is gone: it can no longer stop us, and does not need the answer."""
 
     def wait() -> None:
         watched = select.poll()

@@ -235,7 +235,7 @@ def _is_block(block: Any) -> bool:
 
 
 def block_text(block: Block) -> str | None:
-    """The text of a text block or an embedded text resource."""
+    """The text in a block or an embedded resource."""
     kind = field(block, "type")
     content = field(block, "text") if kind == "text" else field(field(block, "resource"), "text") if kind == "resource" else None
     return content if isinstance(content, str) else None

@@ -129,7 +129,7 @@ OBSERVED: dict[Client, Observation] = {
         ("2.1.120", "2.1.197", "2.1.325"),
         (
             "Bash outputs of more than 30,000 characters stay with Claude Code, which stores them itself.",
-            "Outputs of commands that fail stay as they are: Claude Code tells hooks nothing about them.",
+            "Outputs of commands that fail are not replaced: Claude Code sends hooks no event for them.",
         ),
         deaf_version="2.1.59",
     ),

@@ -1,7 +1,7 @@
 """The frames that a front and a hub exchange: one byte for the kind, four for the length, and that many bytes.
 
 A front sends its lines to the hub, which confirms each with `TAKEN` before it acts on it. If the hub dies, the front then knows
-which lines nobody has acted on, and which requests will get no answer.
+which lines were not acted on, and which requests will get no answer.
 """
 
 from __future__ import annotations

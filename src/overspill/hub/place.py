@@ -108,7 +108,7 @@ class Place:
         return found
 
     def check(self) -> None:
-        """Raise NoHub unless the folder exists and nobody else can write to it."""
+        """Raise NoHub unless the folder exists and only you can write to it."""
         if not hasattr(os, "fork") or (not hasattr(_socket, "SO_PEERCRED") and sys.platform != "darwin"):
             raise NoHub("this system does not say who connects to a socket")
         if sys.platform == "linux" and not rights_of("self"):
@@ -199,7 +199,7 @@ class Place:
         nothing = os.open(os.devnull, os.O_RDWR)
         for number, each in enumerate((nothing, log, log)):
             os.dup2(each, number)
-        for each in _list_open_files():  # the client's open files are not for the hub: somebody may wait for their end
+        for each in _list_open_files():  # the client's open files are not for the hub: another process may wait for them to close
             os.set_inheritable(each, each in (0, 1, 2, lock, listener))
         own = dict(each.split("=", 1) for each in process_variables(environ))
         words = ["-X", "utf8", "-P", "-c", _START, "hub", "run", "--at", self.socket, "--inherit", f"{listener},{lock}", *options]

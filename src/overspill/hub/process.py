@@ -75,7 +75,7 @@ class Hub:
             await self._stop.wait()
             self._is_ending = True
             with suppress(FileNotFoundError):
-                if os.stat(self._place.socket).st_ino == own:  # another hub may be there if somebody emptied the folder
+                if os.stat(self._place.socket).st_ino == own:  # another hub may have started after the folder was emptied
                     os.unlink(self._place.socket)
             listener.close()
             await self._drain()

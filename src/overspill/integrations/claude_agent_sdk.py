@@ -33,10 +33,10 @@ except ImportError as error:
 SERVER = "overspill"
 MAX_OPEN_SESSIONS = 200
 """Sessions that stay open. The one that has been silent for longest is closed, and opened again when it calls."""
-_MAX_UNANSWERED_CALLS = 10_000  # of which Claude Code has told us, and which it may have refused since
+_MAX_UNANSWERED_CALLS = 10_000  # that Claude Code has named to us, and which it may have refused since
 _CALL_ID = "claudecode/toolUseId"  # in the metadata of each call to a server in this process
 _AMBIGUOUS = ""  # some providers give calls of two users the same id
-_NOBODY = "Claude Code did not say whose call this is, so nothing stored can be read."
+_UNKNOWN_CALLER = "Claude Code did not say whose call this is, so nothing stored can be read."
 
 
 def overspill_options(
@@ -113,7 +113,7 @@ class _Adapter:
         return {}
 
     async def replace_result(self, event: Any, id: str | None, context: Any) -> dict[str, Any]:
-        """Also tells the model which slow tools have finished."""
+        """Also lists the slow tools that have finished."""
         session, answer = event["session_id"], {}
         run = await self._runs.find(session, session)
         if (read := read_own_result(event)) is not None:
@@ -155,7 +155,7 @@ class _Adapter:
     async def _answer(self, context: Any, params: CallToolRequestParams) -> CallToolResult:
         id = _find_call(params)
         if not (session := self._calls.get(id)):
-            return CallToolResult.model_validate({"content": [text_block(_NOBODY)], "isError": True})
+            return CallToolResult.model_validate({"content": [text_block(_UNKNOWN_CALLER)], "isError": True})
         try:
             run = await self._find_run(session, context)
             return write_result(await run.invoke(params.name, params.arguments or {}, id=id), run.news)
@@ -233,9 +233,9 @@ def read_result(result: Any) -> Output:
 
 
 def write_result(reply: Reply, news: Callable[[], str]) -> Any:
-    """Also tells the model which slow tools have finished meanwhile."""
+    """Also lists the slow tools that have finished meanwhile."""
     passed = reply.value if reply.passed and reply.original is not None else None
-    if passed is not None and not isinstance(passed, CallToolResult):  # then there is no place for news, and they wait
+    if passed is not None and not isinstance(passed, CallToolResult):  # it has no place for news, which wait
         return passed
     more = [TextContent(type="text", text=told)] if (told := news()) else []
     if passed is not None:

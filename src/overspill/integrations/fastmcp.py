@@ -27,9 +27,9 @@ from overspill.mcp.proxy.outputs import structure_reply, widen_schema
 MAX_OPEN_CLIENTS = 200
 """Sessions that stay open. That of the client that has been silent for longest is closed, and opened again when it calls."""
 _WRAPS = "x-fastmcp-wrap-result"  # in the schema of a result other than an object: it is sent as {"result": …}
-_NOBODY = (
-    "overspill: requests of a client without a session or a login cannot be told from those of others, so their results pass "
-    "as they are. Give OverspillMiddleware `conversation=`."
+_UNKNOWN_CLIENT = (
+    "overspill: requests of a client without a session or a login look the same as those of others, so their results pass "
+    "unchanged. Give OverspillMiddleware `conversation=`."
 )
 _log = logging.getLogger("overspill")
 
@@ -70,7 +70,7 @@ class OverspillMiddleware(ToolInjectionMiddleware):
         if LOOKING_FOR in args and not asking.knows(name) and (known := await server.fastmcp.get_tool(name)) is not None:
             self._ask(known)  # the client has its list of tools from another process
         if client is None:
-            _log.warning(_NOBODY)
+            _log.warning(_UNKNOWN_CLIENT)
             return await call_next(_with_arguments(context, asking.take_off(name, args)[0]))
         # An older connection lasts as long as its client is there, a newer one for a single request.
         connection = None if server._is_modern_protocol() else server.session._connection.exit_stack
@@ -116,7 +116,7 @@ def _to_output(result: Any) -> Output:
 
 async def _to_result(reply: Reply, news: Callable[[], str], context: Any) -> Any:
     (result,) = reply.value if reply.passed else (None,)
-    if reply.passed and not isinstance(result, ToolResult):  # then there is no place for news, and they wait
+    if reply.passed and not isinstance(result, ToolResult):  # it has no place for news, which wait
         return result
     more = [TextContent(type="text", text=told)] if (told := news()) else []
     if result is not None:

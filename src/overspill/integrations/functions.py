@@ -43,7 +43,7 @@ def wrap_tools(
 
 
 def show_reply(reply: Reply) -> Any:
-    """What a framework gets as the result: the tool's own object, a text, or blocks if there is more than text."""
+    """What a framework gets as the result: the tool's own object, a string, or blocks if there is more than text."""
     if reply.passed:
         return reply.value
     return reply.text if all(block_text(block) is not None for block in reply.content) else reply.content

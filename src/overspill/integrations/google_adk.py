@@ -224,7 +224,7 @@ def fold_calls(content: Any, hidden: Set[str]) -> Any:
 
 
 def widen_declaration(declared: Any, widen: Callable[..., Any]) -> Any:
-    """ADK describes arguments as JSON Schema, or as a `Schema` of the API, or not at all if there are none."""
+    """ADK describes arguments as JSON Schema, or as a `Schema` of the API, or leaves them out if the tool takes none."""
     if (schema := declared.parameters_json_schema) is not None:
         return declared.model_copy(update={"parameters_json_schema": widen(declared.name, schema)})
     known = declared.parameters or types.Schema(type=types.Type.OBJECT)

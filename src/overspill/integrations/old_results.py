@@ -17,7 +17,7 @@ from overspill.integrations.sessions import AgentRun
 
 
 class Said(Struct, frozen=True):
-    """Anything that stays as it is, such as a result with an image in it."""
+    """Anything that does not change, such as a result with an image in it."""
 
     role: Literal["user", "assistant"]
     text: str

@@ -14,7 +14,7 @@ _K = TypeVar("_K", bound=Hashable)
 
 
 class OpenRuns:
-    """One for each key, up to a limit. Of those that are not busy, the one that has been silent for longest is closed, and begins
+    """One for each key, up to a limit. The one that has been silent and not busy for longest is closed, and begins
     again when it calls."""
 
     def __init__(self, sessions: Sessions, limit: int) -> None:
@@ -74,7 +74,7 @@ class ResumableRuns:
         return self._resumed[conversation]
 
     def end(self, conversation: str) -> AgentRun:
-        """The run that went on. Close it."""
+        """The run that continued. Close it."""
         return self._resumed.pop(conversation, None) or self._sessions.begin_run()
 
 

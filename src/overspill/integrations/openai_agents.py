@@ -151,7 +151,7 @@ class _Hooks(AgentHooks[Any]):
 
 
 def _is_guarded(tool: FunctionTool) -> bool:
-    """The SDK checks only calls that the model makes itself. So the model is offered this tool as it is."""
+    """The SDK checks only calls that the model makes itself. So the model is offered the original tool."""
     return bool(tool.needs_approval or tool.tool_input_guardrails or tool.tool_output_guardrails)
 
 

@@ -97,7 +97,7 @@ class Asking:
         self._asked: dict[str, bool] = {}
 
     def widen(self, name: str, schema: Mapping[str, Any], *, strict: object = None) -> Mapping[str, Any]:
-        """The schema to show to the model. Of two tools with the same name, either both are asked about or none."""
+        """The schema to show to the model. Two tools with the same name get the argument either both or not at all."""
         is_asked = asks(self._settings.for_tool(name), schema, strict=strict) and self._asked.get(name, True)
         self._asked[name] = is_asked
         return add_argument(schema) if is_asked else schema
@@ -111,5 +111,5 @@ class Asking:
         return {**args, LOOKING_FOR: said} if said else args
 
     def take_off(self, name: str, args: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
-        """The tool's own arguments, and what the model is looking for. A tool that is not known to be asked gets all of them."""
+        """The tool's own arguments, and what the model is looking for. A tool without this argument gets all of them."""
         return take_off(args) if LOOKING_FOR in args and self._asked.get(name) else (args, "")

@@ -182,7 +182,7 @@ def _to_result(reply: Reply) -> Any:
 
 
 def read_conversation(messages: Sequence[ModelMessage]) -> Iterator[Entry]:
-    """Only plain results can be replaced: Pydantic AI reads those of its own tools again."""
+    """Only plain results can be replaced: Pydantic AI reads the results of its tools again."""
     for index, message in enumerate(messages):
         for number, part in enumerate(message.parts):
             if isinstance(part, ToolCallPart):

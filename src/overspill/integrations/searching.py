@@ -16,7 +16,7 @@ _T = TypeVar("_T")
 
 
 class Searching:
-    """It is decided with the tools of the first request. Tools that come later are offered as they are."""
+    """It is decided with the tools of the first request. Later tools are offered unchanged."""
 
     def __init__(self, settings: Settings, *, is_on: bool) -> None:
         self._settings, self.is_on = settings, is_on

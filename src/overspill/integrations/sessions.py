@@ -34,9 +34,9 @@ class _Opened(Generic[_S]):
 
 
 class Sessions:
-    """The sessions of one adapter, which may serve many users at once. It knows a session only while a run holds it.
+    """The sessions of one adapter, which may serve many users in parallel. It knows a session only while a run holds it.
 
-    The name of a conversation's session is derived from the conversation's id, so that the next run can read what this one
+    The name of a conversation's session is derived from the conversation's id: the next run reads what this one
     stored, in this process or another. Runs without a conversation share nothing.
     """
 
@@ -240,7 +240,7 @@ class AgentRun:
 
     @property
     def window(self) -> int | None:
-        """The size of the model's window, as far as it is known."""
+        """The size of the model's window, if known."""
         given = self._hold.session
         budget = self.options.new_budget(self._hold.window) if given is None else given.budget
         return self._hold.window if budget is None else budget.window

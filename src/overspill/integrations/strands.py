@@ -35,7 +35,7 @@ except ModuleNotFoundError as error:
 
 
 _END = object()
-_MAX_SECS_TO_END = 1.0  # for a call that nobody waits for any more
+_MAX_SECS_TO_END = 1.0  # for a call that was abandoned
 _BEFORE_OTHER_HOOKS = HookOrder.SDK_FIRST - 1
 
 
@@ -262,7 +262,7 @@ def read_result(event: ToolResultEvent) -> Output:
 
 
 def write_result(reply: Reply, id: str) -> ToolResultEvent:
-    if reply.passed and isinstance(reply.value, ToolResultEvent):  # the search for tools answers with a text
+    if reply.passed and isinstance(reply.value, ToolResultEvent):  # the search for tools returns a string
         return reply.value
     content = [block["block"] if block["type"] == "strands" else {"text": block["text"]} for block in reply.content]
     result = {"toolUseId": id, "status": "error" if reply.is_error else "success", "content": content}

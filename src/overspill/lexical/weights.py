@@ -13,7 +13,7 @@ from msgspec import Struct
 class Weights(Struct, frozen=True):
     # What a word of the question counts.
     quoted: float = 1.6
-    """A word in quotation marks: somebody took care to spell it."""
+    """A word in quotation marks, which was spelled with care."""
     identifier: float = 2.0
     """A number or a name with signs in it, which has only one meaning."""
     part_of_identifier: float = 0.3

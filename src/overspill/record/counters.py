@@ -44,7 +44,7 @@ class Counters(Struct):
     retrieved: dict[str, int] = field(default_factory=OrderedDict[str, int])
     """How often it was retrieved successfully."""
     untracked_in_full: int = 0
-    """How many outputs that are no longer tracked had been retrieved in full."""
+    """How many untracked outputs had been retrieved in full."""
 
     @property
     def truncation_rate(self) -> float:

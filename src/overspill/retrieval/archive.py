@@ -147,7 +147,7 @@ class Archive:
         return counted
 
     def jobs(self) -> list[ArchivedJob]:
-        """Background jobs of live sessions, in the order they were asked for."""
+        """Background jobs of live sessions, in the order of their calls."""
         lines: dict[str, ArchivedJob] = {}
         for label, _, entries in self._shelves(live_only=True):
             for event in entries:

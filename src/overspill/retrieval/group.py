@@ -66,7 +66,7 @@ class SessionGroup:
         self._shared_by = shared_by
         self.is_shared = bool(shared_by)
         self._job_lines: dict[str, JobLines | bytes] = {}
-        """What was read of each session so far; encoded if it has ended and nobody opens it again by its name."""
+        """What was read of each session so far; encoded if it has ended and cannot be opened again by its name."""
 
     def find(self, spelling: str) -> Kept | None:
         session, file = handles.parse(spelling)
@@ -292,7 +292,7 @@ def _add_job_lines(known: JobLines, lines: Iterable[bytes], position: int) -> Jo
         if isinstance(event, JobChanged):
             last[event.id] = event
         elif isinstance(event, OutputStored):
-            kept[event.kept.id] = replace(event.kept, blocks=())  # there may be many, and nobody asks for them here
+            kept[event.kept.id] = replace(event.kept, blocks=())  # there may be many, and they are not needed here
         elif isinstance(event, OutputRetrieved) and event.id:
             read.add(event.id)
     return JobLines(last, kept, known.read | read, position)

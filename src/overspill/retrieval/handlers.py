@@ -176,7 +176,7 @@ class RetrievalTools(Struct, eq=False):
         return Page(await wait_for_news(self.jobs, self.elsewhere, self.gate.settings, self.ledger.counters.retrieved))
 
     async def _wait_for(self, job: Job | None, asked: GetToolOutput) -> Page:
-        """What the call would have answered, as soon as it is ready. If other jobs complete first, reports those instead."""
+        """The answer of the call, as soon as it ends. If other jobs complete first, reports those instead."""
         if job is not None and not job.done:
             listed = await self._wait()
             job = await anyio.to_thread.run_sync(self.outputs.find_job, output_id(asked.id))

@@ -144,7 +144,7 @@ class StoredOutput:
 
 
 class RunningReader:
-    """Reads a growing output as it was when the reader was made, up to the last whole character. If secrets are hidden, it ends
+    """Reads what a growing output had when the reader was made, up to the last whole character. If secrets are hidden, it ends
     before any that may have arrived only in part."""
 
     def __init__(self, reader: Reader, redactor: Redactor | None) -> None:

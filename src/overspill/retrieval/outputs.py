@@ -155,7 +155,7 @@ class StoredOutputs:
                 del self._recent[kept.id]  # left open: another retrieval may be reading it
                 raise ExpiredHandle(spelling, one_line(kept.tool))
             if stored is not None and stored.damage:
-                del self._recent[kept.id]  # cached facts, such as where its lines are, are no longer true
+                del self._recent[kept.id]  # cached facts, such as where its lines are, have become wrong
                 stored.check()
             if stored is not None and kept.id not in self._held:
                 with suppress(HandleError, StoreError):  # it is open, and stays readable without the note

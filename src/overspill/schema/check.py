@@ -66,7 +66,7 @@ def _ask(request: dict[str, Any], server: str = "") -> _Answer:
     try:
         work = json.dumps(request).encode()
         done = _worker.run(work, owner=server or "ours")
-        if not done.is_complete and not server:  # a machine that stands still for a while also uses up the time of a small schema
+        if not done.is_complete and not server:  # a machine that pauses for a while also uses up the time of a small schema
             done = _worker.run(work, owner="ours")
         if not done.is_complete:  # ended by a limit
             raise Unchecked("it is too large or takes too long")

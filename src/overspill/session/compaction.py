@@ -94,7 +94,7 @@ def _find_last_turns(messages: Sequence[Message], count: int) -> int:
 
 
 def _reword(messages: Sequence[Message], end: int, change: Callable[[str, str], str]) -> list[Message]:
-    """The messages, with what `change` makes of each text of a tool's result before `end`: it gets the text and the id of its
+    """The messages, with what `change` makes of the text of each tool result before `end`: it gets the text and the id of its
     call. Messages that change are copies; the host's own stay unchanged."""
     changed = list(messages)
     for index, message in enumerate(messages[:end]):

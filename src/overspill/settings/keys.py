@@ -124,7 +124,7 @@ class Override(Struct, frozen=True, kw_only=True):
     background: Annotated[bool | None, Key("Same as `async`.", "anyone", spelling="async")] = None
     intent: Annotated[IntentMode | None, Key("Same as `intent`.", "anyone")] = None
     programs: Annotated[Programs | None, Key("Same as `programs`.", "owner")] = None
-    tool_search: Annotated[ToolSearch | None, Key("Same as `toolSearch`; off: offered as it is.", "owner")] = None
+    tool_search: Annotated[ToolSearch | None, Key("Same as `toolSearch`; off: offered directly.", "owner")] = None
     refs: Annotated[bool | None, Key("Same as `refs.enabled`.", "owner")] = None
     redact_shown: Annotated[Redacting | None, Key("Same as `redact.shown`.", "owner", anyone_may_set="on")] = None
     redact_sent: Annotated[Redacting | None, Key("Same as `redact.sent`.", "owner", anyone_may_set="on")] = None

@@ -145,7 +145,7 @@ async def run_command(command: Sequence[str], *, stdin: int | None, reads_stderr
                 yield running
             except Exception as error:  # raised below, because the group would wrap it
                 failure = error
-            pipes.close()  # if we failed, the command learns that nobody reads
+            pipes.close()  # if we failed, the command learns that its output has no reader
     if failure is not None:
         raise failure
 

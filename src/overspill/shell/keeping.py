@@ -166,10 +166,10 @@ async def _pass(blocks: AsyncIterable[bytes]) -> None:
 
 
 async def _pump(running: RunningCommand, send: ObjectSendStream[bytes], output: CommandOutput) -> None:
-    """Pass standard error on to ours, or to the output once nobody reads ours."""
+    """Pass standard error on to ours, or to the output once ours has no reader."""
 
     def write_all(data: bytes) -> None:
-        with suppress(OSError):  # nobody reads ours
+        with suppress(OSError):  # ours has no reader
             while data:
                 data = data[os.write(2, data) :]
 

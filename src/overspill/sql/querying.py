@@ -41,7 +41,7 @@ _TABLES = """
 """
 _BEHIND_THE_ERROR = regex("\n\nLINE |, due to the following Python exception")
 """What follows an error: the statement again, or the place in our own files where a package is missing."""
-_CHANGED = "The loaded tables are not as they were when they were loaded, so they are not used. Ask in a new session."
+_CHANGED = "The loaded tables have changed since they were loaded, so they are not used. Ask in a new session."
 
 
 def main(requests: BinaryIO, answers: BinaryIO) -> None:

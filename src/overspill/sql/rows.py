@@ -77,7 +77,7 @@ def _step_into(text: Text, start: int, end: int, token: str) -> Span:
         places = locate_values(memoryview(text)[start:end])
         return next((start + first, start + last) for name, first, last in places if name == token)
     except RepeatedKeys:
-        raise BadRequest("An object around that row has a key twice, so its place cannot be told.") from None
+        raise BadRequest("An object around that row has a key twice, so its place is unknown.") from None
     except StopIteration:
         raise LookupError from None
 

@@ -23,7 +23,7 @@ MAX_WAITING_BYTES = 64 << 20
 _SECONDS_BETWEEN_ATTEMPTS = 1.0
 _REST_AFTER_FAILURE = 20  # times as long as the failed attempt to open a session took
 _NO_ROOM = f"the store does not answer, and {MAX_WAITING_BYTES:,} bytes, which is the most, wait in memory for it."
-_NOT_WORKING = "the store does not work at the moment, and `overspill doctor` tells your user why."
+_NOT_WORKING = "the store does not work at the moment, and `overspill doctor` shows your user why."
 logger = logging.getLogger("overspill")
 
 

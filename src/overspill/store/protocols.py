@@ -117,7 +117,7 @@ class Shelf(Protocol):
 
     def remove_unrecorded(self, recorded: Collection[str]) -> int:
         """Remove the outputs whose ids are not among these, complete or not, and return how many bytes they had. For a shelf that
-        was just reopened: a process that died may have left outputs that nobody knows of. Keeps outputs that the journal may have
+        was just reopened: a process that died may have left unrecorded outputs. Keeps outputs that the journal may have
         failed to record."""
         ...
 

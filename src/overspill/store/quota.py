@@ -171,7 +171,7 @@ class KeepGuard:
             if self._grant(family, limits, wanted) == wanted:
                 return wanted
             if (started := time.monotonic()) >= self._no_sweep_before.get(family, 0.0):
-                # Make some more room than is wanted, without taking it from another family.
+                # Make some more room than needed, without taking it from another family.
                 self.apply(KeepLimits(limits.days, max(0, limits.bytes - wanted - limits.bytes // _MARGIN)), family)
                 if self._grant(family, limits, wanted) == wanted:
                     return wanted
@@ -243,7 +243,7 @@ class KeepQuota:
             return self._run.exhausted_error(refused)
         return StoreFull(
             f"The {self._limits.bytes:,} bytes that may be kept (keepBytes) are used up: {refused:,} bytes could not be stored. "
-            "Only outputs that nobody has read for 24 hours make room. Raise keepBytes, or remove outputs with "
+            "Only outputs that were not read for 24 hours make room. Raise keepBytes, or remove outputs with "
             "`overspill artifacts clean`."
         )
 

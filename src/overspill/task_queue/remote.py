@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def find_end(record: JobRecord | None, *, is_queued: bool) -> JobRecord | None:
-    """The record if the job is over. Raises RemoteFailure for a job that nobody will finish.
+    """The record if the job is over. Raises RemoteFailure for a job that cannot finish.
 
     `is_queued`: whether the queue still has it, so that a worker may take it, or take it again.
     """

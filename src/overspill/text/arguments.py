@@ -11,7 +11,7 @@ from overspill.text import lenient_json
 
 def read_arguments(written: object) -> Any:
     """Parses the JSON arguments of a model. Anything else stays a string, and the model gets an error. Some models write nothing
-    when there are no arguments."""
+    without arguments."""
     if not isinstance(written, str):
         return written
     try:

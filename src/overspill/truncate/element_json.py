@@ -141,7 +141,7 @@ class _Outline(Struct, frozen=True):
     def close_container(
         self, left: str, values: list[Json], everything: Iterator[str], omission: str, right: str
     ) -> Iterable[str]:
-        """Only the number of entries; the entries themselves if they are no longer than that."""
+        """Only the number of entries; the entries themselves if they are as short as that."""
         nested = len(values) > len(omission) or not _NESTED.isdisjoint(map(type, values))
         inside = None if nested else join_within(everything, len(omission))
         return (left, omission if inside is None else inside, right)

@@ -1,4 +1,4 @@
-"""Let in the browser that opened the start link, and nobody else on the machine or the network."""
+"""Let in the browser that opened the start link, and no other program on the machine or the network."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Entrance:
     """The way in: a token that works once, and the cookie that it is exchanged for.
 
     Browsers send a cookie to every port of a host, so a server of another user on another port would get it. They send it only
-    below its path, though, and nobody else knows that path.
+    below its path, though, and others do not know that path.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""What the pages show, read through the same archive as the commands. Quotes are checked when somebody looks at them."""
+"""What the pages show, read through the same archive as the commands. Quotes are checked when a page shows them."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ class Library:
         return ArchivedOutput(kept, record.label)
 
     def open(self, item: ArchivedOutput) -> StoredOutput:
-        """Shared between requests: do not close it. It is closed when nobody reads it any more."""
+        """Shared between requests: do not close it. It is closed after the last read."""
         kept = item.kept
         with self._lock:
             stored = self._open.get(kept.handle)
-            # Cached facts about an output that changed, such as where its lines are, are no longer true.
+            # Cached facts about an output that changed, such as where its lines are, have become wrong.
             if stored is None or stored.reader.is_removed or stored.reader.size != stored.view.bytes:
                 stored = self._open[kept.handle] = self._archive.open_unnoted(kept)
         return stored

@@ -46,7 +46,7 @@ _KNOWN = frozenset(_WORDS.split())
 _LEVELS = ("fatal", "critical", "error", "severe", "panic", "warn")
 _LEVEL = regex(r"\b(?:(fatal|critical|error|severe|panic)|warn(?:ing)?)\b")
 _BEGAN = '<span class="cut" title="The line began earlier">…</span>'
-_GOES_ON = '<span class="cut" title="The line goes on">…</span>'
+_GOES_ON = '<span class="cut" title="The line continues">…</span>'
 _SAMPLE_BYTES = 256 << 10
 Form: TypeAlias = Literal["tree", "table", "page", ""]
 MAX_RENDERED_BYTES = 256 << 10

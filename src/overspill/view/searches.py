@@ -99,7 +99,7 @@ class Searches:
                 return SearchResult(tuple(hits), notes=(closing, sure))
             case "query":
                 found = query(text.reader, words, Bound(64 << 10))
-                rest = f"The string goes on after its first {found.next:,} characters." if found.next else ""
+                rest = f"The string continues after its first {found.next:,} characters." if found.next else ""
                 return SearchResult(text=found.text, notes=tuple(filter(None, [found.note or rest])))
             case "sql":
                 answered = self._tables.query(words, {"output": Source(key, text.reader)}, _SQL_SECONDS)

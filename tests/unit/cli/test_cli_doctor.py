@@ -57,7 +57,7 @@ def test_everything_is_in_order(place: Place):
         plain(result, place)
         == """\
 ok     settings: HOME/config/overspill/config.yaml is used.
-ok     secrets: Secrets in outputs are shown to models as they are.
+ok     secrets: Models see secrets that are in outputs.
        To hide them, set redact: {shown: on} in your config file.
 ok     store: HOME/store holds 0 sessions, 0 of them live, with 0 bytes of outputs.
 ok     store: HOME/store has room for N GB.
@@ -266,7 +266,7 @@ def test_doctor_reports_where_settings_come_from_and_who_can_change_them(place: 
         "ok     settings: .overspill.yaml in this folder is used, but only for limits and strategies.",
         "wrong  settings: Any user can change HOME/config/overspill/config.yaml, and with it where your outputs are stored.",
         "       To fix it: chmod o-w HOME/config/overspill/config.yaml",
-        "ok     secrets: Secrets in outputs are shown to models as they are.",
+        "ok     secrets: Models see secrets that are in outputs.",
         "       To hide them, set redact: {shown: on} in your config file.",
         "wrong  settings: providers.lab.apiKeyEnv names NO_SUCH_KEY, and that environment variable is not set.",
         "       Set it wherever you start Overspill, and in your client.",
@@ -292,7 +292,7 @@ def test_models_that_cannot_be_asked_are_wrong(place: Place, monkeypatch: pytest
     known = "anthropic, deepseek, google, groq, lab, mistral, near, ollama, openai, openrouter, xai"
     assert lines == [
         "ok     settings: c.yaml is used.",
-        "ok     secrets: Secrets in outputs are shown to models as they are.",
+        "ok     secrets: Models see secrets that are in outputs.",
         "       To hide them, set redact: {shown: on} in your config file.",
         "wrong  providers: The model endpoint 'lab' has no base URL. Give it one, like http://127.0.0.1:8080/v1.",
         "ok     providers: near is configured. Nothing was sent to it.",
@@ -372,7 +372,7 @@ def test_leftovers_and_a_full_store_are_noted(place: Place):
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
     result = place.overspill("doctor")
     assert f"note   store: {place.store} holds 2 sessions, 0 of them live, with 5 KB of outputs.\n" in result.out
-    expected = "That is more than keepBytes. The next kept session removes what nobody has used for a day, oldest first."
+    expected = "That is more than keepBytes. The next kept session removes what has been unused for a day, oldest first."
     assert f"       {expected}\n" in result.out
     assert "note   store: 1 session left behind by processes that ended without cleaning up.\n" in result.out
     assert f"wrong  store: {place.store} has room for only 5 KB, so large outputs will be cut.\n" in result.out

@@ -78,8 +78,8 @@ def test_a_program_that_is_gone_is_wrong(place: Place):
         ("echo 2.1.59", "wrong", "Claude Code 2.1.59 ignores what a hook answers. Update Claude Code."),
         ("echo 1.0.128", "wrong", "Claude Code 1.0.128 ignores what a hook answers."),
         ("echo 9.9.9", "note", "Claude Code 9.9.9 was not tried with Overspill's hook. What 2.1.325 does: "),
-        ("exit 1", "note", "Claude Code, whose version cannot be told, was not tried"),
-        ("head -c 1000000 /dev/zero", "note", "Claude Code, whose version cannot be told, was not tried"),
+        ("exit 1", "note", "Claude Code, whose version is unknown, was not tried"),
+        ("head -c 1000000 /dev/zero", "note", "Claude Code, whose version is unknown, was not tried"),
         ("echo 99999999999999999999.1.1", "note", "was not tried"),
     ],
 )

@@ -98,7 +98,7 @@ These servers no longer run through Overspill:
   web
   jot
 Changed HOME/.cursor/mcp.json.
-It is as it was before, so the copies of it are removed.
+It is the same as before, so its copies are removed.
 Restart Cursor, or turn the servers off and on in its settings, under Tools & MCP.
 """
     )
@@ -399,7 +399,7 @@ def test_what_cannot_be_undone_ends_with_code_1(place: Place):
     result = place.overspill("unwrap", "mcp.json")
     assert (result.code, result.out) == (
         1,
-        "Not changed:\n  all: its original entry cannot be told; change it by hand.\nNothing to change in mcp.json.\n",
+        "Not changed:\n  all: its original entry is unknown; change it by hand.\nNothing to change in mcp.json.\n",
     )
 
 

@@ -365,7 +365,7 @@ def test_a_renamed_program_is_recognized_by_its_name_option():
 )
 def test_an_entry_whose_original_is_unknown_is_left_alone(entry: object):
     (outcome,) = rewriting.unwrap(file_of(entry), "mcp.json").outcomes
-    assert outcome.reason == "its original entry cannot be told; change it by hand"
+    assert outcome.reason == "its original entry is unknown; change it by hand"
     assert unwrap(file_of(entry)) == file_of(entry)
 
 

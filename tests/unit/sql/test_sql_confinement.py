@@ -125,7 +125,7 @@ def test_a_database_that_somebody_else_wrote_is_not_read(kind: str, library: Sql
     file.write_bytes(make_trap(secret.with_name("trap.db"), secret, kind=kind))
     found = library.query("SELECT * FROM output", source, 30)
     assert (found.result.failed, found.lines) == (
-        "The loaded tables are not as they were when they were loaded, so they are not used. Ask in a new session.",
+        "The loaded tables have changed since they were loaded, so they are not used. Ask in a new session.",
         b"",
     )
 

@@ -73,7 +73,7 @@ def test_if_removing_is_not_enough_the_new_output_is_over_quota_and_nothing_rece
     shelf = store.open_shelf(handles.new(), retention="keep", limits=KeepLimits(7, 50_000))
     old, young = stored(shelf, 10_000, 2), stored(shelf, 30_000, 0.9)
     writer = shelf.create(handles.new())
-    with pytest.raises(StoreFull, match="Only outputs that nobody has read for 24 hours make room"):
+    with pytest.raises(StoreFull, match="Only outputs that were not read for 24 hours make room"):
         writer.append(b"x" * 30_000)
     assert [is_there(shelf, id) for id in (old, young)] == [False, True]
     assert 19_000 < writer.size < 20_000

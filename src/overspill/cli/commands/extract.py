@@ -96,7 +96,7 @@ def extract(
 
 
 def _choose_models(models: Sequence[str], settings: Settings, available: Mapping[str, Endpoint]) -> tuple[Sequence[str], str]:
-    """If no model can be asked, choose the built-in engine and say why."""
+    """Without a model that works, choose the built-in engine and say why."""
     named = models or settings.tool_output.models or tuple(filter(None, [settings.extraction_model]))
     problems: list[str] = []
     for target in named:

@@ -31,7 +31,7 @@ _END_SECONDS = 20.0
 def hub() -> None:
     """See and stop the process that serves all conversations.
 
-    The first `overspill proxy` starts a hub. It ends by itself when nobody has used it for a while.
+    The first `overspill proxy` starts a hub. It ends by itself when it has been unused for a while.
     """
 
 

@@ -95,7 +95,7 @@ def logout(server: str, token_env: str | None) -> None:
         raise lacks_mcp("logout") from missing
     config, store = _find_server(server), _open_store(token_env)
     is_revoked = run_until_done(lambda: revoke(config, store))
-    rest = "" if is_revoked else " The server could not be asked to revoke the tokens, so they work until they expire."
+    rest = "" if is_revoked else " The server did not revoke the tokens, so they work until they expire."
     click.echo(escape_line(f"Logged out of {config.name}.{rest}"))
 
 
@@ -123,7 +123,7 @@ def _describe(login: Login) -> dict[str, str]:
 
 
 def _find_server(given: str) -> ServerConfig:
-    """Find it by its URL, or by its name in the user's own files. Files in the working directory may be somebody else's."""
+    """Find it by its URL, or by its name in the user's own files. Files in the working directory are not trusted."""
     from overspill.cli.commands.doctor.servers import Variables, read_config
 
     settings = load_settings(None, None, ()).settings

@@ -243,4 +243,4 @@ def _describe_file(plan: FilePlan, path: Path, copy: Path | None) -> list[str]:
     file = plan.files.found[path]
     link = f" {file.given} is still a link to it." if file.is_symlink else ""
     original = f"The original is in {copy}, secrets included. Remove it when you no longer need it."
-    return [f"Changed {file.path}.{link}", original if copy else "It is as it was before, so the copies of it are removed."]
+    return [f"Changed {file.path}.{link}", original if copy else "It is the same as before, so its copies are removed."]

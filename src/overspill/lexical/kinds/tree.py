@@ -134,7 +134,7 @@ def _containers(tree: Tree, text: Text, start: int, end: int) -> int:
 
 
 def _skip_plain_members(text: Text, start: int, stop: int, end: int) -> int:
-    """Returns where to continue, after plain members between `start` and `stop` if there is no container."""
+    """Returns where to continue, after plain members between `start` and `stop` if it finds no container."""
     if stop == end:
         return end
     found = _PLAIN_MEMBERS.match(text, start, stop)

@@ -30,7 +30,7 @@ _RUNG_RATIO = 1.25
 _SAMPLED_RECORDS = 8
 _MAX_SAMPLE_BYTES = 2_000
 _TEXT_RATIO = 0.25
-"""The assumed tokens per byte, if there are no records to count."""
+"""The assumed tokens per byte, without records to count."""
 _ROUNDING = 0.5
 _ELLIPSIS_TOKENS = 2
 """The cost of the mark between two pieces of a record."""

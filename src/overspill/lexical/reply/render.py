@@ -136,7 +136,7 @@ def _describe_matches(ranking: Ranking, matched: int) -> str:
 
 
 def _describe_contents(index: Index) -> str:
-    """The outermost labels (keys, headings, columns), or the first record if there are none."""
+    """The outermost labels (keys, headings, columns), or the first record."""
     outline = index.outline
     outermost = [label for label, parent in enumerate(outline.label_parents[:_MAX_LABELS]) if parent < 0]
     if index.traits.has_members and len(outermost) == 1:

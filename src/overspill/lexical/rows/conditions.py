@@ -30,7 +30,7 @@ _YEAR, _ISO_MONTH = regex(r"\d{4}"), regex(r"\d{4}-\d\d")
 _WORD = regex(r"[^\W_]+")
 _NOTHING = ("", "None", "[]", "{}")
 _MIN_USUAL_SHARE = 0.1
-"""Share of rows that must have a word in a column before the rows without it can be asked for."""
+"""Share of rows that must have a word in a column before a question may want the rows without it."""
 _MAX_CELL_CHARS = 100
 _MAX_CONDITIONS = 6
 _MAX_CLAUSE_CHARS, _MAX_NEGATION_CHARS = 200, 30

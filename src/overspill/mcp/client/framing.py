@@ -36,7 +36,7 @@ class BadLine(Exception):
 async def read_batches(receive: Receive, limit: int = MAX_MESSAGE_BYTES) -> AsyncGenerator[list[bytes | BadLine]]:
     """Yield lines until `receive` ends: all that ended in one chunk together, last one first. The caller may empty the list.
 
-    Of a line over the limit, only the two ends stay in memory. A last line without a line feed counts if it is a whole message.
+    Only the two ends of a line over the limit stay in memory. A last line without a line feed counts if it is a whole message.
     """
     parts: list[bytes] = []
     size = 0

@@ -44,7 +44,7 @@ class Rest:
 
     @property
     def was_on(self) -> bool:
-        """Whether nobody has asked yet what has changed since it rested."""
+        """Whether the changes since it rested are still unread."""
         return self._lists is not None
 
     def note_use(self) -> None:

@@ -20,10 +20,10 @@ _MAX_REST_BYTES = 2_000  # of links, annotations and the like, which are measure
 
 
 def require_result(result: Raw, server: str) -> None:
-    """Raise ServerError if a server of the older protocol answers with a task that nobody asked for."""
+    """Raise ServerError if a server of the older protocol answers with a task without being asked for one."""
     if "task" in result and "content" not in result:
         raise ServerError(
-            f"The server {server} started a task instead of answering, and nobody asked for one. "
+            f"The server {server} started a task instead of answering, although it was not asked for one. "
             "The result is lost, but the tool may have done its work."
         )
 

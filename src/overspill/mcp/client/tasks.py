@@ -50,7 +50,7 @@ def knows_tasks(capabilities: Raw) -> bool:
 
 
 class TaskFollower(Struct):
-    """One task of the server `server`, which `request` asks. `answer` is None if nobody can answer requests for input."""
+    """One task of the server `server`, which `request` asks. Without `answer`, requests for input fail."""
 
     server: str
     id: str

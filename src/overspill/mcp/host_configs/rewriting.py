@@ -21,7 +21,7 @@ from overspill.text.humanize import escape_line
 from overspill.text.jsonc import Edit, Node
 
 ALREADY_WRAPPED = entries.ALREADY_WRAPPED
-NO_ORIGINAL = "its original entry cannot be told; change it by hand"
+NO_ORIGINAL = "its original entry is unknown; change it by hand"
 NOT_WRAPPED = "it does not run through Overspill"
 
 Change = Literal["wrapped", "unwrapped", "none"]

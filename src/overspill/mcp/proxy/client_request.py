@@ -1,6 +1,6 @@
 """One request of a client: who sent it, in which version, how to send messages back, and how to ask the client something.
 
-A client of the stateless protocol cannot be asked anything while it waits: it gets the question as the result of its call, and
+A client of the stateless protocol cannot answer while it waits: it gets the question as the result of its call, and
 calls again with the answer. A server of the older protocol waits for that answer within its first call, which is paused here.
 """
 
@@ -45,10 +45,10 @@ class ClientRequest:
         self.is_answered = False
         """The client has its answer, so nothing more can be sent for this request."""
         self.ask_later: Ask | None = None
-        """Set for a client that can be asked only between two of its calls."""
+        """Set for a client that can answer questions only between two of its calls."""
         self.is_wrapped = False  # it came as `call_tool`, whose headers cannot repeat the arguments of the tool
         self.is_task = False
-        """The client has a task in place of the result, and can be asked about it until that ends."""
+        """The client has a task in place of the result, and can answer questions until that ends."""
         self.started_task: Raw | None = None  # sent to a client that asked for a task
         self.job: Job | None = None
         # The typed session would drop fields that its models do not know. Its two channels carry anything.
@@ -131,7 +131,7 @@ class PausedCall:
                     await self.changed.wait()
                 if key in self.answers:
                     return self.answers.pop(key)
-                # Another call of the server asked, and this one has ended: nobody would see the question.
+                # Another call of the server asked, and this one has ended, so the question would not be seen.
                 raise MCPError(mcp_types.INVALID_REQUEST, NOT_WAITING)
         finally:
             self.asked.pop(key, None)

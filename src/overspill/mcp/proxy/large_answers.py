@@ -56,7 +56,7 @@ class LargeAnswers:
         contents, messages = result.get("contents"), result.get("messages")
         if call.name == "resources/read" and _is_readable(contents):
             shown = await self._shorten_contents(call, contents)
-            # Only this client can follow the links, so nobody else may get them from a cache.
+            # Only this client can follow the links, so other clients may not get them from a cache.
             scope = {"cacheScope": "private"} if "cacheScope" in result else {}
             return result if shown == contents else {**result, "contents": shown, **scope}
         if call.name == "prompts/get" and isinstance(messages, list):

@@ -98,7 +98,7 @@ class OutgoingStream(ObjectSendStream[SessionMessage]):
             await self._changed.wait()
         if self._is_closed:
             raise anyio.ClosedResourceError
-        if not self._is_broken:  # otherwise nobody reads it
+        if not self._is_broken:  # otherwise it is never read
             self._lines.append(self._encode(item.message))
             self._bytes += len(self._lines[-1])
             self._announce_change()

@@ -146,7 +146,7 @@ class ServedTasks:
 
 
 class RoutedTasks:
-    """Tasks of 2025-11-25: those that one client asked servers for. Nobody else can guess its ids for them."""
+    """Tasks of 2025-11-25: those that one client asked servers for. Other clients cannot guess its ids for them."""
 
     def __init__(self, call: Callable[[ClientRequest, Server, str], Awaitable[Raw]], forward: Forward) -> None:
         self._call = call

@@ -154,7 +154,7 @@ class ToolCalls:
             return await self._remember(request, server, to_error_output(refusal))
         if wants_input(result):
             if job is not None and job.background:
-                raise RuntimeError("the tool asks for input that nobody can give it in the background")
+                raise RuntimeError("the tool asks for input, which it cannot get in the background")
             return Output([], original={key: value for key, value in result.items() if key in _OF_QUESTIONS})
         return await self._remember(request, server, await to_output(result))
 

@@ -119,7 +119,7 @@ class Index:
         return None
 
     def put(self, name: str, place: Place, instead_of: Place | None) -> bool:
-        """False if the place of the name is no longer `instead_of`, which is None for a new name."""
+        """False if the place of the name has changed from `instead_of`, which is None for a new name."""
         with self.change():
             if self.find(name) != instead_of:
                 return False

@@ -127,7 +127,7 @@ class Place(Struct, frozen=True):
 
 class Root(Struct, frozen=True):
     """Where a store is. The user chose `start`, which may be a link or open to everyone like /tmp; only what we create in it must
-    be private. `below` leads through a working directory, which may be somebody else's, so no link is followed there."""
+    be private. `below` leads through a working directory, which may come from other people, so no link is followed there."""
 
     start: Path
     below: tuple[str, ...] = ()

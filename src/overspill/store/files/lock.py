@@ -49,7 +49,7 @@ def make_held(above: Directory, new_name: Callable[[], str]) -> tuple[Directory,
             undo.callback(remove_lock_directory, above, directory)
             try:
                 fd = directory.make_file(LOCK)
-            except FileExistsError:  # the other process has made it to check whether somebody holds it
+            except FileExistsError:  # the other process has made it to check whether it is held
                 fd = directory.open_file(LOCK, os.O_RDWR)
             undo.callback(os.close, fd)
             fcntl.flock(fd, fcntl.LOCK_EX)
@@ -143,7 +143,7 @@ def _take_all(root: Directory, deadline: float, locks: ExitStack) -> list[Direct
 
 
 def _list_lock_directories(root: Directory) -> list[str]:
-    """Only directories that nobody else can enter: others may have made one with such a name, or hold a lock in it."""
+    """Only directories that you alone can enter: others may have made one with such a name, or hold a lock in it."""
     found = ((name, layout.find(root, name)) for name in root.names() if _LOCK_DIRECTORY.fullmatch(name))
     own = ((name, each.st_mode) for name, each in found if each is not None and each.st_uid == os.geteuid())
     return [name for name, mode in own if stat.S_ISDIR(mode) and not mode & 0o077]

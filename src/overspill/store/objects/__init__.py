@@ -13,5 +13,5 @@ replaced on a condition that the service checks. Keys, below the prefix of the s
     journal/<session>/<when>.<hold>.<first>.<last>    the nth events of one hold
     used/<session>                     when it was last closed
     measured                           what was kept when the limits were last applied
-    trash/<session>/<id>               a removed output, whose bytes go when nobody can be reading them any more
+    trash/<session>/<id>               a removed output, whose bytes go when no reader can be left
 """

@@ -20,7 +20,7 @@ from overspill.text.urls import mask_password
 
 _MAX_RETRIES = 2
 _MAX_RETRY_SECONDS = 30
-_MIN_WAIT_SECONDS = 1.0  # a failure that came sooner costs nobody much
+_MIN_WAIT_SECONDS = 1.0  # a failure that comes sooner costs little
 _REST_AFTER_WAIT = 2  # times as long as a call has waited in vain
 _MAX_REST_SECONDS = 10.0  # less than a lease, which can then be renewed soon after the service is back
 _MAX_PARALLEL_READS = 8

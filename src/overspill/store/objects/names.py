@@ -127,7 +127,7 @@ def _elapsed() -> float:
 class NameEntry(Struct, frozen=True):
     session: str
     hold: str = ""
-    """Empty if nobody holds it."""
+    """Empty if it is not held."""
     run: str = ""
 
 
@@ -165,7 +165,7 @@ class Names:
         if not keep and rules.is_unique(name, entry.session):
             self._bucket.delete([_key(name)])
         else:
-            # Another session may take this name, and an entry cannot be deleted on a condition. One that nobody holds and that
+            # Another session may take this name, and an entry cannot be deleted on a condition. One that is not held and that
             # has no session is taken by the next worker.
             self._replace(name, NameEntry(entry.session if keep else ""), version)
 

@@ -116,7 +116,7 @@ class KeptObjects:
         self.now = run.now()
 
     def remove_unfinished(self) -> None:
-        """Remove outputs that nobody writes any more, but not those of a session that is live again, or completed meanwhile.
+        """Remove outputs without a writer, but not those of a session that is live again, or completed meanwhile.
         `ObjectParts` explains how it checks for the mark."""
         for session, id in self._unfinished:
             if not list_live_sessions(self._bucket, self._run, session):

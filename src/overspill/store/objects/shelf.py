@@ -148,7 +148,7 @@ class LiveObjectShelf(ObjectShelf):
 
     def _write_recorded(self, lines: bytes, recorded: Sequence[tuple[str, bytes]]) -> None:
         self._check_held()
-        for id, line in recorded:  # first, so that everything in the journal can always be found
+        for id, line in recorded:  # first, because everything in the journal must be findable
             self._bucket.put(recorded_key(self.session, id), line)
         self._journal.append(lines)
         self._check_held()

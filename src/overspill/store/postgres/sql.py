@@ -113,7 +113,7 @@ _IS_LIVE = f"""EXISTS (
     SELECT FROM {SCHEMA}.holds h JOIN {SCHEMA}.runs r USING (run) WHERE h.session = s.session
         AND (r.until > now() OR pg_postmaster_start_time() > now() - make_interval(secs => %(lease)s))
 )"""
-"""Nobody could renew a lease while the server was down, so leases that ran out then stay valid for a while after it starts."""
+"""Leases cannot be renewed while the server is down, so those that ran out then stay valid for a while after it starts."""
 
 LOCK_NAME = "SELECT pg_advisory_xact_lock(hashtextextended(%(tenant)s || E'\\n' || %(name)s, 0))"
 CREATE = f"""

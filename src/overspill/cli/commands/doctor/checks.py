@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _MIN_FREE_BYTES = 100_000_000
 _USE_OTHER_FOLDER = "Set storeDir in your config file to a folder that you own."
-_OVER_LIMIT = "That is more than keepBytes. The next kept session removes what nobody has used for a day, oldest first."
+_OVER_LIMIT = "That is more than keepBytes. The next kept session removes what has been unused for a day, oldest first."
 _VERSION = regex(r"\d{1,6}\.\d{1,6}\.\d{1,6}")
 _MAX_WAIT_SECONDS = 20
 
@@ -87,7 +87,7 @@ def check_settings(cli: Mapping[str, Any], config: Path | None, user_config_dir:
 def _check_redaction(settings: Settings) -> Finding:
     if settings.redact.shown == "on":
         return Finding("secrets", "ok", "Secrets in outputs are hidden from models.")
-    text = "Secrets in outputs are shown to models as they are."
+    text = "Models see secrets that are in outputs."
     return Finding("secrets", "ok", text, "To hide them, set redact: {shown: on} in your config file.")
 
 
@@ -220,7 +220,7 @@ def check_hooks(file: str) -> list[Finding]:
         return [*findings, Finding("hooks", "wrong", text, f"Update {seen.title}.")]
     if version in seen.versions:
         return findings + [Finding("hooks", "note", f"{seen.title} {version}: {limit}") for limit in seen.limits]
-    which = f"{seen.title} {version}" if version else f"{seen.title}, whose version cannot be told,"
+    which = f"{seen.title} {version}" if version else f"{seen.title}, whose version is unknown,"
     text = f"{which} was not tried with Overspill's hook. What {seen.versions[-1]} does:"
     return [*findings, Finding("hooks", "note", " ".join([text, *seen.limits]))]
 

@@ -38,7 +38,7 @@ _PUBLIC: Final = "none"  # a client without a secret
 _PROBE = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 _ACCEPT = {"accept": "application/json, text/event-stream"}
 _FLOW_ERRORS = {
-    "Authorization response": "the answer came from another authorization server than the one that was asked",
+    "Authorization response": "the answer came from the wrong authorization server",
     "Authorization server metadata": "an authorization server gives another issuer than the one that was looked up",
     "Protected resource": "it says that it is another server",
 }

@@ -40,7 +40,7 @@ class TokenKeeper:
         self._clock = clock
         self._store = LoginStore(environ, config.login_owner)
         self._retry_at = 0.0
-        self._has_client = config.url in config.login.clients  # so nobody has to log in
+        self._has_client = config.url in config.login.clients  # so no login is needed
 
     async def get_token(self) -> str:
         """A token to send, or an empty string: the server decides whether it lets us in without. Raises ServerError."""
@@ -71,7 +71,7 @@ class TokenKeeper:
                     return login.tokens.access
                 if login is not None and is_refused and now < login.settles_at:
                     return ""  # the server refuses every token
-                # A refresh token is spent once it is sent, so its answer is stored even if nobody waits for it any more.
+                # A refresh token is spent once it is sent, so its answer is stored even if its caller has gone.
                 with anyio.CancelScope(shield=not self._has_client):
                     if renewed := await self._ask_for_token(login):
                         renewed = await self._save(replace(renewed, settles_at=now + _PAUSE if is_refused else 0.0))
@@ -172,7 +172,7 @@ async def revoke(config: ServerConfig, store: LoginStore) -> bool:
 
 
 async def check_login(url: str, environ: Mapping[str, str]) -> tuple[str, str]:
-    """A description of a login, and what is wrong with it. Both are empty if nobody has logged in."""
+    """A description of a login, and what is wrong with it. Both are empty before the first login."""
     try:
         login = await LoginStore(environ).read(url)
         return ("", "") if login is None else (_describe(login), await _find_problem(login))
