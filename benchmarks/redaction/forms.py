@@ -28,6 +28,11 @@ _ALPHABETS = {
     "letter": string.ascii_letters,
     "HEX": "0123456789ABCDEF",
     "dot": string.ascii_letters + string.digits + "-_.~",
+    "password": string.ascii_letters + string.digits + "!#%+-.^_*",
+    "django": string.ascii_lowercase + string.digits + "!@#$%^&*(-_=+)",
+    "salt": string.ascii_letters + string.digits + "!@#$%^&*()-_ []~`+=,.;:/?|",
+    "crypt": string.ascii_letters + string.digits + "./",
+    "cr": "\r",
 }
 
 
@@ -510,6 +515,10 @@ def _basic(source: random.Random, count: int) -> str:
     return base64.b64encode(f"deploy:{password}".encode()).decode()
 
 
+def _encode(source: random.Random, count: int) -> str:
+    return base64.b64encode(fill(f"{{password:{count}}}", source).encode()).decode()
+
+
 def _armour(label: str, start: bytes, size: int, source: random.Random) -> str:
     body = base64.b64encode(start + source.randbytes(size)).decode()
     lines = "\n".join(body[at : at + 64] for at in range(0, len(body), 64))
@@ -541,6 +550,7 @@ _MADE: dict[str, Callable[[random.Random, int], str]] = {
     "account": _account,
     "uuid": _uuid,
     "basic": _basic,
+    "encoded": _encode,
     "pkcs8": _pkcs8,
     "pem64": _pem64,
     "pgp": _pgp,

@@ -2,8 +2,9 @@
 
 Forms from the issuers' documentation: those on which rules were tuned, in two halves of which one is generated anew, and 20 that
 were written after the rules. Then the group `fresh`: 40 forms, and 20 that look like one, all written without knowledge of the
-rules. With --material, the cases in the tests of a checkout (or bare repository) of smart-mcp-proxy/mcpproxy-go. With --clean,
-300 files from the bare repositories in a folder: each file with something found counts as a false alarm.
+rules; and `places`: 82 that show secrets and 62 that show none, of which half is only scored. With --material, the cases in the
+tests of a checkout (or bare repository) of smart-mcp-proxy/mcpproxy-go. With --clean, 300 files from the bare repositories in a
+folder: each file with something found counts as a false alarm.
 """
 
 from __future__ import annotations
@@ -12,10 +13,13 @@ import argparse
 import random
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import get_args
 
 from forms import LATER_FORMS, Case, make_cases, make_fresh_cases
+from places import SPLIT_SEED, Half, Place, make_places
 
 from overspill.redaction.redactor import Redactor
 
@@ -39,6 +43,24 @@ def score(name: str, cases: Iterable[Case]) -> None:
     print(f"{name}: F1 {f1:.3f} ({right} found, {len(missed)} missed, {len(false)} false)")
     for word, several in (("missed", missed), ("false", false)):
         print("".join(f"  {word}: {case.name}\n" for case in several[:40]), end="")
+
+
+def score_values(name: str, places: Iterable[Place]) -> None:
+    """By value: a secret counts as found if all of it is hidden, and each thing found that touches no secret is false."""
+    redactor, right, missed, false = Redactor({}, {}), 0, Counter[str](), Counter[str]()
+    for place in places:
+        found = [(each.start, each.end) for each in redactor.find(place.text)]
+        for start, end in place.secrets:
+            is_hidden = any(first <= start and end <= last for first, last in found)
+            right += is_hidden
+            missed[place.name] += not is_hidden
+        for first, last in found:
+            false[place.name] += not any(first < end and start < last for start, end in place.secrets)
+    f1 = 2 * right / (2 * right + missed.total() + false.total())
+    print(f"{name}: F1 {f1:.3f} ({right} found, {missed.total()} missed, {false.total()} false)")
+    if not name.endswith("unseen"):
+        for word, several in (("missed", missed), ("false", false)):
+            print("".join(f"  {word}: {title} ({count})\n" for title, count in several.items() if count), end="")
 
 
 def read_go_cases(folder: Path) -> Iterator[Case]:
@@ -98,6 +120,8 @@ def main() -> None:
     score(f"issuers' forms, unseen (seed {seed})", make_cases(seed)[1::2])
     score("issuers' forms, written after the rules", make_cases(seed, LATER_FORMS))
     score("fresh", make_fresh_cases(seed))
+    for half in get_args(Half):
+        score_values(f"places, {half}", make_places(half, SPLIT_SEED))
     if args.material:
         score("mcpproxy-go", read_go_cases(args.material))
     if args.clean:
