@@ -3,8 +3,10 @@ tests change nothing. Fixtures stand here when more than one folder needs them."
 
 import gc
 import os
+import shutil
 import signal
 import subprocess
+import tempfile
 import uuid
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -32,6 +34,9 @@ for name in ("COLUMNS", "LINES", "TERM", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATI
     os.environ.pop(name, None)
 
 os.environ["OVERSPILL_HUB"] = "off"  # a hub would outlive the test that starts it; those of the hub have one of their own
+
+# The proxy keeps what servers list for later runs with the same environment, which has the name of the test; not for other runs.
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="overspill-tests-")
 
 # Packages may come through a proxy, but the servers of the tests are on this machine.
 if any(name.lower() in ("http_proxy", "https_proxy", "all_proxy") for name in os.environ):
@@ -61,6 +66,7 @@ def pytest_collection_finish() -> None:
 def _no_forks_are_left() -> Iterator[None]:
     yield
     end_servers()
+    shutil.rmtree(os.environ["XDG_STATE_HOME"], ignore_errors=True)
 
 
 @pytest.fixture(scope="module", autouse=True)

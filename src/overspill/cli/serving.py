@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from overspill.cli import terminal
 from overspill.cli.logs import find_observers, show_log
-from overspill.cli.settings import endpoints, load_settings, read_variable
+from overspill.cli.settings import endpoints, lasting_store, load_settings, read_variable
 from overspill.cli.signals import serve_until_signal
 from overspill.cli.surroundings import Surroundings, find_surroundings
 from overspill.cli.terminal import inform, is_quiet, lacks_mcp
@@ -115,6 +115,7 @@ def prepare_proxy(given: Mapping[str, Any], around: Surroundings) -> Prepared:
         tools_always=given["tools"] == "always",
         dry_run=given["dry_run"],
         list_outputs=given["list_outputs"],
+        lists_folder=os.path.join(lasting_store(), "lists"),
         grace_seconds=given["grace"],
         separates_logins=bool(given["address"]),
         observers=find_observers(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import anyio
 import mcp_types
@@ -31,6 +31,7 @@ from overspill.mcp.client.login.keeper import Log
 from overspill.mcp.client.peer import Peer
 from overspill.mcp.client.process import ServerProcess, start_process
 from overspill.mcp.client.streams import AnswerStream, IncomingStream, Notifications
+from overspill.text.humanize import quote_line
 
 Progress: TypeAlias = Callable[[Raw], Awaitable[None]]
 
@@ -197,12 +198,24 @@ class ServerConnection:
                 self._answers.forget(context.request_id)
 
 
-async def list_pages(ask: Callable[[str, Raw], Awaitable[Raw]], method: str, key: str, name: str) -> list[object]:
+def describe_error(group: BaseExceptionGroup[Any], name: str) -> str:
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    if isinstance(error, ServerError):
+        return str(error)
+    if isinstance(error, MCPError):
+        return f"The server {name} refused a request right after the handshake: {quote_line(error.message)}."
+    # Not the text of the error, which may hold what the server sent.
+    return f"The connection to the server {name} was lost ({type(error).__name__})."
+
+
+async def list_pages(ask: Callable[[str, Raw], Awaitable[Raw]], method: str, key: str, name: str) -> list[Raw]:
     """Fetch all pages of a list of the server `name`, without checking the entries. Raises ServerError if the list has no end."""
-    found, cursors, params = list[object](), set[str](), dict[str, Any]()
+    found, cursors, params = list[Raw](), set[str](), dict[str, Any]()
     for _ in range(_MAX_PAGES):
         page = await ask(method, params)
-        found.append(page.get(key))
+        found.append(page)
         cursor = page.get("nextCursor")
         if not isinstance(cursor, str) or cursor in cursors:
             return found

@@ -8,10 +8,9 @@ import anyio
 from msgspec import Struct
 
 from overspill.mcp.client.config import ServerConfig
-from overspill.mcp.client.connection import ClientIdentity, Raw, ServerConnection, list_pages, open_connection
+from overspill.mcp.client.connection import ClientIdentity, Raw, ServerConnection, describe_error, list_pages, open_connection
 from overspill.mcp.client.listings import select_usable
 from overspill.mcp.client.peer import SilentPeer
-from overspill.mcp.client.server import describe_error
 from overspill.text import tokens
 from overspill.text.lenient_json import dumps
 
@@ -50,7 +49,7 @@ async def probe(config: ServerConfig, environ: Mapping[str, str], within: float,
                     await connection.request("ping")
                 if "tools" in connection.handshake.capabilities:
                     pages = await list_pages(connection.request, "tools/list", "tools", config.name)
-                    listed, flaws = select_usable(pages, "tools")
+                    listed, flaws = select_usable([page.get("tools") for page in pages], "tools")
                     unusable = ", ".join(flaws)
                 seconds = anyio.current_time() - began
     except* TimeoutError:

@@ -1,24 +1,17 @@
-"""Stop a server that has been idle for long, until it is needed: after how long, whether it may stop, and what changed since."""
+"""Stop a server that has been idle for long, until it is needed: after how long, and whether it may stop."""
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable
-from contextlib import suppress
 
 import anyio
-from mcp.shared.exceptions import MCPError
 
-from overspill.errors import ServerError
 from overspill.mcp.client.config import ServerConfig
-from overspill.mcp.client.connection import ServerConnection, list_pages
+from overspill.mcp.client.connection import ServerConnection
 from overspill.mcp.client.handshake import Handshake
-from overspill.text.lenient_json import dumps
 
 _IDLE_MINUTES = 5.0  # for a server whose protocol keeps no session
-_LIST_SECONDS = 10.0
-_LISTS = ("tools", "prompts", "resources")
 
 
 def find_idle_minutes(config: ServerConfig, handshake: Handshake) -> float:
@@ -36,16 +29,10 @@ class Rest:
         self._is_needed = is_needed
         self._uses = 0
         self._ended: anyio.Event | None = None
-        self._lists: dict[str, bytes] | None = None
 
     @property
     def is_on(self) -> bool:
         return self._ended is not None
-
-    @property
-    def was_on(self) -> bool:
-        """Whether the changes since it rested are still unread."""
-        return self._lists is not None
 
     def note_use(self) -> None:
         """Note that the server is needed now."""
@@ -65,27 +52,8 @@ class Rest:
                 began, uses = anyio.current_time(), self._uses
             left = max(began, connection.last_answer) + seconds - anyio.current_time()
             if left <= 0:
-                lists = await _digest_lists(connection)
-                if uses == self._uses and not connection.is_busy and not self._is_needed() and not connection.ended.is_set():
-                    self._lists, self._ended = lists, anyio.Event()
-                    return self._ended
+                self._ended = anyio.Event()
+                return self._ended
             with anyio.move_on_after(left):
                 await connection.ended.wait()
         return None
-
-    async def find_changed_lists(self, connection: ServerConnection) -> list[str]:
-        """The lists that differ from those before it rested."""
-        before, self._lists = self._lists or {}, None
-        now = await _digest_lists(connection)
-        return [name for name in _LISTS if now.get(name) != before.get(name)]
-
-
-async def _digest_lists(connection: ServerConnection) -> dict[str, bytes]:
-    """A list that it does not return in time counts as empty."""
-    found: dict[str, bytes] = {}
-    for name in _LISTS:
-        if name in connection.handshake.capabilities:
-            with anyio.move_on_after(_LIST_SECONDS), suppress(MCPError, ServerError):
-                pages = await list_pages(connection.request, f"{name}/list", name, connection.config.name)
-                found[name] = hashlib.sha256(dumps(pages)).digest()
-    return found

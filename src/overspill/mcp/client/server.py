@@ -4,21 +4,29 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, cast
+from typing import Any
 
 import anyio
 import mcp_types
 from mcp.shared.exceptions import MCPError
-from msgspec import Struct
 from msgspec.structs import replace
 
 from overspill.calls.job import current
 from overspill.calls.tasks import open_group
 from overspill.errors import Ended, LoginNeeded, ServerError, Unheard
 from overspill.mcp.client.config import ServerConfig
-from overspill.mcp.client.connection import ClientIdentity, Progress, ServerConnection, list_pages, open_connection
+from overspill.mcp.client.connection import (
+    ClientIdentity,
+    Progress,
+    ServerConnection,
+    describe_error,
+    list_pages,
+    open_connection,
+)
 from overspill.mcp.client.framing import Raw
-from overspill.mcp.client.listings import select_usable
+from overspill.mcp.client.handshake import Handshake
+from overspill.mcp.client.known_lists import Known, KnownLists
+from overspill.mcp.client.listings import ToolDefinition, select_usable
 from overspill.mcp.client.login.keeper import Log
 from overspill.mcp.client.login.storage import LoginStore
 from overspill.mcp.client.peer import Peer, SilentPeer
@@ -37,18 +45,6 @@ _MAX_LOGGED_ONCE = 100  # lines about one server
 _STEADY_SECONDS = 60.0  # after this uptime, the next pause is short again
 
 
-class ToolDefinition(Struct, frozen=True):
-    name: str
-    description: str
-    input_schema: Mapping[str, Any]
-    is_read_only: bool = False
-
-    @classmethod
-    def of(cls, tool: Raw) -> ToolDefinition:
-        is_read_only = isinstance(hints := tool.get("annotations"), dict) and cast(Raw, hints).get("readOnlyHint") is True
-        return cls(tool["name"], tool.get("description") or "", tool["inputSchema"], is_read_only)
-
-
 class Server:
     """Start `run` in a task group. Call everything else while it runs."""
 
@@ -61,35 +57,33 @@ class Server:
         *,
         log: Log = lambda _: None,
         on_up: Callable[[ServerConnection], Awaitable[None]] | None = None,
+        lists: str = "",
     ) -> None:
         self.config = config
         self.name = config.name
-        self.problem = ""
-        self.needs_login = False
-        self.starts = 0
+        self.problem, self.needs_login = "", False
         self._environ = environ
         self._logins = LoginStore(environ, config.login_owner)
         self._client = client or ClientIdentity()
+        self.lists = KnownLists(lists, config, environ, self._client, log)
         self._peer: Peer = peer or SilentPeer()
         self.log = log
         self._on_up = on_up
         self.rest = Rest(lambda: self._peer.needs(self.name))
         self._connection: ServerConnection | None = None
         self._changed = anyio.Event()
-        self._failed = 0
+        self._failed, self._next_start, self._closed = 0, 0.0, False
         self._param_headers: dict[str, Mapping[tuple[str, ...], str]] = {}
-        self._next_start = 0.0
-        self._closed = False
         self._logged: set[str] = set()
 
     @property
     def pid(self) -> int | None:
         """The id of its process, if one is up."""
-        return getattr(self._live.transport, "pid", None) if self._live else None
+        return getattr(self.connection.transport, "pid", None) if self.connection else None
 
     @property
     def state(self) -> str:
-        return "up" if self._live else self.problem or ("idle" if self.rest.is_on else "starting")
+        return "up" if self.connection else self.problem or ("idle" if self.rest.is_on else "starting")
 
     async def run(self) -> None:
         pause, logged = _MIN_PAUSE, ""
@@ -132,9 +126,9 @@ class Server:
         failed = self._failed
         self.rest.note_use()
         with anyio.move_on_after(min(within, _LOGIN_WAIT) if self.needs_login else within):
-            while not self._live and self._failed == failed and not self._closed and self._retry_wait <= _MAX_RETRY_WAIT:
+            while not self.connection and self._failed == failed and not self._closed and self._retry_wait <= _MAX_RETRY_WAIT:
                 await self._changed.wait()
-        if connection := self._live:
+        if connection := self.connection:
             return connection
         if self._closed:
             raise ServerError(f"The server {self.name} is closed.")
@@ -159,8 +153,18 @@ class Server:
         """Like `wait_until_connected`, but waits longer for a server that is starting than for one that will restart."""
         return await self.wait_until_connected(failed_wait if self.problem else _STARTING_WAIT)
 
+    async def find_handshake(self, within: float) -> Handshake:
+        """What it answered last time while it starts or rests, or else what it answers. Raises as `wait_until_connected`."""
+        known = await self.recall()
+        return known.handshake if known else (await self.wait_until_connected(within)).handshake
+
     async def has_capability(self, method: str) -> bool:
-        return method.split("/")[0] in (await self.connect(failed_wait=0)).handshake.capabilities
+        handshake = await self.find_handshake(0 if self.problem else _STARTING_WAIT)
+        return method.split("/")[0] in handshake.capabilities
+
+    async def recall(self) -> Known | None:
+        """What it answered and listed last, while it starts or rests."""
+        return None if self.connection or self.problem else await self.lists.load()
 
     async def list_entries(self, method: str, key: str) -> list[Raw]:
         """The entries of a whole list that clients can read. The log names the others.
@@ -169,9 +173,13 @@ class Server:
         """
         if not await self.has_capability(method):
             return []
+        if await self.recall() and (known := self.lists.give(key)):
+            return self.select_usable([known.entries], key)
         try:
             with anyio.fail_after(_LIST_SECONDS):
-                return self.select_usable(await list_pages(self.request, method, key, self.name), key)
+                pages = await list_pages(self.request, method, key, self.name)
+            await self.lists.note(key, pages)
+            return self.select_usable([page.get(key) for page in pages], key)
         except TimeoutError:
             problem = f"The server {self.name} did not answer {method} within {_LIST_SECONDS:g} s, so the list is without it."
             self.log(problem)
@@ -191,7 +199,7 @@ class Server:
         return usable
 
     def log_once(self, line: str) -> None:
-        """Log a line unless it was logged before. A client may ask for the same list again and again."""
+        """A client may ask for the same list again and again."""
         if line not in self._logged and len(self._logged) < _MAX_LOGGED_ONCE:
             self._logged.add(line)
             self.log(line)
@@ -201,10 +209,11 @@ class Server:
         if "tools" not in connection.handshake.capabilities:
             return []
         try:
-            listed = self.select_usable(await list_pages(self.request, "tools/list", "tools", self.name), "tools")
+            pages = await list_pages(self.request, "tools/list", "tools", self.name)
         except MCPError as refusal:
             why = quote_line(refusal.message).rstrip(".")
             raise ServerError(f"The server {self.name} refused to list its tools: {why}.") from None
+        listed = self.select_usable([page.get("tools") for page in pages], "tools")
         tools = [tool for tool in listed if self.config.allows(tool["name"])]
         for tool in tools:
             connection.learn_headers(tool)
@@ -239,10 +248,10 @@ class Server:
 
     async def _run_once(self) -> anyio.Event:
         """Run until it rests. The event is set when it must start again. Raises if it ends in any other way."""
-        self.starts += 1
         with anyio.CancelScope(deadline=anyio.current_time() + _START_SECONDS) as starting:
             async with open_connection(self.config, self._environ, self._client, self._peer, self.log) as connection:
                 await connection.shake_hands()
+                await self.lists.note_handshake(connection.handshake)
                 connection.param_headers = self._param_headers  # outlives a connection
                 if self._on_up is not None:
                     await self._on_up(connection)
@@ -257,7 +266,7 @@ class Server:
         raise ServerError(f"The server {self.name} did not answer within {_START_SECONDS:g} s.")
 
     @property
-    def _live(self) -> ServerConnection | None:
+    def connection(self) -> ServerConnection | None:
         return None if self._connection is None or self._connection.ended.is_set() else self._connection
 
     @property
@@ -267,18 +276,6 @@ class Server:
     def _announce_change(self) -> None:
         changed, self._changed = self._changed, anyio.Event()
         changed.set()
-
-
-def describe_error(group: BaseExceptionGroup[Any], name: str) -> str:
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
-    if isinstance(error, ServerError):
-        return str(error)
-    if isinstance(error, MCPError):
-        return f"The server {name} refused a request right after the handshake: {quote_line(error.message)}."
-    # Not the text of the error, which may hold what the server sent.
-    return f"The connection to the server {name} was lost ({type(error).__name__})."
 
 
 @asynccontextmanager

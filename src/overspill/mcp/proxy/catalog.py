@@ -151,14 +151,16 @@ class Catalog:
 
     async def _remember(self, server: Server, listed: list[Raw], *, before: Mapping[str, Raw], is_whole: bool) -> list[Raw]:
         """The tools that may be used."""
-        connection = await server.connect(failed_wait=0)
-        routed = self.routes_tasks and offers_tasks(connection.handshake)
+        connection = server.connection
+        handshake = connection.handshake if connection else await server.find_handshake(0)
+        routed = self.routes_tasks and offers_tasks(handshake)
         tools = [tool if routed else drop_task_support(tool) for tool in listed if server.config.allows(tool["name"])]
         self._known[server.name] = {**before, **{tool["name"]: tool for tool in tools}}
         self.changes += 1
         self._whole.add(server.name) if is_whole else self._whole.discard(server.name)
-        for tool in tools:
-            connection.learn_headers(tool)
+        if connection is not None:
+            for tool in tools:
+                connection.learn_headers(tool)
         return tools
 
     def _present(self, server: Server, tools: Sequence[Raw]) -> list[Raw]:

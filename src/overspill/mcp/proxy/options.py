@@ -30,6 +30,8 @@ class ProxyOptions(Struct, frozen=True):
     """List the retrieval tools from the start, so that the list never changes and prompt caches stay valid."""
     dry_run: bool = False
     list_outputs: bool = False
+    lists_folder: str = ""
+    """Where the lists of servers are kept for later conversations; empty: nowhere."""
     shared_family: str = ""
     """Read what all sessions of this family have stored, instead of what earlier sessions of this proxy have."""
     first_wait: float = 20.0

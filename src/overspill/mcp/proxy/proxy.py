@@ -15,6 +15,7 @@ from mcp_types.methods import CLIENT_REQUESTS, INPUT_REQUIRED_METHODS, SPEC_CLIE
 
 from overspill.errors import OverspillError, ServerError
 from overspill.mcp.client.connection import ClientIdentity, Raw, as_mapping
+from overspill.mcp.client.known_lists import merge_freshness
 from overspill.mcp.client.server import Server
 from overspill.mcp.client.tasks import knows_tasks
 from overspill.mcp.proxy import outputs
@@ -95,11 +96,11 @@ class RequestRouter:
         match method:
             case "initialize":
                 client.channel = request
-                result = initialize_result(params, await client.connect_all(client.options.first_wait))
+                result = initialize_result(params, await client.find_handshakes(client.options.first_wait))
                 client.catalog.routes_tasks = "tasks" in result["capabilities"]
                 return result
             case "server/discover":
-                return discover_result(await client.connect_all(min(client.options.first_wait, _DISCOVER_WAIT)))
+                return discover_result(await client.find_handshakes(min(client.options.first_wait, _DISCOVER_WAIT)))
             case "ping" if not request.is_modern:
                 return {}
             case "tools/list":
@@ -148,7 +149,7 @@ class RequestRouter:
                 result = await catalog.extend_page(only, page, first="cursor" not in request.params)
                 # The retrieval tools may come and go, for this client alone, so nothing may cache the list.
                 return {**result, **({} if catalog.is_steady or not request.is_modern else {"ttlMs": 0, "cacheScope": "private"})}
-        return self._adapt(request, {"tools": await catalog.list()})
+        return self._adapt(request, {"tools": await catalog.list(), **self._find_freshness("tools")})
 
     async def _call_tool(self, request: ClientRequest) -> Raw:
         client, name, arguments = self._client, request.params.get("name"), request.params.get("arguments")
@@ -207,15 +208,25 @@ class RequestRouter:
                 named = [{**entry, "name": client.catalog.public_name(server, entry["name"])} for server, entry in every]
             else:
                 named = [entry for _, entry in every]
-            result = self._adapt(request, {key: named})
+            result = self._adapt(request, {key: named, **self._find_freshness(key)})
         if key == "resources" and client.options.list_outputs and "nextCursor" not in result:
-            result = {**result, key: [*result[key], *map(outputs.describe, client.session.kept())]}
+            never = {"ttlMs": 0} if "ttlMs" in result else {}
+            result = {**result, key: [*result[key], *map(outputs.describe, client.session.kept())], **never}
         return result
+
+    def _find_freshness(self, key: str) -> Raw:
+        """How long the list that all servers make together may be kept."""
+        found = [found for server in self._client.servers.values() if (found := server.lists.freshness(key)) is not None]
+        return merge_freshness(found) if key != "tools" or self._client.catalog.is_steady else {}
 
     async def _list_from(self, request: ClientRequest, server: Server, key: str) -> Raw:
         if key != "prompts" and not await server.has_capability(request.method):
             return self._adapt(request, {key: []})  # the proxy announces tools and resources on its behalf
-        return await self._client.forward(request, server, request.params)
+        if (is_first := "cursor" not in request.params) and await server.recall() and (known := server.lists.give(key)):
+            return self._adapt(request, {key: known.entries, **known.left})
+        page = await self._client.forward(request, server, request.params)
+        await server.lists.note_page(key, page, is_first=is_first)
+        return page
 
     async def _forward(self, request: ClientRequest) -> Raw:
         """Pass it on to its server, using the server's own names."""

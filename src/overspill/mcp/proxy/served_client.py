@@ -17,6 +17,7 @@ from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY, event_from_wire
 from overspill.calls.job import Requester, requester
 from overspill.errors import LoginNeeded, ServerError, Unheard
 from overspill.mcp.client.connection import ClientIdentity, Raw, ServerConnection, as_mapping
+from overspill.mcp.client.handshake import Handshake
 from overspill.mcp.client.server import Server
 from overspill.mcp.proxy.catalog import Catalog, ask_each
 from overspill.mcp.proxy.client_request import NOT_WAITING, ClientRequest, PausedCalls
@@ -57,8 +58,8 @@ class ServedClient:
         self.channel: ClientRequest | None = None
         """Its handshake. Messages that belong to none of its requests go over that connection."""
         self.servers = {
-            name: Server(config, options.environ, client, self, log=log, on_up=self._on_server_up)
-            for name, config in options.servers.items()
+            name: Server(each, options.environ, client, self, log=log, on_up=self._on_server_up, lists=options.lists_folder)
+            for name, each in options.servers.items()
         }
         programs = ProgramCalls(session.settings, client.info, log)
         always = options.tools_always and not options.dry_run
@@ -144,12 +145,12 @@ class ServedClient:
         self.requester.is_away = True  # servers can ask it nothing more; its jobs keep running
         self.channel = None
 
-    async def connect_all(self, within: float) -> dict[str, ServerConnection | ServerError]:
-        """Each server's connection, or the error that explains why it has not connected yet."""
+    async def find_handshakes(self, within: float) -> dict[str, Handshake | ServerError]:
+        """Each server's handshake, or the error that explains why it has not connected yet."""
 
-        async def one(server: Server) -> ServerConnection | ServerError:
+        async def one(server: Server) -> Handshake | ServerError:
             try:
-                return await server.wait_until_connected(within)
+                return await server.find_handshake(within)
             except ServerError as problem:
                 if isinstance(problem, LoginNeeded):
                     self._login_links.offer(server, self.channel)

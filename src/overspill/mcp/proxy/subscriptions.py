@@ -12,6 +12,7 @@ from mcp.shared.exceptions import MCPError
 
 from overspill.errors import ServerError
 from overspill.mcp.client.connection import Raw, ServerConnection, as_mapping
+from overspill.mcp.client.known_lists import LISTS
 from overspill.mcp.client.server import Server
 from overspill.mcp.proxy.catalog import Catalog
 
@@ -32,16 +33,16 @@ class ListChanges:
         """Servers that were not up during the client's handshake."""
 
     async def announce(self, server: Server, connection: ServerConnection) -> None:
-        if server.rest.was_on:
-            self._group.start_soon(self._compare, server, connection)  # its caller does not wait for that
-        elif server.starts > 1 or server.name in self.missed:
+        if server.name in self.missed:
+            self.missed.discard(server.name)
             for capability in CHANGES:
                 if capability in connection.handshake.capabilities:
                     await self._notify(CHANGES[capability][0], {})
+        self._group.start_soon(self._compare, server, connection)  # its caller does not wait for that
 
     async def _compare(self, server: Server, connection: ServerConnection) -> None:
-        for capability in await server.rest.find_changed_lists(connection):
-            method, _ = CHANGES[capability]
+        changed = await server.lists.find_changed(connection)
+        for method in dict.fromkeys(CHANGES[LISTS[key].split("/")[0]][0] for key in changed):
             self._catalog.note_change(server.name, method)
             await self._notify(method, {})
 

@@ -191,7 +191,8 @@ class RoutedTasks:
 
     async def _list(self, request: ClientRequest, server: Server) -> list[Raw]:
         pages = await list_pages(lambda _, params: self._forward(request, server, params), "tasks/list", "tasks", server.name)
-        listed = [as_mapping(task) for page in pages if isinstance(page, list) for task in cast("list[Any]", page)]
+        found = [cast("list[Any]", tasks) for page in pages if isinstance(tasks := page.get("tasks"), list)]
+        listed = [as_mapping(task) for tasks in found for task in tasks]
         return [mine for task in listed if (mine := self.rename(server.name, task)) is not None]
 
 

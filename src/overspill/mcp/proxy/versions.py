@@ -15,73 +15,73 @@ from mcp_types.methods import CACHEABLE_METHODS
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 
 from overspill.errors import ServerError
-from overspill.mcp.client.connection import ClientIdentity, Handshake, Raw, ServerConnection, as_mapping
+from overspill.mcp.client.connection import ClientIdentity, Handshake, Raw, as_mapping
 from overspill.mcp.client.handshake import TASKS
 from overspill.text.humanize import one_line
 from overspill.wording import framing
 
-Connections: TypeAlias = Mapping[str, ServerConnection | ServerError]
+Handshakes: TypeAlias = Mapping[str, Handshake | ServerError]
 Ask: TypeAlias = Callable[[str, Raw], Awaitable[Raw]]
 _ALL = {"tools": {"listChanged": True}, "prompts": {"listChanged": True}, "resources": {"listChanged": True}}
 _MAX_INPUT_ROUNDS = 10
 ROUTED_IN = "2025-11-25"  # the only version in which clients ask for tasks
 
 
-def initialize_result(params: Mapping[str, Any], connections: Connections) -> Raw:
+def initialize_result(params: Mapping[str, Any], handshakes: Handshakes) -> Raw:
     """Answer a client's handshake as the server behind the proxy would, plus what the proxy adds."""
     requested = params.get("protocolVersion")
     version = requested if requested in HANDSHAKE_PROTOCOL_VERSIONS else LATEST_HANDSHAKE_VERSION
-    up = [each.handshake for each in connections.values() if isinstance(each, ServerConnection)]
+    up = [each for each in handshakes.values() if isinstance(each, Handshake)]
     able = [as_mapping(each.capabilities["tasks"]) for each in up if offers_tasks(each)]
     more: Raw = {name: {} for name in ("list", "cancel") if all(name in each for each in able)}
     tasks: Raw = {"tasks": {**more, "requests": {"tools": {"call": {}}}}} if able and version == ROUTED_IN else {}
     return {
         "protocolVersion": version,
-        "capabilities": {**_merge_capabilities(connections), **tasks},
-        "serverInfo": _info(connections),
-        **_instructions(connections),
+        "capabilities": {**_merge_capabilities(handshakes), **tasks},
+        "serverInfo": _info(handshakes),
+        **_instructions(handshakes),
     }
 
 
-def discover_result(connections: Connections) -> Raw:
+def discover_result(handshakes: Handshakes) -> Raw:
     """The same in the stateless protocol, in which slow calls can be tasks."""
-    able = _merge_capabilities(connections)
+    able = _merge_capabilities(handshakes)
     return {
         "resultType": "complete",
         "supportedVersions": list(MODERN_PROTOCOL_VERSIONS),
         "capabilities": {**able, "extensions": {**as_mapping(able.get("extensions")), TASKS: {}}},
         "ttlMs": 0,
         "cacheScope": "private",
-        **_instructions(connections),
-        "_meta": {mcp_types.SERVER_INFO_META_KEY: _info(connections)},
+        **_instructions(handshakes),
+        "_meta": {mcp_types.SERVER_INFO_META_KEY: _info(handshakes)},
     }
 
 
-def _info(connections: Connections) -> Raw:
+def _info(handshakes: Handshakes) -> Raw:
     """The server's own info; the proxy's if there are several servers, or none is up."""
-    first = next(iter(connections.values()), None)
-    return first.handshake.info if len(connections) == 1 and isinstance(first, ServerConnection) else ClientIdentity().info
+    first = next(iter(handshakes.values()), None)
+    return first.info if len(handshakes) == 1 and isinstance(first, Handshake) else ClientIdentity().info
 
 
-def _instructions(connections: Connections) -> Raw:
+def _instructions(handshakes: Handshakes) -> Raw:
     """One server's instructions unchanged; several in named blocks that they cannot close. Says why a server is missing."""
     parts: list[str] = []
-    for name, connection in connections.items():
-        if isinstance(connection, ServerError):
-            parts.append(f"The server {one_line(name)} is not available yet: {connection}")
-        elif (text := connection.handshake.instructions) is not None:
-            parts.append(text if len(connections) == 1 else framing.block(f"instructions of the server {one_line(name)}", text))
+    for name, handshake in handshakes.items():
+        if isinstance(handshake, ServerError):
+            parts.append(f"The server {one_line(name)} is not available yet: {handshake}")
+        elif (text := handshake.instructions) is not None:
+            parts.append(text if len(handshakes) == 1 else framing.block(f"instructions of the server {one_line(name)}", text))
     return {"instructions": "\n\n".join(parts)} if parts else {}
 
 
-def _merge_capabilities(connections: Connections) -> Raw:
+def _merge_capabilities(handshakes: Handshakes) -> Raw:
     """Everything that any server has except tasks, plus tools whose list changes and outputs as resources.
 
     A server that is not up yet may have anything.
     """
     merged: Raw = {}
-    for connection in connections.values():
-        theirs = _ALL if isinstance(connection, ServerError) else drop_tasks(connection.handshake.capabilities)
+    for handshake in handshakes.values():
+        theirs = _ALL if isinstance(handshake, ServerError) else drop_tasks(handshake.capabilities)
         for name, value in theirs.items():
             known = merged.get(name)
             merged[name] = {**known, **value} if isinstance(known, dict) and isinstance(value, dict) else value

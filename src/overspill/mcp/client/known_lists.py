@@ -1,0 +1,262 @@
+"""What a server listed last, in memory and on disk. Clients get it while the server starts or rests.
+
+A file belongs to one command with its arguments, folder, environment and client. Its name is a keyed hash of all these: the
+environment holds secrets, and is not written anywhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import stat
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, cast
+
+import anyio
+import anyio.to_thread
+import msgspec
+from mcp.shared.exceptions import MCPError
+from msgspec import Struct
+from msgspec.structs import replace
+
+from overspill.errors import ServerError
+from overspill.mcp.client.config import ServerConfig
+from overspill.mcp.client.connection import ServerConnection, list_pages
+from overspill.mcp.client.handshake import ClientIdentity, Handshake, Raw
+from overspill.text import lenient_json
+from overspill.text.humanize import one_line
+
+LISTS = {
+    "tools": "tools/list",
+    "prompts": "prompts/list",
+    "resources": "resources/list",
+    "resourceTemplates": "resources/templates/list",
+}
+"""The method for each list, by its key in the answer."""
+_LIST_SECONDS = 10.0
+_FORMAT = 1
+_MAX_BYTES = 4 << 20
+_MAX_FILES = 256
+_KEY_BYTES = 32
+_PASSING = frozenset({"_", "OLDPWD", "SHLVL", "SSH_CLIENT", "SSH_CONNECTION", "SSH_TTY", "TERM_SESSION_ID", "WINDOWID"})
+"""Variables that differ in every terminal, and say nothing to a server."""
+
+
+class KnownList(Struct, frozen=True):
+    """All pages as one."""
+
+    digest: str
+    """The same for the same entries in another order."""
+    entries: list[Any] | None
+    """None if they are very long."""
+    freshness: dict[str, Any] = {}
+    """What the server said about caching, at the unix time `t`."""
+    t: float = 0.0
+
+    @classmethod
+    def of(cls, pages: Sequence[Raw], key: str) -> KnownList:
+        entries: list[Any] = []
+        for page in pages:
+            entries += cast("list[Any]", found) if isinstance(found := page.get(key), list) else [found]
+        spelled = [_spell(entry) for entry in entries]
+        digest = hashlib.sha256(b"".join(sorted(hashlib.sha256(each).digest() for each in spelled))).hexdigest()
+        is_long = sum(map(len, spelled)) > _MAX_BYTES
+        return cls(digest, None if is_long else entries, merge_freshness(pages), time.time())
+
+    @property
+    def left(self) -> Raw:
+        """What is left of the time for which the server lets clients keep it."""
+        age = max(0, int((time.time() - self.t) * 1000))
+        return merge_freshness([{**self.freshness, "ttlMs": max(0, _ttl(self.freshness) - age)}]) if self.freshness else {}
+
+
+class Known(Struct, frozen=True):
+    handshake: Handshake
+    lists: dict[str, KnownList] = {}
+    format: int = _FORMAT
+
+
+class KnownLists:
+    """Those of one server. Without a `folder`, in memory only."""
+
+    def __init__(
+        self,
+        folder: str,
+        config: ServerConfig,
+        environ: Mapping[str, str],
+        client: ClientIdentity,
+        log: Callable[[str], None],
+    ) -> None:
+        self._folder = Path(folder) if folder and config.command else None
+        self._config, self._environ, self._client, self._log = config, environ, client, log
+        self._known: Known | None = None
+        self._file: Path | None = None
+        self._is_read = self._is_written = False
+        self._pages: dict[str, list[Raw]] = {}
+        self.seen: set[str] = set()
+        """The keys of the lists that this client has."""
+
+    async def load(self) -> Known | None:
+        if not self._is_read and self._folder is not None:
+            found = await anyio.to_thread.run_sync(self._read)
+            self._known = self._known or found
+        self._is_read = True
+        return self._known
+
+    def freshness(self, key: str) -> Raw | None:
+        """How long the list may be kept, as the server said; None if it has no such list."""
+        if self._known is None or LISTS[key].split("/")[0] in self._known.handshake.capabilities:
+            return found.left if self._known and (found := self._known.lists.get(key)) else {}
+        return None
+
+    def give(self, key: str) -> KnownList | None:
+        """For the client."""
+        found = self._known and self._known.lists.get(key)
+        if not found or found.entries is None:
+            return None
+        self.seen.add(key)
+        return found
+
+    async def note_handshake(self, handshake: Handshake) -> None:
+        known = await self.load()
+        self._is_written = known is not None and known.handshake == handshake
+        self._known = Known(handshake) if known is None else replace(known, handshake=handshake)
+
+    async def note(self, key: str, pages: Sequence[Raw]) -> bool:
+        """Whether it differs from what was known."""
+        if (known := self._known) is None:
+            return False
+        self.seen.add(key)
+        before, now = known.lists.get(key), KnownList.of(pages, key)
+        is_same = before is not None and before.digest == now.digest
+        self._known = replace(known, lists={**known.lists, key: now})
+        if self._folder is not None and not (is_same and self._is_written and not _ttl(now.freshness)):
+            self._is_written = True
+            await anyio.to_thread.run_sync(self._write, self._known)
+        return not is_same
+
+    async def note_page(self, key: str, page: Raw, *, is_first: bool) -> None:
+        """For a client that follows the pages itself."""
+        self._pages[key] = [*([] if is_first else self._pages.pop(key, [])), page]
+        if not isinstance(page.get("nextCursor"), str):
+            await self.note(key, self._pages.pop(key))
+
+    async def find_changed(self, connection: ServerConnection) -> list[str]:
+        """The keys of the lists that differ from those that the client has. One that does not arrive in time is left out."""
+        changed: list[str] = []
+        for key in [key for key in LISTS if key in self.seen]:
+            pages: list[Raw] = []
+            with anyio.move_on_after(_LIST_SECONDS), suppress(MCPError, ServerError):
+                if LISTS[key].split("/")[0] in connection.handshake.capabilities:
+                    pages = await list_pages(connection.request, LISTS[key], key, self._config.name)
+                if await self.note(key, pages):
+                    changed.append(key)
+        return changed
+
+    def _read(self) -> Known | None:
+        """None, with a line in the log, if what is there may not be ours."""
+        assert self._folder is not None
+        try:
+            self._folder.mkdir(0o700, parents=True, exist_ok=True)
+            at = os.lstat(self._folder)
+            if not stat.S_ISDIR(at.st_mode) or at.st_uid != os.getuid() or at.st_mode & 0o077:
+                raise ValueError("is not a folder that only you can use")
+            self._file = self._folder / f"{self._hash(_read_key(self._folder))}.json"
+            data = _read_own(self._file, _MAX_BYTES)
+            known = lenient_json.parse(data, Known)
+            if known is None or known.format != _FORMAT or not known.lists.keys() <= LISTS.keys():
+                raise ValueError("is damaged")
+            return known
+        except OSError:  # nothing is there yet, or nothing can be stored here
+            return None
+        except ValueError as problem:
+            what = f"{one_line(str(self._file or self._folder))} {problem}"
+            self._log(f"The lists kept for the server {self._config.name} are not used: {what}.")
+            return None
+
+    def _hash(self, key: bytes) -> str:
+        config, client = self._config, self._client
+        environ = {name: value for name, value in {**self._environ, **config.env}.items() if name not in _PASSING}
+        words = (config.command, *config.args), os.path.abspath(config.cwd or ""), sorted(environ.items())
+        whole = repr((words, _spell([client.info, client.capabilities, client.is_modern])))
+        return hmac.digest(key, whole.encode("utf-8", "surrogateescape"), "sha256").hex()[:32]
+
+    def _write(self, known: Known) -> None:
+        """Nothing depends on its success."""
+        if self._file is None:
+            return
+        with suppress(OSError, UnicodeEncodeError, TypeError, ValueError):
+            data = msgspec.json.encode(known)
+            if len(data) > _MAX_BYTES:
+                self._file.unlink(missing_ok=True)
+                return
+            os.replace(_make_file(self._file.parent, data), self._file)
+            files = sorted(self._file.parent.glob("*.json"), key=lambda file: file.lstat().st_mtime)
+            for file in files[:-_MAX_FILES]:
+                file.unlink(missing_ok=True)
+
+
+def merge_freshness(answers: Iterable[Raw]) -> Raw:
+    """How long a list made of these may be kept: as briefly, and by as few, as any of them. Empty if one does not say."""
+    found = list(answers)
+    if not found or not all("ttlMs" in each for each in found):
+        return {}
+    scopes = {"public" if each.get("cacheScope") == "public" else "private" for each in found}
+    return {"ttlMs": min(map(_ttl, found)), "cacheScope": "public" if scopes == {"public"} else "private"}
+
+
+def _ttl(answer: Raw) -> int:
+    value = answer.get("ttlMs")
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def _spell(value: Any) -> bytes:
+    """The same for values that differ only in the order of their keys."""
+    try:
+        return msgspec.json.encode(value, order="deterministic")
+    except (UnicodeEncodeError, TypeError, ValueError):
+        return lenient_json.dumps(value)
+
+
+def _read_own(path: Path, limit: int) -> bytes:
+    """Raises ValueError if it is not a file of this user that only this user can read, or is too large."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        raise ValueError("is a link, or cannot be read") from None
+    with open(fd, "rb") as file:
+        at = os.fstat(fd)
+        if not stat.S_ISREG(at.st_mode) or at.st_uid != os.getuid() or at.st_mode & 0o077:
+            raise ValueError("is not a file that only you can use")
+        if at.st_size > limit:
+            raise ValueError(f"has more than {limit:,} bytes")
+        return file.read(limit)
+
+
+def _read_key(folder: Path) -> bytes:
+    path = folder / "key"
+    with suppress(FileExistsError):
+        if not os.path.lexists(path):
+            fresh = _make_file(folder, os.urandom(_KEY_BYTES))
+            try:
+                os.link(fresh, path)
+            finally:
+                fresh.unlink()
+    key = _read_own(path, _KEY_BYTES)
+    if len(key) != _KEY_BYTES:
+        raise ValueError("has a damaged key; remove the folder")
+    return key
+
+
+def _make_file(folder: Path, data: bytes) -> Path:
+    fd, name = tempfile.mkstemp(prefix=".", dir=folder)  # only the owner can read it
+    with open(fd, "wb") as file:
+        file.write(data)
+    return Path(name)
