@@ -46,7 +46,7 @@ CHARACTERS_A_TOKEN = 4
 ANSWER_TOKENS = 200
 PROMPT = "Below is what a tool returned. Answer the question with the words of the tool's result, as short as possible.\n\n"
 # What one reader takes; longer texts are cut at the end, and counted as they were shown.
-MAX_CHARACTERS = 30_000 * CHARACTERS_A_TOKEN
+MAX_CHARACTERS = 12_000 * CHARACTERS_A_TOKEN
 
 
 def show_ours(text: str, question: Question) -> Iterator[tuple[str, str]]:
