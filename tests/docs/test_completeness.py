@@ -48,6 +48,15 @@ def own_errors() -> set[str]:
     return {kind.__name__ for kind in found}
 
 
+@pytest.mark.parametrize("name", [path.stem for path in sorted(DOCS.glob("integrations-*.md")) if "sdks" not in path.stem])
+def test_a_page_says_how_to_install_the_version_that_is_tested(name: str) -> None:
+    environments = DOCS.parent / "tests" / "integrations" / "environments"
+    file = environments / f"{name.removeprefix('integrations-').replace('-', '_')}.in"
+    framework = file.read_text(encoding="utf-8").split()[0]
+    (line,) = [line for line in page(f"{name}.md").splitlines() if line.startswith("pip install ")]
+    assert f"'{framework}'" in re.sub(r"(pydantic-ai-slim)\[openai\]", r"\1", line)
+
+
 def test_every_public_name_has_a_section() -> None:
     headings = set(re.findall(r"^## (\w+)$", page("python.md"), re.MULTILINE))
     assert set(overspill.__all__) <= headings
