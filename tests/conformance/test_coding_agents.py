@@ -126,6 +126,37 @@ def test_claude_code_names_stored_outputs_again_after_compaction_and_when_it_res
     assert play(user, coding_agents.program("claude", "-p", "read it", *tools), read, BASE) == ["2\n"]
 
 
+@pytest.mark.promise("everything-reachable")
+def test_after_compaction_claude_code_reads_every_kept_output_by_its_name(coding_agents: Node, tmp_path: Path):
+    """What its own tools returned, and what a server behind the proxy did, with the tools of both and in its shell."""
+    user = User(tmp_path, ANTHROPIC_API_KEY="none", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1", DISABLE_AUTOUPDATER="1")
+    server = {"type": "stdio", "command": sys.executable, "args": [str(Path(__file__).parents[1] / "servers" / "rows.py")]}
+    (user.home / ".claude.json").write_text(json.dumps({"hasCompletedOnboarding": True, "mcpServers": {"rows": server}}))
+    user.overspill("wrap", "claude-code", "--hooks")
+    numbers = str(user.project / "numbers.txt")
+    calls: list[Call] = [
+        ("Bash", {"command": NUMBERS}),
+        ("Read", {"file_path": numbers}),
+        ("Grep", {"pattern": "number", "path": numbers, "output_mode": "content", "head_limit": 1900}),
+        ("mcp__rows__huge", {"size": 50_000}),
+    ]
+    tools = ("--allowedTools", "Bash,Read,Grep,mcp__overspill,mcp__rows")
+    kept = play(user, coding_agents.program("claude", "-p", "go", *tools), AnthropicApi(calls), BASE)
+    names = [shown.split("stored as ")[1].split(".")[0] for shown in kept]
+    with serving(api := AnthropicApi([])):
+        user.run(coding_agents.program("claude", "-p", "/compact", "--continue"), ANTHROPIC_BASE_URL=api.url)
+    part = {"mode": "slice", "slice": {"lines": "1-1"}}
+    reads: list[Call] = [("mcp__overspill__get_tool_output", {"id": name, **part}) for name in names[:3]]
+    reads.append(("mcp__rows__get_tool_output", {"id": names[3], **part}))
+    reads += [("Bash", {"command": f"{PROGRAM} get {name} --lines 1-1"}) for name in names]
+    api = AnthropicApi(reads)
+    found = play(user, coding_agents.program("claude", "-p", "read them", "--continue", *tools), api, BASE)
+    assert all(f"- {name}: " in api.asked for name in names[:3])  # the note; the server's own are not in it
+    assert TOO_LARGE not in api.asked  # it was compacted
+    for text, first in zip(found, ["1", "number 1", "1:number 1", "xxxx"] * 2, strict=True):
+        assert [line for line in text.splitlines() if line.startswith(first)], text
+
+
 def test_claude_code_checks_permissions_against_the_command_that_a_hook_answers(coding_agents: Node, tmp_path: Path):
     """Why no hook puts commands through `overspill keep`: it would hide them from the user's own rules."""
     user = User(tmp_path, ANTHROPIC_API_KEY="none", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1", DISABLE_AUTOUPDATER="1")
