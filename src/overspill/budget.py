@@ -82,8 +82,7 @@ class ContextBudget:
             self.settlements.append((expected, used))
 
     def recount(self, used: int, mark: int) -> None:
-        """The same with a count of the conversation, for models that do not report usage. Does nothing once a model has reported
-        it."""
+        """The same with a count of the conversation, for models that never report usage. Ignored once a model has reported it."""
         _require_count("used", used)
         with self._lock:
             if not self._is_told:

@@ -207,8 +207,7 @@ def _load(path: Path, sources: Sources, callers: list[Path], models: Sequence[st
 
 
 def _complete_settings(loaded: Loaded) -> Settings:
-    """Unless a setting or a preset says otherwise, ask the model what it is looking for, and count tokens as it does, if its
-    vocabulary is known."""
+    """Unless a setting or preset differs, ask the model what it is looking for, and count tokens with its vocabulary if known."""
     settings = loaded.settings
     values = dict(flatten(Settings, settings))
     if loaded.origins["intent"] == "default":

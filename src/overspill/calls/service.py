@@ -151,8 +151,7 @@ class CallService:
         self.start_job(job, call, {}, tool)
 
     async def turn(self, calls: Sequence[ToolCall], answer: Callable[[ToolCall], Any], deliver: Deliver) -> list[Reply]:
-        """Answer every call, with its output if that is ready by the end of the turn. If no call has news for the model, wait for
-        the first job that finishes."""
+        """Answer every call, with its output if that is ready. If no call has news for the model, wait for the first to end."""
         replies: dict[int, Reply] = {}
         failures: list[Exception] = []
 

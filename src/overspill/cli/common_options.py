@@ -39,8 +39,7 @@ def grace_option(default: float) -> Callable[[Any], Any]:
 
 
 def add_common_options(command: click.Command) -> click.Command:
-    """Add them to the command, or to every command of a group. A command's own options stay. A hook takes none, because it must
-    not fail even on unknown options."""
+    """Add them to the command, or to all of a group. Its own options stay. A hook takes none: it must not fail on options."""
     for each in command.commands.values() if isinstance(command, click.Group) else [command]:
         taken = {spelling for param in each.params for spelling in param.opts}
         if each.name != "hook":

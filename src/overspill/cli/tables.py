@@ -35,8 +35,7 @@ def console() -> Console:
 
 
 def progress_console() -> Console:
-    """For live displays on standard error. `is_interactive` is True only on a real terminal: variables such as FORCE_COLOR, which
-    make Rich treat a file as one, do not count."""
+    """For live displays on standard error. `is_interactive` asks for a real terminal, which FORCE_COLOR does not make."""
     return Console(stderr=True, force_terminal=watched_on_terminal())
 
 

@@ -41,8 +41,7 @@ def watched_on_terminal() -> bool:
 
 
 def has_color(*, is_terminal: bool | None = None) -> bool:
-    """Follows --color, then NO_COLOR or FORCE_COLOR. Otherwise, whether standard output, or the given stream, is a terminal that
-    shows colors."""
+    """Follows --color, then NO_COLOR or FORCE_COLOR, then whether standard output or the given stream is a color terminal."""
     chosen = chosen_color.get()
     if chosen is not None:
         return chosen

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from overspill.lexical.select import Selection  # the engine takes long to import
 
 ModelMode: TypeAlias = Literal["focused", "full-chunked", "read-grep", "snippets"]
-"""`focused` reads only the engine's passages. `snippets` is full-chunked for verbatim passages alone: chunks of half the window,
-5 % overlap."""
+"""`focused` reads only the engine's passages. `snippets`: full-chunked, verbatim only, chunks of half the window, 5 % overlap."""
 
 Mode: TypeAlias = Literal["auto", ModelMode, "truncate"]
 

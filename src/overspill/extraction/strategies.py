@@ -32,8 +32,7 @@ _MAX_QUERY_CHARS = 10_000
 _WINDOW_SHARE = 0.5
 """The share for passages, of what the question leaves of the window."""
 _ANSWER_SHARE = 0.08
-"""The share of a reply's tokens for the model's words. With that much less room, the engine's passages hold nearly as many
-answers."""
+"""The share of a reply's tokens for the model's words. The engine's passages still hold nearly as many answers."""
 _WHOLE_ANSWER_SHARE = 0.5
 """The same share for a summary or a list, which passages cannot replace."""
 _UNSUPPORTED_SHARE = 0.05

@@ -115,8 +115,7 @@ class Gate:
             return LateOutput(blocks, kept, kept.missing)
 
     async def _other_blocks(self, call: ToolCall, collected: CollectedResult, settings: Settings) -> list[Block]:
-        """The blocks of a result other than its text. Stores blobs that are too large for a reply or for memory, with a note
-        where they are."""
+        """The blocks of a result other than its text. Stores blobs too large for a reply or for memory, and notes where."""
         blocks: list[Block] = []
         for block in collected.content or ():
             if block_text(block) is not None:

@@ -80,8 +80,7 @@ def describe_images(text: str, of: Kept, store: StoreBlob | None) -> tuple[list[
 
 
 def find_images(text: str) -> list[tuple[Image, str]]:
-    """Each image with its JSON pointer, which is empty outside JSON or if it is not plain. Takes linear time, and is quick for
-    text without images."""
+    """Each image with its JSON pointer, empty if it has no plain one. Linear time, and quick for text without images."""
     may_be_json = text[:_MAX_LEADING_BLANKS].lstrip().startswith(("{", "[", '"'))
     if not any(mark in text for mark in (_MARKS if may_be_json else ("data:image/",))):
         return []

@@ -75,8 +75,7 @@ def _replace_text(block: Block, text: str) -> Block:
 def open_source(
     redaction: Redaction, call: ToolCall, collected: CollectedResult, size: Size, sha256: str
 ) -> tuple[OutputText, list[str]]:
-    """Blocks. A finished output as its reply shows it, and the reply's notes on secrets in it. `sha256`: if it is stored
-    whole."""
+    """Blocks. A finished output as its reply shows it, and notes on secrets in it. `sha256`: if it is stored whole."""
     spool, plain = collected.spool, collected.plain
     if not redaction.is_on:
         return OutputText(spool, size, plain), []

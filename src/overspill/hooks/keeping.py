@@ -28,8 +28,7 @@ def family_of(client: Client, project: str) -> str:
 async def keep(
     client: Client, project: str, event: HookEvent, found: HookOutput, settings: Settings, secrets: Mapping[str, str]
 ) -> Mapping[str, Any] | None:
-    """The answer, or None if the output is within the limits and has nothing to hide. Raises Unusable if it could not be stored
-    whole."""
+    """The answer, or None if the output fits and has nothing to hide. Raises Unusable if it could not be stored whole."""
     if event.tool_name.rpartition("__")[2] in TOOLS:
         return None
 

@@ -20,8 +20,7 @@ QUERY = b"Q"
 WELCOME, REFUSED = b"W", b"N"
 """The hub serves this front, or says why it does not. Nothing has been read from the client before."""
 TAKEN, LINES, ANSWER, ERRORS, EXIT = b"A", b"L", b"R", b"E", b"X"
-"""One line of the client was taken; lines for the client; the same, with the request that it answers; bytes for standard error;
-the exit code."""
+"""A line of the client was taken; lines for the client; the same with their request; bytes for standard error; the exit code."""
 
 IS_REQUEST, IS_STATE = 1, 2
 """In `TAKEN`: the front waits for an answer to the id that follows; it repeats the line to the next hub if this one dies."""

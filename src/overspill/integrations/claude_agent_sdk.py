@@ -91,8 +91,7 @@ class _Adapter:
         return {**config, "instance": server}
 
     def make_hooks(self) -> dict[str, HookMatcher]:
-        """A hook costs a message each way. So each call has one: before it, to say whose it is, or after it, to replace the
-        result."""
+        """A hook costs a message each way, so each call has one: before it, to say whose it is, or after it, for the result."""
         served = "|".join(self._served)  # without characters that mean something in a pattern
         return {
             "UserPromptSubmit": HookMatcher(hooks=[self.note_prompt]),

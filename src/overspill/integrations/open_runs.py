@@ -14,8 +14,7 @@ _K = TypeVar("_K", bound=Hashable)
 
 
 class OpenRuns:
-    """One for each key, up to a limit. The one that has been silent and not busy for longest is closed, and begins
-    again when it calls."""
+    """One for each key, up to a limit. Above it, the one idle for longest is closed, and begins again when it calls."""
 
     def __init__(self, sessions: Sessions, limit: int) -> None:
         self._sessions, self._limit = sessions, limit

@@ -189,8 +189,7 @@ class AgentRun:
         self._finalizer.atexit = False
 
     async def call(self, name: str, args: Mapping[str, Any], tool: Tool, *, id: str = "", messages: Messages = ()) -> Reply:
-        """Run a tool, or answer a call of a retrieval tool. What a tool raises is raised, so that the framework treats it as it
-        always does."""
+        """Run a tool, or answer a call of a retrieval tool. Raises what a tool raises, as the framework expects."""
         with self._note_call():
             session = await self._hold.open()
             try:

@@ -19,8 +19,7 @@ class Trace:
         self.calls: list[LineageCall] = []
 
     def enter(self, server: str, tool: str, what: str, *, is_output: bool = False) -> None:
-        """A tool's arguments may hold anything read so far. An output may be read together with others if either may reach the
-        other."""
+        """A tool's arguments may hold anything read so far. Outputs may be read together if either may reach the other."""
         here = (server, tool)
         for other, before in self._entered.items():
             if not (may_pass(other, here, self._allow) or (is_output and may_pass(here, other, self._allow))):

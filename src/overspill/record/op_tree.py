@@ -17,8 +17,7 @@ OpKind: TypeAlias = Literal["session", "turn", "tool", "model"]
 
 
 class Op(Struct, frozen=True, omit_defaults=True):
-    """The `kind` session is work with several steps: the whole session, an extraction, or the session of an agent that was called
-    as a tool."""
+    """The `kind` session is work in several steps: a session, an extraction, or an agent that was called as a tool."""
 
     kind: OpKind
     name: str

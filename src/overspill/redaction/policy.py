@@ -80,8 +80,7 @@ class Redaction:
         return self._redactor if self._redactor and "warn" in (section.shown, section.sent, section.stored) else None
 
     def fill(self, call: ToolCall, written: bytes | None, *, is_elsewhere: bool) -> ToolCall:
-        """Replaces `{{secret:…}}` in the arguments with values, for the tool alone. `written`: the arguments as JSON. Raises
-        RefError if the tool may not get them."""
+        """Fills in `{{secret:…}}` for the tool alone. `written`: the arguments as JSON. Raises RefError if it may not."""
         allowed, redactor = self._settings.redact.fill, self.shown(call.name, call.server)
         if not allowed or written is None or _OPENING not in written:
             return call

@@ -42,8 +42,7 @@ class Redactor:
     """A redactor always gives a value the same mark. Different redactors give it different marks."""
 
     def __init__(self, known: Mapping[str, str], patterns: Mapping[str, str], *, remembers: bool = False) -> None:
-        """`known`: secret values by name. `patterns`: further secrets by name, in RE2's syntax. `remembers`: keep the value of
-        each mark for `get_value`."""
+        """`known`: secret values by name. `patterns`: more of them, in RE2's syntax. `remembers`: keep values for `get_value`."""
         self._remembers = remembers
         self._own: dict[str, Pattern] = {
             name: compile_pattern(spelling.encode(), utf8=True) for name, spelling in patterns.items()
@@ -54,8 +53,7 @@ class Redactor:
         self._found: OrderedDict[str, list[Replacement]] = OrderedDict()
 
     def find(self, data: Searched, sha256: str = "") -> list[Replacement]:
-        """All replacements, in order. Overlapping secrets share one mark. `sha256`: the hash of the data, to search the same data
-        only once."""
+        """All replacements, in order. Overlapping secrets share one mark. `sha256` is of the data, to search it only once."""
         if sha256 and (remembered := self._found.get(sha256)) is not None:
             return remembered
         replaced: list[Finding] = []

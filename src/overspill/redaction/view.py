@@ -52,8 +52,7 @@ class RedactedView(View):
 
 
 def _convert(byte: int, spans: list[tuple[int, int]], others: list[tuple[int, int]], is_end: bool) -> int:
-    """Converts a position. Inside a span, returns the span's start or end in the other text. Outside, keeps the distance to the
-    previous span."""
+    """Converts a position. In a span: the other span's start or end. Outside: the same distance to the previous span."""
     at = bisect_right(spans, byte, key=lambda span: span[0]) - 1
     (start, end), (other_start, other_end) = spans[at], others[at]
     if byte == start:

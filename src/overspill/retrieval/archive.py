@@ -123,8 +123,7 @@ class Archive:
         return ((label, shelf.journal()) for label, shelf, _ in self._shelves(session))
 
     def verify(self, items: Sequence[ArchivedOutput]) -> Iterator[Check]:
-        """Check the size and SHA-256 of each output, and every passage that an extraction quoted from it. Outputs that were
-        removed since they were listed are left out."""
+        """Check each output's size and SHA-256, and every passage quoted from it. Leaves out outputs that were just removed."""
         quotes: dict[str, Quotes] = {}
         for item in items:
             try:

@@ -1,5 +1,4 @@
-"""The part of a stored output that a reply shows: passages that its caller was looking for, or what a background job's call would
-have answered."""
+"""The part of a stored output that a reply shows: passages for its caller, or what a background call would have answered."""
 
 from __future__ import annotations
 

@@ -116,8 +116,7 @@ class Extractor:
         return replace(found, warnings=(*before, *after, *found.warnings), decoding=decoding if is_decoded else None)
 
     def model_names(self, request: ExtractionRequest) -> list[str]:
-        """The first that is set: the request's own, toolOutput.models, extractionModel, the turn's, the host's. Empty for the
-        engine."""
+        """The first that is set: the request's, toolOutput.models, extractionModel, the turn's, the host's. Empty: the engine."""
         first = self._settings.extraction_model or request.turn_model or next(iter(self._given), BUILTIN)
         return [name for name in request.targets or self._settings.tool_output.models or (first,) if name != BUILTIN]
 

@@ -213,8 +213,7 @@ class SessionGroup:
         return [kept for outputs in reversed(by_session) for kept in outputs]
 
     def list_most_useful(self) -> list[Kept]:
-        """What can still be read: by turns the output that was used last, and the one that was read most. Counts the reads of all
-        sessions, live ones included."""
+        """What can still be read: by turns what was used last, and what was read most, in live sessions too."""
         found: dict[str, tuple[float, Kept]] = {}
         reads: Counter[str] = Counter()
         for shelf, is_live in self._open(self._iterate_labels()):

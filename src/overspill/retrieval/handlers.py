@@ -116,8 +116,7 @@ class RetrievalTools(Struct, eq=False):
         return self.recorder.add([text_block(self.gate.redaction.redact(written, name, ""))])
 
     async def deliver(self, info: JobInfo) -> Reply | None:
-        """The output of a background job as its call would have given it: whole if it may pass, otherwise its card. None
-        while the job is still running."""
+        """A background job's output as its call would have given it: whole if it may pass, else its card. None while it runs."""
         job = self.outputs.find_job(info.id)
         if job is None or not job.done:
             return None

@@ -116,8 +116,7 @@ class EngineIndexes:
         self._recent: Recent[str, Index] = Recent(max_bytes, lambda index: index.memory_bytes)
 
     def get(self, sha256: str, reader: Reader, work: Work | None = None) -> Index:
-        """Blocks. If another caller is building the index, waits for it. With limited work, a larger output has only its
-        beginning indexed."""
+        """Blocks. Waits if another caller is building the index. With limited work, indexes the beginning of a larger output."""
         most = work.read if work else reader.size
         key = sha256 if reader.size <= most else f"{sha256} to {most}"
         with self._recent.making(key):

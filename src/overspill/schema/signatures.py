@@ -19,8 +19,7 @@ _MAX_COMPACT_CHARS = 600
 
 
 def write_signature(name: str, schema: object, returns: object = None, description: str = "", *, compact: bool = False) -> str:
-    """`async def get(*, id: str, limit: int = 10) -> list[str]: ...  # The first line of the description`. If compact, as a call:
-    `get(id: str, limit: int = 10)`."""
+    """`async def get(*, id: str, limit: int = 10) -> list[str]: ...  # First line`. Compact: `get(id: str, limit: int = 10)`."""
     root = _as_object(schema)
     fields, more = _Types(root).list_fields(root, 0)
     plain = [field for field in fields if field.name.isidentifier() and not keyword.iskeyword(field.name)]

@@ -23,8 +23,7 @@ class SessionJobs(Struct, frozen=True):
     family: SessionGroup | None
 
     async def find(self, id: str) -> Job:
-        """Also finds jobs of earlier sessions of the family. Raises HandleError if the job does not exist, StoreError if the
-        store cannot say."""
+        """Also finds jobs of the family's earlier sessions. Raises HandleError if there is none, StoreError if unsure."""
         return await anyio.to_thread.run_sync(self.stand_ins.find_job, id)
 
     async def deliver(self, job: Job) -> Reply:

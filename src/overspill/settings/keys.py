@@ -27,8 +27,7 @@ ProviderKind: TypeAlias = Literal["openai", "anthropic", "google", "ollama", "op
 Fallback: TypeAlias = Literal["builtin", "truncate"]
 Redacting: TypeAlias = Literal["off", "warn", "on"]
 Author: TypeAlias = Literal["anyone", "agent", "owner"]
-"""Who wrote a layer: anyone who put a file into the working directory, the author of an agent file, or you. Each may set
-everything that the ones before it may."""
+"""Who wrote a layer: anyone with a file in the working directory, an agent file's author, or you. Each may set more."""
 
 DEFAULT_STRATEGY: StrategyName = "head_tail"
 

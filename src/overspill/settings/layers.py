@@ -99,8 +99,7 @@ def _find_contradictions(values: Values) -> Iterator[Contradiction]:
 
 
 def _take_back(readings: Sequence[LayerReading], wrong: Sequence[Contradiction]) -> list[Path]:
-    """Drop and return the values that contribute to contradictions from a file the user may not have written. Its preset goes
-    only as a last resort."""
+    """Drop and return values of an untrusted file that contribute to contradictions; its preset only as a last resort."""
     theirs = [reading.values for reading in readings if reading.layer.forgiving]
     paths = {path for pair in wrong for path in pair}
     for candidates in (paths, {_PRESET}):

@@ -14,8 +14,7 @@ from overspill.errors import SettingsError
 
 
 def load_module(source: str, use: str = "") -> ModuleType:
-    """`use` follows the name in the error. A file is imported each time, under a new name, because files in different folders may
-    have the same name."""
+    """`use` follows the name in the error. Each import has a new name, because files in different folders may share theirs."""
     try:
         if not source.endswith(".py"):
             return importlib.import_module(source)

@@ -40,8 +40,7 @@ Work: TypeAlias = Callable[[], Path]
 
 
 class Found(Struct, frozen=True):
-    """`reader` is a DuckDB table function over our own files. `row` is an expression, over `rowid` or a column, for a row's place
-    in the output."""
+    """`reader` is a DuckDB table function over our own files. `row` is an expression for a row's place in the output."""
 
     reader: str
     row: str

@@ -20,8 +20,7 @@ DAY = 86_400
 
 
 class Opening(Struct, frozen=True, tag_field="event", tag="session"):
-    """The first line, which never changes. A shelf without a complete one was never used; a shelf whose first line cannot be
-    parsed is kept."""
+    """The first line, which never changes. A shelf without a whole one was never used; one that cannot be parsed is kept."""
 
     session: str
     name: str = ""
@@ -94,8 +93,7 @@ def expire(
     now: float,
     family: str | None = None,
 ) -> Expired:
-    """`items` and the rest were measured while others may be writing. `remove` returns False for an item that was used since, or
-    if another process was faster."""
+    """Others may write while these are measured. `remove` returns False if an item was used since, or is already gone."""
     doomed = expired_items(items, kept_bytes, limits, now=now, family=family)
     removed = [item for item in doomed if remove(item)]
     left = Counter(kept_bytes)

@@ -99,8 +99,7 @@ class Shelf(Protocol):
         """Note that an output was read, for the keep limits. Works on a shelf opened for reading too, and never fails."""
 
     def last_used(self, id: str) -> float:
-        """When any process last wrote or read an output, in unix seconds. Stores on a server note reads only now and then. Raises
-        UnknownHandle if the output does not exist."""
+        """When any process last wrote or read it, in unix seconds; servers note reads only now and then. Raises UnknownHandle."""
         ...
 
     def append_journal(self, lines: bytes) -> None:

@@ -102,8 +102,7 @@ class KeepGuard:
         self._membership = Lock()
 
     def apply(self, limits: KeepLimits, family: str | None = None) -> None:
-        """Remove what is over the limits, and count from what is left. Bytes granted meanwhile may be counted twice until the
-        next time, but are never forgotten."""
+        """Remove what is over the limits, and recount. Bytes granted meanwhile may count twice for now, but always count."""
         started = time.monotonic()
         with self._counting:
             before = self._granted.copy()

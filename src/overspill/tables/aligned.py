@@ -26,8 +26,7 @@ _MAX_BEYOND_CHARS = 1_000
 
 
 class Aligned(RowFormat, frozen=True):
-    """`gaps` are positions, in characters, that are blank between cells in most rows. `is_apart` means that there are always at
-    least two spaces between cells."""
+    """`gaps` are blank positions, in characters, between cells of most rows. `is_apart`: always at least two spaces."""
 
     gaps: tuple[int, ...] = ()
     is_apart: bool = False

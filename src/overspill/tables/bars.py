@@ -129,8 +129,7 @@ def _read_field_by_field(text: Text, start: int, end: int) -> FoundTable | None:
 
 
 def _read_rows(text: Text, start: int, end: int, found: FoundTable) -> int:
-    """Reads rows up to a line without bars. If there are rules between rows, a line that begins with an empty cell continues the
-    row above it."""
+    """Reads rows up to a line without bars. With rules between rows, a line that begins with an empty cell continues a row."""
     rows, goes_on, below_rule, rules = found.format, False, True, 0
     for span in iterate_lines(text, start, end):
         line = read_line(text, *span)

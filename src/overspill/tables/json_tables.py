@@ -97,8 +97,7 @@ def _name_cells(pointer: str, names: Raw, rows: Iterable[tuple[int, Raw]]) -> It
 
 
 def hold_documents(text: bytes, layout: str) -> HeldJson:
-    """The same for text in which each non-blank line may be a document. Rewrites documents that only Python reads, such as
-    those with NaN."""
+    """The same for text whose non-blank lines may each be a document. Rewrites those that only Python reads, as with NaN."""
     if layout != "documents":
         return hold_json(text)
     text = text.removeprefix(BOM)
@@ -176,8 +175,7 @@ def read_names(names: Json, rows: Json) -> tuple[str, ...]:
 
 
 def read_grid(raw: Json) -> tuple[str, ...]:
-    """The names in the first of several lists, the usual form of a spreadsheet. Empty unless they are above other values or there
-    are at least three."""
+    """The names in the first of several lists, as from a spreadsheet. Empty unless above other values or at least three."""
     if not _GRID.match(bytes(memoryview(raw)[:4096])):
         return ()
     with suppress(*UNREADABLE):

@@ -230,8 +230,7 @@ def read_page(text: Text) -> Iterator[tuple[FoundTable, Row]]:
 
 
 def read_spanning(rows: bytes) -> list[list[list[str]]]:
-    """The rows of a table's header, and its other rows. Empty unless some cells span several columns or rows. A cell may contain
-    a table, which ends before it."""
+    """The rows of a table's header, and the others. Empty unless cells span columns or rows. Tables inside cells end first."""
     with suppress(Unreadable):
         if _SPANNING.search(rows):
             grid = _parse(b"<table>%b</table>" % rows)[-1]

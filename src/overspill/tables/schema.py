@@ -62,8 +62,7 @@ class Sketch(Struct, frozen=True):
 
 
 class Reference(Struct, frozen=True):
-    """Cells of `column` equal cells of `other_column`, after `prefix`, as in `urn:uuid:…` and `Patient/…`. It works in both
-    directions."""
+    """Cells of `column` equal cells of `other_column`, after `prefix`, as in `urn:uuid:…` and `Patient/…`. Works both ways."""
 
     source: int
     column: int

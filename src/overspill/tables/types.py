@@ -17,8 +17,7 @@ Meaning: TypeAlias = Literal["number", "boolean", "date", "time", "bytes", "seco
 NO_VALUE = frozenset(("", "-", "--", "<none>", "<unknown>", "<nil>", "n/a", "na", "none", "null", "nan", "unknown", "?"))
 """What programs print for a missing value, in lower case. Among other text, each may be a value, such as the country `NA`."""
 MIN_FITTING_SHARE = 0.9
-"""The share of a column's values that must be numbers or times for the column to be read that way. The other values, such as the
-word "Total", are reported."""
+"""The share of a column's values that must be numbers or times to read it that way. Others, such as "Total", are reported."""
 _MAX_CHARS = 64
 """Longer text is neither a number nor a time."""
 _CPU = regex(r"(?i)cpu|cores")

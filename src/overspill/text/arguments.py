@@ -10,8 +10,7 @@ from overspill.text import lenient_json
 
 
 def read_arguments(written: object) -> Any:
-    """Parses the JSON arguments of a model. Anything else stays a string, and the model gets an error. Some models write nothing
-    without arguments."""
+    """Parses a model's JSON arguments; some models write nothing for none. Anything else stays a string, and gets an error."""
     if not isinstance(written, str):
         return written
     try:

@@ -57,8 +57,7 @@ def count_line_ends(text: str | bytes) -> int:
 
 
 def _count(data: bytes, end: bytes) -> int:
-    """`count` reads every byte. `replace` jumps from one line end to the next, which takes half as long for usual lines, but
-    longer for short ones."""
+    """`count` reads every byte. `replace` jumps between line ends: twice as fast for usual lines, slower for short ones."""
     has_short_lines = data.count(end, 0, _SAMPLE_BYTES) > _SAMPLE_BYTES // _SHORT_LINE_BYTES
     return data.count(end) if has_short_lines else len(data) - len(data.replace(end, b""))
 

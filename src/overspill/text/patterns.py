@@ -73,8 +73,7 @@ def find_spans(pattern: Pattern, text: Searched, pos: int, endpos: int) -> Itera
 
 
 def find_groups(pattern: Pattern, text: Searched, pos: int, endpos: int, *, anchored: bool = False) -> list[tuple[int, int]]:
-    """The spans of the first match and its groups, with -1 for groups that took no part. Empty without a match. `anchored`:
-    match only at `pos`."""
+    """The spans of the first match and its groups; -1: a group took no part. Empty without a match. `anchored`: only at `pos`."""
     match: Callable[..., list[tuple[int, int]]] = cast("Any", pattern)._regexp.Match
     spans = match(_ANCHORED if anchored else _UNANCHORED, text, pos, endpos)
     return spans if spans[0][0] >= 0 else []

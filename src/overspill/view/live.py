@@ -21,8 +21,7 @@ from overspill.record.events import Entry
 from overspill.view.library import Library
 
 POLL_SECONDS = 0.5
-"""Changes in other processes show only in their journals, which must be polled. Each pause is also at least ten times as long
-as the last check took."""
+"""Other processes show their changes only in journals, which are polled. A pause is at least ten times the last check."""
 _BACK_OFF = 10
 _MAX_LISTENERS = 16
 _ALIVE_SECONDS = 15

@@ -206,8 +206,7 @@ class ViewerPages:
 
 
 def _rebuild_reply(stored: StoredOutput) -> str:
-    """What today's defaults would show: the journal holds no content. Empty if the output is damaged, is not plain text, or was
-    stored by the host itself."""
+    """What today's defaults would show. Empty if the output is damaged, not plain text, or was stored by the host itself."""
     kept = stored.kept
     if stored.damage or kept.media != "text" or kept.reason == "requested":
         return ""

@@ -166,8 +166,7 @@ def passages(asked: str, text: str, closing: str, kept: Kept, kind: str, *, is_s
 
 
 def nothing_found(asked: str, matched: int, searched: int, kept: Kept, offered: Collection[str]) -> str:
-    """`matched` records share words with the question, but too few words, or too many records match. `searched`: how many bytes
-    were searched; 0: all."""
+    """`matched` records share too few words with the question, or are too many. `searched`: bytes that were searched; 0: all."""
     where = f"its first {searched:,} bytes" if searched else "it"
     verdict = f"stands out for {_quote(asked)}" if matched else f"matches {_quote(asked)} by its words"
     return f"Nothing in {where} {verdict}.{_suggest_search(kept, offered) if searched else ''}"

@@ -42,8 +42,7 @@ _PARTS: dict[Layout, tuple[str, Pattern[bytes]]] = {
     "hunks": ("changed file", regex(rb"\n()(?:diff --git |Index: )")),
     "commits": ("commit", regex(rb"\n()commit [0-9a-f]{7,64}\b")),
 }
-"""The parts of each kind of text, and the pattern for their beginning. Its first group has the depth; without it, a part is an
-example in a fence."""
+"""The parts of each kind of text, and how they begin. The first group is the depth; without it, it is a fenced example."""
 _UNMARKED_HEADING = regex(
     rb"\n\r?\n()(?:(?=[^\s#][^\n]{0,118}+\n(?:={3,}|-{3,}|~{3,}|\^{3,})[ \t\r]*+\n)|(?=%b(?!%b))"
     rb"|(?=[ \t]*+(?:(?i:%b)[ \t]++[\dIVXLC]++\b|\d++(?:\.\d++)*+\.?[ \t]++[A-Z])[^.\n]{0,80}+\.?[ \t\r]*+\n))"

@@ -49,8 +49,7 @@ def _split(text: Text, start: int, end: int, label: int, outline: Outline) -> No
 
 
 _MAX_ROW_BYTES = 16_000
-"""An array element is a row, and is cut only if it is larger than this. In a list of texts, elements with embedded text are cut
-above `MAX_WHOLE_BYTES`."""
+"""An array element larger than this is cut. In lists of texts, those with embedded text are cut above `MAX_WHOLE_BYTES`."""
 _MAX_COMPARED = 20
 """How many members of an object to compare to see whether they are rows."""
 

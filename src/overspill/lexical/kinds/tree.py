@@ -204,8 +204,7 @@ def _end_piece(text: Text, start: int, end: int) -> int:
 
 
 def _read_long_string(text: Text, start: int, end: int) -> tuple[int | None, int, int]:
-    """The role of a string that a piece cuts off, where it ends, and where to continue: as `_JSON` would, without keeping other
-    threads waiting."""
+    """The role of a string that a piece cuts off, its end, and where to continue: `_JSON` without keeping threads waiting."""
     string = next(iter(_STRING.finditer(text, start, end)), None)
     if string is None or string.start() != start:
         return 2, end, end

@@ -56,8 +56,7 @@ class Rewriting(Struct, frozen=True):
 
 
 class ConfigFile:
-    """A client's file. Errors call it `name`. If it will only be read, it may also be one that could not be written again without
-    other changes."""
+    """A client's file. Errors call it `name`. If only read, it may be one that could not be written without other changes."""
 
     def __init__(self, text: str, name: str, dialect: ConfigDialect, *, is_written: bool = True) -> None:
         self._name = name

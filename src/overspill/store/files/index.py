@@ -131,8 +131,7 @@ class Index:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it has all names, so that a missing name is new. A power failure may lose the last entries, but then this
-        machine has restarted since."""
+        """Whether a missing name is new. A power failure may lose the last entries, but then this machine has restarted since."""
         is_filled = self._read_note(_WHOLE + _read_boot_id()) is not None
         return is_filled and not layout.find(self._folder, _EARLIER_WHOLE)
 

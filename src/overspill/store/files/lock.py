@@ -41,8 +41,7 @@ class Lock:
 
 
 def make_held(above: Directory, new_name: Callable[[], str]) -> tuple[Directory, Lock]:
-    """Make a directory and lock it. A process that cleans up may find it before it is locked and remove it as abandoned; then
-    another one is made."""
+    """Make a directory and lock it. If another process removes it as abandoned before it is locked, make another one."""
     while True:
         with ExitStack() as undo, suppress(FileNotFoundError):
             directory = undo.enter_context(above.make_directory(new_name()))
@@ -61,8 +60,7 @@ def make_held(above: Directory, new_name: Callable[[], str]) -> tuple[Directory,
 
 
 def take(directory: Directory, *, until: float = 0.0) -> Lock | None:
-    """Lock an existing directory. Returns None if another process holds it until `until`. Raises FileNotFoundError if it was
-    removed."""
+    """Lock an existing directory. None if another process holds it until `until`. Raises FileNotFoundError if it is gone."""
     while True:
         fd = directory.open_file(LOCK, os.O_RDWR | os.O_CREAT)
         pause = 0.001

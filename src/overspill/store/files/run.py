@@ -78,8 +78,7 @@ class StoreRun:
         return self._add_shelf(wanted, directory, hold, journal, limits)
 
     def reopen_shelf(self, session: str, directory: Directory, name: str, limits: KeepLimits | None) -> LiveFileShelf:
-        """Reopen a kept shelf, which stays in its place and stays kept. Raises NameInUse while another process holds it, and
-        FileNotFoundError if it was removed."""
+        """Reopen a kept shelf in its place. Raises NameInUse if another process holds it, FileNotFoundError if it was removed."""
         with ExitStack() as undo:
             undo.enter_context(directory)
             hold = lock.take(directory)

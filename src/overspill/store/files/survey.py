@@ -245,8 +245,7 @@ def remove_session(root: Directory, run: Directory, session: str, directory: Dir
 
 
 def remove_place(root: Directory, place: Place, *, unused_since: float | None = None) -> bool:
-    """Remove a session, and its run if that is dead and nothing else is in it. False while another process holds it, or if it was
-    used after `unused_since`."""
+    """Remove a session, and its run if that is empty. False if another process holds it or used it after `unused_since`."""
     with (
         suppress(FileNotFoundError),  # another process was faster
         root.open_directory(place.run) as run,

@@ -65,8 +65,7 @@ class OutputSource(Protocol):
     """The URL of the store."""
 
     def measure(self) -> tuple[int, bool]:
-        """How many bytes it has, and whether it is complete. Once complete, it never changes, so one request to the server is
-        enough."""
+        """How many bytes it has, and whether it is complete. A complete one never changes, so one request is enough."""
         ...
 
     def read(self, start: int, end: int) -> bytes:

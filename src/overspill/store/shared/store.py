@@ -27,8 +27,7 @@ _RENEWALS = 3  # in the time of a lease
 
 
 class Lease:
-    """A process's presence in the store. It is not a lock: a process that was suspended learns at its next write that it has lost
-    a session."""
+    """A process's presence in the store, not a lock: after a pause, its next write says that it has lost a session."""
 
     def __init__(self, seconds: float) -> None:
         self.id = str(uuid.uuid4())

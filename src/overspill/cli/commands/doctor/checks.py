@@ -131,8 +131,7 @@ def check_hub() -> list[Finding]:
 
 
 def check_store(url: str | None, settings: Settings) -> list[Finding]:
-    """Whether it is writable and private, how much space is left, and what ended processes left behind. Without a URL, the
-    temporary directory."""
+    """Whether it is writable and private, has space, and what ended processes left. Without a URL: the temporary directory."""
     try:
         store = open_store(url, run_bytes=settings.max_run_bytes)
         if isinstance(store, FileStore):

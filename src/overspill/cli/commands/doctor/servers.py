@@ -119,8 +119,7 @@ def read_config(
 
 
 def _find_original(server: ConfiguredServer) -> tuple[str, Any]:
-    """What starts Overspill if the server runs through it, and the entry of the server itself: the proxy answers even for a
-    server that does not work."""
+    """What starts Overspill around the server, if anything does, and the server's own entry: the proxy always answers."""
     found = recognize(server.name, server.entry) if server.entry.kind == "object" else None
     edits = unwrap_entry(server.entry, found) if found else None
     if not found or edits is None:
