@@ -104,7 +104,7 @@ async def test_malformed_messages_are_logged_once_and_taken_out_of_the_queue(wor
             await wait_until_empty(docket, redis)
         assert (await redis.xpending(docket.stream_key, docket.worker_group_name))["pending"] == 0
     assert worker.poll() is None
-    assert capfd.readouterr().err.count("Refused a message of the queue") == len(MALFORMED)
+    assert capfd.readouterr().err.count("Refused a message from the queue") == len(MALFORMED)
 
 
 async def test_what_others_wrote_about_jobs_and_workers_stops_no_worker(workers: Workers):

@@ -30,7 +30,7 @@ class Decoded(Struct, frozen=True):
 
 class Description(Struct, frozen=True):
     what: str
-    """Reads as the beginning of a sentence."""
+    """The beginning of a sentence about it."""
     has_text: bool
     """Whether it may contain text that we can decode."""
 

@@ -62,7 +62,7 @@ def find_text_after(text: str, nonce: str) -> str:
 
 
 def strip(text: str, nonce: str) -> str:
-    """An answer that needs no wrapper: without thinking, marks of a chat and, if the model wrapped it anyway, the tags."""
+    """An answer that needs no wrapper, without thinking, chat markers, and tags if the model wrapped it anyway."""
     text = _TEMPLATE.sub("\n", _NOISE.sub("", text))
     if thought := _THINKING.match(text):
         text = text[thought.end() :]

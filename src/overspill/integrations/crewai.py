@@ -65,7 +65,7 @@ class _WrappedTool(BaseTool):
 
 
 def _widen(asking: Asking, tool: BaseTool) -> Any:
-    """The model's arguments, with what it is looking for if it is to say so."""
+    """The model's arguments, with `looking_for` if the tool takes it."""
     schema = tool.args_schema.model_json_schema()
     added = asking.widen(sanitize_tool_name(tool.name), schema)
     if added is schema:

@@ -17,7 +17,7 @@ from overspill.types import Kept
 
 _NAME = "overspill"
 _MAX_REMEMBERED = 4_096
-"""Stored outputs to whose calls spans can link."""
+"""Stored outputs whose calls spans can link to."""
 _NS_PER_MS = 1_000_000
 _NO_EXCEPTION = "tool_error"
 """The type of an error that a tool returned as its answer, as named in the conventions for MCP."""

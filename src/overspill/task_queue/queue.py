@@ -118,7 +118,7 @@ class JobQueue:
         except (RedisError, OSError, ValueError) as error:  # a ValueError: another program has written there
             raise QueueError(
                 f"Could not {doing}: the queue at {self._address.shown} does not answer ({type(error).__name__}). Try again; if "
-                "it stays like this, see whether `jobs` names the right server and that it runs."
+                "this persists, check that its server is running, and that `jobs` names the right one."
             ) from error
 
 

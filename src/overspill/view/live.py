@@ -36,7 +36,7 @@ class Bell:
         self._rung = asyncio.Event()
 
     def ring(self) -> None:
-        """Call it from any thread."""
+        """May be called from any thread."""
         with suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(self._rung.set)
 

@@ -102,7 +102,7 @@ class ToolWorker:
             if call.job != execution.key or call.tool != tool.name:
                 raise BadRequest("This is not a call that Overspill has queued: it names another job or tool.")
         except BadRequest as refused:
-            logger.warning("Refused a message of the queue. %s", refused)
+            logger.warning("Refused a message from the queue. %s", refused)
             return
 
         async def is_wanted() -> bool:
@@ -119,7 +119,7 @@ class ToolWorker:
 
 
 async def _refuse(*args: Any, execution: Execution = _CURRENT, **more: Any) -> None:
-    logger.warning("Refused a message of the queue: it is malformed, or names a tool that this worker does not have.")
+    logger.warning("Refused a message from the queue: it is malformed, or names a tool that this worker does not have.")
 
 
 class _SturdyWorker(Worker):
@@ -131,7 +131,7 @@ class _SturdyWorker(Worker):
         except (AdmissionBlocked, RedisError):
             raise
         except Exception as error:
-            logger.warning("Refused a message of the queue: what the queue has about it is malformed (%s).", type(error).__name__)
+            logger.warning("Refused a message from the queue: its record is malformed (%s).", type(error).__name__)
 
 
 async def _watch_queue(docket: Docket, name: str, shown: str, ready: Callable[[], None]) -> None:

@@ -62,7 +62,7 @@ class ClientFile(Struct, frozen=True):
         return self._write(text, now, known=next(copies, None))
 
     def require_writable(self) -> None:
-        """Raise SettingsError if it is not for you to change, although you could put another file in its place."""
+        """Raise SettingsError if the file is another user's or read-only, even if you could put another one in its place."""
         try:
             status = self.path.stat()
         except FileNotFoundError:

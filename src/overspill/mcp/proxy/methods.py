@@ -55,7 +55,7 @@ RULES: tuple[Rule, ...] = (
     Rule("impossible", "server", _SIGNALS, "It has no more than an id or a URI."),
     Rule("impossible", "server", _CHANGED, "It says only that something changed."),
     Rule("gated", "client", "tasks/result", "It is the result of a tool call.", _TASKS),
-    Rule("impossible", "client", "tasks/list", "It has only states of tasks.", _TASKS),
+    Rule("impossible", "client", "tasks/list", "It contains only the states of tasks.", _TASKS),
     Rule("impossible", "server", "tasks/get tasks/result tasks/list tasks/cancel", "The proxy refuses it.", _TASKS),
     Rule("impossible", "client", "notifications/tasks/status", "It goes to servers, and nothing comes back.", _TASKS),
     Rule("impossible", "server", "notifications/tasks/status", "It has only the state of a task.", _TASKS),

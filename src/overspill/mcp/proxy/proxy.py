@@ -177,7 +177,7 @@ class RequestRouter:
         return result if "resultType" in result else self._adapt(request, result)
 
     async def _check_headers(self, request: ClientRequest, server: Server, name: str) -> None:
-        """Headers must repeat the arguments, because something in front of the proxy may have decided by them."""
+        """Headers must repeat the arguments, because a gateway in front of the proxy may have routed by them."""
         if not request.is_modern or request.http_request is None or request.is_wrapped:
             return
         schema = (await self._client.catalog.describe(server, name)).get("inputSchema")

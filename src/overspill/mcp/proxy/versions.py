@@ -75,10 +75,7 @@ def _instructions(handshakes: Handshakes) -> Raw:
 
 
 def _merge_capabilities(handshakes: Handshakes) -> Raw:
-    """Everything that any server has except tasks, plus tools whose list changes and outputs as resources.
-
-    A server that is not up yet may have anything.
-    """
+    """What any server can do, except tasks; a list of tools that changes; resources. A server that has not started may do all."""
     merged: Raw = {}
     for handshake in handshakes.values():
         theirs = _ALL if isinstance(handshake, ServerError) else drop_tasks(handshake.capabilities)

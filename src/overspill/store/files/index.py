@@ -78,7 +78,7 @@ class Index:
                 for statement in _TABLES if not self._list_tables() else ():
                     self.ask(statement)
         if self._list_tables() != set(_TABLES):
-            raise IndexDamaged("The index of names is of another version. Try again.")
+            raise IndexDamaged("The index of names has another version. Try again.")
         if not os.path.samestat(os.stat(self._folder.path), os.fstat(self._folder.fd)):
             raise IndexAway(f"{self._folder.path} was moved. Open the session again.")
 

@@ -154,7 +154,7 @@ class Bucket:
 def _away_error(doing: str, reason: str) -> StoreAway:
     return StoreAway(
         f"Could not {doing}: it does not answer, or refuses ({reason}). Nothing that was stored is lost. "
-        "Try again; if it stays like this, see whether `store` names the right bucket and your credentials may use it."
+        "Try again; if this persists, check that `store` names the right bucket and that your credentials may use it."
     )
 
 

@@ -151,7 +151,7 @@ class Database:
         except psycopg.OperationalError as error:
             raise StoreAway(
                 f"Could not {doing}: {self.url} does not answer ({self._first_line(error)}). Nothing that was stored is lost. "
-                "Try again; if it stays like this, see whether the database runs and whether `store` names the right one."
+                "Try again; if this persists, check that the database is running, and that `store` names the right one."
             ) from error
         except psycopg.Error as error:
             raise StoreError(f"Could not {doing}: {self.url} refused it ({self._first_line(error)}).") from error

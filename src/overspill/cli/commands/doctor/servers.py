@@ -87,7 +87,7 @@ async def _check_server(
         return DoctorReport(
             Finding(server.name, "wrong", " ".join(filter(None, (result.problem, login, trouble))), advice), result
         )
-    software = humanize.one_line(result.software) or "A server that gives no name"
+    software = humanize.one_line(result.software) or "A server without a name"
     size, cost = sum(tool.bytes for tool in result.tools), sum(tool.tokens for tool in result.tools)
     text = (
         f"{software} answered in {result.seconds:.1f} s with protocol {result.protocol}. "

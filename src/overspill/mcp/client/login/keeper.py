@@ -205,7 +205,7 @@ async def _find_problem(login: Login) -> str:
 
 
 def _measure_skew(date: str) -> float:
-    """How far the clocks are apart, in seconds. 0 if the server does not say."""
+    """How far apart the clocks are, in seconds. 0 if the server does not say."""
     with suppress(ValueError, TypeError, OverflowError):
         return abs(time.time() - parsedate_to_datetime(date).timestamp())
     return 0.0
