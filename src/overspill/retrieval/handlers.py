@@ -35,7 +35,7 @@ from overspill.retrieval.extractor import ExtractionRequest, Extractor
 from overspill.retrieval.jobs import describe_job, list_statuses, wait_for_news
 from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.outputs import StoredOutputs
-from overspill.retrieval.pages import Page, add_note, failure_page, finished_page, make_page
+from overspill.retrieval.pages import Page, add_note, failure_page, fetch_page, make_page
 from overspill.retrieval.tables import OutputTables
 from overspill.text import encoding, tokens
 from overspill.text.arguments import chars_in, encode_arguments
@@ -147,7 +147,7 @@ class RetrievalTools(Struct, eq=False):
                 if not (spelling := asked.artifact_id or asked.id):
                     raise BadRequest("artifact_id is missing. Use the id in the [Artifact: …] line.")
                 stored = await anyio.to_thread.run_sync(self.outputs.recent, spelling)
-                return await self._finished_page(stored, lambda bound: exact.read_artifact(stored, asked, bound))
+                return await self._fetch_page(stored, lambda bound: exact.read_artifact(stored, asked, bound))
             case "get_tool_output":
                 return await self._tool_output(parse_arguments(name, GetToolOutput, args))
             case "tool_output":
@@ -203,7 +203,7 @@ class RetrievalTools(Struct, eq=False):
             return await self._fit_page(lambda bound: extracted.format_snippets(stored.kept, found, bound, refit))
         if asked.mode == "raw":
             return replace(await self._raw(stored, asked), blocks=blocks)
-        page = await self._finished_page(stored, lambda bound: exact.read_output(stored, asked, bound))
+        page = await self._fetch_page(stored, lambda bound: exact.read_output(stored, asked, bound))
         return replace(page, blocks=blocks)
 
     async def _raw(self, stored: StoredOutput, asked: GetToolOutput) -> Page:
@@ -223,12 +223,12 @@ class RetrievalTools(Struct, eq=False):
                 def shorten(bound: Bound) -> Page:
                     return make_page(stored, source.truncate_to_bytes(min(limit, bound.bytes), settings).text)
 
-                return await self._finished_page(stored, shorten)
+                return await self._fetch_page(stored, shorten)
             case Pass():
-                return await self._finished_page(stored, lambda bound: exact.read_output(stored, asked, bound), EVERYTHING)
+                return await self._fetch_page(stored, lambda bound: exact.read_output(stored, asked, bound), EVERYTHING)
 
-    async def _finished_page(self, stored: StoredOutput, read: Callable[[Bound], Page], bound: Bound | None = None) -> Page:
-        return await self._fit_page(lambda bound: finished_page(stored, bound, read), bound)
+    async def _fetch_page(self, stored: StoredOutput, read: Callable[[Bound], Page], bound: Bound | None = None) -> Page:
+        return await self._fit_page(lambda bound: fetch_page(stored, bound, read), bound)
 
     async def _abstract(self, args: Mapping[str, Any]) -> Page:
         handle, mode = str(args.get("handle") or "unknown"), args.get("mode")

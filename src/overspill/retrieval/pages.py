@@ -146,7 +146,7 @@ def decoded_page(
     return make_page(stored, passage.text, notes)
 
 
-def finished_page(stored: StoredOutput, bound: Bound, fetch: Callable[[Bound], Page]) -> Page:
+def fetch_page(stored: StoredOutput, bound: Bound, fetch: Callable[[Bound], Page]) -> Page:
     """A page of a finished output, with a note if some of the output is missing."""
     return add_note(f"[{wording.incomplete(stored.kept)}]", bound, fetch) if stored.kept.missing else fetch(bound)
 

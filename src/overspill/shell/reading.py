@@ -99,7 +99,7 @@ class OutputFinder:
         return ""
 
 
-class Wanted(Struct, frozen=True, kw_only=True):
+class PartRequest(Struct, frozen=True, kw_only=True):
     """Which part of an output: at most one of the first four. Without any: its beginning."""
 
     lines: str | None = None
@@ -120,7 +120,7 @@ class Part(Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def read_part(stored: StoredOutput, wanted: Wanted, bound: Bound) -> Part:
+def read_part(stored: StoredOutput, wanted: PartRequest, bound: Bound) -> Part:
     if not stored.reader.size:
         return Part(wording.EMPTY, is_found=wanted.grep is None and wanted.query is None, notes=(wording.EMPTY,))
     found = True
@@ -134,11 +134,11 @@ def read_part(stored: StoredOutput, wanted: Wanted, bound: Bound) -> Part:
         found = wanted.query is None or page.data not in _NOTHING
         return page
 
-    page = pages.finished_page(stored, bound, read)
+    page = pages.fetch_page(stored, bound, read)
     return Part(page.text, found, page.text if page.data is None else page.data, page.notes)
 
 
-def _read(stored: StoredOutput, wanted: Wanted, bound: Bound) -> Page:
+def _read(stored: StoredOutput, wanted: PartRequest, bound: Bound) -> Page:
     if (expression := wanted.query) is not None:
         return pages.query_page(stored, expression, wanted.start, bound, lambda at: _spell(stored, "--query", expression, at=at))
     is_binary = stored.kept.media == "binary"
@@ -160,7 +160,7 @@ def _read(stored: StoredOutput, wanted: Wanted, bound: Bound) -> Page:
         return pages.binary_page(stored, (wording.COMMAND,))
 
 
-def _grep(stored: StoredOutput, pattern: str, wanted: Wanted, bound: Bound) -> tuple[Page, bool]:
+def _grep(stored: StoredOutput, pattern: str, wanted: PartRequest, bound: Bound) -> tuple[Page, bool]:
     if not pattern:
         raise BadRequest("--grep needs a pattern.")
     options = ["--context", str(wanted.context)] if wanted.context else []

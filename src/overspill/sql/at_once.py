@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from overspill.sql.statements import quote
-from overspill.sql.writing import MAX_COLUMNS, Found, JsonType, count_room
+from overspill.sql.writing import MAX_COLUMNS, JsonType, TableSource, count_room
 from overspill.tables.delimited import has_lone_returns, iterate_rows, list_above, read_last_row, repeats_header
 from overspill.tables.json_tables import JsonTable
 from overspill.tables.rows import read_heading
@@ -31,7 +31,7 @@ _MAX_LEARNT = 4
 """How many parts to learn types from. Each one restarts the check."""
 
 
-def read_delimited_at_once(text: mmap.mmap, source: Path, otherwise: Callable[[], Found]) -> Found | None:
+def read_delimited_at_once(text: mmap.mmap, source: Path, otherwise: Callable[[], TableSource]) -> TableSource | None:
     """Returns None if DuckDB would find different rows or cells."""
     heading = read_heading(text)
     names, mark = heading.format.names, heading.format.mark
@@ -54,7 +54,7 @@ def read_delimited_at_once(text: mmap.mmap, source: Path, otherwise: Callable[[]
         f"skip={heading.count_skipped(text)}, header=false, columns={{{columns}}}, allow_quoted_nulls=false)"
     )
     note = write_note(list_above(text, heading), Tally(None, [read_last_row(text, heading)]))
-    return Found(reader, "rowid + 1", rows=rows, note=note, otherwise=otherwise)
+    return TableSource(reader, "rowid + 1", rows=rows, note=note, otherwise=otherwise)
 
 
 def _count(text: mmap.mmap, sign: bytes) -> int:
@@ -62,8 +62,8 @@ def _count(text: mmap.mmap, sign: bytes) -> int:
 
 
 def read_json_at_once(
-    file: Path, text: mmap.mmap | bytes, table: JsonTable, otherwise: Callable[[], Found], *, is_lines: bool = False
-) -> Found | None:
+    file: Path, text: mmap.mmap | bytes, table: JsonTable, otherwise: Callable[[], TableSource], *, is_lines: bool = False
+) -> TableSource | None:
     """Returns None if DuckDB would not read all of it exactly."""
     try:
         types, rows = _learn_types(text, is_lines=is_lines)
@@ -76,7 +76,7 @@ def read_json_at_once(
     where = "rowid + 1" if is_lines else f"{quote(table.pointer + '/')} || rowid"
     layout = "newline_delimited" if is_lines else "array"
     reader = f"read_json({quote(str(file))}, format={quote(layout)}, records=true, columns={{{columns}}})"
-    return Found(reader, where, table.title, is_typed=True, rows=rows, otherwise=otherwise)
+    return TableSource(reader, where, table.title, is_typed=True, rows=rows, otherwise=otherwise)
 
 
 def _learn_types(text: mmap.mmap | bytes, *, is_lines: bool) -> tuple[JsonType, int]:

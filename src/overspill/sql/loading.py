@@ -22,7 +22,7 @@ from overspill.sql.kinds import find_kind
 from overspill.sql.protocol import Config, LoadedTables, LoadRequest, SqlColumn, SqlDatabase, TableInfo
 from overspill.sql.querying import run
 from overspill.sql.statements import quote_name
-from overspill.sql.writing import Found, RowWriter, Work, write_rows
+from overspill.sql.writing import RowWriter, TableSource, Work, write_rows
 from overspill.tables.json_tables import JsonTable, find_json_tables, is_list_of_rows, read_json_table
 from overspill.tables.json_text import hold_json
 from overspill.tables.rows import read_tables
@@ -73,8 +73,8 @@ def load(request: LoadRequest) -> LoadedTables:
         return LoadedTables(kind.name, failed=quote_line(str(error).partition("\n")[0]))
 
 
-def _find(layout: Layout, source: Path, text: mmap.mmap, work: Work) -> list[Found]:
-    def write() -> Found:
+def _find(layout: Layout, source: Path, text: mmap.mmap, work: Work) -> list[TableSource]:
+    def write() -> TableSource:
         return write_rows(read_tables(text, layout), work)[0]
 
     found, whole = None, JsonTable(memoryview(text))
@@ -90,9 +90,9 @@ def _find(layout: Layout, source: Path, text: mmap.mmap, work: Work) -> list[Fou
     return [found] if found else write_rows(read_tables(text, layout), work)
 
 
-def _find_in_document(text: mmap.mmap, work: Work) -> list[Found]:
+def _find_in_document(text: mmap.mmap, work: Work) -> list[TableSource]:
     held = hold_json(text)
-    found: list[Found] = []
+    found: list[TableSource] = []
     for table in itertools.islice(find_json_tables(held.documents), MAX_TABLES + 1):
         read = None
         if table.shape == "list":
@@ -107,7 +107,7 @@ def _find_in_document(text: mmap.mmap, work: Work) -> list[Found]:
     return found
 
 
-def _write_json(table: JsonTable, work: Work) -> Found:
+def _write_json(table: JsonTable, work: Work) -> TableSource:
     """For JSON that DuckDB cannot read exactly: repeated keys, numbers that do not fit, half characters, rows that are not
     objects, lines that are not JSON, and too many columns."""
     writer = RowWriter(work(), FoundTable(JsonRows(), title=table.title))
@@ -116,11 +116,11 @@ def _write_json(table: JsonTable, work: Work) -> Found:
     return writer.finish()
 
 
-def _add_note(found: Found, note: str) -> Found:
+def _add_note(found: TableSource, note: str) -> TableSource:
     return replace(found, note=f"{found.note} {note}".strip())
 
 
-def _write(request: LoadRequest, found: list[Found]) -> tuple[TableInfo, ...]:
+def _write(request: LoadRequest, found: list[TableSource]) -> tuple[TableInfo, ...]:
     settings: Config = {
         "memory_limit": f"{request.memory_bytes}B",
         "threads": "2",
@@ -137,7 +137,7 @@ def _write(request: LoadRequest, found: list[Found]) -> tuple[TableInfo, ...]:
         return tuple(_write_table(connection, table, name) for table, name in zip(found, names, strict=True))
 
 
-def _write_table(connection: Any, found: Found, name: str) -> TableInfo:
+def _write_table(connection: Any, found: TableSource, name: str) -> TableInfo:
     """Writes it in one pass if all rows are like the first ones. Otherwise, reads all rows to find the types of its columns."""
     rows, notes, target = None, list[str](), quote_name(name)
     with suppress(duckdb.Error):
@@ -158,7 +158,7 @@ def _describe(connection: Any, table: str) -> tuple[SqlColumn, ...]:
     return tuple(SqlColumn(column, kind) for column, kind, *_ in connection.execute(f"DESCRIBE {table}").fetchall())
 
 
-def _fill_table(connection: Any, found: Found, target: str, source: str) -> tuple[int, list[str]]:
+def _fill_table(connection: Any, found: TableSource, target: str, source: str) -> tuple[int, list[str]]:
     """Returns the number of rows and notes on the columns. The temporary table has all rows of the source or the first ones.
     Raises an error if the others differ from these."""
     is_checked = source != _TEMPORARY
@@ -178,7 +178,7 @@ def _fill_table(connection: Any, found: Found, target: str, source: str) -> tupl
     return rows, notes
 
 
-def read_rows(connection: Any, found: Found) -> tuple[Found, int]:
+def read_rows(connection: Any, found: TableSource) -> tuple[TableSource, int]:
     """Reads the rows, in the other way (if there is one) if DuckDB refuses or loses any. Counts those that are still lost."""
     connection.execute("SET threads = 2")
     try:

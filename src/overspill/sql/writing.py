@@ -39,7 +39,7 @@ Work: TypeAlias = Callable[[], Path]
 """Returns the path for a new file."""
 
 
-class Found(Struct, frozen=True):
+class TableSource(Struct, frozen=True):
     """`reader` is a DuckDB table function over our own files. `row` is an expression for a row's place in the output."""
 
     reader: str
@@ -54,7 +54,7 @@ class Found(Struct, frozen=True):
     """The number of rows, if known. If the database has fewer, some were lost."""
     bad_rows: int = 0
     note: str = ""
-    otherwise: Callable[[], Found] | None = None
+    otherwise: Callable[[], TableSource] | None = None
     """How to read it if DuckDB refuses `reader`."""
 
 
@@ -124,7 +124,7 @@ class JsonType:
         return msgspec.defstruct("Members", fields, rename=renamed, forbid_unknown_fields=True, gc=False)
 
 
-def write_rows(rows: Iterable[tuple[FoundTable, Row]], work: Work) -> list[Found]:
+def write_rows(rows: Iterable[tuple[FoundTable, Row]], work: Work) -> list[TableSource]:
     """Writes at most one table more than can be loaded."""
     writers: dict[int, RowWriter] = {}
     for table, row in rows:
@@ -178,7 +178,7 @@ class RowWriter:
         self._bytes += self._stream.write(line)
         self._rows, self._is_pointed = self._rows + 1, isinstance(row.where, str)
 
-    def finish(self) -> Found:
+    def finish(self) -> TableSource:
         """Keeps room for cells beyond the header even if it leaves out columns."""
         self._stream.close()
         extra = self._columns.pop(_EXTRA_KEY, "")
@@ -198,7 +198,7 @@ class RowWriter:
             notes.append(f"{count_noun(left_out, 'column')} after the first {room:,} left out: {why}")
         if inside > max(room, 0):
             notes.append("Objects with too many different keys are text.")
-        return Found(
+        return TableSource(
             f"read_json({quote(str(self._file))}, {how})",
             f'"{ROW}"',
             self._table.title,

@@ -22,7 +22,7 @@ from overspill.retrieval.archive import Archive
 from overspill.retrieval.extractor import ExtractionRequest, Extractor
 from overspill.retrieval.output import StoredOutput
 from overspill.settings import Settings
-from overspill.shell.reading import OutputFinder, Part, Wanted, read_part
+from overspill.shell.reading import OutputFinder, Part, PartRequest, read_part
 from overspill.text.humanize import escape_invisible
 from overspill.types import Extraction
 
@@ -83,7 +83,7 @@ def get(name: str, ask: str | None, wait: float | None, as_json: bool, as_lines:
     sys.exit(0 if is_found else 1)
 
 
-def _print(answer: Part | Extraction, id: str, wanted: Wanted, what: str, settings: Settings) -> None:
+def _print(answer: Part | Extraction, id: str, wanted: PartRequest, what: str, settings: Settings) -> None:
     if isinstance(answer, Extraction):
         print_extraction(answer, id, _count_tokens(settings), what)
     elif wanted.grep is None or not has_color():
@@ -93,8 +93,8 @@ def _print(answer: Part | Extraction, id: str, wanted: Wanted, what: str, settin
         print_parts(shown, is_safe=True)
 
 
-def _read_wanted(ask: str | None, **options: Any) -> Wanted:
-    wanted = Wanted(**options)
+def _read_wanted(ask: str | None, **options: Any) -> PartRequest:
+    wanted = PartRequest(**options)
     given = {"ask": ask, **options}
     ways = [f"--{name}" for name in ("ask", "grep", "lines", "bytes", "query") if given[name] is not None]
     if len(ways) > 1:
