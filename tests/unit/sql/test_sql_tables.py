@@ -17,7 +17,7 @@ from overspill.errors import BadRequest
 from overspill.sql import loading
 from overspill.sql.library import MAX_MEMORY_BYTES, Source, SqlLibrary
 from overspill.sql.protocol import LoadedTables, LoadRequest
-from overspill.sql.writing import Found
+from overspill.sql.writing import TableSource
 from overspill.store.readers import BytesReader
 from overspill.tables.markup import read_elements
 from overspill.tables.table import MAX_TABLES, make_unique
@@ -424,10 +424,10 @@ def test_rows_that_a_reader_loses_are_counted(tmp_path: Path) -> None:
     file.write_text('{"a": 1}\n{"a": 2}\n')
     reader = f"read_json('{file}', format='newline_delimited', columns={{a: 'BIGINT'}})"
     with loading.duckdb.connect() as connection:
-        found, rows = loading.read_rows(connection, Found(reader, "rowid + 1", rows=5, bad_rows=1))
+        found, rows = loading.read_rows(connection, TableSource(reader, "rowid + 1", rows=5, bad_rows=1))
         assert (rows, found.bad_rows) == (2, 4)
         found, rows = loading.read_rows(
-            connection, Found("(SELECT 1 AS a)", "rowid + 1", rows=2, otherwise=lambda: Found(reader, "1"))
+            connection, TableSource("(SELECT 1 AS a)", "rowid + 1", rows=2, otherwise=lambda: TableSource(reader, "1"))
         )
         assert (rows, found.bad_rows) == (2, 0)
 
