@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 HANDLE = re.compile(r"session-[0-9a-f-]{36}/[0-9a-f-]{36}|\bout_[0-9a-z]{6,12}\b")
 OUTPUT = "".join(f"line {number}: the quick brown fox\n" for number in range(1, 1001))
 NOTE = (
-    "[The output has 29,893 bytes. None of it was saved: the store does not work at the moment, and `overspill doctor` tells "
+    "[The output has 29,893 bytes. None of it was saved: the store does not work at the moment, and `overspill doctor` shows "
     "your user why. The part that is not shown above is lost. Call the tool again and ask for less.]"
 )
 WORKS_AGAIN = "overspill: The store works again, and large results are stored."
