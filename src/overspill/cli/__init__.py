@@ -1,5 +1,4 @@
-"""The command line: parsing and rendering only. Imports only what a proxy needs to start: it may be a thin front of a hub, and
-a user has dozens of those."""
+"""The command line: parsing and rendering only. Imports only what a proxy needs to start: a user has dozens of fronts."""
 
 from __future__ import annotations
 

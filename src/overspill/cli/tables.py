@@ -85,8 +85,7 @@ def lay_out(terminal: Console, table: Table, rows: Sequence[Sequence[str]]) -> N
 
 
 def lay_out_long(terminal: Console, table: Table, rows: Sequence[Sequence[str]]) -> None:
-    """Looks exactly like Rich, but is much faster: Rich lays out a table of one row, with the longest cell of each column. All
-    other rows are set into its frame."""
+    """Looks like Rich, but is much faster: Rich lays out one row of the longest cells, and the others go into its frame."""
     with terminal.capture() as captured:
         lay_out(terminal, table, [[max(cells, key=cell_len) for cells in zip(*rows, strict=True)]])
     lines = captured.get().splitlines()

@@ -1,5 +1,4 @@
-"""Images, audio and binary resources in a tool's result, and images inside text as browsers and phones send them: base64 in
-JSON fields, or data URLs anywhere."""
+"""Images, audio and binary resources in a tool's result, and images inside text: base64 in JSON fields, or data URLs."""
 
 from __future__ import annotations
 

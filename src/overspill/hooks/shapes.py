@@ -31,7 +31,6 @@ class HookEvent(Struct, frozen=True):
     tool_response: Any = None
     source: str = ""
     """Why a conversation starts, in the event that says so."""
-    cwd: str = ""
     tool_input: Any = None
 
 

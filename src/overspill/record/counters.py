@@ -37,8 +37,7 @@ class Counters(Struct):
     dropped_events: int = 0
     """Events that the journal lacks, because it could not be written for a while."""
     sizes: dict[str, int] = field(default_factory=OrderedDict[str, int])
-    """By stored output, like the next two, for the latest `MAX_TRACKED_OUTPUTS`. In a plain dict, finding the oldest gets slower
-    with each removal."""
+    """By stored output, like the next two, for the latest `MAX_TRACKED_OUTPUTS`. A dict would find the oldest ever slower."""
     seen: dict[str, list[tuple[int, int]]] = {}
     """The byte ranges that were retrieved, merged."""
     retrieved: dict[str, int] = field(default_factory=OrderedDict[str, int])

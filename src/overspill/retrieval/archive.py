@@ -54,8 +54,7 @@ class ArchivedJob(Struct, frozen=True):
 
 
 class Archive:
-    """Only `remove` changes anything. Skips sessions that end meanwhile, and calls `warn` for what cannot be read. With
-    `redaction`, outputs are read as a model may read them."""
+    """Only `remove` changes anything. Skips ended sessions, and calls `warn` for unreadable ones. `redaction` hides secrets."""
 
     def __init__(
         self, stores: Sequence[Store], warn: Callable[[str], None] = lambda _: None, redaction: Redaction | None = None

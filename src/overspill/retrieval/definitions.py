@@ -69,8 +69,7 @@ class ToolOutput(_Args, frozen=True):
 
 
 class ShortToolOutput(Struct, frozen=True):
-    """For the default preset, if `surface` names it. It is part of every request of a conversation, so it has only the arguments
-    of `ToolOutput` that models need."""
+    """For the default preset, if `surface` names it. Part of every request, so it has only the arguments that models need."""
 
     handle: Annotated[str, Meta(description="name or handle from the tool result")]
     extract: Annotated[str, Meta(description="what you need, then in parentheses other words that the text may use for it")]

@@ -1,5 +1,4 @@
-"""What `overspill get` prints: a bounded part of an output, found by name, and the command that prints the next part. Works even
-while a background command is still printing the output."""
+"""What `overspill get` prints: a bounded part of an output, even of a running one, and the command for the next part."""
 
 from __future__ import annotations
 

@@ -111,8 +111,7 @@ class BaseShelf:
 
 
 class OutputWriter:
-    """Counts against the quota, and adds parts to one output until that is complete. A cancelled job may be discarded while a
-    worker still appends to it."""
+    """Counts against the quota, and adds parts to one output. A cancelled job may be discarded while a worker still appends."""
 
     def __init__(self, shelf: BaseShelf, id: str, parts: OutputParts) -> None:
         self._shelf, self._session, self._id, self._parts = shelf, shelf.session, id, parts

@@ -40,8 +40,7 @@ def read_cells(row: msgspec.Raw | bytes | memoryview, key: str = "", *, merges_l
 
 
 def read_exactly(raw: bytes, key: str = "") -> dict[str, Any] | None:
-    """The fields of a row unchanged, without paths. Numbers that would be rounded become text, and repeated names are made
-    unique. None if the row is not JSON."""
+    """A row's fields, without paths. Numbers that would be rounded become text; names become unique. None if it is not JSON."""
     try:
         value = json.loads(
             raw,

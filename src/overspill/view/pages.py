@@ -1,5 +1,4 @@
-"""The pages about all sessions, one session, what a model saw, and what was saved. Also what all pages share: the parameters of
-an address, and templates that show everything stored as text."""
+"""The pages about sessions, what a model saw, and savings; and what all share: parameters, and templates that escape."""
 
 from __future__ import annotations
 

@@ -20,6 +20,7 @@ from overspill.mcp.host_configs.rewriting import RewriteOutcome
 from overspill.text import jsonc
 from overspill.text.humanize import escape_line
 
+_ANSWERS = ("y", "yes", "n", "no")
 _UNREMARKABLE = {rewriting.NOT_WRAPPED, entries.OWN_SERVER}
 
 
@@ -139,13 +140,11 @@ def _summarize(plan: FilePlan) -> list[str]:
 
 
 def _confirm() -> bool:
-    def parse(answer: str) -> bool:
-        if answer.strip().lower() not in ("y", "yes", "n", "no"):
-            raise click.UsageError("Answer y or n.")
-        return answer.strip().lower().startswith("y")
-
+    """Unlike `click.confirm`, says which answers it takes."""
+    shown: dict[str, Any] = {"show_default": False, "show_choices": False, "prompt_suffix": " ", "err": True}
     try:
-        return click.prompt("Do this now? [y/N]", "n", show_default=False, prompt_suffix=" ", value_proc=parse, err=True)
+        answer = click.prompt("Do this now? [y/N]", "n", type=click.Choice(_ANSWERS, case_sensitive=False), **shown)
+        return answer in _ANSWERS[:2]
     except click.Abort:  # Ctrl-C and Ctrl-D leave the cursor behind the question
         click.echo(err=True)
         return False

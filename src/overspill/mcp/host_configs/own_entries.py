@@ -22,8 +22,7 @@ _GROUP_DEPTH = 3
 
 
 class HookPlace(Struct, frozen=True):
-    """Where a client has its hooks: in which files, and the matcher for each event. The first event has the outputs of built-in
-    tools that the client lets us replace."""
+    """Where a client has its hooks, with a matcher for each event. The first event has the outputs that we may replace."""
 
     client: str
     file: Path

@@ -116,8 +116,7 @@ class KeptObjects:
         self.now = run.now()
 
     def remove_unfinished(self) -> None:
-        """Remove outputs without a writer, but not those of a session that is live again, or completed meanwhile.
-        `ObjectParts` explains how it checks for the mark."""
+        """Remove outputs without a writer, unless their session is live again or they were completed: see `ObjectParts`."""
         for session, id in self._unfinished:
             if not list_live_sessions(self._bucket, self._run, session):
                 self._bucket.create(mark := folder(session, id) + REMOVED)

@@ -34,8 +34,7 @@ Copy: TypeAlias = "mmap.mmap | bytes"
 
 
 class LocalCopies(Recent[str, Copy]):
-    """Copies of outputs that never change, by handle. A copy larger than a megabyte is an unlinked file: others cannot open it,
-    and it disappears with the process."""
+    """Copies of outputs that never change, by handle. Above a megabyte, an unlinked file, which disappears with the process."""
 
     def __init__(self) -> None:
         super().__init__(_MAX_COPIED_BYTES, len)

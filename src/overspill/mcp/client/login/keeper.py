@@ -80,8 +80,7 @@ class TokenKeeper:
         return renewed.tokens.access if renewed else ""
 
     async def note_wanted(self, scope: str) -> None:
-        """Remember what else the server asks for, until the next login. A changed login lets us try the server again, so only new
-        scopes are written."""
+        """Remember what else the server asks for, until the next login. Writes only new scopes: a change makes us try again."""
         if not self._adds_to(await self._read(), scope):
             return
         with suppress(OSError):  # if nothing can be written, the user has seen that already
