@@ -12,6 +12,11 @@ OLD_RESULTS = (
     "the_room_of_old_results_is_free_again",
 )
 IMAGES = ("an_image_passes", "an_image_stays_beside_a_text_that_is_stored")
+SEARCHING = (
+    "the_model_searches_for_tools_and_calls_them_by_their_own_names",
+    "a_call_that_does_not_fit_teaches_the_schema",
+    "short_lists_of_tools_are_offered_as_they_are",
+)
 ASKING = "the_model_may_say_what_it_is_looking_for"
 
 CANNOT: dict[str, dict[str, str]] = {
@@ -21,16 +26,21 @@ CANNOT: dict[str, dict[str, str]] = {
         "what_the_conversation_asks_for_is_shown_first": "A server does not see the conversation. "
         "Let the model say what it is looking for, with `intent: ask`.",
         **dict.fromkeys(OLD_RESULTS, "A server does not see the conversation. Clear old results in the client."),
+        **dict.fromkeys(SEARCHING, "Clients connect to a server, and the proxy in front of it searches for its tools."),
     },
     "langchain": {
         "a_run_that_fails_leaves_nothing_behind": "LangGraph tells no middleware that a run has failed. "
         "The session closes with the next run of its thread, when Python frees the run, or when the program ends.",
     },
-    "claude_agent_sdk": dict.fromkeys(OLD_RESULTS, "Claude Code keeps the conversation to itself."),
+    "claude_agent_sdk": {
+        **dict.fromkeys(OLD_RESULTS, "Claude Code keeps the conversation to itself."),
+        **dict.fromkeys(SEARCHING, "Claude Code searches for tools itself."),
+    },
     "strands": {},
     "google_adk": {},
     "agno": {
         **dict.fromkeys(OLD_RESULTS, "agno calls no hook before a request to the model."),
+        **dict.fromkeys(SEARCHING, "agno makes the list of tools itself, in each run."),
         ASKING: "agno makes the schemas of tools itself, in each run.",
     },
     "agent_framework": {ASKING: "Agent Framework checks arguments before a middleware sees them."},

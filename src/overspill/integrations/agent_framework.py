@@ -45,7 +45,7 @@ class OverspillMiddleware(AgentMiddleware):
     """
 
     def __init__(self, **options: Unpack[SearchOptions]) -> None:
-        self._sessions = Sessions(Options("agent_framework", **options))
+        self._sessions = Sessions(Options("agent_framework", **options), misfit=TypeError)
         self._tools = [
             FunctionTool(name=tool["name"], description=tool["description"], func=_refuse, input_model=tool["parameters"])
             for tool in self._sessions.define_tools()
@@ -56,9 +56,8 @@ class OverspillMiddleware(AgentMiddleware):
         run = self._sessions.begin_run("" if context.session is None else context.session.session_id)
         given = context.tools if context.tools is not None else (context.options or {}).get("tools")
         context.tools = [*(given if isinstance(given, list | tuple) else [] if given is None else [given]), *self._tools]
-        search = self._sessions.searching.begin_another()
-        requests = _Requests(run, search, {tool.name for tool in self._tools})
-        parts = [*context.client_kwargs.get("middleware", ()), requests, _Calls(run, requests, search)]
+        requests = _Requests(run, {tool.name for tool in self._tools})
+        parts = [*context.client_kwargs.get("middleware", ()), requests, _Calls(run, requests)]
         context.client_kwargs = {**context.client_kwargs, "middleware": parts}
         if context.stream:
             context.stream_cleanup_hooks.append(run.close)
@@ -71,8 +70,8 @@ class OverspillMiddleware(AgentMiddleware):
 
 
 class _Requests(ChatMiddleware):
-    def __init__(self, run: AgentRun, search: Searching, own_names: Set[str]) -> None:
-        self._run, self._search, self._own_names = run, search, own_names
+    def __init__(self, run: AgentRun, own_names: Set[str]) -> None:
+        self._run, self._search, self._own_names = run, run.searching, own_names
         self._messages: list[Any] = []
 
     async def process(self, context: ChatContext, call_next: _Next) -> None:
@@ -101,7 +100,7 @@ class _Requests(ChatMiddleware):
         functions = [each for each in options.get("tools") or () if isinstance(each, FunctionTool)]
         others = [each for each in options.get("tools") or () if not isinstance(each, FunctionTool)]
         context.options = {**options, "tools": [*self._search.choose(functions, self._own_names, read_tool), *others]}
-        context.messages = fold_calls(context.messages, self._search.hidden)
+        context.messages = fold_calls(context.messages, self._search)
 
     def read_messages(self) -> list[dict[str, Any]]:
         """The end of the conversation, which calls of tools do not see."""
@@ -109,8 +108,8 @@ class _Requests(ChatMiddleware):
 
 
 class _Calls(FunctionMiddleware):
-    def __init__(self, run: AgentRun, requests: _Requests, search: Searching) -> None:
-        self._run, self._requests, self._search = run, requests, search
+    def __init__(self, run: AgentRun, requests: _Requests) -> None:
+        self._run, self._requests = run, requests
 
     async def process(self, context: FunctionInvocationContext, call_next: _Next) -> None:
         given: dict[str, Any] = (
@@ -124,8 +123,7 @@ class _Calls(FunctionMiddleware):
             return _to_output(context.result)
 
         id, name = str(context.metadata.get("call_id") or ""), context.function.name
-        answer = self._search.find_answer(name) or tool
-        reply = await self._run.call(name, given, answer, id=id, messages=self._requests.read_messages)
+        reply = await self._run.call(name, given, tool, id=id, messages=self._requests.read_messages)
         context.result = reply.value
         if not reply.passed:
             blocks = reply.content
@@ -163,14 +161,14 @@ def unfold_calls(response: Any, search: Searching) -> None:
                 call.name, call.arguments = found
 
 
-def fold_calls(messages: Sequence[Any], hidden: Set[str]) -> list[Any]:
+def fold_calls(messages: Sequence[Any], search: Searching) -> list[Any]:
     """What the model has called, as it has called it."""
 
     def fold(content: Content) -> Content:
-        if content.type != "function_call" or content.name not in hidden:
+        if content.type != "function_call" or content.name not in search.hidden:
             return content
         ours = copy(content)
-        ours.name, ours.arguments = "call_tool", {"name": content.name, "arguments": content.parse_arguments() or {}}
+        ours.name, ours.arguments = search.call_tool, {"name": content.name, "arguments": content.parse_arguments() or {}}
         return ours
 
     changed = [copy(message) for message in messages]

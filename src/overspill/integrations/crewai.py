@@ -33,7 +33,7 @@ def wrap_tools(
     require("session", session, SyncSession, "a SyncSession, because CrewAI runs tools in threads")
     require("tools", tools, Sequence, "a list of tools")
     sessions = Sessions(Options("crewai", session=session, tool_search=tool_search))
-    run, search = sessions.begin_run(), sessions.searching
+    run = sessions.begin_run()
     taken = [tool(functions.make_function(each, session, run)) for each in sessions.define_tools()]
     given = [each if isinstance(each, BaseTool) else tool(each) for each in tools]
     for each in given:
@@ -43,9 +43,9 @@ def wrap_tools(
             )
     wrapped = [_make(each, _call_through(each, run), _widen(sessions.asking, each)) for each in given]
     by_name = {sanitize_tool_name(each.name): each for each in wrapped}
-    ours = [_make(each, _ask(each, search, by_name)) for each in taken]
+    ours = [_make(each, _ask(each, run.searching, by_name)) for each in taken]
     direct = {each.name for each in ours} | {name for name, each in by_name.items() if each.result_as_answer}
-    return search.choose([*wrapped, *ours], direct, _read_tool)
+    return run.searching.choose([*wrapped, *ours], direct, _read_tool, name=lambda each: sanitize_tool_name(each.name))
 
 
 def _read_tool(tool: BaseTool) -> dict[str, Any]:
@@ -108,6 +108,13 @@ def _ask(retrieval: Any, search: Searching, tools: Mapping[str, BaseTool]) -> Ca
             found = search.read(retrieval.name, args)
         except BadRequest as problem:
             return _Replaced(problem)
-        return _Replaced(retrieval.func(**args) if found is None else tools[found[0]].run(**found[1]))
+        if found is None:
+            return _Replaced(retrieval.func(**args))
+        try:
+            return _Replaced(tools[found[0]].run(**found[1]))
+        except ValueError as problem:  # as CrewAI says that arguments do not fit
+            if not (why := search.explain(*found, problem)):
+                raise
+            return _Replaced(why)
 
     return call

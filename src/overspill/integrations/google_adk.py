@@ -6,10 +6,12 @@ from __future__ import annotations
 import copy
 import json
 import weakref
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from typing import Any, Unpack
+
+from anyio import to_thread
 
 from overspill.errors import BadRequest
 from overspill.gate.collect import is_blocks
@@ -80,8 +82,8 @@ class OverspillPlugin(BasePlugin):
         lines = await compact(run, partial(read_conversation, llm_request.contents))
         if lines:
             llm_request.contents = replace_results(llm_request.contents, lines)
-        if hidden := search.hidden:
-            llm_request.contents = [fold_calls(content, hidden) for content in llm_request.contents]
+        if search.hidden:
+            llm_request.contents = [fold_calls(content, search) for content in llm_request.contents]
         if notice := run.notice():
             llm_request.contents.append(types.Content(role="user", parts=[types.Part(text=notice)]))
 
@@ -95,7 +97,7 @@ class OverspillPlugin(BasePlugin):
     def _find_search(self, run: AgentRun, context: Any) -> Searching:
         """Agents of a run have different tools, and so have the users of an agent."""
         searches = self._searches.setdefault(run, {})
-        return searches.setdefault(context.agent_name, self._sessions.searching.begin_another())
+        return searches.setdefault(context.agent_name, self._sessions.searches.begin())
 
     def _hide(self, config: Any, search: Searching) -> None:
         tools = [tool for tool in config.tools or () if getattr(tool, "function_declarations", None)]
@@ -145,9 +147,11 @@ async def _run_tool(tool: BaseTool, run: AgentRun, search: Searching, *, args: d
             return result
         return Output(result["content"], is_error=bool(result.get("isError")), original=result)
 
-    said = partial(_read_messages, tool_context.session)
-    answer = search.find_answer(tool.name) or call
-    reply = await run.call(tool.name, args, answer, id=tool_context.function_call_id or "", messages=said)
+    id, said = tool_context.function_call_id or "", partial(_read_messages, tool_context.session)
+    reply = await run.call(tool.name, args, call, id=id, messages=said, search=search)
+    if isinstance(failed := reply.value, dict) and "error" in failed:  # as ADK answers if arguments are missing
+        why = await to_thread.run_sync(search.explain, tool.name, args, failed["error"])
+        return {**failed, "error": why} if why else failed
     if reply.passed or not _is_mcp_result(reply.original):
         return show_reply(reply)
     return {**reply.original, "content": reply.content, "structuredContent": None}
@@ -209,15 +213,15 @@ def unfold_calls(content: Any, search: Searching) -> None:
                 part.function_call = call.model_copy(update={"name": found[0], "args": found[1]})
 
 
-def fold_calls(content: Any, hidden: Set[str]) -> Any:
+def fold_calls(content: Any, search: Searching) -> Any:
     """What the model has called, as it has called it."""
 
     def fold(part: Any) -> Any:
-        if (call := part.function_call) is not None and call.name in hidden:
-            called = {"name": "call_tool", "args": {"name": call.name, "arguments": call.args or {}}}
+        if (call := part.function_call) is not None and call.name in search.hidden:
+            called = {"name": search.call_tool, "args": {"name": call.name, "arguments": call.args or {}}}
             return part.model_copy(update={"function_call": call.model_copy(update=called)})
-        if (answer := part.function_response) is not None and answer.name in hidden:
-            return part.model_copy(update={"function_response": answer.model_copy(update={"name": "call_tool"})})
+        if (answer := part.function_response) is not None and answer.name in search.hidden:
+            return part.model_copy(update={"function_response": answer.model_copy(update={"name": search.call_tool})})
         return part
 
     return content.model_copy(update={"parts": [fold(part) for part in content.parts or ()]})

@@ -22,6 +22,7 @@ try:
     from langchain_core.tools import StructuredTool
     from langchain_core.utils.function_calling import convert_to_openai_tool
     from langgraph.channels.untracked_value import UntrackedValue
+    from langgraph.prebuilt.tool_node import ToolInvocationError
     from langgraph.types import Command
 except ModuleNotFoundError as error:
     raise MissingFramework("langchain", "langchain>=1.0") from error
@@ -47,13 +48,14 @@ class OverspillMiddleware(AgentMiddleware):
 
     def __init__(self, **options: Unpack[SearchOptions]) -> None:
         super().__init__()
-        self._sessions = Sessions(Options("langchain", **options))
+        self._sessions = Sessions(Options("langchain", **options), misfit=ToolInvocationError)
         self._runs = ResumableRuns(self._sessions, _MAX_RESUMED_RUNS)
         self.tools = [
             StructuredTool(name=tool["name"], description=tool["description"], args_schema=tool["parameters"], func=_refuse)
             for tool in self._sessions.define_tools()
         ]
-        self._hidden: dict[str, Any] = {}
+        self._own_names = {tool.name for tool in self.tools}
+        self._does_ask = self._sessions.options.session_settings.intent == "ask"
 
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any]:
         return {"overspill_run": self._runs.begin(_thread_of(runtime))}
@@ -71,7 +73,7 @@ class OverspillMiddleware(AgentMiddleware):
         run = self._find_run(request.state, request.runtime)
         settle = run.begin_request(_window_of(request.model))
         lines = compact_sync(run, partial(read_conversation, request.messages))
-        response = handler(_complete(self._ask(request), lines, run.notice()))
+        response = handler(_complete(self._ask(request, run), lines, run.notice()))
         settle(_tokens_of(response))
         return response
 
@@ -79,7 +81,7 @@ class OverspillMiddleware(AgentMiddleware):
         run = self._find_run(request.state, request.runtime)
         settle = run.begin_request(_window_of(request.model))
         lines = await compact(run, partial(read_conversation, request.messages))
-        response = await handler(_complete(self._ask(request), lines, run.notice()))
+        response = await handler(_complete(self._ask(request, run), lines, run.notice()))
         settle(_tokens_of(response))
         return response
 
@@ -87,49 +89,49 @@ class OverspillMiddleware(AgentMiddleware):
         def tool(**args: Any) -> Output:
             return read_result(handler(_with_arguments(request, args)), call["id"])
 
-        given = request.tool_call
-        if isinstance(request := self._unwrap(request), ToolMessage):
+        given, run = request.tool_call, self._find_run(request.state, request.runtime)
+        if isinstance(request := self._unwrap(request, run), ToolMessage):
             return request
-        run, call = self._find_run(request.state, request.runtime), request.tool_call
-        said = partial(read_said, request.state["messages"])
+        call, said = request.tool_call, partial(read_said, request.state["messages"])
         return write_result(run.call_sync(call["name"], call["args"], tool, id=call["id"] or "", messages=said), given)
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Any]]) -> Any:
         async def tool(**args: Any) -> Output:
             return read_result(await handler(_with_arguments(request, args)), call["id"])
 
-        given = request.tool_call
-        if isinstance(request := self._unwrap(request), ToolMessage):
+        given, run = request.tool_call, self._find_run(request.state, request.runtime)
+        if isinstance(request := self._unwrap(request, run), ToolMessage):
             return request
-        run, call = self._find_run(request.state, request.runtime), request.tool_call
-        said = partial(read_said, request.state["messages"])
+        call, said = request.tool_call, partial(read_said, request.state["messages"])
         return write_result(await run.call(call["name"], call["args"], tool, id=call["id"] or "", messages=said), given)
 
-    def _ask(self, request: ModelRequest) -> ModelRequest:
+    def _ask(self, request: ModelRequest, run: AgentRun) -> ModelRequest:
         """Shows the model other schemas, if it is to say what it is looking for, and fewer tools, if it is to search for them."""
-        does_ask, searching = self._sessions.options.session_settings.intent == "ask", self._sessions.searching
-        if not does_ask and not searching.is_on:
-            return request
-        ours = {tool.name for tool in self.tools}
-        theirs = {each.name: each for each in request.tools if not isinstance(each, dict) and each.name not in ours}
-        shown = {name: self._show(each) if does_ask else each for name, each in theirs.items()}
-        hidden = searching.hide([*map(convert_to_openai_tool, shown.values())], [*ours]) if searching.is_on else ()
-        self._hidden |= {name: theirs[name] for name in hidden if name in theirs}
-        named = [(getattr(each, "name", ""), each) for each in request.tools]
-        return request.override(tools=[shown.get(name, each) for name, each in named if name not in hidden])
+        chosen = self._choose(request.tools, run)
+        return request.override(tools=[*map(self._show, chosen)]) if self._does_ask or run.searching.is_on else request
 
-    def _unwrap(self, request: ToolCallRequest) -> ToolCallRequest | ToolMessage:
+    def _choose(self, tools: Sequence[Any], run: AgentRun) -> list[Any]:
+        def read(tool: Any) -> Any:
+            return convert_to_openai_tool(self._show(tool))["function"]
+
+        return run.searching.choose(tools, self._own_names, read, may_hide=lambda tool: not isinstance(tool, dict))
+
+    def _unwrap(self, request: ToolCallRequest, run: AgentRun) -> ToolCallRequest | ToolMessage:
         """The call of the tool that a call of `call_tool` is for."""
-        call = request.tool_call
+        call, search = request.tool_call, run.searching
+        if call["name"] == search.call_tool and not search.is_decided:  # another process made the request that was interrupted
+            self._choose(request.runtime.tools, run)
         try:
-            found = self._sessions.searching.read(call["name"], call["args"])
+            found = search.read(call["name"], call["args"])
         except BadRequest as problem:
             return ToolMessage(str(problem), tool_call_id=call["id"], name=call["name"], status="error")
         if found is None:
             return request
-        return request.override(tool_call={**call, "name": found[0], "args": found[1]}, tool=self._hidden[found[0]])
+        return request.override(tool_call={**call, "name": found[0], "args": found[1]}, tool=search.find(found[0]))
 
     def _show(self, tool: Any) -> Any:
+        if not self._does_ask or isinstance(tool, dict) or tool.name in self._own_names:
+            return tool
         shown = convert_to_openai_tool(tool)
         function = shown["function"]
         schema = self._sessions.asking.widen(function["name"], function["parameters"], strict=function.get("strict"))

@@ -10,6 +10,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from anyio import to_thread
+
 from overspill.errors import BadRequest
 from overspill.gate.collect import block_text, field
 from overspill.integrations.options import GivenBudget, GivenSession, MissingFramework, Options
@@ -20,7 +22,7 @@ from overspill.text.arguments import read_arguments
 from overspill.types import Output, Reply
 
 try:
-    from agents import Agent, AgentHooks, FunctionTool
+    from agents import Agent, AgentHooks, FunctionTool, ModelBehaviorError, default_tool_error_function
 except ImportError as error:
     raise MissingFramework("openai_agents", "openai-agents>=0.24") from error
 
@@ -52,6 +54,7 @@ class _Adapter:
         self._sessions = sessions
         self._conversation = conversation
         self._runs: dict[int, AgentRun] = {}
+        self._searches: dict[int, dict[int, Searching]] = {}
         self._wrapped: dict[int, Agent[Any]] = {}
         self._definitions = sessions.define_tools()
         self._own_names = {tool["name"] for tool in self._definitions}
@@ -59,9 +62,7 @@ class _Adapter:
     def wrap(self, agent: Agent[Any]) -> Agent[Any]:
         """Agents may hand off to each other in a circle."""
         if id(agent) not in self._wrapped:
-            search = self._sessions.searching.begin_another()
-            hidden: dict[str, FunctionTool] = {}
-            answer = partial(self._answer, search, hidden)
+            answer = partial(self._answer, id(agent))
             own = [
                 FunctionTool(tool["name"], tool["description"], tool["parameters"], answer, strict_json_schema=False)
                 for tool in self._definitions
@@ -69,7 +70,7 @@ class _Adapter:
             tools = [*map(self._wrap_tool, agent.tools), *own]
             ours = self._wrapped[id(agent)] = replace(agent, tools=tools, hooks=_Hooks(agent.hooks, self.end))
             ours.get_mcp_tools = partial(self._list_mcp_tools, agent)
-            ours.get_all_tools = partial(self._list_tools, search, hidden, ours.get_all_tools)
+            ours.get_all_tools = partial(self._list_tools, id(agent), ours.get_all_tools)
             ours.handoffs = [self.wrap(each) if isinstance(each, Agent) else each for each in agent.handoffs]
         return self._wrapped[id(agent)]
 
@@ -77,18 +78,18 @@ class _Adapter:
         """The SDK asks the servers in each turn, and makes function tools of what they offer."""
         return [*map(self._wrap_tool, await agent.get_mcp_tools(context))]
 
-    async def _list_tools(
-        self, search: Searching, hidden: dict[str, FunctionTool], list_all: Callable[[Any], Any], context: Any
-    ) -> list[Any]:
-        """Without those that the model searches for, or else without the search. Each agent searches for its own."""
-        tools, own = await list_all(context), self._own_names
-        if not search.is_on:
-            return tools
-        theirs = [each for each in tools if isinstance(each, FunctionTool) and each.name not in own and not _is_guarded(each)]
-        read = [{"name": each.name, "description": each.description, "parameters": each.params_json_schema} for each in theirs]
-        behind = search.hide(read, [*own])
-        hidden |= {each.name: each for each in theirs if each.name in behind}
-        return [each for each in tools if each.name not in behind]
+    async def _list_tools(self, agent: int, list_all: Callable[[Any], Any], context: Any) -> list[Any]:
+        """Without those that the model searches for, or else without the search."""
+        search, tools = self._find_search(agent, context), await list_all(context)
+        return search.choose(tools, self._own_names, _read_tool, may_hide=_may_hide)
+
+    def _find_search(self, agent: int, context: Any) -> Searching:
+        """Agents of a run have different tools, and so have the users of an agent."""
+        key = id(context.usage)
+        if key not in self._searches:
+            self._searches[key] = {}
+            weakref.finalize(context.usage, self._searches.pop, key, None)
+        return self._searches[key].setdefault(agent, self._sessions.searches.begin())
 
     def _wrap_tool(self, tool: Any) -> Any:
         if not isinstance(tool, FunctionTool):
@@ -109,16 +110,16 @@ class _Adapter:
         schema = self._sessions.asking.widen(tool.name, tool.params_json_schema, strict=tool.strict_json_schema)
         return replace(tool, on_invoke_tool=invoke, params_json_schema=schema)
 
-    async def _answer(self, search: Searching, hidden: dict[str, FunctionTool], context: Any, arguments: str) -> Any:
-        run, args = self._find_run(context), read_arguments(arguments)
+    async def _answer(self, agent: int, context: Any, arguments: str) -> Any:
+        run, args, search = self._find_run(context), read_arguments(arguments), self._find_search(agent, context)
         try:
             found = search.read(context.tool_name, args)
         except BadRequest as problem:
             return str(problem)
         if found is not None:
-            return await hidden[found[0]].on_invoke_tool(context, json.dumps(found[1]))
-        answer = search.find_answer(context.tool_name) or str
-        reply = await run.call(context.tool_name, args if isinstance(args, dict) else {}, answer, id=context.tool_call_id)
+            return await _call_found(search, context, *found)
+        given = args if isinstance(args, dict) else {}
+        reply = await run.call(context.tool_name, given, str, id=context.tool_call_id, search=search)
         return _to_result(reply, run.news())
 
     def _find_run(self, context: Any) -> AgentRun:
@@ -150,9 +151,26 @@ class _Hooks(AgentHooks[Any]):
         await self._end(context)
 
 
-def _is_guarded(tool: FunctionTool) -> bool:
-    """The SDK checks only calls that the model makes itself. So the model is offered the original tool."""
-    return bool(tool.needs_approval or tool.tool_input_guardrails or tool.tool_output_guardrails)
+async def _call_found(search: Searching, context: Any, name: str, args: dict[str, Any]) -> Any:
+    try:
+        result = await search.find(name).on_invoke_tool(context, json.dumps(args))
+    except ModelBehaviorError as problem:  # as the SDK says that arguments do not fit
+        if not (why := await to_thread.run_sync(search.explain, name, args, problem)):
+            raise
+        return why
+    if result != default_tool_error_function(context, ValueError()):
+        return result
+    return await to_thread.run_sync(search.explain, name, args, result) or result
+
+
+def _may_hide(tool: Any) -> bool:
+    """The SDK checks approvals and guardrails only for calls that the model makes itself, so it is offered such tools directly."""
+    guards = isinstance(tool, FunctionTool) and (tool.needs_approval, tool.tool_input_guardrails, tool.tool_output_guardrails)
+    return bool(guards) and not any(guards)
+
+
+def _read_tool(tool: FunctionTool) -> dict[str, Any]:
+    return {"name": tool.name, "description": tool.description, "parameters": tool.params_json_schema}
 
 
 def _to_output(result: Any) -> Output:

@@ -9,6 +9,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack
 
+from anyio import to_thread
+
 from overspill.errors import BadRequest
 from overspill.gate.collect import text_block
 from overspill.integrations.old_results import Called, Entry, Lines, OldResult, Said, compact
@@ -20,6 +22,7 @@ from overspill.types import Output, Reply
 try:
     from pydantic_ai import FunctionToolset, RunContext, Tool, ToolDefinition, ToolReturn
     from pydantic_ai.capabilities import AbstractCapability
+    from pydantic_ai.exceptions import ToolRetryError
     from pydantic_ai.messages import (
         ModelMessage,
         ModelRequest,
@@ -82,17 +85,10 @@ class Overspill(AbstractCapability[Any]):
 
     def _hide(self, request: Any) -> Any:
         """The request without the tools that the model searches for, or else without the search."""
-        if not self._sessions.searching.is_on:
-            return request
-        offered = request.model_request_parameters.function_tools
+        search, given = self._own_run.searching, request.model_request_parameters
         # A tool that waits for approval, or runs elsewhere, has to be called by the model itself.
-        theirs = [each for each in offered if each.name not in self._own_names and each.kind == "function"]
-        read = [
-            {"name": each.name, "description": each.description, "parameters": each.parameters_json_schema} for each in theirs
-        ]
-        hidden = self._sessions.searching.hide(read, [*self._own_names])
-        shown = [each for each in offered if each.name not in hidden]
-        return replace(request, model_request_parameters=replace(request.model_request_parameters, function_tools=shown))
+        shown = search.choose(given.function_tools, self._own_names, _read_tool, may_hide=lambda tool: tool.kind == "function")
+        return replace(request, model_request_parameters=replace(given, function_tools=shown)) if search.is_on else request
 
     async def after_model_request(self, ctx: RunContext[Any], *, request_context: Any, response: ModelResponse) -> ModelResponse:
         if self._settle is not None:
@@ -115,12 +111,18 @@ class Overspill(AbstractCapability[Any]):
         return own if said else args
 
     async def wrap_tool_execute(self, ctx: RunContext[Any], *, call: Any, tool_def: Any, args: Any, handler: Any) -> Any:
+        search = self._own_run.searching
         try:
-            found = self._sessions.searching.read(call.tool_name, args)
+            found = search.read(call.tool_name, args)
         except BadRequest as problem:
             return str(problem)
-        if found is not None and ctx.tool_manager is not None:  # this is called again, for the tool itself
-            return await ctx.tool_manager.handle_call(ToolCallPart(*found, tool_call_id=call.tool_call_id))
+        if found is not None and ctx.tool_manager is not None:
+            try:  # this is called again, for the tool itself
+                return await ctx.tool_manager.handle_call(ToolCallPart(*found, tool_call_id=call.tool_call_id))
+            except ToolRetryError as problem:
+                if not (why := await to_thread.run_sync(search.explain, *found, _show(problem.tool_retry))):
+                    raise
+                raise ToolRetryError(replace(problem.tool_retry, content=why)) from problem
 
         async def tool(**given: Any) -> Any:
             return _to_output(await handler(given))
@@ -133,6 +135,14 @@ class Overspill(AbstractCapability[Any]):
     def _own_run(self) -> AgentRun:
         assert self._run is not None, "Pydantic AI calls `for_run` before anything else"
         return self._run
+
+
+def _show(retry: Any) -> str:
+    return retry.model_response_str() if isinstance(retry, ToolReturnPart) else str(retry.content)
+
+
+def _read_tool(tool: ToolDefinition) -> dict[str, Any]:
+    return {"name": tool.name, "description": tool.description, "parameters": tool.parameters_json_schema}
 
 
 async def _refuse(**args: Any) -> str:

@@ -2,69 +2,115 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence, Set
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from overspill.errors import BadRequest
-from overspill.gate.collect import text_block
+from overspill.gate.collect import field, text_block
 from overspill.settings import Settings
+from overspill.text.lenient_json import dumps
 from overspill.tool_search.offered import HostToolSearch
 from overspill.tool_search.search import SEARCH_TOOLS
-from overspill.types import Output
+from overspill.types import Output, Reply
 
 _T = TypeVar("_T")
+
+
+class Searches:
+    """The searches of one adapter. Users with the same tools share an index, and no one else does."""
+
+    def __init__(self, settings: Settings, prefix: str, *, is_on: bool) -> None:
+        self._settings, self.prefix, self.is_on = settings, prefix, is_on
+        self._open: WeakValueDictionary[bytes, HostToolSearch] = WeakValueDictionary()
+
+    def begin(self) -> Searching:
+        """For one agent in one conversation or run: others have other tools."""
+        return Searching(self)
+
+    def define(self) -> list[dict[str, Any]]:
+        return [
+            {"name": self.prefix + tool.name, "description": tool.description, "parameters": tool.parameters}
+            for tool in (SEARCH_TOOLS.values() if self.is_on else ())
+        ]
+
+    def open(self, definitions: Sequence[Any], taken: Sequence[str]) -> HostToolSearch:
+        key = hashlib.sha256(dumps([definitions, sorted(taken)])).digest()
+        opened = self._open.get(key) or HostToolSearch(definitions, self._settings, self.prefix, taken)
+        return self._open.setdefault(key, opened)
 
 
 class Searching:
     """It is decided with the tools of the first request. Later tools are offered unchanged."""
 
-    def __init__(self, settings: Settings, *, is_on: bool) -> None:
-        self._settings, self.is_on = settings, is_on
+    def __init__(self, searches: Searches) -> None:
+        self._searches, self.is_on = searches, searches.is_on
         self._search: HostToolSearch | None = None
-        self._offered: Set[str] | None = None
-        self.hidden: Set[str] = frozenset()
+        self._here: dict[str, Any] = {}
+        self._own = {searches.prefix + own: own for own in SEARCH_TOOLS}
+        self.call_tool = f"{searches.prefix}call_tool"
+
+    @property
+    def is_decided(self) -> bool:
+        return self._search is not None or not self.is_on
+
+    @property
+    def hidden(self) -> Set[str]:
         """The tools that the model searches for."""
+        return self._search.names if self._search is not None else frozenset()
 
-    def define(self) -> list[dict[str, Any]]:
-        return [
-            {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-            for tool in (SEARCH_TOOLS.values() if self.is_on else ())
-        ]
-
-    def hide(self, definitions: Sequence[Any], taken: Sequence[str]) -> Set[str]:
-        """The names of the tools that this model is not shown: those it searches for, or else the search."""
-        if self._search is None:
-            self._search = HostToolSearch(definitions, self._settings, "", taken)
-        self.hidden = self._search.names
-        return self.hidden or SEARCH_TOOLS.keys()
-
-    def choose(self, offered: Sequence[_T], own: Set[str], read: Callable[[_T], dict[str, Any]]) -> list[_T]:
+    def choose(
+        self,
+        offered: Sequence[_T],
+        own: Set[str],
+        read: Callable[[_T], dict[str, Any]],
+        *,
+        name: Callable[[_T], str] = lambda tool: field(tool, "name"),
+        may_hide: Callable[[_T], bool] = lambda tool: True,
+    ) -> list[_T]:
         """Those that the model is shown of what this agent or run has now. `own`: names of tools that stay, such as the search.
         `read` returns the definition of a tool."""
         if not self.is_on:
             return [*offered]
-        definitions = [read(each) for each in offered]
-        self._offered = {each["name"] for each in definitions}
-        hidden = self.hide([each for each in definitions if each["name"] not in own], [*own])
-        return [each for each, definition in zip(offered, definitions, strict=True) if definition["name"] not in hidden]
+        self._here = {name(each): each for each in offered if name(each) not in own and may_hide(each)}
+        if self._search is None:
+            theirs = [each for each in offered if name(each) not in own and may_hide(each)]
+            others = [str(name(each)) for each in offered if name(each) not in self._here]
+            self._search = self._searches.open([*map(read, theirs)], others)
+        out = self.hidden & {*self._here} if self.hidden else self._own.keys()
+        return [each for each in offered if name(each) not in out]
 
-    def begin_another(self) -> Searching:
-        """For another agent or run, which has other tools."""
-        return Searching(self._settings, is_on=self.is_on)
+    def find(self, name: str) -> Any:
+        """The framework's tool that `read` has named."""
+        return self._here[name]
 
     def find_answer(self, name: str) -> Callable[..., Output] | None:
-        search = self._search
+        if not self.is_on or name not in self._own:
+            return None
 
         def answer(**args: Any) -> Output:
-            assert search is not None
             try:
                 self.read(name, args)  # a tool that is there, an adapter has called instead
             except BadRequest as problem:
                 return Output([text_block(str(problem))], is_error=True)
-            return search.answer(name, args)
+            return self._now.answer(self._own[name], args, self._here.keys())
 
-        return answer if search is not None and name in SEARCH_TOOLS else None
+        return answer
 
     def read(self, name: str, args: object) -> tuple[str, dict[str, Any]] | None:
         """The tool that this call is for if it calls `call_tool`, and its arguments."""
-        return self._search.read(args, self._offered) if self._search is not None and name == "call_tool" else None
+        return self._now.read(args, self._here.keys()) if self.is_on and name == self.call_tool else None
+
+    def explain(self, name: str, args: Any, said: object) -> str:
+        """What a failed call said, with what is wrong with its arguments if that is why; otherwise empty."""
+        why = self._now.explain(name, args) if name in self.hidden else ""
+        return f"{said}\n{why}" if why else ""
+
+    def complete(self, reply: Reply, name: str, args: Any) -> Reply:
+        return self._now.complete(reply, name, args) if reply.is_error and name in self.hidden else reply
+
+    @property
+    def _now(self) -> HostToolSearch:
+        """Without tools in a run that goes on with a call from before it."""
+        return self._search or self._searches.open([], [])

@@ -10,12 +10,14 @@ from contextlib import contextmanager, suppress
 from typing import Any, Generic, TypeVar
 
 import anyio
+import anyio.to_thread
 
 from overspill.calls.invoke import Tool
 from overspill.errors import BadRequest, OverspillError, Unwritable
+from overspill.gate.collect import text_block
 from overspill.gate.intent import Messages
 from overspill.integrations.options import Asking, Options
-from overspill.integrations.searching import Searching
+from overspill.integrations.searching import Searches, Searching
 from overspill.session.opening import find_loop, is_closed
 from overspill.session.session import Session
 from overspill.session.sync import SyncSession
@@ -40,10 +42,13 @@ class Sessions:
     stored, in this process or another. Runs without a conversation share nothing.
     """
 
-    def __init__(self, options: Options) -> None:
-        self.options = options
+    def __init__(self, options: Options, *, misfit: type[Exception] = Unwritable) -> None:
+        """`misfit`: what the framework raises if arguments do not fit, unless it answers such a call itself."""
+        self.options, self.misfit = options, misfit
         self.asking = Asking(options.session_settings)
-        self.searching = Searching(options.session_settings, is_on=options.tool_search)
+        given = options.session
+        prefix = given.tool_prefix if isinstance(given, Session | SyncSession) else options.tool_prefix
+        self.searches = Searches(options.session_settings, prefix, is_on=options.tool_search)
         self._guard = threading.Lock()
         self._opened: dict[object, _Opened[Any]] = {}
 
@@ -54,9 +59,9 @@ class Sessions:
         """The retrieval tools. They are the same for every run, so an adapter can offer them before one begins."""
         given = self.options.session
         if isinstance(given, Session | SyncSession):
-            return [*self.searching.define(), *given.tools()]
+            return [*self.searches.define(), *given.tools()]
         ours = Session(self.options.settings, tool_prefix=self.options.tool_prefix).tools()
-        return [*self.searching.define(), *ours]
+        return [*self.searches.define(), *ours]
 
     def hold(self, key: object, lock: Any) -> _Opened[Any]:
         with self._guard:
@@ -76,8 +81,8 @@ class _Hold:
     """A run's hold on a session. It outlives a run that its framework forgot to end."""
 
     def __init__(self, sessions: Sessions, conversation: str) -> None:
-        self.options, self.asking, self.searching = sessions.options, sessions.asking, sessions.searching
-        self._sessions = sessions
+        self.options, self.asking, self.searching = sessions.options, sessions.asking, sessions.searches.begin()
+        self._sessions, self.misfit = sessions, sessions.misfit
         self._shared = self.options.find_key(conversation)
         self._given = self.options.session
         self._key: object = None
@@ -182,34 +187,48 @@ class AgentRun:
 
     def __init__(self, hold: _Hold) -> None:
         self._hold = hold
-        self.options, self.drop = hold.options, hold.abandon
+        self.options, self.drop, self.searching = hold.options, hold.abandon, hold.searching
         self.open, self.open_sync, self.close, self.close_sync = hold.open, hold.open_sync, hold.close, hold.close_sync
         self._calls: set[object] = set()
         self._finalizer = weakref.finalize(self, hold.abandon)
         self._finalizer.atexit = False
 
-    async def call(self, name: str, args: Mapping[str, Any], tool: Tool, *, id: str = "", messages: Messages = ()) -> Reply:
-        """Run a tool, or answer a call of a retrieval tool. Raises what a tool raises, as the framework expects."""
+    async def call(
+        self,
+        name: str,
+        args: Mapping[str, Any],
+        tool: Tool,
+        *,
+        id: str = "",
+        messages: Messages = (),
+        search: Searching | None = None,
+    ) -> Reply:
+        """Run a tool, or answer a call of a retrieval tool. Raises what a tool raises, as the framework expects.
+
+        `search`: that of the agent, if a run has several.
+        """
+        search = search or self.searching
         with self._note_call():
             session = await self._hold.open()
             try:
-                return await self._pass(session, name, args, tool, id, messages)
-            except Unwritable as error:
-                return _pass_on(error)
+                reply = await self._pass(session, name, args, search.find_answer(name) or tool, id, messages)
+            except (Unwritable, self._hold.misfit) as error:
+                return await anyio.to_thread.run_sync(_answer, error, search, name, args)
+            return await anyio.to_thread.run_sync(search.complete, reply, name, args) if reply.is_error else reply
 
     def call_sync(self, name: str, args: Mapping[str, Any], tool: Tool, *, id: str = "", messages: Messages = ()) -> Reply:
         with self._note_call():
             session = self._hold.open_sync()
             try:
-                return self._pass(session, name, args, tool, id, messages)
-            except Unwritable as error:
-                return _pass_on(error)
+                reply = self._pass(session, name, args, self.searching.find_answer(name) or tool, id, messages)
+            except (Unwritable, self._hold.misfit) as error:
+                return _answer(error, self.searching, name, args)
+            return self.searching.complete(reply, name, args)
 
     def _pass(self, session: Any, name: str, args: Mapping[str, Any], tool: Tool, id: str, messages: Messages) -> Any:
         """The reply of a `SyncSession`, or of a `Session` what to wait for."""
         if session.owns(name):
             return session.invoke(name, args, id=id)
-        tool = self._hold.searching.find_answer(name) or tool
         args, said = self._hold.asking.take_off(name, args)
         return session.call(name, args, tool, id=id, errors="raise", intent=said, messages=messages)
 
@@ -273,6 +292,9 @@ class AgentRun:
         return self._hold.loop in (None, find_loop())
 
 
-def _pass_on(error: Unwritable) -> Reply:
-    """For an object that only the framework can show, such as its own kind of image."""
-    return Reply(text=str(error), content=[], passed=True, value=error.value)
+def _answer(error: Exception, search: Searching, name: str, args: Mapping[str, Any]) -> Reply:
+    if isinstance(error, Unwritable):  # an object that only the framework can show, such as its own kind of image
+        return Reply(text=str(error), content=[], passed=True, value=error.value)
+    if not (why := search.explain(name, args, error)):
+        raise error
+    return Reply(text=why, content=[text_block(why)], is_error=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import uuid
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from functools import partial
 from typing import Any, Unpack
 from weakref import WeakKeyDictionary
@@ -74,7 +74,7 @@ class OverspillPlugin(Plugin):
         else:
             conversation = self._names.setdefault(event.agent, uuid.uuid4().hex)
         if event.agent not in self._searches:
-            self._searches[event.agent] = self._sessions.searching.begin_another()
+            self._searches[event.agent] = self._sessions.searches.begin()
         runs[event.agent] = _AgentRun(self._sessions.begin_run(conversation))
 
     async def _end(self, event: AfterInvocationEvent) -> None:
@@ -133,8 +133,8 @@ class OverspillPlugin(Plugin):
         """Tools that your program calls itself, as `agent.tool.x()`, have no run and are left alone."""
         found = _find_run(event)
         if found is not None and event.selected_tool is not None:
-            answer = self._searches[event.agent].find_answer(event.tool_use["name"])
-            event.selected_tool = _WrappedTool(event.selected_tool, found.run, partial(read_said, event.agent), answer)
+            call = partial(found.run.call, messages=partial(read_said, event.agent), search=self._searches[event.agent])
+            event.selected_tool = _WrappedTool(event.selected_tool, call)
 
 
 class _AgentRun:
@@ -166,10 +166,10 @@ class _RetrievalTool(_Tool):
 
 
 class _WrappedTool(_Tool):
-    def __init__(self, tool: AgentTool, run: AgentRun, said: Callable[[], list[Any]], answer: Any) -> None:
+    def __init__(self, tool: AgentTool, call: Callable[..., Awaitable[Reply]]) -> None:
         super().__init__()
         self.tool_name, self.tool_spec, self.tool_type = tool.tool_name, tool.tool_spec, tool.tool_type
-        self._tool, self._run, self._said, self._answer = tool, run, said, answer
+        self._tool, self._call = tool, call
 
     async def stream(self, tool_use: Any, invocation_state: dict[str, Any], **kwargs: Any) -> AsyncGenerator[Any, None]:
         """What the tool yields before its result is passed on until the call is answered."""
@@ -192,8 +192,7 @@ class _WrappedTool(_Tool):
 
         async def call() -> None:
             try:
-                name, args, run = tool_use["name"], tool_use["input"], self._answer or tool
-                answered.append(await self._run.call(name, args, run, id=id, messages=self._said))
+                answered.append(await self._call(tool_use["name"], tool_use["input"], tool, id=id))
             except Exception as error:  # the tool's: it is raised below
                 failed.append(error)
             finally:

@@ -147,9 +147,7 @@ class OfferedTools:
         except BadRequest as problem:
             return calls.refuse(call, problem)
         reply = await answer(replace(call, name=name, args=args))
-        why = await anyio.to_thread.run_sync(search.explain, name, args) if reply.is_error else ""
-        content = [*reply.content, {"type": "text", "text": why}]
-        return replace(reply, text=f"{reply.text}\n{why}", content=content, passed=False) if why else reply
+        return await anyio.to_thread.run_sync(search.complete, reply, name, args) if reply.is_error else reply
 
     async def run(self, calling: Awaitable[Reply], owner: object, messages: Messages) -> Reply:
         """Make a call. Its answer uses these names, and shows passages that match the messages."""

@@ -83,7 +83,7 @@ class Session:
         self.settings, self.budget, self.redaction = opening.settings, budget, opening.redaction
         self.name, self.family, self.is_shared = opening.name, opening.family, opening.is_shared
         self._life, self._counts_kept = SessionLife(opening), preload
-        self._offered = OfferedTools(self.settings, tool_prefix)
+        self._offered, self.tool_prefix = OfferedTools(self.settings, tool_prefix), tool_prefix
         self._registry = ToolRegistry(self._offered.names)
         self.offer_to_programs = self._registry.offer_to_programs
         self.owns, self.tool_search = self._offered.owns, partial(self._offered.search_for, self.tool)

@@ -98,7 +98,7 @@ class SyncSession:
     def __init__(self, *args: Any, **options: Any) -> None:
         self._session = Session(*args, **options)
         self.offer_to_programs = self._session.offer_to_programs
-        self.tool_search = self._session.tool_search
+        self.tool_search, self.tool_prefix = self._session.tool_search, self._session.tool_prefix
         self._thread = LoopThread()
 
     def __enter__(self) -> SyncSession:

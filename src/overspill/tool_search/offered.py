@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from overspill.errors import BadRequest, describe_type
 from overspill.schema import fits_schema
@@ -14,14 +15,23 @@ from overspill.schema.arguments import describe_function
 from overspill.settings import Settings
 from overspill.text import tokens
 from overspill.text.arguments import read_arguments
+from overspill.text.humanize import one_line
 from overspill.text.lenient_json import dumps
 from overspill.tool_search.search import SEARCH_TOOLS, ToolSearch, read_call, write_schema
 from overspill.tool_search.words import SearchedTool
-from overspill.types import Output
+from overspill.types import Output, Reply
 from overspill.wording import tool_search as wording
 
 _SCHEMAS = ("parameters", "inputSchema", "input_schema", "parametersJsonSchema")
 """The names of the schema in the various formats of definitions."""
+_JSON_TYPES = {
+    "string": (str,),
+    "integer": (int, float),
+    "number": (int, float),
+    "boolean": (bool,),
+    "object": (dict,),
+    "array": (list,),
+}
 AUTO_ABOVE = 10_000
 """Tokens of schemas above which `auto` searches."""
 _FEWEST_BYTES_PER_TOKEN = 2
@@ -61,34 +71,53 @@ class HostToolSearch:
         self.direct = [tool for tool, each in zip(tools, read, strict=True) if not rule.hides(each)]
         self.definitions = SEARCH_TOOLS.values() if self._behind else ()
         self.names = {tool.name for tool in self._behind}
-        self._search: ToolSearch | None = None
-        counted = Counter([*(tool.name for tool in read), *{*self._shown.values(), *taken}])
+        self._search = ToolSearch(self._behind, self._shown)
+        self._is_learning = False
+        others = [*taken]
+        counted = Counter([*(tool.name for tool in read), *others, *{*self._shown.values()}.difference(others)])
         if self._behind and (twice := next((name for name, times in counted.items() if times > 1), None)):
             raise BadRequest(f"Two tools have the name {twice}. Rename yours, or give the session a tool_prefix.")
 
-    def _open(self) -> ToolSearch:
-        if self._search is None:
-            self._search = ToolSearch(self._behind, self._shown)
+    def answer(self, own: str, args: Mapping[str, Any], now: Set[str] | None = None) -> Output:
+        """Answer `find_tools` and `describe_tools`. `now`: the tools that are still there. Blocks."""
+        if not self._is_learning:
+            self._is_learning = True
             self._search.learn_apart(self._settings)
-        return self._search
-
-    def answer(self, own: str, args: Mapping[str, Any]) -> Output:
-        """Answer `find_tools` and `describe_tools`. Blocks."""
-        return self._open().answer(own, args)
+        return self._search.answer(own, args, now)
 
     def read(self, args: object, now: Set[str] | None = None) -> tuple[str, dict[str, Any]]:
-        """The tool that `call_tool` calls, and its arguments. `now`: the tools that are still there. Blocks."""
-        search, (name, given) = self._open(), read_call(_as_object(read_arguments(args)))
-        if name in search.tools and (now is None or name in now):
+        """The tool that `call_tool` calls, and its arguments."""
+        name, given = read_call(_as_object(read_arguments(args)))
+        if name in self.names and (now is None or name in now):
             return name, given
         is_direct = name in self._shown.values() or any(read_definition(tool).name == name for tool in self.direct)
-        raise BadRequest(wording.own_tool(name) if is_direct else search.explain_unknown(name))
+        raise BadRequest(wording.own_tool(name) if is_direct else self._search.explain_unknown(name, now))
 
     def explain(self, name: str, args: Mapping[str, Any]) -> str:
         """What is wrong with the arguments of a call that failed. Blocks."""
-        tool = self._open().tools[name]
-        problem = fits_schema(dict(tool.parameters), tool.server)(dict(args))
+        tool = self._search.tools[name]
+        problem = _find_plain_misfit(tool.parameters, args) or fits_schema(dict(tool.parameters), tool.server)(dict(args))
         return wording.misfit(problem, write_schema(tool)) if problem else ""
+
+    def complete(self, reply: Reply, name: str, args: Mapping[str, Any]) -> Reply:
+        """The answer to a failed call, with what is wrong with its arguments. Blocks."""
+        if not (why := self.explain(name, args)):
+            return reply
+        content = [*reply.content, {"type": "text", "text": why}]
+        return replace(reply, text=f"{reply.text}\n{why}", content=content, passed=False)
+
+
+def _find_plain_misfit(schema: Mapping[str, Any], args: Mapping[str, Any]) -> str:
+    """What can be said without the library that checks schemas, which is in an extra."""
+    required, known = schema.get("required"), _as_object(schema.get("properties"))
+    missing = [str(name) for name in cast("list[Any]", required) if name not in args] if isinstance(required, list) else []
+    if missing:
+        return f"missing {', '.join(missing)}."
+    for name, value in args.items():
+        kind = str(_as_object(known.get(name)).get("type"))
+        if kind in _JSON_TYPES and type(value) not in _JSON_TYPES[kind]:
+            return f"{one_line(name)} must be of the type {kind}."
+    return ""
 
 
 def read_definition(tool: Any) -> SearchedTool:

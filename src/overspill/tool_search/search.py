@@ -6,11 +6,10 @@ import difflib
 import math
 import sqlite3
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
-from functools import cache
+from functools import cache, cached_property
 from importlib.util import find_spec
-from itertools import islice
 from pathlib import Path
 from threading import Thread
 from typing import Annotated, Any, cast
@@ -75,8 +74,11 @@ class ToolSearch:
         self.tools = {tool.name: tool for tool in tools}
         self._listed = [*self.tools.values()]
         self._shown = {name: shown.get(name, name) for name in SEARCH_TOOLS}
-        self._words = WordRanking(self._listed)
         self._meaning: Any = None
+
+    @cached_property
+    def _words(self) -> WordRanking:
+        return WordRanking(self._listed)
 
     def learn_apart(self, settings: Settings) -> None:
         """Learn in a separate thread, and keep the result beside the outputs."""
@@ -101,38 +103,38 @@ class ToolSearch:
             scores = {at: near + _WORDS_SHARE * scores.get(at, 0.0) / most for at, near in alike if near > _LEAST or at in scores}
         return [self._listed[at] for at in sorted(scores, key=lambda each: (-scores[each], each))]
 
-    def answer(self, own: str, args: Mapping[str, Any]) -> Output:
-        """Answer `find_tools` and `describe_tools`."""
+    def answer(self, own: str, args: Mapping[str, Any], now: Set[str] | None = None) -> Output:
+        """Answer `find_tools` and `describe_tools`. `now`: the tools that are still there, if some may have gone."""
         is_error = False
         try:
-            text = self.find(args.get("query")) if own == "find_tools" else self.describe(args.get("names"))
+            text = self.find(args.get("query"), now) if own == "find_tools" else self.describe(args.get("names"), now)
         except BadRequest as problem:
             text, is_error = str(problem), True
         return Output([{"type": "text", "text": text}], is_error=is_error, original=text)
 
-    def find(self, query: object = "") -> str:
+    def find(self, query: object = "", now: Set[str] | None = None) -> str:
         servers = Counter(tool.server for tool in self._listed)
         if not isinstance(query, str) or not query.strip():
             raise BadRequest(wording.empty_query(servers))
-        ranked = self.rank(query)
+        ranked = [tool for tool in self.rank(query) if now is None or tool.name in now]
         if not ranked:
             return wording.nothing_found(servers)
         best = [write_signature(each.name, each.parameters, None, each.description, compact=True) for each in ranked[:_SHOWN]]
         return wording.found(best, len(ranked) - len(best), f"{self._shown['call_tool']}(name, arguments)")
 
-    def describe(self, names: object = ()) -> str:
+    def describe(self, names: object = (), now: Set[str] | None = None) -> str:
         asked = [names] if isinstance(names, str) else cast("list[object]", names)
         if not isinstance(names, list | str) or not names or len(asked) > _MAX_NAMES:
             raise BadRequest(f"`names` must be a list of one to {_MAX_NAMES} names of tools.")
-        tools = {str(name): self.tools.get(str(name)) for name in asked}
+        tools = {str(name): self.tools.get(str(name)) if now is None or name in now else None for name in asked}
         known = [write_schema(tool) for tool in tools.values() if tool is not None]
-        return wording.described(known, [self.explain_unknown(name) for name, tool in tools.items() if tool is None])
+        return wording.described(known, [self.explain_unknown(name, now) for name, tool in tools.items() if tool is None])
 
-    def explain_unknown(self, name: str) -> str:
+    def explain_unknown(self, name: str, now: Set[str] | None = None) -> str:
         """Never guesses: tools may differ only in case."""
-        folded = [each.casefold() for each in islice(self.tools, _MAX_COMPARED)]
-        nearest = difflib.get_close_matches(name.casefold()[:100], folded, n=3)
-        similar = [each for each in self.tools if each.casefold() in nearest and each != name][:5]
+        here = [each for each in self.tools if now is None or each in now]
+        nearest = difflib.get_close_matches(name.casefold()[:100], [each.casefold() for each in here[:_MAX_COMPARED]], n=3)
+        similar = [each for each in here if each.casefold() in nearest and each != name][:5]
         return wording.unknown_tool(name, similar, self._shown["find_tools"])
 
 

@@ -65,8 +65,10 @@ class CrewAgent:
         functions = [_block(each, loop) for each in self._functions]
         if self._options is None:
             return self._run([tool(each) for each in functions], prompt, loop, stream)
-        with SyncSession(**self._options, name=conversation, notice=False) as session:
-            return self._run(wrap_tools(functions, session), prompt, loop, stream)
+        options = dict(self._options)
+        searching = {"tool_search": options.pop("tool_search")} if "tool_search" in options else {}
+        with SyncSession(**options, name=conversation, notice=False) as session:
+            return self._run(wrap_tools(functions, session, **searching), prompt, loop, stream)
 
     def _run(self, tools: Any, prompt: str, loop: Any, stream: bool) -> str:
         model = ScriptedModel(model="scripted", script=self._script, loop=loop)

@@ -12,6 +12,7 @@ from overspill.integrations.agent_framework import OverspillMiddleware
 from tests.integrations.drivers.agent_framework import ScriptedClient
 from tests.integrations.driving import Call, Scripted
 from tests.integrations.suite import LOG, read_log, settings
+from tests.integrations.suite_searching import check_secret, delete, make_many, spy
 
 __all__ = ["settings"]
 
@@ -49,16 +50,6 @@ async def test_a_tool_that_needs_approval_waits_for_it(settings: Settings):
     asked = await agent.run("Delete it.", session=session)
     (request,) = asked.user_input_requests
     assert (await agent.run(request.to_function_approval_response(True), session=session)).text == "deleted"
-
-
-def make_many(count: int) -> list[Any]:
-    def make(number: int) -> Any:
-        async def run(text: str) -> str:
-            return f"{number}: {text}"
-
-        return tool(name=f"send_{number}", description=f"Send a text to room {number}.")(run)
-
-    return [make(number) for number in range(count)]
 
 
 class Watcher(FunctionMiddleware):
@@ -100,15 +91,10 @@ async def test_the_model_searches_for_tools_and_calls_them_by_their_own_names(st
 
 
 async def test_a_tool_that_the_model_finds_waits_for_its_approval():
-    @tool(approval_mode="always_require")
-    def delete(name: str) -> str:
-        """Delete a room."""
-        return f"deleted {name}"
-
     called = Call("call_tool", {"name": "delete", "arguments": {"name": "7"}}, "c1")
     script = Scripted([called], lambda request: request.results["c1"])
     middleware = OverspillMiddleware(settings=Settings(toolSearch="on"), tool_search=True)
-    agent = Agent(ScriptedClient(script), tools=[delete], middleware=[middleware])
+    agent = Agent(ScriptedClient(script), tools=[tool(delete, approval_mode="always_require")], middleware=[middleware])
     session = agent.create_session()
     asked = await agent.run("Delete room 7.", session=session)
     (request,) = asked.user_input_requests
@@ -116,8 +102,9 @@ async def test_a_tool_that_the_model_finds_waits_for_its_approval():
     assert (await agent.run(request.to_function_approval_response(True), session=session)).text == "deleted 7"
 
 
-async def test_short_lists_of_tools_are_offered_as_they_are():
-    script = Scripted([Call("send_1", {"text": "a"})], lambda request: request.results["c1"])
-    agent = Agent(ScriptedClient(script), tools=make_many(2), middleware=[OverspillMiddleware(tool_search=True)])
-    assert (await agent.run("Go")).text == "1: a"
-    assert not {"find_tools", "call_tool"} & {*script.requests[0].tools}
+async def test_no_user_is_shown_the_tools_of_another():
+    middleware, script = OverspillMiddleware(settings=Settings(toolSearch="on"), tool_search=True), spy()
+    agent = Agent(ScriptedClient(script), tools=make_many(3), middleware=[middleware])
+    for tools in ([delete], []):
+        await agent.run("Delete it.", tools=tools)
+    check_secret(script)

@@ -12,6 +12,7 @@ from overspill.integrations.crewai import wrap_tools
 from tests.integrations.drivers.crewai import ScriptedModel
 from tests.integrations.driving import Call, Scripted
 from tests.integrations.suite import LOG
+from tests.integrations.suite_searching import make_many
 
 from crewai import Agent, Crew, Task  # isort: skip - after the driver, which switches its telemetry off
 from crewai.tools import BaseTool  # isort: skip
@@ -51,17 +52,6 @@ def test_a_limit_of_uses_holds(tmp_path: Path):
     assert "usage limit" in script.last.results["c2"]
 
 
-def make_many(count: int) -> list[Any]:
-    def make(number: int) -> Any:
-        def run(text: str) -> str:
-            return f"{number}: {text}"
-
-        run.__name__, run.__doc__ = f"send_{number}", f"Send a text to room {number}."
-        return run
-
-    return [make(number) for number in range(count)]
-
-
 def test_the_model_searches_for_tools_and_calls_them_by_their_own_names(tmp_path: Path):
     pinned = {"overrides": {"read_the_log": {"toolSearch": "off"}}}
     script = Scripted(
@@ -97,13 +87,6 @@ def test_a_limit_of_uses_and_the_cache_hold_for_tools_that_the_model_finds(tmp_p
     assert [script.last.results[key] for key in ("c0", "c1")] == ["1", "1"]
     assert log.calls == 2
     assert "usage limit" in script.last.results["c2"]
-
-
-def test_short_lists_of_tools_are_offered_as_they_are(tmp_path: Path):
-    with SyncSession(Settings(storeDir=str(tmp_path)), notice=False) as session:
-        names = [each.name for each in wrap_tools(make_many(2), session, tool_search=True)]
-    assert names[:2] == ["send_0", "send_1"]
-    assert not {"find_tools", "call_tool"} & {*names}
 
 
 def test_mistakes_are_named():

@@ -10,6 +10,7 @@ from google.adk.agents import LlmAgent
 from google.adk.apps import App
 from google.adk.runners import InMemoryRunner
 from google.adk.tools import FunctionTool
+from google.adk.tools.base_toolset import BaseToolset
 from google.genai import types
 
 from overspill import Settings
@@ -17,6 +18,7 @@ from overspill.integrations.google_adk import OverspillPlugin
 from tests.integrations.drivers.google_adk import AdkAgent, ScriptedModel
 from tests.integrations.driving import Call, Scripted
 from tests.integrations.suite import LOG, read_log, settings
+from tests.integrations.suite_searching import check_secret, delete, make_many, spy
 
 __all__ = ["settings"]
 
@@ -84,17 +86,6 @@ async def test_a_run_that_is_cancelled_is_forgotten(settings: Settings):
     assert not plugin._runs
 
 
-def make_many(count: int) -> list[Any]:
-    def make(number: int) -> Any:
-        async def run(text: str) -> str:
-            return f"{number}: {text}"
-
-        run.__name__, run.__doc__ = f"send_{number}", f"Send a text to room {number}."
-        return run
-
-    return [make(number) for number in range(count)]
-
-
 async def test_the_model_searches_for_tools_and_calls_them_by_their_own_names():
     searching = Settings(toolSearch="on", truncation={"overrides": {"read_log": {"toolSearch": "off"}}})
     script = Scripted(
@@ -123,10 +114,6 @@ async def test_the_model_searches_for_tools_and_calls_them_by_their_own_names():
 
 
 async def test_a_tool_that_the_model_finds_waits_for_its_confirmation():
-    def delete(name: str) -> str:
-        """Delete a room."""
-        return f"deleted {name}"
-
     called = Call("call_tool", {"name": "delete", "arguments": {"name": "7"}}, "c1")
     script = Scripted([called], lambda request: request.results["c1"])
     model = ScriptedModel(model="scripted", script=script)
@@ -146,10 +133,20 @@ async def test_a_tool_that_the_model_finds_waits_for_its_confirmation():
     assert events[-1].content.parts[0].text == "deleted 7"
 
 
-async def test_short_lists_of_tools_are_offered_as_they_are():
-    script = Scripted([Call("send_1", {"text": "a"})], lambda request: request.results["c1"])
-    assert await make_agent(script, OverspillPlugin(tool_search=True), make_many(2)).run("Go") == "1: a"
-    assert not {"find_tools", "call_tool"} & {*script.requests[0].tools}
+class Rooms(BaseToolset):
+    """The first user may delete them."""
+
+    async def get_tools(self, readonly_context: Any = None) -> list[Any]:
+        functions = [*make_many(3), *([delete] if readonly_context.session.id == "1" else [])]
+        return [FunctionTool(each) for each in functions]
+
+
+async def test_no_user_is_shown_the_tools_of_another():
+    script, plugin = spy(), OverspillPlugin(settings=Settings(toolSearch="on"), tool_search=True)
+    agent = make_agent(script, plugin, [Rooms()])
+    for session in ("1", "2"):
+        await agent.run("Delete it.", session)
+    check_secret(script)
 
 
 async def test_an_agent_without_tools_is_offered_none(settings: Settings):

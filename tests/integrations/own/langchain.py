@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from deepagents import create_deep_agent
 from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
@@ -18,6 +19,7 @@ from tests.integrations.drivers.langchain import DRIVER, ScriptedModel
 from tests.integrations.driving import Call, Request, Scripted
 from tests.integrations.suite import LOG, NEEDLE, extract, settings
 from tests.integrations.suite_conversations import WINDOW, find_replaced, read_page, read_pages
+from tests.integrations.suite_searching import call, check_secret, delete, make_many, spy
 from tests.waiting import list_paths, until
 
 __all__ = ["settings"]
@@ -48,46 +50,33 @@ async def test_deepagents_gets_the_same_and_stores_nothing_beside_it(settings: S
     assert not state.get("files")  # its own offload had nothing to do
 
 
-def make_many(count: int) -> list[Any]:
-    def make(number: int) -> Any:
-        async def run(text: str) -> str:
-            return f"{number}: {text}"
+class Guard(AgentMiddleware):
+    """Offers `delete` to one user only."""
 
-        return tool(f"send_{number}", description=f"Send a text to room {number}.")(run)
-
-    return [make(number) for number in range(count)]
+    async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+        is_admin = request.runtime.context == "admin"
+        return await handler(request.override(tools=[each for each in request.tools if is_admin or each.name != "delete"]))
 
 
-async def test_the_model_searches_for_tools_and_calls_them_by_their_own_names():
-    searching = Settings(toolSearch="on", truncation={"overrides": {"read_log": {"toolSearch": "off"}}})
-    script = Scripted(
-        [Call("find_tools", {"query": "text to room 7"}, "c1")],
-        [Call("call_tool", {"name": "send_7", "arguments": {"text": "hello"}}, "c2"), Call("read_log", {}, "c3")],
-        [Call("call_tool", {"name": "send_7", "arguments": {"words": 1}}, "c4"), Call("call_tool", {"name": "no"}, "c5")],
-        lambda request: str(request.results),
-    )
-    middleware = OverspillMiddleware(settings=searching, tool_search=True)
-    agent = create_agent(ScriptedModel(script=script), [*make_many(30), read_log], middleware=[middleware])
-    state = await agent.ainvoke({"messages": [{"role": "user", "content": "Say hello in room 7"}]})
-    assert {frozenset(each.tools) - {"run_program"} for each in script.requests} == {
-        frozenset(("find_tools", "describe_tools", "call_tool", "read_log", "get_tool_output"))
-    }
-    results = script.requests[-1].results
-    assert results["c2"] == "7: hello"
-    assert "send_7(text: str)" in script.requests[1].results["c1"]
-    assert "stored as out_" in results["c3"]
-    assert "text" in results["c4"]
-    assert "no tool 'no'" in results["c5"]
-    assert [each.name for each in state["messages"] if each.type == "tool"][1] == "call_tool"
+async def test_no_user_is_shown_the_tools_of_another():
+    middleware, script = OverspillMiddleware(settings=Settings(toolSearch="on"), tool_search=True), spy()
+    tools = [tool(each) for each in (delete, *make_many(3))]
+    agent = create_agent(ScriptedModel(script=script), tools, middleware=[Guard(), middleware], context_schema=str)
+    for user in ("admin", "guest"):
+        await agent.ainvoke({"messages": [{"role": "user", "content": "Delete it."}]}, context=user)
+    check_secret(script)
 
 
-async def test_short_lists_of_tools_are_offered_as_they_are():
-    script = Scripted([Call("send_1", {"text": "a"})], lambda request: request.results["c1"])
-    middleware = OverspillMiddleware(tool_search=True)
-    agent = create_agent(ScriptedModel(script=script), make_many(2), middleware=[middleware])
-    state = await agent.ainvoke({"messages": [{"role": "user", "content": "Go"}]})
-    assert state["messages"][-1].text == "1: a"
-    assert not {"find_tools", "call_tool"} & {*script.requests[0].tools}
+async def test_a_tool_that_the_model_finds_may_interrupt_a_run_that_another_process_resumes():
+    script, saver = Scripted([call("approve", {}, "c1")], lambda request: request.results["c1"]), InMemorySaver()
+    processes = [OverspillMiddleware(settings=Settings(toolSearch="on"), tool_search=True) for _ in range(2)]
+    agents = [create_agent(ScriptedModel(script=script), [approve], middleware=[each], checkpointer=saver) for each in processes]
+    thread = {"configurable": {"thread_id": "7"}}
+    await agents[0].ainvoke({"messages": [{"role": "user", "content": "Go."}]}, thread)
+    await processes[0]._runs.resume("7").close()
+    state = await agents[1].ainvoke(Command(resume="yes"), thread)
+    assert state["messages"][-1].text == "a person said yes"
+    assert [each.name for each in state["messages"] if each.type == "tool"] == ["call_tool"]
 
 
 def make_agent(script: Scripted, settings: Settings) -> tuple[Any, OverspillMiddleware]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from agents import Agent, RunConfig, Runner, function_tool
@@ -16,6 +17,7 @@ from tests.integrations.drivers.openai_agents import ScriptedModel
 from tests.integrations.driving import Call, Request, Scripted
 from tests.integrations.suite import NEEDLE, extract, settings
 from tests.integrations.suite_conversations import WINDOW, find_replaced, read_page, read_pages
+from tests.integrations.suite_searching import check_secret, delete, make_many, spy
 
 __all__ = ["settings"]
 
@@ -99,15 +101,10 @@ async def test_the_model_searches_for_tools_of_functions_and_servers():
 
 
 async def test_the_model_cannot_get_round_an_approval_by_searching_for_the_tool():
-    @function_tool(needs_approval=True)
-    def delete(name: str) -> str:
-        """Delete a room."""
-        return f"deleted {name}"
-
     script = Scripted(
         [Call("call_tool", {"name": "delete", "arguments": {"name": "7"}}, "c1")], [Call("delete", {"name": "7"}, "c2")]
     )
-    tools = [delete, function_tool(read_page, strict_mode=False)]
+    tools = [function_tool(delete, needs_approval=True), function_tool(read_page, strict_mode=False)]
     agent = overspill_agent(
         Agent("agent", model=ScriptedModel(script), tools=tools), settings=Settings(toolSearch="on"), tool_search=True
     )
@@ -118,11 +115,6 @@ async def test_the_model_cannot_get_round_an_approval_by_searching_for_the_tool(
 
 
 async def test_an_agent_cannot_call_the_tools_of_the_one_that_handed_off_to_it():
-    @function_tool
-    def delete(name: str) -> str:
-        """Delete a room."""
-        return f"deleted {name}"
-
     script = Scripted(
         [Call("transfer_to_guest", {}, "c0")],
         [Call("call_tool", {"name": "delete", "arguments": {"name": "7"}}, "c1")],
@@ -130,16 +122,21 @@ async def test_an_agent_cannot_call_the_tools_of_the_one_that_handed_off_to_it()
         "done",
     )
     guest = Agent("guest", model=ScriptedModel(script), tools=[function_tool(read_page, strict_mode=False)])
-    host = Agent("host", model=ScriptedModel(script), tools=[delete], handoffs=[guest])
+    host = Agent("host", model=ScriptedModel(script), tools=[function_tool(delete)], handoffs=[guest])
     agent = overspill_agent(host, settings=Settings(toolSearch="on"), tool_search=True)
     await Runner.run(agent, "Delete it.", run_config=RunConfig(tracing_disabled=True))
     assert "no tool 'delete'" in script.last.results["c1"]
     assert script.last.results["c2"] == read_page(1)
 
 
-async def test_short_lists_of_tools_are_offered_as_they_are():
-    script = Scripted([Call("read_page", {"number": 1}, "c1")], lambda request: request.results["c1"])
-    agent = Agent("agent", model=ScriptedModel(script), tools=[function_tool(read_page, strict_mode=False)])
-    await Runner.run(overspill_agent(agent, tool_search=True), "Go", run_config=RunConfig(tracing_disabled=True))
-    assert "read_page" in script.requests[0].tools
-    assert "call_tool" not in script.requests[0].tools
+async def test_no_user_is_shown_the_tools_of_another():
+    def is_admin(context: Any, agent: Any) -> bool:
+        return context.context == "admin"
+
+    script = spy()
+    tools = [function_tool(delete, is_enabled=is_admin), *map(function_tool, make_many(3))]
+    agent = Agent("agent", model=ScriptedModel(script), tools=tools)
+    ours = overspill_agent(agent, settings=Settings(toolSearch="on"), tool_search=True)
+    for user in ("admin", "guest"):
+        await Runner.run(ours, "Delete it.", context=user, run_config=RunConfig(tracing_disabled=True))
+    check_secret(script)

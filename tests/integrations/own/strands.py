@@ -15,6 +15,7 @@ from overspill.integrations.strands import OverspillPlugin
 from tests.integrations.drivers.strands import ScriptedModel
 from tests.integrations.driving import Call, Scripted
 from tests.integrations.suite import LOG, NEEDLE, find_name, settings
+from tests.integrations.suite_searching import make_many
 
 __all__ = ["settings"]
 
@@ -99,16 +100,6 @@ def test_a_tool_that_the_program_calls_itself_is_left_alone(settings: Settings):
     assert agent.tool.read_log()["content"] == [{"text": LOG}]
 
 
-def make_many(count: int) -> list[Any]:
-    def make(number: int) -> Any:
-        def run(text: str) -> str:
-            return f"{number}: {text}"
-
-        return tool(name=f"send_{number}", description=f"Send a text to room {number}.")(run)
-
-    return [make(number) for number in range(count)]
-
-
 async def test_the_model_searches_for_tools_and_calls_them_by_their_own_names():
     searching = Settings(toolSearch="on", truncation={"overrides": {"read_log": {"toolSearch": "off"}}})
     script = Scripted(
@@ -119,7 +110,7 @@ async def test_the_model_searches_for_tools_and_calls_them_by_their_own_names():
     )
     agent = Agent(
         ScriptedModel(script),
-        tools=[*make_many(30), read_log],
+        tools=[*map(tool, make_many(30)), read_log],
         plugins=[OverspillPlugin(settings=searching, tool_search=True)],
         callback_handler=None,
     )
@@ -157,13 +148,13 @@ async def test_a_tool_that_is_gone_is_not_called():
     call = Call("call_tool", {"name": "send_7", "arguments": {"text": "a"}}, "c2")
     script = Scripted([Call("find_tools", {"query": "room"}, "c0")], forget, [call], "done")
     plugin = OverspillPlugin(settings=Settings(toolSearch="on"), tool_search=True)
-    agent = Agent(ScriptedModel(script), tools=make_many(8), plugins=[plugin], callback_handler=None)
+    agent = Agent(ScriptedModel(script), tools=[*map(tool, make_many(8))], plugins=[plugin], callback_handler=None)
     await agent.invoke_async("Go")
     assert "There is no tool 'send_7', or not any more. Similar names: send_" in script.last.results["c2"]
 
 
 async def test_each_agent_searches_for_its_own_tools():
-    plugin, tools = OverspillPlugin(settings=Settings(toolSearch="on"), tool_search=True), make_many(8)
+    plugin, tools = OverspillPlugin(settings=Settings(toolSearch="on"), tool_search=True), [*map(tool, make_many(8))]
     for mine, other in (("send_1", "send_7"), ("send_7", "send_1")):
         script = Scripted(
             [Call("call_tool", {"name": mine, "arguments": {"text": "a"}}, "c1")],
@@ -184,18 +175,10 @@ async def test_the_tool_of_a_structured_output_is_offered_as_it_is():
     called = Call("call_tool", {"name": "send_1", "arguments": {"text": "a"}}, "c1")
     script = Scripted([called], lambda request: [Call("Answer", {"room": 7}, "c2")], "done")
     plugin = OverspillPlugin(settings=Settings(toolSearch="on"), tool_search=True)
-    agent = Agent(ScriptedModel(script), tools=make_many(3), plugins=[plugin], callback_handler=None)
+    agent = Agent(ScriptedModel(script), tools=[*map(tool, make_many(3))], plugins=[plugin], callback_handler=None)
     result = await agent.invoke_async("Go", structured_output_model=Answer)
     assert "Answer" in script.requests[0].tools
     assert result.structured_output == Answer(room=7)
-
-
-async def test_short_lists_of_tools_are_offered_as_they_are():
-    script = Scripted([Call("send_1", {"text": "a"})], lambda request: request.results["c1"])
-    plugins = [OverspillPlugin(tool_search=True)]
-    agent = Agent(ScriptedModel(script), tools=make_many(2), plugins=plugins, callback_handler=None)
-    assert str(await agent.invoke_async("Go")).strip() == "1: a"
-    assert not {"find_tools", "call_tool"} & {*script.requests[0].tools}
 
 
 def test_mistaken_options_are_named():
