@@ -40,7 +40,6 @@ CANNOT: dict[str, dict[str, str]] = {
     "google_adk": {},
     "agno": {
         **dict.fromkeys(OLD_RESULTS, "agno calls no hook before a request to the model."),
-        **dict.fromkeys(SEARCHING, "agno makes the list of tools itself, in each run."),
         ASKING: "agno makes the schemas of tools itself, in each run.",
     },
     "agent_framework": {ASKING: "Agent Framework checks arguments before a middleware sees them."},

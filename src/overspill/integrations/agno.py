@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from typing import Any, TypeAlias
 
+from overspill.errors import BadRequest
 from overspill.integrations.functions import show_reply
 from overspill.integrations.options import GivenBudget, GivenSession, MissingFramework, Options
 from overspill.integrations.sessions import AgentRun, Sessions
@@ -19,9 +20,21 @@ from overspill.settings import Settings
 from overspill.types import Output, Reply
 
 try:
-    from agno.tools.function import Function, ToolResult
+    from agno.tools import Toolkit
+    from agno.tools.function import Function, FunctionCall, ToolResult, entrypoint_accepts_media
 except ModuleNotFoundError as error:
     raise MissingFramework("agno", "agno>=3.1") from error
+
+
+_OF_OWN_CALLS = (
+    "requires_confirmation",
+    "requires_user_input",
+    "external_execution",
+    "approval_type",
+    "stop_after_tool_call",
+    "show_result",
+    "instructions",
+)
 
 
 def overspill(
@@ -33,15 +46,17 @@ def overspill(
     settings: Settings | None = None,
     session: GivenSession | None = None,
     budget: GivenBudget | None = None,
+    tool_search: bool = False,
 ) -> dict[str, Any]:
     """The arguments of an agent that has these tools and hooks. One agent serves all users: with a database, each session of agno
     has a session of Overspill; without one, each run has.
 
-    `session`: one to share, or its name. `budget`: the model's window, which agno does not know.
+    `session`: one to share, or its name. `budget`: the model's window, which agno does not know. `tool_search`: the model
+    searches for these functions and those of toolkits, if the setting `toolSearch` says so.
     """
-    adapter = _Adapter(Options("agno", settings, session, budget, notice=False))
+    adapter = _Adapter(Options("agno", settings, session, budget, notice=False, tool_search=tool_search))
     return {
-        "tools": [*tools, *adapter.tools],
+        "tools": adapter.choose(tools),
         "tool_hooks": [*tool_hooks, _know_signature(adapter.wrap_tool)],
         "pre_hooks": [adapter.begin, *pre_hooks],
         "post_hooks": [*post_hooks, adapter.end],
@@ -66,6 +81,7 @@ _AgnoRun: TypeAlias = tuple[AgentRun, Any]
 class _Adapter:
     def __init__(self, options: Options) -> None:
         self._sessions = Sessions(options)
+        self._search = self._sessions.searches.begin()
         self._runs: dict[str, _AgnoRun] = {}
         self.tools = [
             Function(
@@ -77,6 +93,16 @@ class _Adapter:
             )
             for tool in self._sessions.define_tools()
         ]
+
+    def choose(self, tools: Sequence[Any]) -> list[Any]:
+        """What to offer: all tools and ours, or those that stay if the model searches."""
+        if not self._search.is_on:
+            return [*tools, *self.tools]
+        read = [(each, _make_function(each)) for tool in tools for each in _list_functions(tool)]
+        own = {each.name for each in self.tools}
+        offered = [*read, *((each, each) for each in self.tools)]
+        chosen = self._search.choose(offered, own, _read_function, name=lambda pair: pair[1].name, may_hide=_may_hide)
+        return [tool for tool, _ in chosen]
 
     def begin(self, run_context: Any, agent: Any = None, team: Any = None) -> None:
         self._begin(run_context, agent or team, find_loop())
@@ -101,6 +127,22 @@ class _Adapter:
         not, or in the thread of a blocking run."""
         here = find_loop()
         run, loop = self._runs.get(run_context.run_id) or self._begin(run_context, agent or team, here)
+        try:
+            found = self._search.read(function_name, arguments)
+        except BadRequest as problem:
+            return str(problem)
+        if found is not None:
+            inner, model = self._prepare(*found, run_context, agent, team), (agent or team).model
+            if loop is None:
+                return self._show(inner, inner.execute())
+
+            async def call_found() -> Any:
+                success, _, _, done = await model.arun_function_call(inner)
+                if isinstance(success, Exception):
+                    raise success
+                return self._show(inner, done)
+
+            return asyncio.run_coroutine_threadsafe(call_found(), loop).result() if here is None else call_found()
         tool = make_tool(function_call, arguments, is_async=here is not None)
         said = partial(read_said, run_context.messages or ())
         if loop is None:
@@ -111,13 +153,54 @@ class _Adapter:
 
         return asyncio.run_coroutine_threadsafe(call(), loop).result() if here is None else call()
 
+    def _prepare(self, name: str, args: dict[str, Any], run_context: Any, agent: Any, team: Any) -> FunctionCall:
+        """A call as agno makes it, with hooks, a cache and what the function takes of the run."""
+        function = self._search.find(name)[1]._per_run_copy()
+        function._agent, function._team, function._run_context = agent, team, run_context
+        function.tool_hooks = (agent or team).tool_hooks
+        return FunctionCall(function=function, arguments=args)
+
+    def _show(self, call: FunctionCall, done: Any) -> Any:
+        if done.status == "success":
+            return done.result
+        return self._search.explain(call.function.name, call.arguments, done.error) or str(done.error)
+
     def _begin(self, run_context: Any, owner: Any, loop: Any) -> _AgnoRun:
         """Without a database, agno remembers no conversation and gives all runs of an agent the same id."""
         is_kept = getattr(owner, "db", None) is not None
         conversation = json.dumps([run_context.user_id, run_context.session_id]) if is_kept else ""
         begun = self._runs[run_context.run_id] = (self._sessions.begin_run(conversation), loop)
+        begun[0].searching = self._search
         weakref.finalize(run_context, self._runs.pop, run_context.run_id, None)  # a run that fails has no post hook
         return begun
+
+
+def _list_functions(tool: Any) -> list[Any]:
+    """Those of a toolkit, unless it brings more than these."""
+    is_more = isinstance(tool, Toolkit) and (tool.async_functions or tool.instructions or tool.requires_connect)
+    return [*tool.functions.values()] if isinstance(tool, Toolkit) and tool.functions and not is_more else [tool]
+
+
+def _make_function(tool: Any) -> Function:
+    """Without an entrypoint if it is something else, such as a tool of the provider."""
+    if isinstance(tool, Function):
+        made = tool._per_run_copy()
+        made.process_entrypoint()
+        return made
+    is_plain = callable(tool) and not isinstance(tool, Toolkit) and not hasattr(tool, "_agno_approval_type")
+    return Function.from_callable(tool) if is_plain else Function(name=str(getattr(tool, "__name__", id(tool))))
+
+
+def _read_function(pair: tuple[Any, Function]) -> dict[str, Any]:
+    return {"name": pair[1].name, "description": pair[1].description, "parameters": pair[1].parameters}
+
+
+def _may_hide(pair: tuple[Any, Function]) -> bool:
+    """agno looks at some things only in calls that the model makes itself. Such tools are offered as they are."""
+    made = pair[1]
+    return made.entrypoint is not None and not (
+        entrypoint_accepts_media(made.entrypoint) or any(getattr(made, name) for name in _OF_OWN_CALLS)
+    )
 
 
 def _refuse(**args: Any) -> str:

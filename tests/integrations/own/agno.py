@@ -7,6 +7,7 @@ from typing import Any
 
 from agno.agent import Agent
 from agno.media import Image
+from agno.tools import Toolkit, tool
 from agno.tools.function import ToolResult
 
 from overspill import Settings
@@ -14,6 +15,7 @@ from overspill.integrations.agno import overspill
 from tests.integrations.drivers.agno import ScriptedModel
 from tests.integrations.driving import Call, Scripted
 from tests.integrations.suite import LOG, find_name, read_log, settings
+from tests.integrations.suite_searching import call, delete, make_many
 
 __all__ = ["settings"]
 
@@ -68,3 +70,30 @@ def test_a_tool_that_yields_is_left_alone(settings: Settings):
 
     script = Scripted([Call("count")], lambda request: request.results["c1"])
     assert make_agent(script, tools=[count], settings=settings).run("Count.").content == "one two"
+
+
+def search(script: Scripted, tools: list[Any], **options: Any) -> Any:
+    return make_agent(script, tools=tools, settings=Settings(toolSearch="on"), tool_search=True, **options).run("Go.")
+
+
+def test_functions_of_toolkits_are_found_and_hooks_see_them_by_their_own_names():
+    seen: list[str] = []
+
+    def watch(function_name: str, function_call: Any, arguments: Any) -> Any:
+        seen.append(function_name)
+        return function_call(**arguments)
+
+    script = Scripted([call("send_1", {"text": "a"}, "c1"), call("send_1", {"words": 1}, "c2")], "done")
+    search(script, [Toolkit("rooms", tools=make_many(3))], tool_hooks=[watch])
+    assert "send_1" not in script.requests[0].tools
+    assert script.last.results["c1"] == "1: a"
+    assert "The arguments do not fit the tool: missing text." in script.last.results["c2"]
+    assert seen == ["call_tool", "send_1", "call_tool", "send_1"]
+
+
+def test_the_model_cannot_get_round_a_confirmation_by_searching_for_the_tool():
+    script = Scripted([call("delete", {"name": "7"}, "c1")], [Call("delete", {"name": "7"}, "c2")])
+    output = search(script, [tool(requires_confirmation=True)(delete), *make_many(2)])
+    assert "delete" in script.requests[0].tools
+    assert "no tool 'delete'" in script.last.results["c1"]
+    assert [each.tool_name for each in output.tools_requiring_confirmation] == ["delete"]
