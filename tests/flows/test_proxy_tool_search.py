@@ -168,6 +168,17 @@ def test_a_server_with_tools_of_our_names_keeps_them(tmp_path: Path) -> None:
         assert said(wire.call("find_tools")) == '["find_tools", {}]'
 
 
+def test_what_is_found_can_be_called_by_that_name_whatever_servers_call_their_tools(tmp_path: Path) -> None:
+    listed = [tool("read", "Reads a page."), tool("Read", "Reads a book."), tool("find_tools", "Reads a list of hammers.")]
+    with serve(tmp_path, listed, listed, [tool("server0__read", "Reads a sign.")]) as wire:
+        assert names(wire) == [*OURS, *READING]
+        for word, own in {"page": "read", "book": "Read", "hammers": "find_tools"}.items():
+            found = [line.partition("(")[0] for line in find(wire, word).splitlines()[1:3]]
+            assert found == [f"server0__{own}", f"server1__{own}"]
+            assert [said(use(wire, name, {})) for name in found] == [f'["{own}", {{}}]'] * 2
+        assert said(use(wire, "server2__server0__read", {})) == '["server0__read", {}]'
+
+
 def test_tools_that_differ_only_in_case_are_never_confused(tmp_path: Path) -> None:
     with serve(tmp_path, [tool("Read"), tool("read")]) as wire:
         names(wire)

@@ -16,6 +16,7 @@ SEARCHING = (
     "the_model_searches_for_tools_and_calls_them_by_their_own_names",
     "a_call_that_does_not_fit_teaches_the_schema",
     "short_lists_of_tools_are_offered_as_they_are",
+    "tools_of_the_names_of_the_search_are_found_beside_a_prefix",
 )
 ASKING = "the_model_may_say_what_it_is_looking_for"
 
@@ -48,7 +49,9 @@ CANNOT: dict[str, dict[str, str]] = {
         "a_run_that_times_out_cancels_the_tool": "CrewAI runs tools in threads, which nothing can interrupt.",
         "cancelling_the_run_cancels_the_tool": "CrewAI runs tools in threads, which nothing can interrupt.",
         **dict.fromkeys(IMAGES, "CrewAI shows the model what a tool returns as text."),
-        "a_session_can_be_shared": "CrewAI runs tools in threads, so it shares a `SyncSession`.",
+        **dict.fromkeys(
+            (SEARCHING[-1], "a_session_can_be_shared"), "CrewAI runs tools in threads, so it shares a `SyncSession`."
+        ),
         **dict.fromkeys(OLD_RESULTS, "`wrap_tools` sees calls, and not the conversation."),
         "options_that_make_no_sense_are_refused": "`wrap_tools` takes only `tool_search`: pass the others to the session.",
     },

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from overspill import Settings
+from overspill import Session, Settings
 from tests.integrations.driving import Call, Driver, Scripted
 from tests.integrations.suite import read_log
 
@@ -88,3 +88,28 @@ async def test_short_lists_of_tools_are_offered_as_they_are(driver: Driver, tmp_
     agent = driver.agent(make_many(2), script, settings=Settings(storeDir=str(tmp_path)), tool_search=True)
     assert await agent.run("Go") == "1: a"
     assert not {"find_tools", "call_tool"} & {*script.requests[0].tools}
+
+
+async def test_tools_of_the_names_of_the_search_are_found_beside_a_prefix(driver: Driver, tmp_path: Path):
+    def find_tools(shop: str) -> str:
+        """Find hammers in a shop."""
+        return f"a hammer at {shop}"
+
+    def call_tool(number: str) -> str:
+        """Phone a number."""
+        return f"phoned {number}"
+
+    script = Scripted(
+        [Call("our_find_tools", {"query": "hammer"}, "c1")],
+        [Call("our_call_tool", {"name": "find_tools", "arguments": {"shop": "Bolt's"}}, "c2")],
+        [Call("our_call_tool", {"name": "call_tool", "arguments": {"number": "7"}}, "c3")],
+        "done",
+    )
+    async with Session(search(tmp_path), tool_prefix="our_") as session:
+        agent = driver.agent([find_tools, call_tool], script, session=session, tool_search=True)
+        assert await agent.run("Buy a hammer.") == "done"
+    results = script.last.results
+    assert "find_tools(shop: str)" in results["c1"]
+    assert "our_call_tool(name, arguments)" in results["c1"]
+    assert results["c2"] == "a hammer at Bolt's"
+    assert results["c3"] == "phoned 7"

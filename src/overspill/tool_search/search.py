@@ -84,7 +84,7 @@ class ToolSearch:
         """Learn in a separate thread, and keep the result beside the outputs."""
         folder = settings.store_dir or "memory:"
         place = None if folder.startswith(("memory:", "file:")) else Path(folder)
-        Thread(target=self.learn, args=(place,)).start()
+        Thread(target=self.learn, args=(place,), daemon=False).start()  # a daemon would be stopped inside the model, and crash
 
     def learn(self, folder: Path | None) -> None:
         """Rank by meaning from now on, if the extra is installed. This takes a while, so `folder` caches earlier results."""

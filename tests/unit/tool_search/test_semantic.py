@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -64,3 +66,22 @@ def test_another_model_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(semantic, "model_path", lambda: model)
     with pytest.raises(OSError, match="not the file that Overspill was made for"):
         semantic.SentenceModel()
+
+
+def test_a_program_may_end_while_tools_are_learned(tmp_path: Path) -> None:
+    program = """
+import sys, threading
+from overspill import Settings
+from overspill.tool_search import semantic
+from overspill.tool_search.search import ToolSearch
+from overspill.tool_search.words import SearchedTool
+
+semantic.load_model()
+tools = [SearchedTool(f"tool_{at}", "word " * 200, {}) for at in range(100)]
+learn = ToolSearch(tools).learn_apart
+for server in [threading.Thread(target=learn, args=(Settings(storeDir=sys.argv[1]),), daemon=True) for _ in range(8)]:
+    server.start()
+    server.join()
+"""
+    run = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, timeout=60, check=False)
+    assert (run.returncode, run.stderr) == (0, "")
