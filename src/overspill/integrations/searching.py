@@ -11,7 +11,7 @@ from overspill.errors import BadRequest
 from overspill.gate.collect import field, text_block
 from overspill.settings import Settings
 from overspill.text.lenient_json import dumps
-from overspill.tool_search.offered import HostToolSearch
+from overspill.tool_search.offered import HostToolSearch, read_definition
 from overspill.tool_search.search import SEARCH_TOOLS
 from overspill.types import Output, Reply
 
@@ -36,8 +36,9 @@ class Searches:
         ]
 
     def open(self, definitions: Sequence[Any], taken: Sequence[str]) -> HostToolSearch:
-        key = hashlib.sha256(dumps([definitions, sorted(taken)])).digest()
-        opened = self._open.get(key) or HostToolSearch(definitions, self._settings, self.prefix, taken)
+        read = [*map(read_definition, definitions)]
+        key = hashlib.sha256(dumps([read, sorted(taken)])).digest()
+        opened = self._open.get(key) or HostToolSearch(read, self._settings, self.prefix, taken)
         return self._open.setdefault(key, opened)
 
 

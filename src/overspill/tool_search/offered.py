@@ -121,7 +121,10 @@ def _find_plain_misfit(schema: Mapping[str, Any], args: Mapping[str, Any]) -> st
 
 
 def read_definition(tool: Any) -> SearchedTool:
-    """A function, or a definition in any of the formats that `Session.tools` writes."""
+    """A function, or a definition in any of the formats that `Session.tools` writes. A schema that is nested too deeply to be
+    written is left out."""
+    if isinstance(tool, SearchedTool):
+        return tool
     if callable(tool):
         function = cast("Callable[..., Any]", tool)
         name = getattr(function, "__name__", type(function).__name__)
@@ -131,6 +134,10 @@ def read_definition(tool: Any) -> SearchedTool:
     if not isinstance(name, str) or not name:
         raise BadRequest(f"A tool must be a function, or a definition with a name, not {describe_type(tool)}.")
     schema = _as_object(next((known[key] for key in _SCHEMAS if key in known), None))
+    try:
+        dumps(schema)
+    except RecursionError:
+        schema = {}
     is_destructive = _as_object(known.get("annotations")).get("destructiveHint") is True
     return SearchedTool(name, str(known.get("description") or ""), schema, is_destructive=is_destructive)
 

@@ -130,3 +130,24 @@ def test_wrapped_functions_are_searched_for_without_an_event_loop() -> None:
     with SyncSession(ON) as session:
         offered = {each.__name__: each for each in wrap_tools([create_issue, close_issue], session, tool_search=True)}
         assert offered["call_tool"](name="create_issue", arguments={"repo": "a", "title": "t"}) == "a: t"
+
+
+@pytest.mark.parametrize("levels", [400, 490, 600, 5_000])
+async def test_a_schema_that_is_nested_too_deeply_hides_no_other_tool(levels: int) -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(levels):
+        deep = {"type": "object", "properties": {"inner": deep}}
+    async with Session() as session:
+        session.tool_search(
+            [definition("deep", parameters=deep), *(definition(f"tool_{n}", description="x " * 9_000) for n in range(3))]
+        )
+        assert names(session) == [*OURS, *READING]
+        assert "deep(" in await call(session, "find_tools", query="deep")
+        assert '"name":"deep"' in await call(session, "describe_tools", names=["deep"])
+        assert "The arguments do not fit the tool: missing path." in await call(
+            session, "call_tool", boom, name="tool_1", arguments={}
+        )
+
+
+def boom(call: ToolCall) -> str:
+    raise ValueError(call.name)
