@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -54,10 +54,10 @@ class _Reachable:
 class Listening(_Reachable):
     """A proxy process on a free port of loopback."""
 
-    def __init__(self, root: Path, *options: str, max_files: int | None = None) -> None:
+    def __init__(self, root: Path, *options: str, max_files: int | None = None, server: Sequence[object] = (SERVER,)) -> None:
         tokens = [] if "--no-token" in options else ["--token-env", "ANN", "--token-env", "BOB"]
         options = tuple(option for option in options if option != "--no-token")
-        line = ["proxy", "--http", "127.0.0.1:0", *tokens, *options, "--", sys.executable, str(SERVER)]
+        line = ["proxy", "--http", "127.0.0.1:0", *tokens, *options, "--", sys.executable, *map(str, server)]
         start: Any = Forked
         if max_files is not None:
             limited = ["sh", "-c", 'ulimit -n "$0" && exec "$@"', str(max_files)]

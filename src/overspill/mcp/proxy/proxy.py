@@ -158,7 +158,8 @@ class RequestRouter:
             raise MCPError(mcp_types.INVALID_PARAMS, "A tool call needs a name, and arguments that are an object.")
         own = await client.tool_search.find_own(name) or await client.catalog.find_own(name)
         if own == "call_tool":
-            return await client.tool_search.call(request, self._call_tool)
+            result = await client.tool_search.call(request, self._call_tool)
+            return result if "resultType" in result else self._adapt(request, result)
         require_tasks(not request.asks_for_task or (own is None and request.version == ROUTED_IN))
         if own in SEARCH_TOOLS:
             return self._adapt(request, await client.tool_search.answer(own, as_mapping(arguments)))
