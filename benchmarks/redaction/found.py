@@ -4,7 +4,7 @@ Forms from the issuers' documentation: those on which rules were tuned, in two h
 were written after the rules. Then the group `fresh`: 40 forms, and 20 that look like one, all written without knowledge of the
 rules; and `places`: 82 that show secrets and 62 that show none, of which half is only scored. With --material, the cases in the
 tests of a checkout (or bare repository) of smart-mcp-proxy/mcpproxy-go. With --clean, 300 files from the bare repositories in a
-folder: each file with something found counts as a false alarm.
+folder, or pieces of a folder's own files: each with something found counts as a false alarm.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from overspill.redaction.redactor import Redactor
 
 TESTS = [f"internal/security/patterns/{name}_test.go" for name in ("cloud", "tokens", "keys", "database")]
 GO_CASE = re.compile(r'input:\s*(?:"((?:[^"\\\n]|\\.)*)"|`([^`]*)`),(?:(?!input:)[\s\S]){0,200}?wantMatch:\s*(true|false)')
-CLEAN_FILES, CLEAN_BYTES = 300, (2_000, 200_000)
+CLEAN_FILES, CLEAN_BYTES, PIECE_BYTES = 300, (2_000, 200_000), 30_000
 TEXT = (".py", ".js", ".ts", ".go", ".rs", ".c", ".java", ".md", ".rst", ".txt", ".json", ".csv", ".yml", ".xml", ".html", ".log")
 
 
@@ -87,6 +87,17 @@ def read_clean_files(folder: Path, seed: int) -> Iterator[tuple[str, bytes]]:
                 yield f"{repository.parent.name}/{name}", data
 
 
+def read_pieces(folder: Path, seed: int) -> Iterator[tuple[str, bytes]]:
+    """Real outputs: pieces of a folder's files, as large as a page, and as many of each file."""
+    files = [(path.name, path.read_bytes()) for path in sorted(folder.iterdir()) if path.is_file()]
+    pieces = [
+        [(f"{name} at {at}", data[at : at + PIECE_BYTES]) for at in range(0, len(data), PIECE_BYTES)] for name, data in files
+    ]
+    source = random.Random(seed)  # noqa: S311
+    for several in pieces:
+        yield from source.sample(several, min(-(-CLEAN_FILES // len(pieces)), len(several)))
+
+
 def show(folder: Path, path: str) -> bytes:
     file = folder / path
     return file.read_bytes() if file.exists() else git(folder, "show", f"HEAD:{path}")
@@ -98,7 +109,8 @@ def git(folder: Path, *args: str) -> bytes:
 
 def count_alarms(folder: Path, seed: int) -> None:
     redactor, seen, alarms = Redactor({}, {}), 0, list[str]()
-    for name, data in read_clean_files(folder, seed):
+    read = read_clean_files if any(folder.glob("*/repo")) else read_pieces
+    for name, data in read(folder, seed):
         found = redactor.find(data)
         seen += 1
         if found:
@@ -112,7 +124,7 @@ def count_alarms(folder: Path, seed: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--material", type=Path, help="mcpproxy-go")
-    parser.add_argument("--clean", type=Path, help="a folder of OWNER+NAME/repo")
+    parser.add_argument("--clean", type=Path, help="a folder of OWNER+NAME/repo, or of outputs")
     parser.add_argument("--seed", type=int, help="of the unseen half and of the clean files; otherwise random")
     args = parser.parse_args()
     seed = random.randrange(10**6) if args.seed is None else args.seed  # noqa: S311

@@ -9,16 +9,12 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from overspill.redaction.shapes import Finding
+from overspill.redaction.finding import Finding
+from overspill.redaction.names import read_meaning
 from overspill.text.patterns import Pattern, Searched, compile_pattern, escape, find_groups
 from overspill.text.regex import regex
 
 MIN_CHARS, MAX_BYTES = 8, 16 << 10
-_SECRET_NAME = regex(
-    r"(?i)(?:^|[_.-])(?:(?:api|access|private|secret|signing|encryption|master|account)?[_.-]?key"
-    r"|(?:\w*[_.-])?(?:token|secret|password|passwd|passphrase|pwd|pass|credentials?|creds|authorization|auth|cookie|apikey))"
-    r"(?:$|[_.-](?:[a-z]|id|b64|base64|json|pem|value|[0-9]+)?$)"
-)
 _PATH = regex(r"(?:~|\.{0,2})(?:/[\w.@+ -]+){2,}/?|/[\w.-]+")
 _MOST_WRITTEN = 16
 """The most bytes for one byte of a value, such as an entity with leading zeros, or an escape in JSON inside JSON."""
@@ -33,7 +29,11 @@ _BASE64 = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345
 
 def pick_secrets(named: Mapping[str, str]) -> dict[str, str]:
     """Picks values with names like secrets, if the values are distinguishable from other text."""
-    return {name: value for name, value in named.items() if _SECRET_NAME.search(name) and _can_be_secret(name, value.strip())}
+    return {
+        name: value
+        for name, value in named.items()
+        if read_meaning(name.lower().removesuffix("id")) and _can_be_secret(name, value.strip())
+    }
 
 
 def _can_be_secret(name: str, value: str) -> bool:
@@ -89,7 +89,7 @@ class KnownValues:
             before = len(escapes) - len(escapes.rstrip(b"\\")) if not form.value[:1].isalnum() else 0
             before = before or (form.is_base64 and start > 0 and data[start - 1] in _BASE64)
             after = form.is_base64 and end < len(data) and data[end] in _BASE64
-            yield Finding(start - before, end + after, form.kind, form.value, is_known=True)
+            yield Finding(start - before, end + after, form.kind, form.value, rank=0)
 
 
 def _write_forms(name: str, value: str) -> Iterator[_Form]:

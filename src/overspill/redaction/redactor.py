@@ -12,8 +12,9 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from overspill.redaction.finding import Finding
 from overspill.redaction.known import MIN_CHARS, KnownValues
-from overspill.redaction.shapes import REACH_BYTES, VALUE_BYTES, Finding, Rule, read_shapes
+from overspill.redaction.shapes import REACH_BYTES, VALUE_BYTES, Rule, read_shapes
 from overspill.text import encoding
 from overspill.text.lines import count_line_ends
 from overspill.text.patterns import Pattern, Searched, compile_pattern, find_groups, find_spans
@@ -58,7 +59,7 @@ class Redactor:
             return remembered
         replaced: list[Finding] = []
         # The first of several overlapping secrets determines the mark. Known values come first.
-        for each in sorted(self._search(data), key=lambda each: (each.start, not each.is_known)):
+        for each in sorted(self._search(data), key=lambda each: (each.start, each.rank)):
             last = replaced[-1] if replaced else None
             if last is None or each.start >= last.end:
                 replaced.append(each)
@@ -95,7 +96,7 @@ class Redactor:
 
     def _search(self, data: Searched) -> Iterator[Finding]:
         """Searches the text once for known values and for the keywords of rules. Overlapping secrets are all found."""
-        shapes, at, windows = read_shapes(), 0, dict[Rule, list[list[int]]]()
+        shapes, at, hidden, windows = read_shapes(), 0, 0, dict[Rule, list[list[int]]]()
         pattern, words = _compile_filter(self._known.anchors), _compile_filter(b"")
         while spans := find_groups(pattern, data, at, len(data)):
             start, end = spans[0]
@@ -105,10 +106,12 @@ class Redactor:
                 at = start + 1
                 _, end = next(iter(find_groups(words, data, start, len(data), anchored=True)), (start, start))
             for rule in shapes.list_rules(bytes(data[start:end])) if end > start else ():
-                if rule.is_named:
-                    yield from rule.find(data, start, min(len(data), start + rule.reach))
-                else:
+                if isinstance(rule, Rule) and not rule.named:
                     rule.add_window(windows.setdefault(rule, []), start, end, len(data))
+                elif start >= hidden:
+                    for found in rule.find(data, start, min(len(data), start + rule.reach)):
+                        hidden = found.end
+                        yield found
         for rule, several in windows.items():
             for start, end in several:
                 yield from rule.find(data, start, end)

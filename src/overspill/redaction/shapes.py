@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
 from importlib.resources import files
 
 import msgspec
 from msgspec import Struct
 
+from overspill.redaction.finding import Finding
+from overspill.redaction.named import NamedValues
 from overspill.text.patterns import Pattern, Searched, compile_pattern, escape, find_groups
 from overspill.text.regex import regex
 
@@ -19,7 +21,6 @@ REACH_BYTES, _LONG_REACH_BYTES = 1 << 10, 32 << 10
 _UNLIMITED = regex(r",\}|[])][+*]")
 _QUOTES = b" \t\r\n'\"`\\"
 """Stripped from the ends of a match, to keep JSON valid."""
-_NAME = regex(rb"[\w.-]{0,50}\Z")
 _FILTERS = {
     "ey": rb"eyj",
     "s.": rb"\bs\.[a-z0-9]{24}",
@@ -28,17 +29,23 @@ _FILTERS = {
     ":aa": rb"[0-9]:aa[a-z0-9_-]{33}",
     "q~": rb"\dq~",
     "secret": rb"kind:[ \t]*[\"']?secret",
+    "test_": rb"test_[0-9a-f]{35}",
+    "key-": rb"\bkey-[0-9a-f]{32}",
+    "sk_": rb"\bsk_[0-9a-f]{16}",
+    "re_": rb"\bre_[a-z0-9]{8}_[a-z0-9]{16}",
+    "pat": rb"\bpat[a-z0-9]{14}\.",
+    "cio": rb"\bcio[a-z0-9]{32}",
+    "oy2": rb"\boy2[a-z0-9]{43}",
+    "login": rb"\blogin (?:[\w./:-]{1,80} )?-",
+    "ldap": rb"\bldap[a-z]{3,8} -",
+    "mysql": rb"\bmysql(?:dump|admin)? -",
+    "mongo": rb"\bmongo(?:sh|dump|restore)? ",
 }
 """Stricter replacements for keywords that occur in every other word."""
-_SETS = rb"[ \t\w.-]{0,20}[\s'\"\\]{0,6}(?:[=:?|]{1,4}|=?>|,)[\x60'\"\s=\\]{0,8}"
-_NAMED = (
-    rb"(?:access|auth|api|credential|creds|key|secret|token)" + _SETS + rb"[\w.=~/+-]{10}"
-    rb"|(?:passw|passphrase|[_.-]pass|pwd)" + _SETS + rb"[^\s'\"\x60(){}\[\]<>$]{6}"
-    rb"|://[^\s/@]{0,80}:[^\s/]{3}|authorization[\"'\\\s]{0,4}[:=]|bearer[\s:=]{1,3}[\w.~+/=-]{20}"
-)
-"""Replaces the keywords of rules that begin with a common name: matches the name and the beginning of its value."""
-_NAMED_RULES = {"generic-api-key", "hashicorp-tf-password"}
-_NAME_CHARS = 3  # enough to distinguish the keywords of such rules
+_NAMED = rb"://[^\s/@]{0,80}:[^\s/]{3}|authorization[\"'\\\s]{0,4}[:=]|bearer[\s:=]{1,3}[\w.~+/=-]{20}"
+"""Replaces the keywords of named rules."""
+_REPLACED = {"generic-api-key", "hashicorp-tf-password", "freemius-secret-key"}
+"""Rules of gitleaks' for names that `NamedValues` knows."""
 VALUE_BYTES = 18
 """The end of a `_NAMED` match, where other secrets may begin: the beginning of the value, and quotes before it."""
 _REWRITTEN = {
@@ -47,16 +54,6 @@ _REWRITTEN = {
     r"[\x60'\"\s=]{0,5}": r"[\x60'\"\s=\\]{0,8}",
     r"(?:[\x60'\"\s;]|\\[nr]|$)": r"(?:[\x60'\"\s;,&)<>\]}\\]|$)",  # in URLs, prose and markup, too
 }
-
-
-class Finding(Struct, frozen=True):
-    """`value`: the secret itself, even if the text encodes it; empty if several secrets overlap."""
-
-    start: int
-    end: int
-    kind: str
-    value: bytes
-    is_known: bool = False
 
 
 class Rule(Struct, frozen=True, eq=False, dict=True):
@@ -75,10 +72,6 @@ class Rule(Struct, frozen=True, eq=False, dict=True):
     stopwords: tuple[str, ...] = ()
 
     @cached_property
-    def is_named(self) -> bool:
-        return self.named or self.id in _NAMED_RULES
-
-    @cached_property
     def pattern(self) -> Pattern:
         """Compiled on first use. Most rules are never used."""
         spelling = self.regex
@@ -88,11 +81,11 @@ class Rule(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def reach(self) -> int:
-        return _LONG_REACH_BYTES if self.id not in _NAMED_RULES and _UNLIMITED.search(self.regex) else REACH_BYTES
+        return _LONG_REACH_BYTES if _UNLIMITED.search(self.regex) else REACH_BYTES
 
     def find(self, data: Searched, start: int, end: int) -> Iterator[Finding]:
         """All findings between two places; for a named rule, only one at the first place."""
-        while start <= end and (spans := find_groups(self.pattern, data, start, end, anchored=self.is_named)):
+        while start <= end and (spans := find_groups(self.pattern, data, start, end, anchored=self.named)):
             # As in gitleaks: the group that the rule names, the first group that took part, or the whole match.
             groups = spans[self.group : self.group + 1] if self.group else spans[1:]
             first, last = next((span for span in groups if span[0] >= 0), spans[0])
@@ -101,7 +94,7 @@ class Rule(Struct, frozen=True, eq=False, dict=True):
             if value and not self._is_allowed(value, data, *spans[0]):
                 first += found.find(value)
                 yield Finding(first, first + len(value), self.id, value)
-            start = end + 1 if self.is_named else max(spans[0][1], start + 1)
+            start = end + 1 if self.named else max(spans[0][1], start + 1)
 
     def add_window(self, windows: list[list[int]], start: int, end: int, total: int) -> None:
         """Adds the place where it can match. Merges overlapping windows, to search each byte only once."""
@@ -117,9 +110,7 @@ class Rule(Struct, frozen=True, eq=False, dict=True):
             return True
         if self.sure:
             return False
-        name = _NAME.search(bytes(data[max(0, start - 50) : start])) if matches else None
-        whole = name[0] + bytes(data[start:end]) if name else b""
-        return bool(find_groups(words, value, 0, len(value)) or (matches and find_groups(matches, whole, 0, len(whole))))
+        return bool(find_groups(words, value, 0, len(value)) or (matches and find_groups(matches, data, start, end)))
 
     @cached_property
     def _exceptions(self) -> tuple[Pattern, Pattern, Pattern | None]:
@@ -140,24 +131,27 @@ class Shapes:
     """All rules. `filter`: a pattern for the places to look at."""
 
     def __init__(self) -> None:
-        rules = (*_read_rules("own-rules.json").rules, *_read_rules("gitleaks.json").rules)
-        words = sorted({word for rule in rules if not rule.is_named for word in rule.keywords}, key=len, reverse=True)
+        rules = [
+            rule for name in ("own-rules.json", "gitleaks.json") for rule in _read_rules(name).rules if rule.id not in _REPLACED
+        ]
+        words = sorted({word for rule in rules if not rule.named for word in rule.keywords}, key=len, reverse=True)
         # Include the rules of shorter words at the same place, because the filter finds only the longest word.
         self._rules = {word: [rule for rule in rules if word.startswith(rule.keywords)] for word in words}
         self._strict = [(compile_pattern(spelling, ignore_case=True), self._rules[word]) for word, spelling in _FILTERS.items()]
-        named = {word[:_NAME_CHARS]: None for rule in rules if rule.is_named for word in rule.keywords}
-        self._named = {
-            name: [rule for rule in rules if rule.is_named and any(word.startswith(name) for word in rule.keywords)]
-            for name in named
-        }
+        self._named = [rule for rule in rules if rule.named]
+        self._values = NamedValues()
         spelt = (_FILTERS.get(word) or escape(word.encode()) for word in words)
-        self.filter = b"(?i:" + b"|".join((*spelt, _NAMED)) + b")"
+        self.filter = b"(?i:" + b"|".join((*spelt, _NAMED, self._values.filter)) + b")"
 
-    def list_rules(self, found: bytes) -> list[Rule]:
+    def list_rules(self, found: bytes) -> Sequence[Rule | NamedValues]:
         """The rules for a match of the filter."""
         hit = found.lower().decode("latin-1")
-        if (rules := self._rules.get(hit) or self._named.get(hit[:_NAME_CHARS])) is not None:
+        if (rules := self._rules.get(hit)) is not None:
             return rules
+        if rules := [rule for rule in self._named if hit.startswith(rule.keywords)]:
+            return rules
+        if self._values.begins(hit):
+            return [self._values]
         return next(rules for pattern, rules in self._strict if find_groups(pattern, found, 0, len(found), anchored=True))
 
 
