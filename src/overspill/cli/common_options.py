@@ -13,7 +13,15 @@ from overspill.text.humanize import suggest_nearest
 
 _SHOW_THEIR_LOG = {"proxy", "run", "serve"}
 """Commands that show their log themselves."""
+_MAX_GROUP_CHARS = 40
 _COLORS = {"auto": None, "always": True, "never": False}
+
+
+def group_name(value: str) -> str:
+    """For an option: the name of the proxies of one client, and of the entry that reads what they store."""
+    if not value.isascii() or not value.replace("-", "").isalnum() or len(value) > _MAX_GROUP_CHARS:
+        raise click.BadParameter(f"{value!r} is not a name of up to {_MAX_GROUP_CHARS} letters, digits and hyphens.")
+    return value
 
 
 class CommandGroup(click.Group):

@@ -22,9 +22,10 @@ from overspill.cli import terminal
 from overspill.cli.logs import find_observers, show_log
 from overspill.cli.settings import endpoints, lasting_store, load_settings, read_variable
 from overspill.cli.signals import serve_until_signal
-from overspill.cli.surroundings import Surroundings, find_surroundings
+from overspill.cli.surroundings import Surroundings, find_surroundings, project_of
 from overspill.cli.terminal import inform, is_quiet, lacks_mcp
 from overspill.errors import SettingsError
+from overspill.hooks.shapes import family_of
 from overspill.mcp.client.config import ServerConfig, parse_host, read_servers, server_configs, start_early
 from overspill.mcp.proxy.options import PROXY_DEFAULTS, SHARED_DEFAULTS, ProxyOptions
 from overspill.settings import Settings
@@ -66,8 +67,7 @@ def serve_proxy(given: Mapping[str, Any]) -> Prepared | None:
 
 def serve_outputs(family: str) -> Prepared | None:
     """Serve the retrieval tools for what sessions of this family have stored, without any server."""
-    usual = [PROXY_DEFAULTS, SHARED_DEFAULTS]
-    settings = load_settings(None, None, ("async=false",), usual, lasting="serve", forgiving=True).settings
+    settings = load_settings(None, None, (), [PROXY_DEFAULTS, SHARED_DEFAULTS], lasting="serve", forgiving=True).settings
     options = ProxyOptions(servers={}, environ={}, shared_family=family)
     return _run(Prepared({"address": None}, settings, options, find_surroundings().environ, inform), quiet=False)
 
@@ -88,9 +88,12 @@ def prepare_proxy(given: Mapping[str, Any], around: Surroundings) -> Prepared:
     assigned = [f"{key}={value}" for key, value in chosen if value is not None]
     assigned += [f"truncation.overrides.{tool}.toolSearch=off" for tool in given["pinned"]]
     usual = [PROXY_DEFAULTS, *([SHARED_DEFAULTS] if given["address"] else [])]
-    settings = load_settings(
-        given["preset"], given["settings"], [*given["assignments"], *assigned], usual, lasting="proxy", forgiving=True
-    ).settings
+    load = partial(load_settings, given["preset"], given["settings"], usual=usual, lasting="proxy", forgiving=True)
+    assigned = [*given["assignments"], *assigned]
+    settings = load(assigned).settings
+    family = family_of(given["group"], project_of(given["group"])) if given["group"] else ""
+    if family and _hides_secrets(settings):  # who reads what is stored here does not know the secrets of this environment
+        settings = load([*assigned, "redact.stored=on"]).settings
     log: Callable[[str], None] = (lambda _: None) if given["quiet"] or is_quiet() else inform
     environ = {
         name: value for name, value in around.environ.items() if not name.startswith(_OWN_PREFIX) and name not in given["tokens"]
@@ -116,11 +119,18 @@ def prepare_proxy(given: Mapping[str, Any], around: Surroundings) -> Prepared:
         dry_run=given["dry_run"],
         list_outputs=given["list_outputs"],
         lists_folder=os.path.join(lasting_store(), "lists"),
+        shared_family=family,
+        offers_own_tools=not family,
         grace_seconds=given["grace"],
         separates_logins=bool(given["address"]),
         observers=find_observers(),
     )
     return Prepared(given, settings, options, around.environ, log)
+
+
+def _hides_secrets(settings: Settings) -> bool:
+    rules = (*settings.servers.values(), *settings.truncation.overrides.values())
+    return "on" in (settings.redact.shown, *(rule.redact_shown for rule in rules))
 
 
 def _place(folder: str | None, around: Surroundings) -> str | None:

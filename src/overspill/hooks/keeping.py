@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any, cast
 
-from overspill.hooks.shapes import Client, HookEvent, HookOutput, Unusable
+from overspill.hooks.shapes import Client, HookEvent, HookOutput, Unusable, family_of
 from overspill.retrieval.definitions import TOOLS
 from overspill.retrieval.group import SessionGroup
 from overspill.session.session import Session
@@ -18,11 +17,6 @@ HOOK_DEFAULTS = Layer("hook", {"repeats": "full", "toolTimeout": None})
 ASSIGNMENTS = ("refs.enabled=false",)
 """A model's command may contain what looks like a reference to a stored output."""
 _MAX_NOTE_TOKENS = 150
-
-
-def family_of(client: Client, project: str) -> str:
-    """The name shared by sessions that share outputs: one client in one project folder."""
-    return f"hook-{client}-{hashlib.sha256(project.encode('utf-8', 'surrogateescape')).hexdigest()[:32]}"
 
 
 async def keep(

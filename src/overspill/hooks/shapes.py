@@ -7,6 +7,7 @@ Gemini CLI puts the whole output in the event and shows the model `reason` in it
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias, cast
 
@@ -17,6 +18,11 @@ Client: TypeAlias = Literal["claude-code", "gemini-cli"]
 MAX_EVENT_BYTES = 64 << 20
 SMALL_EVENT_BYTES = 12_288
 """The default limit: what a smaller event holds passes."""
+
+
+def family_of(client: str, project: str) -> str:
+    """The name shared by sessions that share outputs: one client in one project folder."""
+    return f"hook-{client}-{hashlib.sha256(project.encode('utf-8', 'surrogateescape')).hexdigest()[:32]}"
 
 
 class Unusable(Exception):

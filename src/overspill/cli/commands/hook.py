@@ -10,9 +10,20 @@ from typing import cast
 
 import click
 
-from overspill.cli.surroundings import find_surroundings
+from overspill.cli.common_options import group_name
+from overspill.cli.surroundings import project_of
 from overspill.cli.terminal import inform, lacks_mcp
-from overspill.hooks.shapes import HOOKS, MAX_EVENT_BYTES, SMALL_EVENT_BYTES, Client, Unusable, decode, find_text, has_forgotten
+from overspill.hooks.shapes import (
+    HOOKS,
+    MAX_EVENT_BYTES,
+    SMALL_EVENT_BYTES,
+    Client,
+    Unusable,
+    decode,
+    family_of,
+    find_text,
+    has_forgotten,
+)
 
 SETTINGS_FILES = (".overspill.yaml", ".overspill.yml", ".overspill.json")
 
@@ -34,12 +45,6 @@ def hook(client: tuple[str, ...]) -> None:
         inform(f"The original output stays: {type(problem).__name__}: {problem}")
     else:
         sys.stdout.buffer.write(answer)
-
-
-def project_of(client: Client) -> str:
-    """The project folder: the one the client names in a variable, or else the folder where it started us."""
-    around = find_surroundings()
-    return around.environ.get(HOOKS[client].project_variable) or os.path.abspath(around.folder)
 
 
 def _answer(given: tuple[str, ...]) -> bytes:
@@ -74,15 +79,15 @@ def _answer(given: tuple[str, ...]) -> bytes:
 
 
 @click.command()
-@click.argument("client", type=click.Choice(tuple(HOOKS)))
-def serve(client: Client) -> object:
-    """Serve the tools that read what `overspill hook` has stored, over MCP on standard input and output.
+@click.argument("client", type=group_name)
+def serve(client: str) -> object:
+    """Serve the tools that read what others have stored, over MCP on standard input and output.
 
-    It reads the outputs of this client in this project folder, and nothing else.
+    CLIENT is claude-code or gemini-cli for what `overspill hook` stores, or the name that `overspill proxy --group` was given. It
+    reads the outputs of that client in this project folder, and nothing else.
     """
     if find_spec("mcp") is None:
         raise lacks_mcp("serve")
     from overspill.cli.serving import serve_outputs
-    from overspill.hooks.keeping import family_of
 
     return serve_outputs(family_of(client, project_of(client)))

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from overspill.cli.common_options import grace_option
+from overspill.cli.common_options import grace_option, group_name
 from overspill.cli.settings import store_option
 from overspill.cli.terminal import lacks_mcp
 from overspill.settings import PRESETS
@@ -40,6 +40,12 @@ from overspill.settings import PRESETS
     default="always",
     show_default=True,
     help="When to list the retrieval tools: always, or from the first stored output on, which breaks prompt caches.",
+)
+@click.option(
+    "--group",
+    type=group_name,
+    metavar="NAME",
+    help="Offer no retrieval tools: `overspill serve NAME` does, for all proxies with this name here.",
 )
 @click.option(
     "--tool-search",

@@ -45,13 +45,22 @@ class Catalog:
     """Prefixes tool names with the server's name if there are several servers."""
 
     def __init__(
-        self, servers: Mapping[str, Server], session: Session, is_always_whole: Callable[[str, str], bool], *, always: bool
+        self,
+        servers: Mapping[str, Server],
+        session: Session,
+        is_always_whole: Callable[[str, str], bool],
+        *,
+        always: bool,
+        offers_own: bool = True,
     ) -> None:
         self._servers = servers
         self._is_always_whole = is_always_whole
         self._prefixes = assign_prefixes(servers) if len(servers) > 1 else dict.fromkeys(servers, "")
         self._session = session
-        self.is_steady = always
+        self._offers_own = offers_own
+        self.own = offered_tools(session.settings) if offers_own else []
+        """The retrieval tools that are offered here."""
+        self.is_steady = always or not offers_own
         """Whether the retrieval tools are listed from the beginning, and not only once there is something to read."""
         self.routes_tasks = False  # whether the client may ask servers for tasks
         self._known: dict[str, dict[str, Raw]] = {}
@@ -81,8 +90,7 @@ class Catalog:
     def list_own(self) -> list[Raw]:
         if not self.is_steady and not self._session.has_outputs:
             return []
-        settings = self._session.settings
-        return [self.rename(definition(own, "mcp", settings.wording)) for own in offered_tools(settings)]
+        return [self.rename(definition(own, "mcp", self._session.settings.wording)) for own in self.own]
 
     def rename(self, tool: Raw) -> Raw:
         """A tool of ours, under a name that no server uses."""
@@ -96,11 +104,11 @@ class Catalog:
     def rename_note(self) -> str:
         """Added to each reply that names retrieval tools, if some have other names here."""
         renamed = [f"{name} is {self._own_name(name)}" for name in TOOLS if self._own_name(name) != name]
-        return f"Some tools of Overspill have other names here: {', '.join(renamed)}." if renamed else ""
+        return f"Some tools of Overspill have other names here: {', '.join(renamed)}." if renamed and self._offers_own else ""
 
     async def find_own(self, name: str) -> str | None:
         """The retrieval tool with this name, if there is one."""
-        if not name.endswith(tuple(TOOLS)):
+        if not self._offers_own or not name.endswith(tuple(TOOLS)):
             return None
         if len(self._servers) == 1:  # with several servers, every other tool has a prefix
             await self._fetch_missing(self._servers.values(), _WAIT_FOR_NAMES)

@@ -34,6 +34,8 @@ class ProxyOptions(Struct, frozen=True):
     """Where the lists of servers are kept for later conversations; empty: nowhere."""
     shared_family: str = ""
     """Read what all sessions of this family have stored, instead of what earlier sessions of this proxy have."""
+    offers_own_tools: bool = True
+    """Whether it offers the retrieval tools, and not another proxy of the family."""
     first_wait: float = 20.0
     """How many seconds a client waits for its servers when it connects. They keep starting after that."""
     gone_after: float = 300.0

@@ -62,8 +62,8 @@ class ServedClient:
             for name, each in options.servers.items()
         }
         programs = ProgramCalls(session.settings, client.info, log)
-        always = options.tools_always and not options.dry_run
-        self.catalog = Catalog(self.servers, session, programs.is_always_whole, always=always)
+        always, own = options.tools_always and not options.dry_run, options.offers_own_tools
+        self.catalog = Catalog(self.servers, session, programs.is_always_whole, always=always, offers_own=own)
         self.calls = ToolCalls(session, self.catalog, self.forward, programs, dry_run=options.dry_run, log=log)
         self.tool_search = ServedToolSearch(self.catalog, self.calls, session, client.info, dry_run=options.dry_run)
         self.answers = LargeAnswers(session, client, log, dry_run=options.dry_run)

@@ -144,7 +144,7 @@ class ServedClients:
         return Session(
             self._settings,
             family=family,
-            shared=bool(self._settings.store),  # which other replicas may use too
+            shared=bool(self._settings.store or self.options.shared_family),  # which other replicas, or proxies, may use too
             store=self._store,
             endpoints=self._endpoints,
             notice=False,

@@ -17,7 +17,7 @@ from overspill.mcp.proxy.catalog import Catalog
 from overspill.mcp.proxy.client_request import ClientRequest
 from overspill.mcp.proxy.known_clients import find_known_client
 from overspill.mcp.proxy.tool_calls import ToolCalls, make_failure
-from overspill.retrieval.definitions import offered_tools, render_definition
+from overspill.retrieval.definitions import render_definition
 from overspill.schema import fits_schema
 from overspill.session.session import Session
 from overspill.tool_search.offered import SearchRule, read_definition
@@ -66,9 +66,7 @@ class ServedToolSearch:
         self._catalog.is_steady = True
         ours = [self._catalog.rename(render_definition(tool, "mcp")) for tool in SEARCH_TOOLS.values()]
         ours += self._catalog.list_own()
-        self.names = dict(
-            zip((tool["name"] for tool in ours), (*SEARCH_TOOLS, *offered_tools(self._session.settings)), strict=True)
-        )
+        self.names = dict(zip((tool["name"] for tool in ours), (*SEARCH_TOOLS, *self._catalog.own), strict=True))
         self.offered = [*direct, *ours]
 
     def _read(self, tool: Raw) -> SearchedTool:
