@@ -6,12 +6,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from hubs import SMALL, HubFront, HubHome, hub_home
 from upstream import is_alive
-from wire import EVERY, OVERSPILL, every
+from waiting import wait_until
+from wire import EVERY, OVERSPILL, PATIENCE, every
 
 LARGE = {"count": 5000}
 
@@ -292,3 +294,24 @@ def test_what_must_not_outlive_its_process_or_lies_in_the_clients_folder_stays_o
         assert found is not None
         assert found["fronts"] == []
     assert b"This proxy works alone." in client.errors
+
+
+@pytest.mark.parametrize(
+    ("sent", "why"),
+    [
+        (b"", "it closed its connection"),
+        (b"Z\0\0\0\0", "it sent something else"),
+        (b"H\xff\xff\xff\xff", "what it sends is too large"),
+        pytest.param(b"H\0\0", "it sent nothing whole within 10 s", marks=pytest.mark.slow),
+    ],
+)
+def test_the_log_names_a_connection_without_a_greeting(sent: bytes, why: str, home: HubHome):
+    with home.front() as front:
+        front.hello()
+        with closing(home.place.connect(PATIENCE)) as link:
+            link.sendall(sent)
+            if "closed" in why:
+                link.close()
+            log = wait_until(lambda: home.overspill("hub", "logs").stdout, lambda log: "without a greeting" in log)
+        assert f"process {os.getpid()} connected without a greeting: {why}" in log
+        assert front.text("lines", {"count": 1}) == SMALL

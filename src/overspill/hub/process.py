@@ -25,6 +25,7 @@ _HELLO_SECONDS = 10.0
 _DRAIN_SECONDS = 10.0  # for calls to end before a hub is replaced
 _CHECK_SECONDS = 0.05
 _MAX_FRONTS = 1024
+_MAX_UNGREETED_LINES = 100  # of connections without a greeting
 _FILES_PER_FRONT = 8  # its socket, and the pipes of a server
 
 
@@ -59,7 +60,7 @@ class Hub:
         self._rights = rights_of(os.getpid())
         self._idle_seconds = idle_seconds
         self._fronts: dict[int, Front] = {}
-        self._numbers = 0
+        self._numbers = self._ungreeted = 0
         self._changed = anyio.Event()
         self._began = time.time()
         self._is_ending = False
@@ -101,16 +102,32 @@ class Hub:
             if uid != os.getuid():
                 return
             rights = rights_of(pid)  # now: later, another process may have its number
-            with anyio.fail_after(_HELLO_SECONDS):
-                frame = await link.receive(frames.MAX_HELLO_BYTES)
+            frame = await self._hear_greeting(link, pid)
             if frame is not None and frame[0] == frames.QUERY:
                 await self._answer_query(link, frame[1])
             elif frame is not None and frame[0] == frames.HELLO:
                 await self._let_in(link, pid, frame[1], has_same_rights=rights == self._rights)
-        except (OSError, TimeoutError, ValueError):
-            pass  # it floods, stalls, sends what is not a frame, or is gone
+        except (OSError, ValueError):
+            pass  # it is gone, or its hello cannot be read
         finally:
             link.close()
+
+    async def _hear_greeting(self, link: FrontLink, pid: int) -> tuple[bytes, bytes] | None:
+        """None, with a line in the log, if none comes."""
+        why = "it closed its connection"
+        try:
+            with anyio.fail_after(_HELLO_SECONDS):
+                if (frame := await link.receive(frames.MAX_HELLO_BYTES)) is not None and frame[0] in (frames.HELLO, frames.QUERY):
+                    return frame
+            why = why if frame is None else "it sent something else"
+        except TimeoutError:
+            why = f"it sent nothing whole within {_HELLO_SECONDS:g} s"
+        except ValueError:
+            why = "what it sends is too large"
+        self._ungreeted += 1
+        if self._ungreeted <= _MAX_UNGREETED_LINES:
+            os.write(2, f"overspill: process {pid} connected without a greeting: {why}\n".encode())
+        return None
 
     async def _let_in(self, link: FrontLink, pid: int, hello: bytes, *, has_same_rights: bool) -> None:
         version, folder, words, variables = frames.unpack_hello(hello)
