@@ -2,12 +2,15 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from http.cookiejar import CookieJar
 from pathlib import Path
+from urllib.request import HTTPCookieProcessor, build_opener
 
 import pytest
 from hubs import SMALL, HubFront, HubHome, hub_home
@@ -186,6 +189,37 @@ def test_a_proxy_works_alone_once_the_hub_is_turned_off_until_it_is_turned_on(ho
         assert found is not None
         assert len(found["fronts"]) == 1
         assert "hub: A hub is running: process" in home.overspill("doctor").stdout
+
+
+def test_doctor_stats_and_the_viewer_say_what_a_hub_holds(home: HubHome):
+    assert "Hub" not in home.overspill("stats").stdout
+    with home.front("--name", "mine") as front:
+        front.hello()
+        server = int(front.text("pid"))
+        held = rf"process {os.getpid()}.*mine: process {server}, [0-9.]+ MB"
+        assert re.search(held, home.overspill("doctor").stdout, re.DOTALL)
+        stats = home.overspill("stats").stdout
+        assert re.search(rf"Hub\s+process {home.pid()}, version", stats)
+        assert re.search(held, stats, re.DOTALL)
+        page = view_sessions(home)
+        assert f"process {home.pid()}, version" in page
+        assert re.search(held, page, re.DOTALL)
+
+
+def view_sessions(home: HubHome) -> str:
+    """The first page of `overspill view`, as a browser gets it."""
+    viewer = subprocess.Popen([*OVERSPILL, "view"], env=home.env, stderr=subprocess.PIPE, text=True)
+    assert viewer.stderr
+    try:
+        link = next(line for line in viewer.stderr if "http://" in line).split()[-1]
+        browser = build_opener(HTTPCookieProcessor(CookieJar()))
+        with browser.open(link, timeout=PATIENCE) as page:
+            found: str = page.read().decode()
+        return found
+    finally:
+        viewer.send_signal(signal.SIGINT)
+        viewer.wait(PATIENCE)
+        viewer.stderr.close()
 
 
 def test_a_conversation_is_all_that_one_process_has_started(home: HubHome):

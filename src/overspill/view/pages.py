@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -40,6 +40,8 @@ STATES: dict[str, Callable[[SessionRecord], bool]] = {
     "failed": lambda record: record.errors > 0,
     "running": lambda record: bool(record.running),
 }
+ListFacts: TypeAlias = Callable[[], Sequence[tuple[str, str]]]
+"""What runs beside the stored sessions. Called for each page that shows it."""
 _GONE = "It is no longer stored: it was removed, or the session ended before it was stored."
 
 
@@ -114,7 +116,8 @@ class Showing:
 
 
 class ViewerPages:
-    def __init__(self, library: Library, showing: Showing, prices: PriceSettings) -> None:
+    def __init__(self, library: Library, showing: Showing, prices: PriceSettings, list_facts: ListFacts = tuple) -> None:
+        self._list_facts = list_facts
         self._library = library
         self._showing = showing
         self._prices = prices
@@ -134,6 +137,7 @@ class ViewerPages:
             words=words,
             state=state,
             states=STATES,
+            facts=() if "hx-request" in request.headers else self._list_facts(),
             all_sessions=len(records),
             kept=sum(len(record.kept) for record in records),
         )

@@ -31,7 +31,7 @@ from overspill.view.guard import Entrance, ViewerGuard
 from overspill.view.library import Library
 from overspill.view.live import POLL_SECONDS, LivePages
 from overspill.view.output_pages import OutputPages
-from overspill.view.pages import FOLDER, Showing, ViewerPages
+from overspill.view.pages import FOLDER, ListFacts, Showing, ViewerPages
 from overspill.view.searches import Searches
 from overspill.web.server import Descriptors, WebServer, bracket, open_listener
 
@@ -60,7 +60,12 @@ class Viewer(WebServer):
     """The page over an archive. `link` opens it, once. Journals of live sessions are checked every `poll_seconds`."""
 
     def __init__(
-        self, archive: Archive, address: Address, poll_seconds: float = POLL_SECONDS, prices: PriceSettings | None = None
+        self,
+        archive: Archive,
+        address: Address,
+        poll_seconds: float = POLL_SECONDS,
+        prices: PriceSettings | None = None,
+        list_facts: ListFacts = tuple,
     ) -> None:
         self.entrance = Entrance()
         self.address = address
@@ -68,7 +73,7 @@ class Viewer(WebServer):
         self._searches = Searches()
         self._library = Library(archive)
         self._live = LivePages(self._library, poll_seconds)
-        self._prices = prices or PriceSettings()
+        self._prices, self._list_facts = prices or PriceSettings(), list_facts
         super().__init__(
             uvicorn.Config(
                 self._build_application(),
@@ -87,7 +92,8 @@ class Viewer(WebServer):
 
     def _build_application(self) -> Starlette:
         showing, folder = Showing(self.entrance.folder, self._library), self.entrance.folder
-        pages, outputs = ViewerPages(self._library, showing, self._prices), OutputPages(self._library, showing, self._searches)
+        pages = ViewerPages(self._library, showing, self._prices, self._list_facts)
+        outputs = OutputPages(self._library, showing, self._searches)
         routes = [
             Route("/", pages.sessions),
             Route("/session/{session}", pages.session),

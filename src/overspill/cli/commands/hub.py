@@ -191,17 +191,42 @@ def _end_one(place: Place, query: bytes) -> bool:
 
 
 def describe(found: dict[str, Any]) -> list[str]:
+    lines = [f"A hub is running: {_describe_hub(found)}.", f"It serves {_count_fronts(found)}."]
+    for whose, servers in _list_conversations(found):
+        lines += [f"{whose}:", *(f"  {each}" for each in servers)]
+    return lines
+
+
+def list_facts() -> list[tuple[str, str]]:
+    """For other commands: each hub, and the servers of each conversation. Empty if no hub is running."""
+    try:
+        found = list_hubs()
+    except OverspillError as problem:
+        return [("Hub", str(problem))]
+    facts: list[tuple[str, str]] = []
+    for each in found:
+        facts.append(("Hub", f"{_describe_hub(each)}; {_count_fronts(each)}"))
+        facts += [(f"Conversation of {whose}", "; ".join(servers)) for whose, servers in _list_conversations(each)]
+    return facts
+
+
+def _describe_hub(found: dict[str, Any]) -> str:
+    return f"process {found['pid']}, version {found['version']}, {memory_of(found['pid'])}"
+
+
+def _count_fronts(found: dict[str, Any]) -> str:
     fronts: list[dict[str, Any]] = found["fronts"]
     conversations = {front["conversation"] for front in fronts}
-    lines = [f"A hub is running: process {found['pid']}, version {found['version']}, {memory_of(found['pid'])}."]
-    lines.append(f"It serves {count_noun(len(conversations), 'conversation')} through {count_noun(len(fronts), 'front')}.")
-    for conversation in sorted(conversations):
-        whose = f"process {conversation}" if conversation > 0 else "a client whose process is unknown"
-        lines.append(f"{whose}:")
-        for front in fronts:
-            if front["conversation"] == conversation:
-                lines += [f"  {each['name']}: {_describe_server(each)}" for each in front["servers"]]
-    return lines
+    return f"{count_noun(len(conversations), 'conversation')} through {count_noun(len(fronts), 'front')}"
+
+
+def _list_conversations(found: dict[str, Any]) -> list[tuple[str, list[str]]]:
+    """Whose each one is, and its servers."""
+    servers: dict[int, list[str]] = {}
+    for front in found["fronts"]:
+        servers.setdefault(front["conversation"], []).extend(f"{s['name']}: {_describe_server(s)}" for s in front["servers"])
+    unknown = "a client whose process is unknown"
+    return [(f"process {number}" if number > 0 else unknown, servers[number]) for number in sorted(servers)]
 
 
 def _describe_server(server: dict[str, Any]) -> str:

@@ -10,6 +10,7 @@ import click
 
 from overspill import handles
 from overspill.cli import output, stores, tables
+from overspill.cli.commands.hub import list_facts
 from overspill.cli.settings import load_settings, settings_options
 from overspill.cli.terminal import inform
 from overspill.record.bill import Bill
@@ -83,7 +84,7 @@ def stats(as_json: bool, as_lines: bool, **options: Any) -> None:
         ("Saved, net", f"${money['saved']:,.2f}"),
         *_compare(described),
     ]
-    tables.print_facts("Overspill", rows)
+    tables.print_facts("Overspill", [*rows, *list_facts()])
     if any(counters.calls for _, counters in sessions) and not settings.holdout_percent:
         inform(_NOT_COUNTED)
 

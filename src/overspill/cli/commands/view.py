@@ -11,6 +11,7 @@ import anyio
 import click
 
 from overspill.cli import stores
+from overspill.cli.commands.hub import list_facts
 from overspill.cli.settings import load_settings, settings_options
 from overspill.cli.signals import serve_until_signal
 from overspill.cli.terminal import inform, warn
@@ -54,7 +55,7 @@ def view(port: int, host: str, insecure: bool, opens: bool, **options: Any) -> N
         raise SettingsError(_ANYONE.format(host=host))
     settings = load_settings(**options).settings
     archive = Archive(stores.find_stores(settings), warn, Redaction(settings, os.environ))
-    viewer = Viewer(archive, Address(host, port), prices=settings.prices)
+    viewer = Viewer(archive, Address(host, port), prices=settings.prices, list_facts=list_facts)
 
     async def run(stop: anyio.Event) -> None:
         if not opens:

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from overspill.cli import output
 from overspill.cli.client_files import find_hook_files, find_target
-from overspill.cli.commands.hub import describe, list_hubs
+from overspill.cli.commands.hub import describe, list_facts, list_hubs
 from overspill.cli.settings import endpoints
 from overspill.errors import OverspillError, SettingsError, StoreError
 from overspill.extraction import BUILTIN
@@ -121,13 +121,20 @@ def check_models(settings: Settings) -> list[Finding]:
     return findings
 
 
+_MAX_CONVERSATIONS = 20  # of a hub that are listed
+
+
 def check_hub() -> list[Finding]:
     """Nothing if no hub is running: that is fine."""
     try:
         found = list_hubs()
     except OverspillError as problem:
         return [Finding("hub", "wrong", str(problem))]
-    return [Finding("hub", "ok", " ".join(describe(each)[:2]), "To see what it serves: overspill hub status") for each in found]
+    findings = [
+        Finding("hub", "ok", " ".join(describe(each)[:2]), "To see what it serves: overspill hub status") for each in found
+    ]
+    held = [f"{whose}: {servers}" for whose, servers in list_facts() if servers and whose != "Hub"]
+    return [*findings, *(Finding("hub", "ok", each) for each in held[:_MAX_CONVERSATIONS])]
 
 
 def check_store(url: str | None, settings: Settings) -> list[Finding]:
