@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import anyio
 import click
 
 from overspill.cli import output
+from overspill.cli.client_files import find_launch
 from overspill.cli.common_options import CommandGroup
 from overspill.cli.logs import show_log
 from overspill.cli.signals import run_until_signal
@@ -20,7 +22,8 @@ from overspill.cli.terminal import inform
 from overspill.errors import OverspillError
 from overspill.hub import frames
 from overspill.hub.place import NoHub, Place, find_switch
-from overspill.text.humanize import count_noun
+from overspill.hub.unit import list_left_out, make_unit
+from overspill.text.humanize import count_noun, escape_line
 
 _IDLE_MINUTES = 10.0
 _ANSWER_SECONDS = 5.0
@@ -93,6 +96,35 @@ def logs() -> None:
         click.echo(log.read_text("utf-8", "backslashreplace"), nl=False)
     if not logs:
         click.echo("There is no log yet.")
+
+
+@hub.command()
+@click.option("--print", "dry", is_flag=True, help="Show the unit, and write nothing.")
+def install(*, dry: bool) -> None:
+    """Write a unit of systemd, or on macOS of launchd, that starts the hub when you log in and never ends it.
+
+    You don't need this: the first proxy starts a hub. Nothing is started now; the command says how to.
+    """
+    unit = make_unit(os.environ, sys.platform, find_launch(os.environ))
+    if dry:
+        click.echo(unit.text, nl=False)
+        return
+    unit.install()
+    click.echo(f"Wrote {escape_line(str(unit.file))}. Nothing was started. To start the hub now and at each login:")
+    click.echo(f"  {unit.start}")
+    if names := list_left_out(os.environ):
+        click.echo(f"Clients that have these variables, which may hold secrets, get another hub: {', '.join(names)}.")
+    click.echo(f"To undo: {output.program()} hub uninstall")
+
+
+@hub.command()
+def uninstall() -> None:
+    """Remove what overspill hub install wrote. A hub that runs is not stopped."""
+    unit = make_unit(os.environ, sys.platform, ["overspill"])
+    if not unit.uninstall():
+        click.echo("No unit of Overspill is installed.")
+        return
+    click.echo(f"Removed {escape_line(str(unit.file))}. If the hub was started by it, this ends it: {unit.stop}")
 
 
 @hub.command()
