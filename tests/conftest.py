@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from azure_server import CONTAINER, run_azure
 from forked import end_servers, start_worker
 from hypothesis import HealthCheck, settings
 from store_servers import S3_BUCKET, S3_KEYS, run_postgres, run_queue, run_s3
+from trust import load_certificates_once
 
 from overspill.confined import worker
 from overspill.store import open as opening
@@ -43,6 +45,8 @@ if any(name.lower() in ("http_proxy", "https_proxy", "all_proxy") for name in os
     for name in ("NO_PROXY", "no_proxy"):
         os.environ[name] = ",".join(filter(None, [os.environ.get(name), "127.0.0.1,::1,localhost"]))
 
+
+load_certificates_once()
 
 MAX_NAMED_CHARACTERS = 200
 
@@ -73,18 +77,22 @@ def _no_forks_are_left() -> Iterator[None]:
 def _idle_stores_are_closed() -> Iterator[None]:
     """A process keeps the last 64 stores that it made, with their files and connections: together they can be a thousand.
 
-    The first load of a command freezes what there is, and garbage that is frozen keeps its files open for ever.
+    The first load of a command freezes what there is, and garbage that is frozen keeps its files open for ever. Counting what is
+    frozen would look at all of it, so the commands are counted.
     """
-    frozen = gc.get_freeze_count()
+    commands = _count_commands()
     yield
-    was_frozen = gc.get_freeze_count() > frozen
+    was_frozen = _count_commands() > commands
     if opening._last_made or was_frozen:
         opening._last_made.clear()
         if was_frozen:
             gc.unfreeze()
         gc.collect()
-        if was_frozen:
-            gc.freeze()
+        gc.freeze()  # what is left, mostly modules, stays: the next collection need not look at it again
+
+
+def _count_commands() -> int:
+    return sum(name.startswith("overspill.cli.") for name in tuple(sys.modules))
 
 
 @pytest.fixture

@@ -62,7 +62,7 @@ _OF_FEW = tuple(
     )
 )
 """What even fewer tests need."""
-_SERVING = ("doctor", "proxy", "run", "serve", "view", "worker")
+_SERVING = ("doctor", "login", "logout", "proxy", "run", "serve", "view", "worker")
 """The commands that are forked from a process which has imported what they need as well."""
 _WORKERS = {
     "overspill.sql.worker load": ("overspill.sql.loading", "decimal", "pytz", "uuid"),
@@ -208,6 +208,8 @@ def serve(fd: int, kind: str) -> Any:
         left_out = _OF_FEW if kind == _SERVING_COMMANDS else _OF_FEW + _OF_SERVING
         names = [module.name for module in walk_packages(overspill.__path__, "overspill.")]
         _import(*(name for name in names if not name.startswith(left_out)), "anyio._backends._asyncio")
+        if kind == _SERVING_COMMANDS:
+            import_module("trust").load_certificates_once()
         patterns: list[Any] = [each for each in gc.get_objects() if isinstance(each, Regex)]
         assert all(each.pattern for each in patterns)  # compiled here, so that no process compiles what it uses
         # The first count takes five times as long as everything else that `extract` does.
