@@ -15,6 +15,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from forked import Forked
+from forked import run as run_forked
 from waiting import wait_until
 from wire import OVERSPILL, PATIENCE, Wire, every
 
@@ -31,7 +33,10 @@ class HubFront(Wire):
         self, command: list[str], env: Mapping[str, str], cwd: Path | None = None, *, modern: bool = False, **options: Any
     ) -> None:
         pipe = subprocess.PIPE
-        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=dict(env), cwd=cwd, **options)
+        start = subprocess.Popen
+        if options.pop("forked", False):
+            start, command = Forked, command[len(OVERSPILL) :]
+        self.process = start(command, stdin=pipe, stdout=pipe, stderr=pipe, env=dict(env), cwd=cwd, **options)
         self.errors = b""
         self._hearing = threading.Thread(target=self._hear, daemon=True)
         self._hearing.start()
@@ -84,6 +89,10 @@ class HubHome:
         command = [*OVERSPILL, "proxy", *options, "--", *(every() if server is None else server)]
         return HubFront(command, {**self.env, **env}, cwd, modern=modern)
 
+    def front_alone(self, *options: str, cwd: Path | None = None, **env: str) -> HubFront:
+        """One that uses no hub. It is forked, so a hub would take it for one of another conversation."""
+        return HubFront([*OVERSPILL, "proxy", *options, "--", *every()], {**self.env, **env}, cwd, forked=True)
+
     def elsewhere(self, *options: str, **env: str) -> HubFront:
         """A front whose parent is another process, as that of another conversation is."""
         inner = [*OVERSPILL, "proxy", *options, "--", *every()]
@@ -95,7 +104,7 @@ class HubHome:
         return HubFront(["sh", "-c", f'umask {mask}; exec "$@"', "sh", *OVERSPILL, "proxy", "--", *every()], self.env)
 
     def overspill(self, *args: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([*OVERSPILL, *args], env=self.env, capture_output=True, text=True, timeout=60, check=False)
+        return run_forked(args, env=self.env, capture_output=True, text=True)
 
     def status(self) -> dict[str, Any] | None:
         """Of the only hub."""

@@ -277,7 +277,7 @@ def test_a_hub_holds_nothing_open_that_its_client_has_open(home: HubHome):
 
 @pytest.mark.parametrize("option", ["--quiet", "-v", "--grace=1", "--dry-run"])
 def test_what_is_said_about_the_process_itself_is_done_without_a_hub(home: HubHome, option: str):
-    with home.front(option) as client:
+    with home.front_alone(option) as client:
         client.hello()
         assert home.status() is None
 
@@ -321,7 +321,7 @@ def test_the_first_slow_call_is_answered_after_the_race_and_read_by_a_client_tha
 def test_what_must_not_outlive_its_process_or_lies_in_the_clients_folder_stays_out_of_the_hub(
     home: HubHome, setting: tuple[str, str]
 ):
-    with home.front(*setting, cwd=home.folder) as client:
+    with home.front_alone(*setting, cwd=home.folder) as client:
         client.hello()
         assert client.text("lines", {"count": 1}) == SMALL
         found = home.status()

@@ -6,12 +6,12 @@ import json
 import random
 import re
 import string
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from commands import RUN, bare_environment
+from commands import bare_environment
+from forked import run as run_forked
 from upstream import script
 from wire import Served
 
@@ -49,8 +49,9 @@ def test_what_a_command_prints_is_kept_and_read_with_marks(tmp_path: Path) -> No
     environ = {**bare_environment(tmp_path), "DEPLOY_TOKEN": SECRET}
 
     def run(*args: str) -> str:
-        command = [sys.executable, "-c", RUN, *args]
-        return subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120).stdout
+        done = run_forked(args, env=environ, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
     printing = "import os; print('token', os.environ['DEPLOY_TOKEN'])"
     assert MARK.sub("M", run("keep", "--", sys.executable, "-c", printing)) == "token M\n\n"

@@ -6,13 +6,15 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+from urllib.request import urlopen
 
 import pytest
 from commands import RUN, Place, bare_environment
+from forked import Forked
 from login_servers import Door, answer_url, door, page
 
 URL = "https://mcp.example.com/mcp"
@@ -32,13 +34,18 @@ def notes() -> Iterator[Door]:
         yield opened
 
 
+def start_anew(args: list[str], **options: Any) -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, "-c", RUN, *args], **options)
+
+
 class Process:
     """`overspill login --no-browser` in a bare environment, up to where it shows the address."""
 
-    def __init__(self, home: Path, *words: str, stdin: int = subprocess.PIPE) -> None:
+    def __init__(
+        self, home: Path, *words: str, stdin: int = subprocess.PIPE, start: Callable[..., subprocess.Popen[str]] = Forked
+    ) -> None:
         pipes: dict[str, Any] = {"stdin": stdin, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        command = [sys.executable, "-c", RUN, "login", *words, "--no-browser"]
-        self.process = subprocess.Popen(command, env=bare_environment(home), cwd=home, text=True, **pipes)
+        self.process = start(["login", *words, "--no-browser"], env=bare_environment(home), cwd=home, text=True, **pipes)
         self.lines: list[str] = []
         assert self.process.stderr
         for line in self.process.stderr:
@@ -66,7 +73,7 @@ def test_a_pasted_answer_logs_in_and_the_login_is_listed_without_a_token(place: 
     configure(place, notes=notes.url)
     notes.check = {"token-of-notes": {"notes:read"}}.get
     notes.pages["/token"] = page({"access_token": "token-of-notes", "token_type": "Bearer"})
-    run = Process(place.root, "notes")
+    run = Process(place.root, "notes", start=start_anew)
     code, out, err = run.finish("rubbish\nhttp://[rubbish?\n" + run.answer(state="wrong") + run.answer())
     assert (code, out) == (0, "Logged in to notes. Scopes: notes:read.\n")
     assert "in a file that only you can read" in err
@@ -107,9 +114,7 @@ def test_an_answer_that_is_not_pasted_may_still_come_from_a_browser(place: Place
     if run.process.stdin:
         run.process.stdin.close()  # as in a container without a terminal
         run.process.stdin = None
-    subprocess.run(
-        [sys.executable, "-c", "import sys, urllib.request as u; u.urlopen(sys.argv[1])", run.answer().strip()], check=True
-    )
+    urlopen(run.answer().strip()).close()  # noqa: S310  # of the process above
     code, out, _ = run.finish("")
     assert (code, out) == (0, "Logged in to 127.0.0.1. Scopes: notes:read.\n")
 

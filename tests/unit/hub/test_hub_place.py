@@ -30,7 +30,7 @@ def home() -> Iterator[HubHome]:
 
 def alone(home: HubHome, **env: str) -> str:
     """What a proxy says on standard error that works, but alone."""
-    with home.front(**env) as client:
+    with home.front_alone(**env) as client:
         client.hello()
         assert client.text("lines", {"count": 1}) == SMALL
         assert client.end() == 0
