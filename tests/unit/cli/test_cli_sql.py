@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from commands import Place
 
+pytestmark = pytest.mark.usefixtures("forked_workers")
+
 ORDERS = json.dumps([{"id": n, "user": n % 2, "total": n * 1.5} for n in range(5)])
 USERS = "id,name\n0,Ann\n1,Ben\n"
 

@@ -14,6 +14,8 @@ from overspill.mcp.proxy.outputs import structure_reply, widen_schema
 from overspill.mcp.proxy.versions import ask_for_input
 from overspill.schema import fits_schema
 
+pytestmark = pytest.mark.usefixtures("forked_workers")
+
 KEPT = {"overspill": {"message": "kept", "handle": "session-1/2"}}
 DAYS = {
     "type": "object",
