@@ -7,6 +7,7 @@ import json
 import random
 import threading
 from collections.abc import Callable, Iterator
+from functools import cache
 
 import pytest
 
@@ -23,6 +24,7 @@ NEEDLE = "the kestrel flew over zanzibar"
 QUESTION = "where did the kestrel fly"
 
 
+@cache
 def words(seed: int, many: int) -> str:
     return " ".join(random.Random(seed).choices(WORDS, k=many))  # noqa: S311
 
