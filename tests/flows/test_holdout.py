@@ -50,10 +50,12 @@ async def test_secrets_stay_hidden_in_an_untouched_conversation():
 
 
 def test_the_share_is_drawn_once_and_comes_out_right():
-    drawn = [draw_untouched(Settings(holdoutPercent=10), f"conversation {number}").off for number in range(5_000)]
+    names = [f"conversation {number}" for number in range(5_000)]
+    settings, again, without = Settings(holdoutPercent=10), Settings(holdoutPercent=10), Settings()
+    drawn = [draw_untouched(settings, name).off for name in names]
     assert 0.08 < sum(drawn) / len(drawn) < 0.12
-    assert drawn == [draw_untouched(Settings(holdoutPercent=10), f"conversation {number}").off for number in range(5_000)]
-    assert not any(draw_untouched(Settings(), f"conversation {number}").off for number in range(500))
+    assert drawn == [draw_untouched(again, name).off for name in names]
+    assert not any(draw_untouched(without, name).off for name in names[:500])
 
 
 def test_whoever_counts_a_window_is_never_left_without_its_protection():
