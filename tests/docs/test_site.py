@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import http.server
 import os
 import re
 import subprocess
 import threading
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -27,12 +29,25 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
+def build_once(run: str) -> None:
+    """All processes that run these tests share the site, which is built in one place."""
+    place = ROOT / "build"
+    place.mkdir(exist_ok=True)
+    with (place / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = place / "tested"
+        if done.exists() and done.read_text() == run:
+            return
+        built = subprocess.run([ROOT / "scripts" / "docs"], capture_output=True, text=True, timeout=600)
+        if "installing failed" in built.stderr and "CI" not in os.environ:
+            pytest.skip(f"what builds the site cannot be installed: {built.stderr[-300:]}")
+        assert built.returncode == 0, built.stdout + built.stderr
+        done.write_text(run)
+
+
 @pytest.fixture(scope="module")
 def site() -> Iterator[str]:
-    built = subprocess.run([ROOT / "scripts" / "docs"], capture_output=True, text=True, timeout=600)
-    if "installing failed" in built.stderr and "CI" not in os.environ:
-        pytest.skip(f"what builds the site cannot be installed: {built.stderr[-300:]}")
-    assert built.returncode == 0, built.stdout + built.stderr
+    build_once(os.environ.get("PYTEST_XDIST_TESTRUNUID", uuid.uuid4().hex))
     handler = functools.partial(Quiet, directory=str(ROOT / "build" / "site"))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
