@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from overspill.tables.aligned import Aligned, find_aligned, is_data, is_underline
-from overspill.tables.bars import MAY_BEGIN_BARRED, Barred, read_barred
+from overspill.tables.bars import DRAWN, MAY_BEGIN_BARRED, Barred, read_barred
 from overspill.tables.table import FoundTable, Omission, RowFormat, Text, make_unique
 from overspill.text.lines import is_blank, iterate_lines, read_line
 from overspill.text.regex import Pattern, regex
@@ -24,7 +24,6 @@ _MAX_TITLE_CHARS = 120
 _APART = regex(r"\S(?: {2,}|\t+)(?=\S)")
 _NUMBERED = regex(r"(?<!\S)[-+]?\d")
 _FOOTER = regex(rb"\s*+\(?\d[\d,]{0,20} rows?\b[^\n]{0,60}\s*+$")
-_DRAWN = b" \t\r\n+=-|:"
 _DOTS = regex(rb"\.\.+(?: ++\.\.+)++$")
 """What pandas prints in place of hidden rows."""
 _ALL_ROWS = regex(rb"\s*+\[(\d{1,12}) rows x \d{1,9} columns\]")
@@ -196,7 +195,7 @@ def _make(block: _Block, rows: RowFormat, first: int, header: int, begin: int, t
         line = bytes(block.text[start:stop]).strip()
         are_dots = line[:2] == b".." and _DOTS.match(line) is not None
         has_dots |= are_dots
-        if line != again and line.strip(_DRAWN) and not are_dots:
+        if line != again and line.strip(DRAWN) and not are_dots:
             found.starts.append(start)
             found.ends.append(stop)
     if has_dots:

@@ -11,7 +11,7 @@ from overspill.lexical.kinds.lines import Paragraphs, find_first, record_long, s
 from overspill.lexical.kinds.logs import are_matches
 from overspill.lexical.outline import Outline, Table
 from overspill.lexical.reading import TABLE_EDGE, find_hidden, strip_tags
-from overspill.tables.bars import MAY_BEGIN_BARRED, Barred, is_rule, read_barred
+from overspill.tables.bars import DRAWN, MARKDOWN_RULE, MAY_BEGIN_BARRED, Barred, is_rule, read_barred
 from overspill.tables.table import FoundTable, Text
 from overspill.text.lines import is_blank, iterate_lines
 from overspill.text.regex import Pattern, regex
@@ -40,7 +40,6 @@ _ANCHOR_DEPTH = 7
 """`.. _name:` names the text below it as a link target, even without a heading. The next heading ends it."""
 _MAX_HEADING_BYTES = 120
 _UNDERLINE = regex(rb"([=\-~^\"'`:.*+#<>_])\1{2,}[ \t]*\r?(?:\n|\Z)")
-_RULE = regex(rb"[\s|:+=-]{3,}$")
 
 
 class _Section(Paragraphs):
@@ -51,7 +50,7 @@ class _Section(Paragraphs):
 
     def row(self, line: bytes | bytearray, start: int, end: int) -> None:
         """The first row is the header. Skips the line below it if it has no words."""
-        if b"--" in line and _RULE.match(line):
+        if not line.strip(DRAWN):
             return
         if self.header < 0:
             self.end_paragraph()
@@ -153,9 +152,6 @@ _MIN_LINE_CHARS = 50
 """The average length of a line of running text, wrapped or not."""
 _MIN_WRAPPED_SHARE = 0.07
 """If this share of lines continues on the next one, short lines are headings, lists and examples among running text."""
-_HEADING = regex(r"#{1,6} \S")
-_TABLE_RULE = regex(r"\|(?:\s*+:?-++:?\s*+\|)++\s*+$")
-_TITLE_RULE = regex(r"([=~^\"*#+`-])\1{2,}+\s*+")
 _MAX_RULE_DIFFERENCE = 3
 """How much longer or shorter than a title its underline may be."""
 _MIN_TITLES, _MIN_TITLE_SHARE = 2, 0.02
@@ -172,13 +168,14 @@ def _is_prose(sample: Sample) -> bool:
             return True
         # reStructuredText has such titles, and its examples may take more lines than its text.
         titles = sum(
-            _TITLE_RULE.fullmatch(below) is not None and abs(len(below) - len(title)) <= _MAX_RULE_DIFFERENCE
+            _UNDERLINE.fullmatch(below.encode("utf-8", "replace")) is not None
+            and abs(len(below) - len(title)) <= _MAX_RULE_DIFFERENCE
             for title, below in pairwise(lines)
         )
         if titles >= _MIN_TITLES and titles > _MIN_TITLE_SHARE * len(lines):
             return True
-    headings = sum(_HEADING.match(line) is not None for line in lines)
-    ruled = any(_TABLE_RULE.match(line) for line in lines) and sum(line[:1] == "|" for line in lines) > 0.3 * len(lines)
+    headings = sum(_MARKED_LINE.match(line.encode("utf-8", "replace")) is not None for line in lines)
+    ruled = any(map(MARKDOWN_RULE.match, lines)) and sum(line[:1] == "|" for line in lines) > 0.3 * len(lines)
     return ruled or (headings >= _MIN_TITLES and headings > _MIN_TITLE_SHARE * len(lines))
 
 

@@ -10,7 +10,7 @@ from overspill.lexical.kinds.kind import CutEmbedded, Kind, Sample, Traits
 from overspill.lexical.kinds.logs import LOG_TRAITS, begins_with_stamp
 from overspill.lexical.outline import RESUMED, Outline, Table
 from overspill.tables.aligned import Worded, is_underline
-from overspill.tables.bars import is_rule
+from overspill.tables.bars import DRAWN, MARKDOWN_RULE, is_rule
 from overspill.tables.delimited import Heading, find_delimited, find_heading, take_heading
 from overspill.tables.lines import find_patterned, find_tables, is_sure
 from overspill.tables.table import FoundTable, Text
@@ -67,7 +67,6 @@ CSV = Kind(
 )
 
 
-_RULE = regex(rb"[\s|+=:-]{3,}$")
 _GAP = regex(r"\S(?: {2,}|\t+)(?=\S)")
 _MIN_ALIGNED_SHARE = 0.7
 _MIN_READ_SHARE = 0.9
@@ -75,14 +74,13 @@ _MAX_TABLE_BYTES = 16_000
 """How much text to search for tables, to recognise an output that consists of them."""
 _IN_NO_HEADER = regex(r"[,;\t=]|(?<!\S)[-+]?(?!(?:19|20)\d\d(?!\S))\d")
 """Signs of another kind of row, such as a delimited one or a message. A year may be the name of a column."""
-_MARKDOWN_RULE = regex(r"\s*+\|?(?:\s*+:?-++:?\s*+\|)++")
 
 
 def _show_tables(sample: Sample) -> bool:
     """Whether most lines are rows of tables, with headers that logs and running text do not have."""
     beginning = sample.lines[:_MAX_LINES_ABOVE]
     heads = ((_GAP.search(line) and not _IN_NO_HEADER.search(line)) or is_underline(line) or is_rule(line) for line in beginning)
-    if any(map(_MARKDOWN_RULE.match, beginning)) or not any(heads):
+    if any(map(MARKDOWN_RULE.match, beginning)) or not any(heads):
         return False
     text = sample.beginning[: sample.beginning.rfind(b"\n", 0, _MAX_TABLE_BYTES) + 1] or sample.beginning
     rows = sum(len(table) for table in find_tables(text, 0, len(text)) if _is_table(text, table, sample))
@@ -116,7 +114,7 @@ def _record_lines(text: Text, start: int, end: int, outline: Outline) -> None:
     """Records the lines outside tables. Skips lines drawn around tables."""
     for span in iterate_lines(text, start, end):
         line = bytes(text[span[0] : span[1]])
-        if not is_blank(line) and not _RULE.match(line):
+        if not is_blank(line) and line.strip(DRAWN):
             outline.record(*span)
 
 
@@ -128,7 +126,7 @@ def _resume(text: Text, start: int, end: int, outline: Outline) -> int:
         if is_blank(line):
             break
         position = span[1]
-        if not _RULE.match(line):
+        if line.strip(DRAWN):
             outline.record(*span, RESUMED)
     if len(outline) > first:
         outline.tables.append(Table(first, len(outline), RESUMED, Worded()))
