@@ -164,7 +164,7 @@ async def _call_found(search: Searching, context: Any, name: str, args: dict[str
 
 
 def _may_hide(tool: Any) -> bool:
-    """The SDK checks approvals and guardrails only for calls that the model makes itself, so it is offered such tools directly."""
+    """The SDK checks approvals and guardrails only for calls that the model makes itself, so such tools are offered directly."""
     guards = isinstance(tool, FunctionTool) and (tool.needs_approval, tool.tool_input_guardrails, tool.tool_output_guardrails)
     return bool(guards) and not any(guards)
 
