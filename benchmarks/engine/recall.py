@@ -131,7 +131,7 @@ MECHANISMS: dict[str, tuple[str, str, Callable[..., Any]]] = {
     "rows: several references": ("rows.connect", "_Connector._list_best", lambda *_: {}),
     "rows: cells in other forms": ("rows.mentions", "Question.find_forms", lambda *_: frozenset[int]()),
     "rows: what refers to them": ("rows.connect", "_Connector._list_referring", lambda *_: ()),
-    "rows: keys without a name": ("rows.relations", "_take_other_key", lambda index, relation, _: relation),
+    "rows: keys without a name": ("rows.relations", "_take_other_key", lambda relation, _: relation),
     "rows: words of keys": ("rows.relations", "_strip_key_words", lambda words: words),
     "rows: filtered": ("rows.signal", "find_filtered_rows", lambda *_: []),
     "rows: values that are said": ("rows.signal", "_count_said", lambda *_: {}),

@@ -18,7 +18,7 @@ from overspill.lexical.reply.render import render
 from overspill.lexical.rows.cells import read_columns, read_rows
 from overspill.lexical.words import read_lexicon, split_subwords, stem
 from overspill.tables.json_rows import KEY
-from overspill.tables.schema import MAX_KEYS, MIN_VALUES, NEVER_KEYS, Reference, Sketch, find_references, split_cell
+from overspill.tables.schema import NEVER_KEYS, Reference, Sketch, find_references, split_cell
 from overspill.tables.table import JsonRows
 from overspill.text.patterns import compile_pattern, escape
 
@@ -28,10 +28,6 @@ _MAX_COLUMNS = 300
 _SAMPLED_ROWS = 60
 _MIN_KEY_SHARE = 0.95
 """The share of distinct values that a column named like a key must have in the sample. A row may occur twice."""
-_MAX_OWN_KEYS = 3
-"""How many columns of a table to try as the key by which its rows refer to each other."""
-_MIN_OWN_SHARE = 0.9
-"""The share of a column's words that must be keys of the same table. Some may refer to missing rows."""
 _MAX_STARTS, _MAX_FOUND = 60, 2_000
 """How many rows one step may start from, and how many it may lead to."""
 _MAX_VALUES = 200
@@ -48,7 +44,7 @@ def read_references(index: Index) -> tuple[list[Relation], list[Reference]]:
     """The relations of a document, and the steps between them in both directions, the surest first."""
     relations = [_read_relation(index, table) for table in list_tables(index)]
     shared = Counter(words for relation in relations for words in set(relation.words))
-    relations = [relation if relation.key >= 0 else _take_other_key(index, relation, shared) for relation in relations]
+    relations = [relation if relation.key >= 0 else _take_other_key(relation, shared) for relation in relations]
 
     def read(number: int) -> Iterator[list[str]]:
         return (cells for _, cells in read_rows(index, relations[number].table))
@@ -62,27 +58,13 @@ def list_tables(index: Index) -> list[Table]:
     return [table for table in tables if len(read_columns(index, table)) <= _MAX_COLUMNS] if len(tables) <= _MAX_TABLES else []
 
 
-def _take_other_key(index: Index, relation: Relation, shared: Counter[tuple[str, ...]]) -> Relation:
+def _take_other_key(relation: Relation, shared: Counter[tuple[str, ...]]) -> Relation:
     """Uses as its key the first column with unique values that is named like the table, or that other tables also have: the
-    `isbn` of books and loans. Otherwise, uses one that another column of the table refers to: the `login` of people and of
-    their managers."""
+    `isbn` of books and loans."""
     naming = sorted(relation.naming)
     key = next((number for number in naming if relation.words[number] == relation.name != ()), -1)
     if key < 0:
         key = next((number for number in naming if shared[relation.words[number]] > 1), -1)
-    worded = [
-        number for number, values in enumerate(relation.values) if len(values) >= MIN_VALUES and not any(map(str.isdigit, values))
-    ]
-    tried = tuple(number for number in worded if number in relation.naming)[:_MAX_OWN_KEYS]
-    if key < 0 and tried and len(worded) > 1 and relation.rows <= MAX_KEYS:
-        names: dict[int, set[str]] = {number: set() for number in tried}
-        for _, cells in read_rows(index, relation.table):
-            for number, held in names.items():
-                held.add(cells[number])
-        for number, keys in names.items():
-            others = (relation.values[other] for other in worded if other != number)
-            if any(len(values & keys) >= _MIN_OWN_SHARE * len(values) for values in others):
-                return replace(relation, key=number)
     return replace(relation, key=key)
 
 
