@@ -111,7 +111,6 @@ def parse(question: str) -> Query:
         _add_token(token, WEIGHTS.other_word, silent, terms.add)
     for token in examples:
         _add_token(token, WEIGHTS.example, silent, terms.add)
-    _add_joined(tokens, terms)
     if not other:
         _add_related(terms)
     return Query(
@@ -166,14 +165,6 @@ def _add_related(terms: _Terms) -> None:
         for key in () if term.literal else read_related().get(term.key, ()):
             if (key, False) not in terms:
                 terms.add(Term(key, WEIGHTS.synonym, role="wording", instead_of=term.key))
-
-
-def _add_joined(tokens: list[str], terms: _Terms) -> None:
-    """Adds hyphenated words as one word, as the text may spell them: e-mail, email."""
-    for token in tokens:
-        first, hyphen, last = token.lower().partition("-")
-        if hyphen and first.isalpha() and last.isalpha() and (stem(last), False) in terms:
-            terms.add(Term(stem(first + last), WEIGHTS.resemblance, role="wording", instead_of=stem(last)))
 
 
 def _find_silent_words(text: str, tokens: list[str]) -> frozenset[str]:

@@ -92,7 +92,7 @@ def keepers() -> dict[str, list[Row]]:
 def test_the_field_that_is_asked_for_stays_if_a_row_is_shortened_though_all_rows_have_it():
     tables = keepers()
     tables["keepers"][51] |= {"detail2": "watches on dark winter nights", "detail20": "lights and mends and paints"}
-    question = "Who lights, cleans, mends, paints and watches Lamp 33q on dark winter nights? Give the e-mail address."
+    question = "Who lights, cleans, mends, paints and watches Lamp 33q on dark winter nights? Give the email address."
     text = ask(tables, question, 200, indent=2)
     assert "u51@x.example" in text
 
