@@ -13,7 +13,7 @@ import pytest
 from commands import bare_environment
 from forked import run as run_forked
 from upstream import script
-from wire import Served
+from wire import Served, config, every
 
 SECRET = "".join(random.Random(5).choices(string.ascii_letters + string.digits, k=30))  # noqa: S311
 MARK = re.compile(r"\[redacted:[a-z0-9-]+:[a-z2-7]{8}\]")
@@ -40,6 +40,15 @@ def test_a_servers_own_variables_are_hidden_from_the_proxys_client(tmp_path: Pat
         assert SECRET[:8] not in json.dumps((small, large)) + read
         assert MARK.findall(json.dumps(small))
         assert set(MARK.findall(read)) == set(MARK.findall(small["content"][0]["text"]))
+
+
+def test_the_progress_of_a_slow_tool_is_read_with_marks(tmp_path: Path) -> None:
+    server = config(every("legacy"), env={"UPSTREAM_TOKEN": "warming up"})
+    with Served([server], tmp_path, settings={"redact": {"shown": "on"}, "asyncTimeoutSecs": 0.3, "waitMaxSecs": 0.3}) as wire:
+        wire.hello()
+        wire.stay()
+        wire.call("wait", {"until": "never"}, _meta={"progressToken": "p"})
+        assert "1 of 4: M" in MARK.sub("M", wire.text("wait_for_tool_output"))
 
 
 def test_what_a_command_prints_is_kept_and_read_with_marks(tmp_path: Path) -> None:

@@ -32,6 +32,8 @@ class Job:
     """Which part of its output could not be stored, and why."""
     progress = ""
     """How far the tool is, in the tool's words."""
+    hide: Callable[[str], str] | None = None
+    """Hides secrets in it, if any are to be hidden."""
     result: Any = None
     form: OutputForm = "text"
     blocks: Sequence[Block] = ()
@@ -166,6 +168,10 @@ class Job:
     def changed(self) -> anyio.Event:
         """Set when its state or progress changes, and then replaced."""
         return anyio.Event()
+
+    def note_progress(self, text: str) -> None:
+        self.progress = self.hide(text) if self.hide else text
+        self.announce_change()
 
     def announce_change(self) -> None:
         if (changed := self.__dict__.pop("changed", None)) is not None:

@@ -246,6 +246,9 @@ class CallService:
         is_elsewhere = isinstance(tool, RemoteTool)
         job = Job(call.name, None if is_elsewhere else settings.tool_timeout, self.jobs.new_scope, server=call.server)
         job.is_elsewhere = is_elsewhere
+        job.hide = (
+            partial(self._gate.redaction.redact, tool=call.name, server=call.server) if self._gate.redaction.is_on else None
+        )
         return job
 
     async def _answer_without_result(self, job: Job, call: ToolCall, settings: Settings) -> Reply:

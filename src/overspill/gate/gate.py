@@ -101,6 +101,8 @@ class Gate:
 
     async def keep_for_later(self, call: ToolCall, collected: CollectedResult, settings: Settings) -> LateOutput:
         """Keep a result that finished in the background. If it cannot be stored, hold as much as possible in memory."""
+        if self.redaction.is_on:
+            await redact_result(collected, self.redaction, call, may_pass=False)
         blocks = await self._other_blocks(call, collected, settings)
         try:
             return LateOutput(blocks, await self.keep(call, collected, "background"))

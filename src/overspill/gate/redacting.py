@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from operator import is_
 from typing import Any, cast
 
 from overspill.errors import StoreError
-from overspill.gate.collect import CollectedResult, block_text, field, text_block
+from overspill.gate.collect import CollectedResult, block_text
 from overspill.gate.off_loop import run_off_loop
 from overspill.gate.replies import OutputText
 from overspill.gate.serialise import to_json
@@ -21,6 +22,9 @@ from overspill.text import encoding
 from overspill.types import Block, Size, ToolCall
 from overspill.wording import replies as wording
 
+_CONTENTS = ("text", "data", "blob")
+"""The fields of a block that hold what is not about it."""
+
 
 def hide(redaction: Redaction, call: ToolCall, text: str) -> str:
     """Hide secrets in what is remembered and shown of a call besides its result. Most sessions hide nothing."""
@@ -28,30 +32,34 @@ def hide(redaction: Redaction, call: ToolCall, text: str) -> str:
 
 
 async def redact_result(collected: CollectedResult, redaction: Redaction, call: ToolCall, *, may_pass: bool = True) -> None:
-    """Redact its error and, if it may pass, its texts and the tool's own object. The spool keeps the original texts."""
+    """Redact its error, its blocks' other fields and, if it may pass, its texts and the tool's own object. The spool keeps the
+    original texts."""
     collected.broke_off = redaction.redact(collected.broke_off, call.name, call.server)
     redactor = redaction.shown(call.name, call.server)
-    if collected.in_hand is not None and redactor is not None and may_pass:
-        await run_off_loop(partial(_redact_in_hand, collected, redactor, collected.in_hand), collected.least_bytes)
+    if redactor is not None and (collected.in_hand is not None if may_pass else collected.content is not None):
+        await run_off_loop(
+            partial(_redact_in_hand, collected, redactor, collected.in_hand or (), may_pass), collected.least_bytes
+        )
 
 
-def _redact_in_hand(collected: CollectedResult, redactor: Redactor, texts: Sequence[str]) -> None:
-    shown = [redactor.redact(text) for text in texts]
+def _redact_in_hand(collected: CollectedResult, redactor: Redactor, texts: Sequence[str], may_pass: bool) -> None:
+    shown = [redactor.redact(text) for text in texts] if may_pass else list(texts)
+    replaced = iter(shown)
+    content = [_redact_block(redactor, block, replaced) for block in collected.content or ()]
     original = redact_object(redactor, collected.original)
-    if shown == list(texts) and original is collected.original:
+    if shown == list(texts) and original is collected.original and all(map(is_, content, collected.content or ())):
         return
     assert collected.spool is not None  # created here, from the original texts
+    if not may_pass:
+        collected.original, collected.content = original, content
+        return
     is_own = collected.value is collected.original
     collected.value = original if is_own else redact_object(redactor, collected.value)
     collected.original, collected.is_hidden = original, collected.value is None
     if collected.plain is not None:
         collected.plain = shown[0]
         return
-    replaced = iter(shown)
-    collected.texts = shown
-    collected.content = [
-        block if block_text(block) is None else _replace_text(block, next(replaced)) for block in collected.content or ()
-    ]
+    collected.texts, collected.content = shown, content
 
 
 def redact_object(redactor: Redactor, value: Any) -> Any:
@@ -64,12 +72,24 @@ def redact_object(redactor: Redactor, value: Any) -> Any:
         return None
 
 
-def _replace_text(block: Block, text: str) -> Block:
-    if not isinstance(block, Mapping):
-        return text_block(text)
-    if field(block, "type") == "text":
-        return {**cast("Mapping[str, Any]", block), "text": text}
-    return {**cast("Mapping[str, Any]", block), "resource": {**field(block, "resource"), "text": text}}
+def _redact_block(redactor: Redactor, block: Block, texts: Iterator[str]) -> Block:
+    """The same block if it has no secrets. The data of images and files stays. `texts`: those of blocks, with marks."""
+    any_block: Any = block
+    whole: Mapping[str, Any] = any_block if isinstance(block, Mapping) else json.loads(to_json(block))
+    resource = cast("Mapping[str, Any]", whole.get("resource") or {})
+    rest = [{key: value for key, value in each.items() if key not in (*_CONTENTS, "resource")} for each in (whole, resource)]
+    shown: list[dict[str, Any]] | None = redact_object(redactor, rest)
+    text = block_text(block)
+    shown_text = next(texts) if text is not None else None
+    if shown is rest and shown_text == text:
+        return any_block
+    outer, inner = shown or [{"type": whole["type"]}, dict[str, Any]()]
+    outer |= {key: whole[key] for key in _CONTENTS if key in whole}
+    if resource:
+        outer["resource"] = inner | {key: resource[key] for key in _CONTENTS if key in resource}
+    if text is not None:
+        (outer["resource"] if resource else outer)["text"] = shown_text
+    return outer
 
 
 def open_source(

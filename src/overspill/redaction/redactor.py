@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from overspill.errors import RefError
 from overspill.redaction.finding import Finding
 from overspill.redaction.known import MIN_CHARS, KnownValues
 from overspill.redaction.shapes import REACH_BYTES, VALUE_BYTES, Rule, read_shapes
@@ -87,9 +88,12 @@ class Redactor:
         return encoding.decode(apply(data, found)) if found else text
 
     def get_value(self, name: str) -> str:
-        """The value of the mark with this name. From then on, it counts as known and is hidden in other forms as well."""
+        """The value of the mark with this name. From then on, it counts as known and is hidden in other forms as well. Raises
+        RefError if it is too short for that."""
         value = encoding.decode(self._marked[name])
-        if len(value) >= MIN_CHARS and value not in self._values.values():
+        if len(value) < MIN_CHARS:
+            raise RefError(f"The value of the mark {name} is too short to be hidden when it comes back. The tool was not called.")
+        if value not in self._values.values():
             self._values[name] = value
             self._known = KnownValues(self._values)
         return value

@@ -66,6 +66,29 @@ async def test_an_object_with_secrets_that_cannot_be_replaced_does_not_pass() ->
     assert is_hidden(reply.text)
 
 
+@pytest.mark.parametrize("size", [1, 20_000, 200_000], ids=["passes", "kept", "kept unmeasured"])
+@pytest.mark.parametrize("late", [False, True])
+async def test_links_and_notes_beside_the_texts_are_redacted(size: int, late: bool) -> None:
+    image = base64.b64encode(SECRET.encode()).decode()
+    blocks: list[dict[str, Any]] = [
+        {"type": "text", "text": "word " * size, "annotations": {"note": SECRET}},
+        {"type": "resource_link", "uri": f"postgres://app:{SECRET}@db/orders", "name": "db"},
+        {"type": "resource", "resource": {"uri": f"file:///{SECRET}", "text": "read me"}, "_meta": {SECRET: 1}},
+        {"type": "image", "data": image, "mimeType": "image/png"},
+    ]
+    result = Output(blocks, original={"content": blocks, "_meta": {"trace": SECRET}})
+    async with Session(Settings(redact={"shown": "on"}, toolResponseMaxBytes=100_000), secrets=NAMED) as session:
+        reply = await session.call("t", {}, lambda: result, background="now" if late else None)
+        if late:
+            reply = await session.invoke("wait_for_tool_output", {})
+            reply = await session.invoke("get_tool_output", {"id": re.findall(r"(?:art|out)_\w+", reply.text)[0], "mode": "raw"})
+    assert is_hidden((reply.text, reply.content, reply.value, reply.original))
+    assert "db" in str(reply.content)
+    if size == 1 and not late:
+        assert [block["type"] for block in reply.content] == [block["type"] for block in blocks]
+        assert reply.content[3] is blocks[3]
+
+
 async def test_streams_and_failures_are_redacted() -> None:
     async def stream() -> Any:
         yield f"a {SECRET[:10]}"

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import random
 import string
 from collections.abc import AsyncIterator
@@ -154,6 +155,15 @@ async def test_no_other_tool_gets_a_value(settings: Settings, tool: str, says: s
     reply, got = await ask(settings, tool)
     assert got == []
     assert says in reply.text
+
+
+async def test_no_tool_gets_a_value_that_is_too_short_to_be_hidden_when_it_comes_back() -> None:
+    async with Session(FILL) as session:
+        seen = await session.call("env", {}, lambda: "redis://app:s3cr3t@cache/0 is the address")
+        (name,) = re.findall(r"url-password:(\w{8})", seen.text)
+        reply = await session.call("deploy", {"a": "{{secret:" + name + "}}"}, echo)
+    assert "s3cr3t" not in seen.text + reply.text
+    assert f"The value of the mark {name} is too short" in reply.text
 
 
 async def test_it_is_off_by_default_and_unknown_marks_are_refused() -> None:

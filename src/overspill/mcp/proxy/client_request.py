@@ -88,8 +88,7 @@ class ClientRequest:
         if "progressToken" in self.meta:
             await self.notify("notifications/progress", {**params, "progressToken": self.meta["progressToken"]})
         if self.job is not None:
-            self.job.progress = format_progress(params)
-            self.job.announce_change()
+            self.job.note_progress(format_progress(params))
 
     async def ask(self, method: str, params: Raw) -> Raw:
         """Pass a server's request on to the client. A person may have to answer, so the call's clocks stop."""
