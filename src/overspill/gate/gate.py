@@ -66,8 +66,7 @@ class Gate:
         # Over the limit in bytes, keep it without measuring it first.
         is_kept = self._budget is None and collected.media == "text" and 0 < settings.size_cap < collected.least_bytes
         is_kept = is_kept and not passes and not keeps_nothing(settings)
-        if self.redaction.is_on:
-            await redact_result(collected, self.redaction, call, may_pass=not is_kept)
+        await redact_result(collected, self.redaction, call, may_pass=not is_kept)
         texts = collected.in_hand
         has_room = passes or self._budget is None
         if texts is not None and passes_for_sure(texts, settings) and (has_room or self._finds_room(collected, settings)):
@@ -101,8 +100,7 @@ class Gate:
 
     async def keep_for_later(self, call: ToolCall, collected: CollectedResult, settings: Settings) -> LateOutput:
         """Keep a result that finished in the background. If it cannot be stored, hold as much as possible in memory."""
-        if self.redaction.is_on:
-            await redact_result(collected, self.redaction, call, may_pass=False)
+        await redact_result(collected, self.redaction, call, may_pass=False)
         blocks = await self._other_blocks(call, collected, settings)
         try:
             return LateOutput(blocks, await self.keep(call, collected, "background"))

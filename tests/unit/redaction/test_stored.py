@@ -2,8 +2,8 @@
 
 import hashlib
 import json
-import re
 import random
+import re
 import string
 from collections.abc import AsyncIterator
 from pathlib import Path
