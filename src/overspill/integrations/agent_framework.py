@@ -12,7 +12,7 @@ from typing import Any, Unpack
 from overspill.errors import BadRequest
 from overspill.gate.collect import text_block
 from overspill.integrations.old_results import Called, Entry, Lines, OldResult, Said, compact
-from overspill.integrations.options import MissingFramework, Options, SearchOptions
+from overspill.integrations.options import AdapterOptions, MissingFramework, Options
 from overspill.integrations.searching import Searching
 from overspill.integrations.sessions import AgentRun, Sessions
 from overspill.types import Output
@@ -44,7 +44,7 @@ class OverspillMiddleware(AgentMiddleware):
     `tool_search`: the model searches for an agent's tools, if the setting `toolSearch` says so.
     """
 
-    def __init__(self, **options: Unpack[SearchOptions]) -> None:
+    def __init__(self, **options: Unpack[AdapterOptions]) -> None:
         self._sessions = Sessions(Options("agent_framework", **options), misfit=TypeError)
         self._tools = [
             FunctionTool(name=tool["name"], description=tool["description"], func=_refuse, input_model=tool["parameters"])

@@ -26,15 +26,7 @@ except ModuleNotFoundError as error:
     raise MissingFramework("agno", "agno>=3.1") from error
 
 
-_OF_OWN_CALLS = (
-    "requires_confirmation",
-    "requires_user_input",
-    "external_execution",
-    "approval_type",
-    "stop_after_tool_call",
-    "show_result",
-    "instructions",
-)
+_OF_OWN_CALLS = "requires_confirmation requires_user_input external_execution approval_type stop_after_tool_call show_result"
 
 
 def overspill(
@@ -197,10 +189,8 @@ def _read_function(pair: tuple[Any, Function]) -> dict[str, Any]:
 
 def _may_hide(pair: tuple[Any, Function]) -> bool:
     """agno looks at some things only in calls that the model makes itself. Such tools are offered as they are."""
-    made = pair[1]
-    return made.entrypoint is not None and not (
-        entrypoint_accepts_media(made.entrypoint) or any(getattr(made, name) for name in _OF_OWN_CALLS)
-    )
+    made, is_special = pair[1], any(getattr(pair[1], name) for name in (*_OF_OWN_CALLS.split(), "instructions"))
+    return not is_special and made.entrypoint is not None and not entrypoint_accepts_media(made.entrypoint)
 
 
 def _refuse(**args: Any) -> str:

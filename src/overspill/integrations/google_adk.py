@@ -18,7 +18,7 @@ from overspill.gate.collect import is_blocks
 from overspill.gate.intent import LOOKING_FOR
 from overspill.integrations.functions import show_reply
 from overspill.integrations.old_results import Called, Entry, Lines, OldResult, Said, compact
-from overspill.integrations.options import MissingFramework, Options, SearchOptions
+from overspill.integrations.options import AdapterOptions, MissingFramework, Options
 from overspill.integrations.searching import Searching
 from overspill.integrations.sessions import AgentRun, Sessions
 from overspill.types import Output
@@ -44,7 +44,7 @@ class OverspillPlugin(BasePlugin):
     `tool_search`: the model searches for an agent's tools, if the setting `toolSearch` says so.
     """
 
-    def __init__(self, name: str = "overspill", **options: Unpack[SearchOptions]) -> None:
+    def __init__(self, name: str = "overspill", **options: Unpack[AdapterOptions]) -> None:
         super().__init__(name=name)
         self._sessions = Sessions(Options("google_adk", **options))
         self._tools = [_RetrievalTool(tool) for tool in self._sessions.define_tools()]

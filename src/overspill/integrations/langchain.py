@@ -11,7 +11,7 @@ from typing import Annotated, Any, NotRequired, Unpack
 from overspill.errors import BadRequest
 from overspill.integrations.old_results import Called, Entry, Lines, OldResult, Said, compact, compact_sync
 from overspill.integrations.open_runs import ResumableRuns
-from overspill.integrations.options import MissingFramework, Options, SearchOptions
+from overspill.integrations.options import AdapterOptions, MissingFramework, Options
 from overspill.integrations.sessions import AgentRun, Sessions
 from overspill.types import Output, Reply
 
@@ -46,7 +46,7 @@ class OverspillMiddleware(AgentMiddleware):
 
     state_schema = OverspillState
 
-    def __init__(self, **options: Unpack[SearchOptions]) -> None:
+    def __init__(self, **options: Unpack[AdapterOptions]) -> None:
         super().__init__()
         self._sessions = Sessions(Options("langchain", **options), misfit=ToolInvocationError)
         self._runs = ResumableRuns(self._sessions, _MAX_RESUMED_RUNS)

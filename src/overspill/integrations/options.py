@@ -28,11 +28,6 @@ class AdapterOptions(TypedDict, total=False):
     session: GivenSession | None
     budget: GivenBudget | None
     compact: float | None
-
-
-class SearchOptions(AdapterOptions, total=False):
-    """The arguments of adapters that can also keep tools from the model until it searches for them."""
-
     tool_search: bool
 
 

@@ -14,7 +14,7 @@ from anyio import to_thread
 from overspill.errors import BadRequest
 from overspill.gate.collect import text_block
 from overspill.integrations.old_results import Called, Entry, Lines, OldResult, Said, compact
-from overspill.integrations.options import MissingFramework, Options, SearchOptions
+from overspill.integrations.options import AdapterOptions, MissingFramework, Options
 from overspill.integrations.sessions import AgentRun, Sessions
 from overspill.text.arguments import read_arguments
 from overspill.types import Output, Reply
@@ -48,7 +48,7 @@ class Overspill(AbstractCapability[Any]):
     `tool_search`: the model searches for the agent's tools, if the setting `toolSearch` says so.
     """
 
-    def __init__(self, **options: Unpack[SearchOptions]) -> None:
+    def __init__(self, **options: Unpack[AdapterOptions]) -> None:
         self._sessions = Sessions(Options("pydantic-ai", **options))
         self._toolset = FunctionToolset(
             [

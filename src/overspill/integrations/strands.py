@@ -19,7 +19,7 @@ from overspill.calls.tasks import TaskOwner
 from overspill.errors import BadRequest
 from overspill.gate.collect import text_block
 from overspill.integrations.old_results import Called, Entry, Lines, OldResult, Said, compact
-from overspill.integrations.options import MissingFramework, Options, SearchOptions
+from overspill.integrations.options import AdapterOptions, MissingFramework, Options
 from overspill.integrations.searching import Searching
 from overspill.integrations.sessions import AgentRun, Sessions
 from overspill.types import Output, Reply
@@ -49,7 +49,7 @@ class OverspillPlugin(Plugin):
 
     name = "overspill"
 
-    def __init__(self, **options: Unpack[SearchOptions]) -> None:
+    def __init__(self, **options: Unpack[AdapterOptions]) -> None:
         super().__init__()
         self._sessions = Sessions(Options("strands", **options))
         self._names: WeakKeyDictionary[Any, str] = WeakKeyDictionary()

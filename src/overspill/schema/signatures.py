@@ -20,13 +20,13 @@ _MAX_COMPACT_CHARS = 600
 
 def write_signature(name: str, schema: object, returns: object = None, description: str = "", *, compact: bool = False) -> str:
     """`async def get(*, id: str, limit: int = 10) -> list[str]: ...  # First line`. Compact: `get(id: str, limit: int = 10)`."""
-    root = _as_object(schema)
+    root = as_object(schema)
     fields, more = _Types(root).list_fields(root, 0)
     plain = [field for field in fields if field.name.isidentifier() and not keyword.iskeyword(field.name)]
     odd = [field.name for field in fields if field not in plain]
     spelt = [f"{field.name}: {field.type}{field.default}" for field in plain]
     arguments = ", ".join([*(["*"] if spelt and not compact else []), *spelt, *(["**others"] if odd or more else [])])
-    result = _Types(_as_object(returns)).spell(returns, 0) if returns else "Any"
+    result = _Types(as_object(returns)).spell(returns, 0) if returns else "Any"
     form = "{name}({arguments})" if compact else "async def {name}({arguments}) -> {result}: ..."
     head = form.format(name=name, arguments=arguments, result=result)
     notes = [_first_line(description)]
@@ -55,16 +55,16 @@ class _Types:
 
     def list_fields(self, schema: Mapping[str, Any], depth: int) -> tuple[list[_Field], int]:
         """Required ones first, and how many more there are."""
-        properties = _as_object(schema.get("properties"))
+        properties = as_object(schema.get("properties"))
         needed = {name for name in _as_list(schema.get("required")) if isinstance(name, str)}
         fields: list[_Field] = []
         for name in sorted(properties, key=lambda each: each not in needed)[:_MAX_FIELDS]:
-            default = "" if name in needed else f" = {_spell_value(_as_object(properties[name]).get('default', ...))}"
+            default = "" if name in needed else f" = {_spell_value(as_object(properties[name]).get('default', ...))}"
             fields.append(_Field(name, self.spell(properties[name], depth), default))
         return fields, len(properties) - len(fields)
 
     def spell(self, schema: object, depth: int) -> str:
-        known, self._left = _as_object(schema), self._left - 1
+        known, self._left = as_object(schema), self._left - 1
         if not known or depth > _MAX_DEPTH or self._left < 0:
             return "Any"
         if isinstance(reference := known.get("$ref"), str):
@@ -93,7 +93,7 @@ class _Types:
     def _follow(self, reference: str) -> object:
         found: object = self._root if reference.startswith("#/") else None
         for token in reference[2:].split("/")[:8]:
-            found = _as_object(found).get(token.replace("~1", "/").replace("~0", "~"))
+            found = as_object(found).get(token.replace("~1", "/").replace("~0", "~"))
         return found
 
 
@@ -112,8 +112,8 @@ def _first_line(text: object) -> str:
     return " ".join(lines[0].split())[:_MAX_LINE_CHARS] if lines else ""
 
 
-def _as_object(value: object) -> Mapping[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+def as_object(value: object) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, dict | Mapping) else {}
 
 
 def _as_list(value: object) -> list[Any]:

@@ -10,28 +10,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from overspill.errors import BadRequest, describe_type
-from overspill.schema import fits_schema
 from overspill.schema.arguments import describe_function
+from overspill.schema.signatures import as_object
 from overspill.settings import Settings
 from overspill.text import tokens
 from overspill.text.arguments import read_arguments
-from overspill.text.humanize import one_line
 from overspill.text.lenient_json import dumps
-from overspill.tool_search.search import SEARCH_TOOLS, ToolSearch, read_call, write_schema
+from overspill.tool_search.search import SEARCH_TOOLS, ToolSearch, read_call
 from overspill.tool_search.words import SearchedTool
 from overspill.types import Output, Reply
 from overspill.wording import tool_search as wording
 
 _SCHEMAS = ("parameters", "inputSchema", "input_schema", "parametersJsonSchema")
 """The names of the schema in the various formats of definitions."""
-_JSON_TYPES = {
-    "string": (str,),
-    "integer": (int, float),
-    "number": (int, float),
-    "boolean": (bool,),
-    "object": (dict,),
-    "array": (list,),
-}
 AUTO_ABOVE = 10_000
 """Tokens of schemas above which `auto` searches."""
 _FEWEST_BYTES_PER_TOKEN = 2
@@ -72,6 +63,7 @@ class HostToolSearch:
         self.definitions = SEARCH_TOOLS.values() if self._behind else ()
         self.names = {tool.name for tool in self._behind}
         self._search = ToolSearch(self._behind, self._shown)
+        self.explain = self._search.explain
         self._is_learning = False
         others = [*taken]
         counted = Counter([*(tool.name for tool in read), *others, *{*self._shown.values()}.difference(others)])
@@ -87,17 +79,11 @@ class HostToolSearch:
 
     def read(self, args: object, now: Set[str] | None = None) -> tuple[str, dict[str, Any]]:
         """The tool that `call_tool` calls, and its arguments."""
-        name, given = read_call(_as_object(read_arguments(args)))
+        name, given = read_call(as_object(read_arguments(args)))
         if name in self.names and (now is None or name in now):
             return name, given
         is_direct = name in self._shown.values() or any(read_definition(tool).name == name for tool in self.direct)
         raise BadRequest(wording.own_tool(name) if is_direct else self._search.explain_unknown(name, now))
-
-    def explain(self, name: str, args: Mapping[str, Any]) -> str:
-        """What is wrong with the arguments of a call that failed. Blocks."""
-        tool = self._search.tools[name]
-        problem = _find_plain_misfit(tool.parameters, args) or fits_schema(dict(tool.parameters), tool.server)(dict(args))
-        return wording.misfit(problem, write_schema(tool)) if problem else ""
 
     def complete(self, reply: Reply, name: str, args: Mapping[str, Any]) -> Reply:
         """The answer to a failed call, with what is wrong with its arguments. Blocks."""
@@ -105,19 +91,6 @@ class HostToolSearch:
             return reply
         content = [*reply.content, {"type": "text", "text": why}]
         return replace(reply, text=f"{reply.text}\n{why}", content=content, passed=False)
-
-
-def _find_plain_misfit(schema: Mapping[str, Any], args: Mapping[str, Any]) -> str:
-    """What can be said without the library that checks schemas, which is in an extra."""
-    required, known = schema.get("required"), _as_object(schema.get("properties"))
-    missing = [str(name) for name in cast("list[Any]", required) if name not in args] if isinstance(required, list) else []
-    if missing:
-        return f"missing {', '.join(missing)}."
-    for name, value in args.items():
-        kind = str(_as_object(known.get(name)).get("type"))
-        if kind in _JSON_TYPES and type(value) not in _JSON_TYPES[kind]:
-            return f"{one_line(name)} must be of the type {kind}."
-    return ""
 
 
 def read_definition(tool: Any) -> SearchedTool:
@@ -129,21 +102,17 @@ def read_definition(tool: Any) -> SearchedTool:
         function = cast("Callable[..., Any]", tool)
         name = getattr(function, "__name__", type(function).__name__)
         return SearchedTool(name, function.__doc__ or "", describe_function(function))
-    known = _as_object(_as_object(tool).get("function", tool))
+    known = as_object(as_object(tool).get("function", tool))
     name = known.get("name")
     if not isinstance(name, str) or not name:
         raise BadRequest(f"A tool must be a function, or a definition with a name, not {describe_type(tool)}.")
-    schema = _as_object(next((known[key] for key in _SCHEMAS if key in known), None))
+    schema = as_object(next((known[key] for key in _SCHEMAS if key in known), None))
     try:
         dumps(schema)
     except RecursionError:
-        schema = {}
-    is_destructive = _as_object(known.get("annotations")).get("destructiveHint") is True
+        schema = as_object(None)
+    is_destructive = as_object(known.get("annotations")).get("destructiveHint") is True
     return SearchedTool(name, str(known.get("description") or ""), schema, is_destructive=is_destructive)
-
-
-def _as_object(value: object) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
 def _are_long(tools: Sequence[SearchedTool]) -> bool:

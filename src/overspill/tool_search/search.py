@@ -19,9 +19,11 @@ from msgspec import Meta, Struct
 from overspill.errors import BadRequest
 from overspill.lexical.words import split_subwords
 from overspill.retrieval.definitions import Definition
-from overspill.schema.signatures import write_signature
+from overspill.schema import fits_schema
+from overspill.schema.signatures import as_object, write_signature
 from overspill.settings import Settings
 from overspill.text.arguments import read_arguments
+from overspill.text.humanize import one_line
 from overspill.text.lenient_json import dumps
 from overspill.tool_search.words import SearchedTool, WordRanking
 from overspill.types import Output
@@ -36,6 +38,8 @@ _LEAST = 0.15
 _MAX_QUERY_CHARS = 2_000
 _MAX_NAMES, _MAX_COMPARED = 20, 2_000
 _MAX_SCHEMA_CHARS = 100_000
+_NUMBERS = (int, float)
+_JSON_TYPES = {"string": (str,), "integer": _NUMBERS, "number": _NUMBERS, "boolean": (bool,), "object": (dict,), "array": (list,)}
 
 
 class _FindTools(Struct, frozen=True):
@@ -130,12 +134,31 @@ class ToolSearch:
         known = [write_schema(tool) for tool in tools.values() if tool is not None]
         return wording.described(known, [self.explain_unknown(name, now) for name, tool in tools.items() if tool is None])
 
+    def explain(self, name: str, args: Mapping[str, Any]) -> str:
+        """What is wrong with the arguments of a call that failed; empty if it is something else. Blocks."""
+        tool = self.tools[name]
+        problem = _find_plain_misfit(tool.parameters, args) or fits_schema(dict(tool.parameters), tool.server)(dict(args))
+        return wording.misfit(problem, write_schema(tool)) if problem else ""
+
     def explain_unknown(self, name: str, now: Set[str] | None = None) -> str:
         """Never guesses: tools may differ only in case."""
         here = [each for each in self.tools if now is None or each in now]
         nearest = difflib.get_close_matches(name.casefold()[:100], [each.casefold() for each in here[:_MAX_COMPARED]], n=3)
         similar = [each for each in here if each.casefold() in nearest and each != name][:5]
         return wording.unknown_tool(name, similar, self._shown["find_tools"])
+
+
+def _find_plain_misfit(schema: Mapping[str, Any], args: Mapping[str, Any]) -> str:
+    """What can be said without the library that checks schemas, which is in an extra."""
+    required, known = schema.get("required"), as_object(schema.get("properties"))
+    missing = [str(name) for name in cast("list[Any]", required) if name not in args] if isinstance(required, list) else []
+    if missing:
+        return f"missing {', '.join(missing)}."
+    for name, value in args.items():
+        kind = str(as_object(known.get(name)).get("type"))
+        if kind in _JSON_TYPES and type(value) not in _JSON_TYPES[kind]:
+            return f"{one_line(name)} must be of the type {kind}."
+    return ""
 
 
 def read_call(given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

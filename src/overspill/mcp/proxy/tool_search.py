@@ -18,10 +18,9 @@ from overspill.mcp.proxy.client_request import ClientRequest
 from overspill.mcp.proxy.known_clients import find_known_client
 from overspill.mcp.proxy.tool_calls import ToolCalls, make_failure
 from overspill.retrieval.definitions import render_definition
-from overspill.schema import fits_schema
 from overspill.session.session import Session
 from overspill.tool_search.offered import SearchRule, read_definition
-from overspill.tool_search.search import SEARCH_TOOLS, ToolSearch, read_call, write_schema
+from overspill.tool_search.search import SEARCH_TOOLS, ToolSearch, read_call
 from overspill.tool_search.words import SearchedTool
 from overspill.types import Output
 from overspill.wording import tool_search as wording
@@ -135,7 +134,6 @@ class ServedToolSearch:
             search = await self._open()
             if not tool:
                 return search.explain_unknown(name)
-            check = fits_schema(tool.get("inputSchema", True), server.name)
-            if name in search.tools and (problem := await anyio.to_thread.run_sync(check, args)):
-                return wording.misfit(problem, write_schema(search.tools[name]))
+            if name in search.tools:
+                return await anyio.to_thread.run_sync(search.explain, name, args)
         return ""
