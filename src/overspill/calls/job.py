@@ -156,7 +156,7 @@ class Job:
 
     @property
     def is_unwanted(self) -> bool:
-        """Whether its result is no longer needed. The end of a session alone does not mean that."""
+        """Whether its result can be dropped. The end of a session alone does not mean that."""
         return self.unwanted or self.called_off or self.timed_out
 
     def note_task(self, id: str) -> None:

@@ -78,7 +78,7 @@ def login(server: str | None, no_browser: bool, scope: str, token_env: str | Non
     done = run_until_done(lambda: log_in(config, store, show, _read_line if no_browser else None, scope))
     click.echo(escape_line(f"Logged in to {config.name}. Scopes: {done.scope or 'not stated'}."))
     if not done.in_keyring:
-        inform("The tokens are in a file that only you can read, because there is no system keyring to use.")
+        inform("The tokens are in a file that only you can read, because the system's keyring cannot be used.")
 
 
 @click.command()
