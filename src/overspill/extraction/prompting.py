@@ -73,7 +73,7 @@ class WrappedPrompts(_Prompts):
         return self._fill("read_grep", nonce, handle=self._document.handle, turns=self._policy.max_turns, **self._describe_size())
 
     def remind(self, found: str) -> str:
-        """What a tool of the sub-agent found, with a reminder of what it must not forget."""
+        """What a tool of the sub-agent found, with a reminder of the rules."""
         return found
 
     def read_report(self, response: Response, nonce: str, lines: CitableLines | None) -> ModelReport:

@@ -64,7 +64,7 @@ def locate(reader: Reader, quotes: Sequence[ModelQuote], chunks: Sequence[Span] 
     starts, numbers = [chunk.start for chunk in chunks], {chunk: number for number, chunk in enumerate(chunks)}
 
     def find_chunk(place: Span, scope: Span | None = None) -> int:
-        """The one the quote came from, or the last one that begins before the place."""
+        """The chunk that the quote came from, or the last one that begins before the place."""
         if scope is not None and scope in numbers and scope.start <= place.start < scope.end:
             return numbers[scope]
         return max(bisect_right(starts, place.start) - 1, 0)

@@ -30,7 +30,7 @@ _WHOLE = regex(
 )
 _MAX_QUERY_CHARS = 10_000
 _WINDOW_SHARE = 0.5
-"""The share for passages, of what the question leaves of the window."""
+"""The share of the window, without the question, that passages may take."""
 _ANSWER_SHARE = 0.08
 """The share of a reply's tokens for the model's words. The engine's passages still hold nearly as many answers."""
 _WHOLE_ANSWER_SHARE = 0.5

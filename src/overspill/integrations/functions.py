@@ -85,7 +85,7 @@ def _find_name(tool: Callable[..., Any]) -> str:
 
 
 def _ask(asking: Asking, name: str, signature: inspect.Signature) -> inspect.Signature:
-    """The signature that frameworks make a schema of, with what the model is looking for if it is to say so."""
+    """The signature that frameworks turn into a schema, with `looking_for` if the tool takes it."""
     schema: dict[str, Any] = {"type": "object", "properties": {key: {} for key in signature.parameters}, "required": []}
     widened = asking.widen(name, schema)
     if widened is schema:

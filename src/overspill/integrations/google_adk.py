@@ -88,7 +88,7 @@ class OverspillPlugin(BasePlugin):
             llm_request.contents.append(types.Content(role="user", parts=[types.Part(text=notice)]))
 
     def _ask(self, config: Any) -> None:
-        """Shows the model other schemas, if it is to say what it is looking for."""
+        """Shows the model schemas with `looking_for`, if tools take it."""
         if self._sessions.options.session_settings.intent == "ask":
             for tool in config.tools or ():
                 if declared := getattr(tool, "function_declarations", None):

@@ -106,7 +106,7 @@ class OverspillMiddleware(AgentMiddleware):
         return write_result(await run.call(call["name"], call["args"], tool, id=call["id"] or "", messages=said), given)
 
     def _ask(self, request: ModelRequest, run: AgentRun) -> ModelRequest:
-        """Shows the model other schemas, if it is to say what it is looking for, and fewer tools, if it is to search for them."""
+        """Shows the model schemas with `looking_for`, if tools take it, and fewer tools, if it can search for them."""
         chosen = self._choose(request.tools, run)
         return request.override(tools=[*map(self._show, chosen)]) if self._does_ask or run.searching.is_on else request
 

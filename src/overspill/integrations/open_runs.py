@@ -78,7 +78,7 @@ class ResumableRuns:
 
 
 def _find_idle(runs: OrderedDict[_K, AgentRun], limit: int, called: _K) -> _K | None:
-    """The one to close, if there are more than the limit: the first that is not busy and has not just been called for."""
+    """The run to close above the limit: the first that is not busy and was not just asked for."""
     if len(runs) <= limit:
         return None
     return next((key for key, run in list(runs.items()) if key != called and not run.is_busy), None)

@@ -75,7 +75,7 @@ class _Adapter:
         return self._wrapped[id(agent)]
 
     async def _list_mcp_tools(self, agent: Agent[Any], context: Any) -> list[Any]:
-        """The SDK asks the servers in each turn, and makes function tools of what they offer."""
+        """The SDK asks the servers in each turn, and makes function tools of theirs."""
         return [*map(self._wrap_tool, await agent.get_mcp_tools(context))]
 
     async def _list_tools(self, agent: int, list_all: Callable[[Any], Any], context: Any) -> list[Any]:

@@ -69,7 +69,7 @@ class WorkerTools(Mapping[str, WorkerTool]):
 
 
 def load_tools(reference: str) -> WorkerTools:
-    """The one WorkerTools of a module, or of a file that ends with .py. Raises SettingsError."""
+    """The only WorkerTools of a module, or of a file that ends with .py. Raises SettingsError."""
     if not reference.endswith(".py"):
         # Last, so that no file in the working directory shadows an installed package.
         sys.path.append(os.getcwd())

@@ -170,7 +170,7 @@ def _spell_null(writer: Any, _: None) -> Any:
 
 
 def open_document(text: str, name: str, dialect: ConfigDialect, *, is_written: bool = True) -> ConfigDocument:
-    """Raises SettingsError if it cannot be read or has no servers, and UnwritableFile if it is to be written and cannot be."""
+    """Raises SettingsError if it cannot be read or has no servers, and UnwritableFile if it cannot be written but must be."""
     if not text.strip():
         raise SettingsError(f"{name} is empty, so it has no servers.")
     if dialect.format == "json":

@@ -78,7 +78,7 @@ class LargeAnswers:
             return None
 
     async def admit_request(self, server: str, method: str, params: Raw) -> None:
-        """Raise MCPError unless what a server asks the client may pass."""
+        """Raise MCPError if what a server asks the client may not pass."""
         if await self.admit(server, method, params) is None:
             raise MCPError(mcp_types.INVALID_PARAMS, f"Overspill does not know {method}, and the request is over its limits.")
 

@@ -70,7 +70,7 @@ def require_extension(request: ClientRequest) -> None:
 
 
 class ServedTasks:
-    """The tasks of one client, and of those that came before it with the same rights."""
+    """The tasks of one client, and of earlier ones with the same rights."""
 
     def __init__(self, session: Session, paused_calls: PausedCalls, deliver: Deliver) -> None:
         self._session = session
