@@ -153,10 +153,11 @@ class FilePlan(Struct, frozen=True):
         return [outcome for outcome in self.servers.outcomes if outcome.change != "none"]
 
 
-def plan_wrap(at: ClientFiles, launch: Sequence[str], only: Sequence[str] = ()) -> FilePlan:
+def plan_wrap(at: ClientFiles, launch: Sequence[str], only: Sequence[str] = (), *, grouped: bool = False) -> FilePlan:
     hooked, name = at if isinstance(at, HookFiles) else None, str(at.servers)
-    text = at.text(at.servers)
-    result = rewriting.wrap(hooked.place.add_server(text, name, launch) if hooked else text, name, launch, only, at.dialect)
+    text, group = at.text(at.servers), (at.client.name if at.client else "mcp") if grouped else ""
+    text = hooked.place.add_server(text, name, launch) if hooked else text
+    result = rewriting.wrap(text, name, launch, only, at.dialect, group)
     texts = {at.servers: result.text}
     if hooked:
         before = texts.get(hooked.hooks, at.text(hooked.hooks))

@@ -31,6 +31,7 @@ _UNREMARKABLE = {rewriting.NOT_WRAPPED, entries.OWN_SERVER}
     "--command", metavar="WORDS", help="The command with which the client starts Overspill. [default: the path of this program]"
 )
 @click.option("--hooks", is_flag=True, help="Also put built-in tools through Overspill: claude-code and gemini-cli.")
+@click.option("--grouped", is_flag=True, help="Offer the retrieval tools once, in an entry `overspill`, not once per server.")
 @click.option("--all", "every", is_flag=True, help="Every client on this machine, without asking.")
 @click.option(
     "--print",
@@ -40,7 +41,14 @@ _UNREMARKABLE = {rewriting.NOT_WRAPPED, entries.OWN_SERVER}
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def wrap(
-    file: str | None, servers: tuple[str, ...], command: str | None, hooks: bool, every: bool, dry: bool, as_json: bool
+    file: str | None,
+    servers: tuple[str, ...],
+    command: str | None,
+    hooks: bool,
+    grouped: bool,
+    every: bool,
+    dry: bool,
+    as_json: bool,
 ) -> None:
     """Run a client's MCP servers through Overspill.
 
@@ -57,6 +65,8 @@ def wrap(
     A copy of the file is kept beside it, and overspill unwrap undoes everything. The exit code is 1 if a server that you named
     cannot be wrapped.
     """
+    if grouped and file is None:
+        raise click.UsageError("--grouped needs a client: overspill wrap claude-code --grouped.")
     launch = client_files.parse_launch(command)
     if file is None and dry and not every:
         output.print_json(rewriting.example_entries(launch)) if as_json else click.echo(rewriting.instructions(launch))
@@ -72,7 +82,7 @@ def wrap(
     if target is None:
         able = [name for name, client in client_files.clients().items() if client.hooks]
         raise BadRequest(f"Overspill knows no hooks of {file}. --hooks works with {' and '.join(able)}. Leave it out.")
-    plan = client_files.plan_wrap(target, launch, servers)
+    plan = client_files.plan_wrap(target, launch, servers, grouped=grouped)
     _finish(plan, dry=dry, as_json=as_json)
     refused = any(outcome.change == "none" and outcome.reason != rewriting.ALREADY_WRAPPED for outcome in plan.servers.outcomes)
     sys.exit(1 if servers and refused else 0)
@@ -195,6 +205,8 @@ def _render(plan: FilePlan) -> list[str]:
             lines += [f"{at.hooks}", *entries, ""]
         if at.servers in plan.changed:
             lines += [f"{at.servers}", f"{sign} mcpServers.overspill: {shlex.join([*words[:-2], 'serve', at.place.client])}", ""]
+    if plan.servers.group:
+        lines += [f"{'-' if plan.is_undo else '+'} overspill: serve {plan.servers.group}", ""]
     for outcome in plan.changed_servers:
         lines += [_name_server(outcome), *rewriting.diff_entry(outcome), ""]
     return [*lines, *_describe_skipped(plan.servers.outcomes), "Nothing was written."]
@@ -213,6 +225,9 @@ def _describe(plan: FilePlan, copies: Mapping[Path, Path | None]) -> list[str]:
     if changed := plan.changed_servers:
         now = "now run" if changed[0].change == "wrapped" else "no longer run"
         lines += [f"These servers {now} through Overspill:", *(f"  {_name_server(outcome)}" for outcome in changed)]
+        if plan.servers.group:
+            verb = "is removed" if plan.is_undo else "offers the tools that read what they store"
+            lines.append(f"The server overspill {verb}.")
         if names := [outcome.server for outcome in changed if entries.may_need_login(jsonc.scan(outcome.before, "").value)]:
             lines.append(f"Each of these may need one login: {', '.join(names)}. To log in: {output.program()} login NAME")
     lines += skipped

@@ -50,6 +50,7 @@ class JsonDocument:
             for key, node in zip(table.keys, table.children, strict=True)
             if dialect.is_usual or node.kind == "object"
         ]
+        self._table = tables[0][1]
 
     def put(self, entry: WrittenEntry, value: Mapping[str, Any]) -> list[Edit]:
         """The edits that replace its value."""
@@ -60,6 +61,12 @@ class JsonDocument:
         step = "\t" if "\t" in indent else 2
         written = json.dumps(value, indent=step, ensure_ascii=False).replace("\n", f"\n{indent}")
         return [jsonc.replace(node, written if "\n" in node.raw else json.dumps(value, ensure_ascii=False))]
+
+    def add(self, name: str, value: Mapping[str, Any]) -> list[Edit]:
+        return [jsonc.insert(self._table, [f"{jsonc.quote(name)}: {jsonc.write_like_first(self._table, value)}"])]
+
+    def remove(self, name: str) -> list[Edit]:
+        return jsonc.remove(self._table, [self._table.names.index(name)])
 
     def text(self, edits: Sequence[Edit]) -> str:
         return jsonc.apply_edits(self._text, edits)
@@ -115,6 +122,14 @@ class TableDocument:
         for key, each in value.items():
             if key not in table or _plain(table[key]) != each:
                 table[key] = each
+        return []
+
+    def add(self, name: str, value: Mapping[str, Any]) -> list[Edit]:
+        self._table[name] = value
+        return []
+
+    def remove(self, name: str) -> list[Edit]:
+        del self._table[name]
         return []
 
     def text(self, _: Sequence[Edit]) -> str:

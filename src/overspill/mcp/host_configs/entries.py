@@ -20,7 +20,7 @@ from overspill.text.regex import regex
 URL_VARIABLE = "OVERSPILL_URL"
 TYPE_VARIABLE = "OVERSPILL_TYPE"
 """The original spelling of the type, if it was not `http`. Only `unwrap` reads it."""
-_OPTIONS_WITH_VALUE = {"--name", "--url", "--url-env", "--header-env"}
+_OPTIONS_WITH_VALUE = {"--name", "--group", "--url", "--url-env", "--header-env"}
 ALREADY_WRAPPED = "it already runs through Overspill"
 OWN_SERVER = "it is Overspill itself"
 _COMMAND_KEYS = {"args", "command", "env"}
@@ -42,6 +42,8 @@ class ProxyArguments(Struct, frozen=True):
     """Pairs of a header and the variable that holds its value."""
     has_other_options: bool = False
     """Whether it has options that no original entry could express."""
+    group: str = ""
+    """Whose retrieval tools another entry offers."""
 
 
 def recognize(name: str, entry: Node) -> ProxyArguments | None:
@@ -70,7 +72,7 @@ def header_variables(names: Sequence[str]) -> list[str]:
 
 def _parse_arguments(launch: tuple[str, ...], words: list[str], offset: int) -> ProxyArguments:
     """`offset` is the index of the first word in `args`."""
-    url_at, url_variable, headers, strange = None, "", list[tuple[str, str]](), False
+    url_at, url_variable, headers, strange, group = None, "", list[tuple[str, str]](), False, ""
     at = 0
     while at < len(words) and words[at] != "--":
         option, value = words[at], words[at + 1] if at + 1 < len(words) else ""
@@ -78,6 +80,8 @@ def _parse_arguments(launch: tuple[str, ...], words: list[str], offset: int) -> 
             url_at = offset + at + 1
         elif option == "--url-env":
             url_variable = value
+        elif option == "--group":
+            group = value
         elif option == "--header-env":
             header, _, variable = value.partition("=")
             headers.append((header, variable))
@@ -85,7 +89,7 @@ def _parse_arguments(launch: tuple[str, ...], words: list[str], offset: int) -> 
             strange = True
         at += 2 if option in _OPTIONS_WITH_VALUE else 1
     command_at = offset + at + 1 if at + 1 < len(words) else None
-    return ProxyArguments(launch, command_at, url_at, url_variable, tuple(headers), strange)
+    return ProxyArguments(launch, command_at, url_at, url_variable, tuple(headers), strange, group)
 
 
 def find_refusal(name: str, entry: Node, *, is_named: bool = True) -> str:
@@ -106,10 +110,10 @@ def find_refusal(name: str, entry: Node, *, is_named: bool = True) -> str:
     return reason
 
 
-def wrap_entry(name: str, entry: Node, launch: Sequence[str]) -> list[Edit]:
-    """The edits that wrap an entry. `launch` is the command that starts Overspill."""
+def wrap_entry(name: str, entry: Node, launch: Sequence[str], group: str = "") -> list[Edit]:
+    """The edits that wrap an entry. `launch` is the command that starts Overspill. An entry with its own folder has no group."""
     program, *words = launch
-    words += ["proxy", "--name", name]
+    words += ["proxy", "--name", name, *(["--group", group] if group and not entry.get("cwd") else [])]
     if entry.get("url"):
         return _wrap_url(entry, program, words)
     command, args = entry.get("command"), entry.get("args")

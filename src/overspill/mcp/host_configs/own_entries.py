@@ -100,18 +100,18 @@ class HookPlace(Struct, frozen=True):
     def find_server(self, text: str, name: str) -> list[str]:
         """The command that starts Overspill in our server's entry, or an empty list."""
         entry = _get(_get(_open(text, name), "mcpServers"), SERVER)
-        return _words(entry)[:-2] if entry and self.is_own_server(entry) else []
+        return list_words(entry)[:-2] if entry and self.is_own_server(entry) else []
 
     def remove_server(self, text: str, name: str) -> str:
         return _remove(text, _open(text, name), ("mcpServers", SERVER)) if self.find_server(text, name) else text
 
     def is_own_server(self, entry: Node) -> bool:
-        return _words(entry)[-2:] == ["serve", self.client]
+        return list_words(entry)[-2:] == ["serve", self.client]
 
 
 def serves_outputs(server: str, entry: Node) -> bool:
     """Whether an entry is `overspill serve`, which reads what Overspill has stored and needs no proxy."""
-    words = _words(entry)
+    words = list_words(entry)
     return len(words) > 2 and words[-2] == "serve" and (server == SERVER or is_overspill(words[:-2]))
 
 
@@ -133,7 +133,7 @@ def _get(node: Node | None, key: str) -> Node | None:
     return node.get(key) if node and node.kind == "object" else None
 
 
-def _words(entry: Node) -> list[str]:
+def list_words(entry: Node) -> list[str]:
     command, args = _get(entry, "command"), _get(entry, "args")
     found = [command, *(args.children if args and args.kind == "array" else ())]
     return [node.value for node in found if node and node.kind == "string"]

@@ -10,12 +10,14 @@ from contextlib import suppress
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from overspill.errors import SettingsError
 from overspill.mcp.host_configs import entries
 from overspill.mcp.host_configs.clients import USUAL, ConfigDialect
 from overspill.mcp.host_configs.documents import UnwritableFile, WrittenEntry, dump_entry, open_document
 from overspill.mcp.host_configs.entries import HIDDEN, mask, recognize
+from overspill.mcp.host_configs.own_entries import SERVER, list_words
 from overspill.text import jsonc
 from overspill.text.humanize import escape_line
 from overspill.text.jsonc import Edit, Node
@@ -53,6 +55,8 @@ class RewriteOutcome(Struct, frozen=True):
 class Rewriting(Struct, frozen=True):
     text: str
     outcomes: tuple[RewriteOutcome, ...]
+    group: str = ""
+    """Whose entry `overspill` was added or removed."""
 
 
 class ConfigFile:
@@ -85,10 +89,32 @@ class ConfigFile:
                 outcomes.append(RewriteOutcome(server.name, server.project, verb, "", before, after))
         return Rewriting(self._document.text(self._edits), tuple(outcomes))
 
-    def wrap(self, server: ConfiguredServer, launch: Sequence[str], *, is_named: bool) -> EntryChange:
+    def find_reader(self, group: str) -> ConfiguredServer | None:
+        """The entry that offers the retrieval tools of the group. Raises SettingsError if another one has its name."""
+        found = next((server for server in self.servers if server.name == SERVER and not server.project), None)
+        if found and list_words(found.entry)[-2:] != ["serve", group]:
+            raise SettingsError(f"{self._name} already has a server {SERVER!r}, and it is another one. Rename it first.")
+        return found
+
+    def add_reader(self, group: str, launch: Sequence[str]) -> None:
+        if self._dialect.format == "yaml" or any(server.project for server in self.servers[:1]):
+            why = (
+                "its entries need more keys" if self._dialect.format == "yaml" else "its servers are in projects"
+            )
+            raise SettingsError(f"{self._name} cannot get an entry {SERVER!r}: {why}. Leave out --grouped.")
+        program, *words = launch
+        usual = {"type": "stdio", "command": program, "args": [*words, "serve", group]}
+        types = {server.entry.get("type") is not None for server in self.servers}
+        entry = self._dialect.from_usual(usual if types == {True} else {key: usual[key] for key in ("command", "args")})
+        self._edits += self._document.add(SERVER, entry)
+
+    def remove_reader(self) -> None:
+        self._edits += self._document.remove(SERVER)
+
+    def wrap(self, server: ConfiguredServer, launch: Sequence[str], *, is_named: bool, group: str) -> EntryChange:
         why = "" if recognize(server.name, server.entry) else self._dialect.find_refusal(server.written.value)
         why = why or entries.find_refusal(server.name, server.entry, is_named=is_named)
-        return why or entries.wrap_entry(server.name, server.entry, launch)
+        return why or entries.wrap_entry(server.name, server.entry, launch, group)
 
     def unwrap(self, server: ConfiguredServer, earlier: Sequence[ConfigFile]) -> EntryChange:
         """An entry made from one in an earlier file gets its exact text back, if the format allows it."""
@@ -98,7 +124,7 @@ class ConfigFile:
         for file in earlier:
             for old in file._by_name[server.name, server.project]:
                 if not entries.find_refusal(old.name, old.entry):
-                    now = entries.edit_entry(old.entry, entries.wrap_entry(old.name, old.entry, found.launch))
+                    now = entries.edit_entry(old.entry, entries.wrap_entry(old.name, old.entry, found.launch, found.group))
                     if file._translate(now) == server.written.value:
                         return old
         edits = entries.unwrap_entry(server.entry, found)
@@ -144,14 +170,17 @@ def select_servers(found: Sequence[ConfiguredServer], name: str, only: Sequence[
     return [server for server in found if not only or server.name in only]
 
 
-def wrap(text: str, name: str, launch: Sequence[str], only: Sequence[str] = (), dialect: ConfigDialect = USUAL) -> Rewriting:
-    """If the file cannot be written, the error contains the lines to paste, without secrets."""
+def wrap(
+    text: str, name: str, launch: Sequence[str], only: Sequence[str] = (), dialect: ConfigDialect = USUAL, group: str = ""
+) -> Rewriting:
+    """With a `group`, one more entry offers the retrieval tools for all. If the file cannot be written, the error contains the
+    lines to paste, without secrets."""
     try:
-        return _wrap(ConfigFile(text, name, dialect), launch, only)
+        return _wrap(ConfigFile(text, name, dialect), launch, only, group)
     except UnwritableFile as problem:
         file = ConfigFile(text, name, dialect, is_written=False)
         there = {server.name: server.written.value for server in file.servers}
-        outcomes = [outcome for outcome in _wrap(file, launch, only).outcomes if outcome.change == "wrapped"]
+        outcomes = [outcome for outcome in _wrap(file, launch, only, "").outcomes if outcome.change == "wrapped"]
         if not outcomes:
             raise
         shown = "\n".join(_spell(outcome, there[outcome.server], dialect) for outcome in outcomes).rstrip()
@@ -159,8 +188,17 @@ def wrap(text: str, name: str, launch: Sequence[str], only: Sequence[str] = (), 
         raise SettingsError(f"{problem} Write these in place of the entries that are there.{own}\n\n{shown}") from None
 
 
-def _wrap(file: ConfigFile, launch: Sequence[str], only: Sequence[str]) -> Rewriting:
-    return file.rewrite(only, "wrapped", lambda server: file.wrap(server, launch, is_named=server.name in only))
+def _wrap(file: ConfigFile, launch: Sequence[str], only: Sequence[str], group: str) -> Rewriting:
+    def change(server: ConfiguredServer) -> EntryChange:
+        return file.wrap(server, launch, is_named=server.name in only, group=group)
+
+    is_new = bool(group) and file.find_reader(group) is None
+    if not is_new:
+        return file.rewrite(only, "wrapped", change)
+    if all(isinstance(change(server), str) for server in select_servers(file.servers, "the file", only)):
+        return file.rewrite(only, "wrapped", change)
+    file.add_reader(group, launch)
+    return replace(file.rewrite(only, "wrapped", change), group=group)
 
 
 def _spell(outcome: RewriteOutcome, there: Mapping[str, Any], dialect: ConfigDialect) -> str:
@@ -182,12 +220,19 @@ def unwrap(
     for old in earlier:
         with suppress(SettingsError):
             before.append(ConfigFile(old, name, dialect))
+    wrapped = {server.name: found for server in file.servers if (found := recognize(server.name, server.entry))}
+    group = next((found.group for found in wrapped.values() if found.group), "")
+    is_last = group and not any(found.group for server, found in wrapped.items() if only and server not in only)
+    if is_last and file.find_reader(group):
+        file.remove_reader()
     made = file.rewrite(only, "unwrapped", lambda server: file.unwrap(server, before))
-    launches = {found.launch for server in file.servers if (found := recognize(server.name, server.entry))}
+    made = replace(made, group=group if is_last else "")
+    launches = {found.launch for found in wrapped.values()}
+    names = [server.name for server in file.servers if not group or server.name != SERVER]
     for old in earlier if not only and len(launches) == 1 else ():
         with suppress(SettingsError):
-            if wrap(old, name, launches.copy().pop(), [server.name for server in file.servers], dialect).text == text:
-                return Rewriting(old, made.outcomes)  # entry by entry, spaces and comments might differ
+            if wrap(old, name, launches.copy().pop(), names, dialect, group).text == text:
+                return replace(made, text=old)  # entry by entry, spaces and comments might differ
     return made
 
 
