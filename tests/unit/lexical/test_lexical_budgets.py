@@ -125,6 +125,7 @@ def count_words(text: str) -> int:
 
 
 @pytest.mark.slow
+@pytest.mark.no_cover
 @pytest.mark.parametrize("count", [None, count_words], ids=["characters", "words"])
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_a_larger_budget_shows_all_that_a_smaller_one_does(name: str, count: Callable[[str], int] | None):
