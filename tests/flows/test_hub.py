@@ -6,7 +6,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from http.cookiejar import CookieJar
 from pathlib import Path
@@ -233,17 +233,10 @@ def test_a_conversation_is_all_that_one_process_has_started(home: HubHome):
         assert whose.count(os.getpid()) == 2
 
 
-def test_what_one_conversation_stores_is_not_read_in_another_that_runs(home: HubHome):
-    with home.front() as one, home.elsewhere() as other:
-        one.hello()
-        other.hello()
-        handle = one.call("lines", LARGE)["content"][-1]["uri"]
-        assert one.result("resources/read", {"uri": handle})["contents"][0]["text"].startswith("line 1:")
-        assert "error" in other.request("resources/read", {"uri": handle})
-
-
-def test_one_process_may_start_proxies_for_several_people_who_read_nothing_of_each_other(home: HubHome):
-    with home.front() as one, home.front() as other:
+@pytest.mark.parametrize("start", [HubHome.elsewhere, HubHome.front], ids=["of another conversation", "of the same process"])
+def test_what_one_front_stores_is_not_read_by_another(home: HubHome, start: Callable[[HubHome], HubFront]):
+    """One process may start proxies for several people."""
+    with home.front() as one, start(home) as other:
         one.hello()
         other.hello()
         handle = one.call("lines", LARGE)["content"][-1]["uri"]
