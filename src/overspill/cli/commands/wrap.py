@@ -75,7 +75,6 @@ def wrap(
         if servers or as_json:
             raise click.UsageError(f"--server and --json need a client or a file.{_list_clients()}")
         sys.exit(_wrap_installed(launch, hooks=hooks, dry=dry, ask=not every and not dry))
-        return
     if every:
         raise click.UsageError("Use --all or name a client, not both.")
     target = client_files.find_hook_files(file) if hooks else client_files.find_target(file)
