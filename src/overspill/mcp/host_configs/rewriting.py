@@ -98,9 +98,7 @@ class ConfigFile:
 
     def add_reader(self, group: str, launch: Sequence[str]) -> None:
         if self._dialect.format == "yaml" or any(server.project for server in self.servers[:1]):
-            why = (
-                "its entries need more keys" if self._dialect.format == "yaml" else "its servers are in projects"
-            )
+            why = "its entries need more keys" if self._dialect.format == "yaml" else "its servers are in projects"
             raise SettingsError(f"{self._name} cannot get an entry {SERVER!r}: {why}. Leave out --grouped.")
         program, *words = launch
         usual = {"type": "stdio", "command": program, "args": [*words, "serve", group]}
