@@ -78,7 +78,7 @@ def test_an_unknown_command_gets_the_nearest_one(overspill: Overspill) -> None:
     assert result.err == (
         "overspill: error: No such command 'confgi'. Did you mean 'config'?\n"
         "\n"
-        "Usage: overspill [OPTIONS] COMMAND [ARGS]...\n"
+        "Usage: overspill [OPTIONS] [COMMAND] [ARGS]...\n"
         "\n"
         "For more information, try 'overspill --help'.\n"
     )
