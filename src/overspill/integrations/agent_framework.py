@@ -99,7 +99,10 @@ class _Requests(ChatMiddleware):
         options = context.options or {}
         functions = [each for each in options.get("tools") or () if isinstance(each, FunctionTool)]
         others = [each for each in options.get("tools") or () if not isinstance(each, FunctionTool)]
-        context.options = {**options, "tools": [*self._search.choose(functions, self._own_names, read_tool), *others]}
+        context.options = {
+            **options,
+            "tools": [*self._search.choose(functions, self._own_names, FunctionTool.parameters), *others],
+        }
         context.messages = fold_calls(context.messages, self._search)
 
     def read_messages(self) -> list[dict[str, Any]]:
@@ -144,10 +147,6 @@ def _to_output(result: Any) -> Output:
         blocks = [text_block(each.text or "") if each.type == "text" else {"type": "other", "content": each} for each in result]
         return Output(blocks, original=result)
     return Output([] if isinstance(result, Content) else [text_block(str(result))], original=result)
-
-
-def read_tool(tool: FunctionTool) -> dict[str, Any]:
-    return {"name": tool.name, "description": tool.description, "parameters": tool.parameters()}
 
 
 def unfold_calls(response: Any, search: Searching) -> None:

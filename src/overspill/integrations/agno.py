@@ -9,6 +9,7 @@ import json
 import weakref
 from collections.abc import Callable, Sequence
 from functools import partial, wraps
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 from overspill.errors import BadRequest
@@ -90,11 +91,11 @@ class _Adapter:
         """What to offer: all tools and ours, or those that stay if the model searches."""
         if not self._search.is_on:
             return [*tools, *self.tools]
-        read = [(each, _make_function(each)) for tool in tools for each in _list_functions(tool)]
-        own = {each.name for each in self.tools}
-        offered = [*read, *((each, each) for each in self.tools)]
-        chosen = self._search.choose(offered, own, _read_function, name=lambda pair: pair[1].name, may_hide=_may_hide)
-        return [tool for tool, _ in chosen]
+        given = [each for tool in tools for each in _list_functions(tool)]
+        made = [*map(_make_function, given)]
+        original, own = {id(each): tool for each, tool in zip(made, given, strict=True)}, {each.name for each in self.tools}
+        chosen = self._search.choose([*made, *self.tools], own, attrgetter("parameters"), may_hide=_may_hide)
+        return [original.get(id(each), each) for each in chosen]
 
     def begin(self, run_context: Any, agent: Any = None, team: Any = None) -> None:
         self._begin(run_context, agent or team, find_loop())
@@ -147,7 +148,7 @@ class _Adapter:
 
     def _prepare(self, name: str, args: dict[str, Any], run_context: Any, agent: Any, team: Any) -> FunctionCall:
         """A call as agno makes it, with hooks, a cache and what the function takes of the run."""
-        function = self._search.find(name)[1]._per_run_copy()
+        function = self._search.find(name)._per_run_copy()
         function._agent, function._team, function._run_context = agent, team, run_context
         function.tool_hooks = (agent or team).tool_hooks
         return FunctionCall(function=function, arguments=args)
@@ -183,13 +184,9 @@ def _make_function(tool: Any) -> Function:
     return Function.from_callable(tool) if is_plain else Function(name=str(getattr(tool, "__name__", id(tool))))
 
 
-def _read_function(pair: tuple[Any, Function]) -> dict[str, Any]:
-    return {"name": pair[1].name, "description": pair[1].description, "parameters": pair[1].parameters}
-
-
-def _may_hide(pair: tuple[Any, Function]) -> bool:
+def _may_hide(made: Function) -> bool:
     """agno looks at some things only in calls that the model makes itself. Such tools are offered as they are."""
-    made, is_special = pair[1], any(getattr(pair[1], name) for name in (*_OF_OWN_CALLS.split(), "instructions"))
+    is_special = any(getattr(made, name) for name in (*_OF_OWN_CALLS.split(), "instructions"))
     return not is_special and made.entrypoint is not None and not entrypoint_accepts_media(made.entrypoint)
 
 

@@ -45,12 +45,11 @@ def wrap_tools(
     by_name = {sanitize_tool_name(each.name): each for each in wrapped}
     ours = [_make(each, _ask(each, run.searching, by_name)) for each in taken]
     direct = {each.name for each in ours} | {name for name, each in by_name.items() if each.result_as_answer}
-    return run.searching.choose([*wrapped, *ours], direct, _read_tool, name=lambda each: sanitize_tool_name(each.name))
+    return run.searching.choose([*wrapped, *ours], direct, _read_schema, name=lambda each: sanitize_tool_name(each.name))
 
 
-def _read_tool(tool: BaseTool) -> dict[str, Any]:
-    schema = tool.args_schema.model_json_schema()
-    return {"name": sanitize_tool_name(tool.name), "description": tool.description, "parameters": schema}
+def _read_schema(tool: BaseTool) -> Any:
+    return tool.args_schema.model_json_schema()
 
 
 class _Replaced(str):

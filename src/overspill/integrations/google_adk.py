@@ -102,7 +102,7 @@ class OverspillPlugin(BasePlugin):
     def _hide(self, config: Any, search: Searching) -> None:
         tools = [tool for tool in config.tools or () if getattr(tool, "function_declarations", None)]
         declared = [each for tool in tools for each in tool.function_declarations]
-        shown = {each.name for each in search.choose(declared, self._own_names | _OF_ADK, read_declaration)}
+        shown = {each.name for each in search.choose(declared, self._own_names | _OF_ADK, read_schema)}
         for tool in tools:
             tool.function_declarations = [each for each in tool.function_declarations if each.name in shown]
 
@@ -197,11 +197,10 @@ def replace_results(contents: list[Any], lines: Lines) -> list[Any]:
     ]
 
 
-def read_declaration(declared: Any) -> dict[str, Any]:
-    schema = declared.parameters_json_schema
-    if schema is None and declared.parameters is not None:
-        schema = declared.parameters.json_schema.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return {"name": declared.name, "description": declared.description, "parameters": schema}
+def read_schema(declared: Any) -> Any:
+    if declared.parameters_json_schema is None and declared.parameters is not None:
+        return declared.parameters.json_schema.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return declared.parameters_json_schema
 
 
 def unfold_calls(content: Any, search: Searching) -> None:

@@ -111,10 +111,10 @@ class OverspillMiddleware(AgentMiddleware):
         return request.override(tools=[*map(self._show, chosen)]) if self._does_ask or run.searching.is_on else request
 
     def _choose(self, tools: Sequence[Any], run: AgentRun) -> list[Any]:
-        def read(tool: Any) -> Any:
-            return convert_to_openai_tool(self._show(tool))["function"]
+        def read_schema(tool: Any) -> Any:
+            return convert_to_openai_tool(self._show(tool))["function"]["parameters"]
 
-        return run.searching.choose(tools, self._own_names, read, may_hide=lambda tool: not isinstance(tool, dict))
+        return run.searching.choose(tools, self._own_names, read_schema, may_hide=lambda tool: not isinstance(tool, dict))
 
     def _unwrap(self, request: ToolCallRequest, run: AgentRun) -> ToolCallRequest | ToolMessage:
         """The call of the tool that a call of `call_tool` is for."""

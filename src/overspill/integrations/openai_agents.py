@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from anyio import to_thread
@@ -81,7 +82,7 @@ class _Adapter:
     async def _list_tools(self, agent: int, list_all: Callable[[Any], Any], context: Any) -> list[Any]:
         """Without those that the model searches for, or else without the search."""
         search, tools = self._find_search(agent, context), await list_all(context)
-        return search.choose(tools, self._own_names, _read_tool, may_hide=_may_hide)
+        return search.choose(tools, self._own_names, attrgetter("params_json_schema"), may_hide=_may_hide)
 
     def _find_search(self, agent: int, context: Any) -> Searching:
         """Agents of a run have different tools, and so have the users of an agent."""
@@ -167,10 +168,6 @@ def _may_hide(tool: Any) -> bool:
     """The SDK checks approvals and guardrails only for calls that the model makes itself, so such tools are offered directly."""
     guards = isinstance(tool, FunctionTool) and (tool.needs_approval, tool.tool_input_guardrails, tool.tool_output_guardrails)
     return bool(guards) and not any(guards)
-
-
-def _read_tool(tool: FunctionTool) -> dict[str, Any]:
-    return {"name": tool.name, "description": tool.description, "parameters": tool.params_json_schema}
 
 
 def _to_output(result: Any) -> Output:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import Any, Unpack
 
 from anyio import to_thread
@@ -87,7 +88,8 @@ class Overspill(AbstractCapability[Any]):
         """The request without the tools that the model searches for, or else without the search."""
         search, given = self._own_run.searching, request.model_request_parameters
         # A tool that waits for approval, or runs elsewhere, has to be called by the model itself.
-        shown = search.choose(given.function_tools, self._own_names, _read_tool, may_hide=lambda tool: tool.kind == "function")
+        schema = attrgetter("parameters_json_schema")
+        shown = search.choose(given.function_tools, self._own_names, schema, may_hide=lambda tool: tool.kind == "function")
         return replace(request, model_request_parameters=replace(given, function_tools=shown)) if search.is_on else request
 
     async def after_model_request(self, ctx: RunContext[Any], *, request_context: Any, response: ModelResponse) -> ModelResponse:
@@ -139,10 +141,6 @@ class Overspill(AbstractCapability[Any]):
 
 def _show(retry: Any) -> str:
     return retry.model_response_str() if isinstance(retry, ToolReturnPart) else str(retry.content)
-
-
-def _read_tool(tool: ToolDefinition) -> dict[str, Any]:
-    return {"name": tool.name, "description": tool.description, "parameters": tool.parameters_json_schema}
 
 
 async def _refuse(**args: Any) -> str:

@@ -65,20 +65,23 @@ class Searching:
         self,
         offered: Sequence[_T],
         own: Set[str],
-        read: Callable[[_T], dict[str, Any]],
+        read_schema: Callable[[_T], Any],
         *,
         name: Callable[[_T], str] = lambda tool: field(tool, "name"),
         may_hide: Callable[[_T], bool] = lambda tool: True,
     ) -> list[_T]:
-        """Those that the model is shown of what this agent or run has now. `own`: names of tools that stay, such as the search.
-        `read` returns the definition of a tool."""
+        """Those that the model is shown of what this agent or run has now. `own`: tools that stay, such as the search."""
         if not self.is_on:
             return [*offered]
         self._here = {name(each): each for each in offered if name(each) not in own and may_hide(each)}
         if self._search is None:
             theirs = [each for each in offered if name(each) not in own and may_hide(each)]
             others = [str(name(each)) for each in offered if name(each) not in self._here]
-            self._search = self._searches.open([*map(read, theirs)], others)
+            read = [
+                {"name": name(each), "description": field(each, "description"), "parameters": read_schema(each)}
+                for each in theirs
+            ]
+            self._search = self._searches.open(read, others)
         out = self.hidden & {*self._here} if self.hidden else self._own.keys()
         return [each for each in offered if name(each) not in out]
 

@@ -91,7 +91,9 @@ class OverspillPlugin(Plugin):
         found.settle = found.run.begin_request(getattr(context.model, "context_window_limit", None))
         asked = [self._ask(spec) for spec in context.tool_specs]
         stay = {*self._own_names, *context.agent.tool_registry.dynamic_tools}  # such as the one for a structured output
-        context = context.replace(tool_specs=self._searches[context.agent].choose(asked, stay, read_spec))
+        context = context.replace(
+            tool_specs=self._searches[context.agent].choose(asked, stay, lambda spec: spec["inputSchema"].get("json"))
+        )
         lines = await compact(found.run, partial(read_conversation, context.messages))
         if lines:
             context = context.replace(messages=replace_results(context.messages, lines))
@@ -209,10 +211,6 @@ class _WrappedTool(_Tool):
             yield write_result(answered[0], id)
         finally:
             await owner.cancel(_MAX_SECS_TO_END)
-
-
-def read_spec(spec: Any) -> dict[str, Any]:
-    return {"name": spec["name"], "description": spec["description"], "parameters": spec["inputSchema"].get("json")}
 
 
 def read_conversation(messages: list[Any]) -> Iterator[Entry]:
