@@ -22,10 +22,10 @@ from overspill.cli import terminal
 from overspill.cli.logs import find_observers, show_log
 from overspill.cli.settings import endpoints, lasting_store, load_settings, read_variable
 from overspill.cli.signals import serve_until_signal
-from overspill.cli.surroundings import Surroundings, find_surroundings, project_of
+from overspill.cli.surroundings import Surroundings, find_surroundings
 from overspill.cli.terminal import inform, is_quiet, lacks_mcp
 from overspill.errors import SettingsError
-from overspill.hooks.shapes import family_of
+from overspill.hooks.shapes import family_of, find_project
 from overspill.mcp.client.config import ServerConfig, parse_host, read_servers, server_configs, start_early
 from overspill.mcp.proxy.options import PROXY_DEFAULTS, SHARED_DEFAULTS, ProxyOptions
 from overspill.settings import Settings
@@ -91,7 +91,8 @@ def prepare_proxy(given: Mapping[str, Any], around: Surroundings) -> Prepared:
     load = partial(load_settings, given["preset"], given["settings"], usual=usual, lasting="proxy", forgiving=True)
     assigned = [*given["assignments"], *assigned]
     settings = load(assigned).settings
-    family = family_of(given["group"], project_of(given["group"])) if given["group"] else ""
+    group: str | None = given["group"]
+    family = family_of(group, find_project(group, around.environ, around.folder)) if group else ""
     if family and _hides_secrets(settings):  # who reads what is stored here does not know the secrets of this environment
         settings = load([*assigned, "redact.stored=on"]).settings
     log: Callable[[str], None] = (lambda _: None) if given["quiet"] or is_quiet() else inform

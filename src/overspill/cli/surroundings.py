@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import click
-
-from overspill.hooks.shapes import HOOKS, Client
 
 
 class Surroundings(NamedTuple):
@@ -22,9 +20,3 @@ class Surroundings(NamedTuple):
 def find_surroundings() -> Surroundings:
     context = click.get_current_context(silent=True)
     return (context and context.find_object(Surroundings)) or Surroundings(os.environ)
-
-
-def project_of(client: str) -> str:
-    """The project folder: the one the client names in a variable, or else the folder where it started us."""
-    around, known = find_surroundings(), HOOKS.get(cast("Client", client))
-    return around.environ.get(known.project_variable if known else "") or os.path.abspath(around.folder)

@@ -8,7 +8,9 @@ Gemini CLI puts the whole output in the event and shows the model `reason` in it
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
 import msgspec
@@ -23,6 +25,12 @@ SMALL_EVENT_BYTES = 12_288
 def family_of(client: str, project: str) -> str:
     """The name shared by sessions that share outputs: one client in one project folder."""
     return f"hook-{client}-{hashlib.sha256(project.encode('utf-8', 'surrogateescape')).hexdigest()[:32]}"
+
+
+def find_project(client: str, environ: Mapping[str, str], folder: Path) -> str:
+    """The project folder: the one the client names in a variable, or else the folder where it started us."""
+    known = HOOKS.get(cast("Client", client))
+    return environ.get(known.project_variable if known else "") or os.path.abspath(folder)
 
 
 class Unusable(Exception):

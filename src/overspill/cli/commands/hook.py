@@ -11,7 +11,7 @@ from typing import cast
 import click
 
 from overspill.cli.common_options import group_name
-from overspill.cli.surroundings import project_of
+from overspill.cli.surroundings import find_surroundings
 from overspill.cli.terminal import inform, lacks_mcp
 from overspill.hooks.shapes import (
     HOOKS,
@@ -21,6 +21,7 @@ from overspill.hooks.shapes import (
     Unusable,
     decode,
     family_of,
+    find_project,
     find_text,
     has_forgotten,
 )
@@ -70,7 +71,7 @@ def _answer(given: tuple[str, ...]) -> bytes:
     from overspill.text.lenient_json import dumps
 
     settings = load_settings(None, None, ASSIGNMENTS, [HOOK_DEFAULTS], lasting="hook", forgiving=True).settings
-    project = project_of(client)
+    project = find_project(client, os.environ, Path())
     if found is None:
         answer = remind(client, project, settings)
     else:
@@ -90,4 +91,5 @@ def serve(client: str) -> object:
         raise lacks_mcp("serve")
     from overspill.cli.serving import serve_outputs
 
-    return serve_outputs(family_of(client, project_of(client)))
+    around = find_surroundings()
+    return serve_outputs(family_of(client, find_project(client, around.environ, around.folder)))
