@@ -136,8 +136,6 @@ MECHANISMS: dict[str, tuple[str, str, Callable[..., Any]]] = {
     "rows: filtered": ("rows.signal", "find_filtered_rows", lambda *_: []),
     "rows: values that are said": ("rows.signal", "_count_said", lambda *_: {}),
     "rows: comparisons": ("rows.conditions", "_find_comparisons", lambda *_: ()),
-    "rows: flags": ("rows.conditions", "_find_flags", lambda *_: ()),
-    "rows: gaps": ("rows.conditions", "_find_gaps", lambda *_: ()),
     "rows: exclusions": ("rows.conditions", "_find_exclusions", lambda *_: ()),
     "rows: ordered by a column": ("rows.ordering", "_order_by_value", lambda *_: []),
     "rows: ordered by date": ("rows.ordering", "_order_by_date", lambda *_: []),

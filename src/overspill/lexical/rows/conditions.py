@@ -1,4 +1,4 @@
-"""Conditions of a question about a list: more than 20, before March, archived, without a licence, of the type "lamp"."""
+"""Conditions of a question about a list: more than 20, before March, not running."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msgspec import Struct
 from overspill.lexical.index import Index
 from overspill.lexical.rows.cells import COMPARED_ROWS, RowList, fill_row, find_column, read_columns, read_rows, sample_columns
 from overspill.lexical.rows.measures import DAYS_OF_MONTH, DAYS_OF_YEAR, Scale, are_measures, find_scale, measure
-from overspill.lexical.words import compile_phrases, read_lexicon, read_related, split_subwords, stem
+from overspill.lexical.words import compile_phrases, read_related, stem
 from overspill.tables.table import Span
 from overspill.text.regex import regex
 
@@ -22,13 +22,11 @@ _COMPARED = rf"\b(?:({{over}})|({{at_least}})|({{under}})|({{at_most}})) (?:the 
 _BETWEEN = rf"\b{{between}} {_VALUE} (?:and|und|et|y) {_VALUE}"
 _OR_SIDE = rf"(?<![\d,.]){_VALUE} (?:\w{{1,20}} )?or (?:({{or_more}})|{{or_less}})\b"
 _CLAUSE_END = r"[,;?!]|\.\s|\.$|\b{joining}\b"
-_ABSENT = r"\b{absent} (?:an? |any |the )?([^\W\d_]{2,40})"
 _NEGATED = r"(?:\b{negation}|n't)[ -](?:\w{1,12} )?\Z"
 _EXCLUDED = r"(?:\b{excluding}|n't)[ -](?:yet |in |of |from )?([^\W_]+)"
 _UNIT_AFTER = r" ?(?:[KMGTP]i?B|{units}s?)\b"
 _YEAR, _ISO_MONTH = regex(r"\d{4}"), regex(r"\d{4}-\d\d")
 _WORD = regex(r"[^\W_]+")
-_NOTHING = ("", "None", "[]", "{}")
 _MIN_USUAL_SHARE = 0.1
 """Share of rows that must have a word in a column before a question may want the rows without it."""
 _MAX_CELL_CHARS = 100
@@ -51,23 +49,11 @@ class _Bounds(Struct, frozen=True):
     """Pairs of adjacent words that may be one name: "home runs" is `homeruns`."""
 
 
-class Column(Struct, frozen=True):
-    name: str
-    cells: list[str]
-    """The cells in a sample of rows."""
-
-    @property
-    def is_flag(self) -> bool:
-        filled = {cell.lower() for cell in self.cells if cell not in _NOTHING}
-        return len(filled) == 2 and bool(filled & read_lexicon("yes")) and bool(filled & read_lexicon("no"))
-
-
 def find_meeting_rows(index: Index, rows: RowList, question: str) -> list[int]:
     """The rows whose cells meet the conditions of a question. Empty if it has none."""
     names, sample = read_columns(index, rows.table), rows.records[:COMPARED_ROWS]
-    columns = list(map(Column, names, index.remember(sample_columns, rows.table, *sample)))
-    tests = [test for find in (_find_comparisons, _find_flags, _find_gaps, _find_exclusions) for test in find(question, columns)]
-    tests = tests[:_MAX_CONDITIONS]
+    columns = index.remember(sample_columns, rows.table, *sample)
+    tests = [*_find_comparisons(question, names, columns), *_find_exclusions(question, columns)][:_MAX_CONDITIONS]
     read = read_rows(index, rows.table, rows.records) if tests else ()
     return [record for record, cells in read if all(test(fill_row(cells, len(names))) for test in tests)]
 
@@ -90,8 +76,8 @@ def blank_comparisons(question: str) -> str:
     return question
 
 
-def _find_comparisons(question: str, columns: list[Column]) -> Iterator[Test]:
-    measured = [column.name if not column.is_flag and are_measures(column.cells) else "" for column in columns]
+def _find_comparisons(question: str, names: list[str], columns: list[list[str]]) -> Iterator[Test]:
+    measured = [name if are_measures(cells) else "" for name, cells in zip(names, columns, strict=True)]
     number: int | None = None
     for bounds in _find_bounds(question):
         related = [other for word in bounds.words for other in (word, *read_related().get(stem(word), ()))]
@@ -99,7 +85,7 @@ def _find_comparisons(question: str, columns: list[Column]) -> Iterator[Test]:
         named = find_column(measured, related) if named is None else named
         number = number if named is None else named  # "over 12 and under 31" names its column once
         if number is not None:
-            scale = find_scale(columns[number].cells)
+            scale = find_scale(columns[number])
             low, high = _measure_bound(bounds.low, scale), _measure_bound(bounds.high, scale)
             if low or high:
                 yield _compare(number, scale, low, high, is_open=bounds.is_open)
@@ -155,41 +141,19 @@ def _read_bounds(question: str, span: Span, low: str, high: str, is_open: bool) 
     return _Bounds(low, high, is_open, words, [one + other for each in (near, far[::-1]) for one, other in pairwise(each)])
 
 
-def _find_flags(question: str, columns: list[Column]) -> Iterator[Test]:
-    """ "Archived" asks for rows whose `archived` is true, "not archived" for the others."""
-    words = {stem(found[0].lower()): found.start() for found in reversed(list(_WORD.finditer(question)))}
-    for number, column in enumerate(columns):
-        names = split_subwords(column.name.rpartition(".")[2])
-        parts = [stem(part) for part in names if part not in read_lexicon("flags")]
-        if parts and words.keys() >= set(parts) and column.is_flag:
-            yield _have(number, read_lexicon("no" if _is_negated(question, words[parts[0]]) else "yes"))
-
-
-def _find_gaps(question: str, columns: list[Column]) -> Iterator[Test]:
-    """ "Without a licence" asks for rows whose `licence` is empty."""
-    partly = [column.name if not column.is_flag and any(cell in _NOTHING for cell in column.cells) else "" for column in columns]
-    for found in islice(compile_phrases(_ABSENT).finditer(question), _MAX_CONDITIONS):
-        if (number := find_column(partly, [found[1].lower()])) is not None:
-            yield _have(number, frozenset(map(str.lower, _NOTHING)))
-
-
-def _find_exclusions(question: str, columns: list[Column]) -> Iterator[Test]:
+def _find_exclusions(question: str, columns: list[list[str]]) -> Iterator[Test]:
     """ "Not running" asks for rows with another value in a column where many have that word."""
     for found in islice(compile_phrases(_EXCLUDED).finditer(question), _MAX_CONDITIONS):
         word = stem(found[1].lower())
-        times = [sum(_stem_first(cell) == word for cell in column.cells) for column in columns]
+        times = [sum(_stem_first(cell) == word for cell in cells) for cells in columns]
         most = max(times, default=0)
-        if most > 1 and most >= _MIN_USUAL_SHARE * len(columns[0].cells):
+        if most > 1 and most >= _MIN_USUAL_SHARE * len(columns[0]):
             yield _lack(times.index(most), word)
 
 
 def _stem_first(cell: str) -> str:
     found = _WORD.match(cell[:_MAX_CELL_CHARS])
     return stem(found[0].lower()) if found else ""
-
-
-def _have(column: int, accepted: frozenset[str]) -> Test:
-    return lambda cells: cells[column].lower() in accepted
 
 
 def _lack(column: int, word: str) -> Test:
