@@ -43,7 +43,13 @@ class OpenTelemetry:
                 self._outputs[kept.id] = kept, None
                 self._kept.add(kept.size.tokens, {"gen_ai.tool.name": kept.tool, "overspill.reason": kept.reason})
             case ToolCalled():
-                self._trace_call(session, event)
+                attributes = _describe_tool(event.tool, event.kind == "mcp", event.call)
+                if event.server:
+                    attributes["overspill.server"] = event.server
+                if event.truncated or event.id:
+                    attributes["overspill.shown.tokens"] = count_tokens(event)
+                    self._shown.add(count_tokens(event), {"gen_ai.tool.name": event.tool})
+                self._trace_call(session, event, event.latency, event.status, attributes)
             case OutputRetrieved():
                 attributes = _describe_tool(event.tool, False, event.call)
                 attributes |= {"overspill.mode": event.mode, "overspill.shown.tokens": count_tokens(event)}
@@ -53,7 +59,10 @@ class OpenTelemetry:
                 links = self._find_links(event.id)
                 self._record(f"execute_tool {event.tool}", session, event, event.latency, event.status, attributes, links)
             case JobChanged(state="ready" | "failed" | "cancelled"):
-                self._trace_job(session, event)
+                # The end of a call that kept running in the background. The span of the call itself ended with its reply.
+                attributes = {**_describe_tool(event.tool, False, ""), "overspill.background": True}
+                status = "ok" if event.state == "ready" else "failed"
+                self._trace_call(session, event, round(event.seconds * 1000), status, attributes)
             case ModelCalled():
                 self._trace_model(session, event)
             case OutputExtracted():
@@ -64,28 +73,13 @@ class OpenTelemetry:
             case _:
                 pass
 
-    def _trace_call(self, session: str, event: ToolCalled) -> None:
-        attributes = _describe_tool(event.tool, event.kind == "mcp", event.call)
-        if event.server:
-            attributes["overspill.server"] = event.server
-        if event.truncated or event.id:
-            attributes["overspill.shown.tokens"] = count_tokens(event)
-            self._shown.add(count_tokens(event), {"gen_ai.tool.name": event.tool})
-        kept = self._find_kept(event.id)
-        if kept is not None:
+    def _trace_call(
+        self, session: str, event: ToolCalled | JobChanged, latency: int, status: str, attributes: dict[str, Any]
+    ) -> None:
+        if kept := self._find_kept(event.id):
             attributes |= _describe_output(kept)
-        made = self._record(f"execute_tool {event.tool}", session, event, event.latency, event.status, attributes)
-        if kept is not None:
-            self._outputs[kept.id] = kept, made
-
-    def _trace_job(self, session: str, event: JobChanged) -> None:
-        """The end of a call that kept running in the background. The span of the call itself ended with its reply."""
-        attributes = {**_describe_tool(event.tool, False, ""), "overspill.background": True}
-        kept, latency = self._find_kept(event.id), round(event.seconds * 1000)
-        attributes |= _describe_output(kept) if kept else {}
-        status = "ok" if event.state == "ready" else "failed"
         made = self._record(f"execute_tool {event.tool}", session, event, latency, status, attributes)
-        if kept is not None:
+        if kept:
             self._outputs[kept.id] = kept, made
 
     def _trace_model(self, session: str, event: ModelCalled) -> None:
