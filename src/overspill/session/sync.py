@@ -13,13 +13,11 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from anyio.from_thread import start_blocking_portal
 
-from overspill.budget import ContextBudget
 from overspill.errors import BadRequest, SessionClosed
 from overspill.record.counters import Counters
 from overspill.retrieval.definitions import Format
 from overspill.retrieval.output import StoredOutput
 from overspill.session.session import Execute, Session
-from overspill.settings import Settings
 from overspill.types import Reply, ToolCall
 
 P = ParamSpec("P")
@@ -97,6 +95,7 @@ class SyncSession:
     @_taking(Session.__init__)
     def __init__(self, *args: Any, **options: Any) -> None:
         self._session = Session(*args, **options)
+        self.settings, self.budget = self._session.settings, self._session.budget
         self.offer_to_programs = self._session.offer_to_programs
         self.tool_search, self.tool_prefix = self._session.tool_search, self._session.tool_prefix
         self._thread = LoopThread()
@@ -116,14 +115,6 @@ class SyncSession:
     @property
     def id(self) -> str:
         return self._session.id
-
-    @property
-    def settings(self) -> Settings:
-        return self._session.settings
-
-    @property
-    def budget(self) -> ContextBudget | None:
-        return self._session.budget
 
     @property
     def counters(self) -> Counters:
