@@ -13,7 +13,7 @@ import anyio
 
 from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.connection import ClientIdentity, ServerConnection, open_connection
-from overspill.mcp.client.peer import SilentPeer
+from overspill.mcp.client.peer import Peer
 from overspill.mcp.client.server import Server, open_servers
 
 SERVERS = Path(__file__).parent / "servers"
@@ -35,7 +35,7 @@ async def connected(
     config: ServerConfig, peer: Any = None, *, client: ClientIdentity | None = None
 ) -> AsyncIterator[ServerConnection]:
     with anyio.fail_after(60):
-        async with open_connection(config, dict(os.environ), client or ClientIdentity(), peer or SilentPeer()) as link:
+        async with open_connection(config, dict(os.environ), client or ClientIdentity(), peer or Peer()) as link:
             await link.shake_hands()
             yield link
 

@@ -17,7 +17,7 @@ from waiting import until
 
 from overspill.errors import ServerError
 from overspill.mcp.client.config import ServerConfig
-from overspill.mcp.client.peer import SilentPeer
+from overspill.mcp.client.peer import Peer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -156,7 +156,7 @@ async def test_an_answer_that_goes_wrong_costs_one_call_and_not_the_link(
 async def test_half_a_character_arrives_as_it_was_sent(by_hand: Web, tool: str):
     heard: list[Any] = []
 
-    class Listening(SilentPeer):
+    class Listening(Peer):
         async def on_notification(self, server: str, method: str, params: dict[str, Any]) -> None:
             heard.append(params["data"])
 

@@ -12,7 +12,7 @@ from waiting import until
 from overspill.errors import ServerError
 from overspill.mcp.client import server as server_module
 from overspill.mcp.client.connection import ClientIdentity, ServerConnection
-from overspill.mcp.client.peer import SilentPeer
+from overspill.mcp.client.peer import Peer
 from overspill.mcp.client.server import Server
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -69,7 +69,7 @@ async def test_all_calls_that_were_under_way_get_the_error():
 
 
 async def test_whatever_fails_over_what_a_server_said_ends_its_own_connection_alone():
-    class Clumsy(SilentPeer):
+    class Clumsy(Peer):
         async def on_notification(self, server: str, method: str, params: dict[str, Any]) -> None:
             raise OverflowError(f"{params}")
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.connection import ClientIdentity, Raw, ServerConnection, describe_error, list_pages, open_connection
 from overspill.mcp.client.listings import select_usable
-from overspill.mcp.client.peer import SilentPeer
+from overspill.mcp.client.peer import Peer
 from overspill.text import tokens
 from overspill.text.lenient_json import dumps
 
@@ -42,7 +42,7 @@ async def probe(config: ServerConfig, environ: Mapping[str, str], within: float,
     problem, listed, unusable, connections, seconds = "", list[Raw](), "", list[ServerConnection](), 0.0
     try:
         with anyio.fail_after(within):
-            async with open_connection(config, environ, ClientIdentity(), SilentPeer()) as connection:
+            async with open_connection(config, environ, ClientIdentity(), Peer()) as connection:
                 connections.append(connection)
                 await connection.shake_hands()
                 if not connection.handshake.is_modern:  # the stateless protocol has no ping

@@ -29,7 +29,7 @@ from overspill.mcp.client.known_lists import Known, KnownLists
 from overspill.mcp.client.listings import ToolDefinition, select_usable
 from overspill.mcp.client.login.keeper import Log
 from overspill.mcp.client.login.storage import LoginStore
-from overspill.mcp.client.peer import Peer, SilentPeer
+from overspill.mcp.client.peer import Peer
 from overspill.mcp.client.rest import Rest
 from overspill.mcp.client.results import format_progress, require_result, to_output
 from overspill.mcp.client.tasks import Answer, TaskFollower, is_task
@@ -66,7 +66,7 @@ class Server:
         self._logins = LoginStore(environ, config.login_owner)
         self._client = client or ClientIdentity()
         self.lists = KnownLists(lists, config, environ, self._client, log)
-        self._peer: Peer = peer or SilentPeer()
+        self._peer = peer or Peer()
         self.log = log
         self._on_up = on_up
         self.rest = Rest(lambda: self._peer.needs(self.name))

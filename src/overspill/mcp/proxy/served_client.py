@@ -18,6 +18,7 @@ from overspill.calls.job import Requester, requester
 from overspill.errors import LoginNeeded, ServerError, Unheard
 from overspill.mcp.client.connection import ClientIdentity, Raw, ServerConnection, as_mapping
 from overspill.mcp.client.handshake import Handshake
+from overspill.mcp.client.peer import Peer
 from overspill.mcp.client.server import Server
 from overspill.mcp.proxy.catalog import Catalog, ask_each
 from overspill.mcp.proxy.client_request import NOT_WAITING, ClientRequest, PausedCalls
@@ -38,7 +39,7 @@ from overspill.types import Output
 _QUIET = 1.0  # seconds after the handshake
 
 
-class ServedClient:
+class ServedClient(Peer):
     """Its tasks run in `group`. It is the peer of its servers."""
 
     def __init__(
@@ -258,13 +259,12 @@ class ServedClient:
             params = task
         if (admitted := await self.answers.admit(server, method, params)) is None:
             return
-        params = admitted
         self.catalog.note_change(server, method)
         request = next((each for each in reversed(self._flights[server]) if not each.is_answered), None)
-        if request is None or event_from_wire(method, params) is not None:
-            await self._notify_client(method, params)
+        if request is None or event_from_wire(method, admitted) is not None:
+            await self._notify_client(method, admitted)
         elif method != "notifications/message" or not request.is_modern or request.log_level is not None:
-            await request.notify(method, params or None)
+            await request.notify(method, admitted or None)
 
     async def notify_servers(self, method: str, params: Raw) -> None:
         """Pass a notification on to the servers that are up. The others would have no use for it later."""
