@@ -290,12 +290,11 @@ class RequestRouter:
 
     async def _allow_input(self, request: ClientRequest, server: Server, work: Callable[[], Awaitable[Raw]]) -> Raw:
         """Run `work`, and pause it when an older server or a task asks a client that can answer only between two calls."""
-        client = self._client
-        if not request.is_modern or not client.can_be_asked or request.method not in INPUT_REQUIRED_METHODS:
+        if not request.is_modern or not self._client.can_be_asked or request.method not in INPUT_REQUIRED_METHODS:
             return await work()
         handshake = (await server.connect()).handshake
         if handshake.is_modern and not (request.knows_tasks or knows_tasks(handshake.capabilities)):
             return await work()
-        if "requestState" in request.params and not (handshake.is_modern and not client.paused_calls.knows(request)):
-            return await client.paused_calls.resume(request)
-        return await client.paused_calls.start(request, work)
+        if "requestState" in request.params and not (handshake.is_modern and not self._client.paused_calls.knows(request)):
+            return await self._client.paused_calls.resume(request)
+        return await self._client.paused_calls.start(request, work)
