@@ -41,36 +41,29 @@ class _Batch(Struct, frozen=True):
     calls: tuple[_BatchedCall, ...]
 
 
-class ToolRouter:
-    def __init__(
-        self,
-        name: str,
-        session: Session,
-        offers: Mapping[str, ProgramTool],
-        reports: ReportCheck,
-        guard: ContextGuard,
-        observe: Observe,
-    ) -> None:
-        self.turn = 0
-        self.answers: dict[tuple[int, str], str] = {}
-        """What the model received, by turn and call id."""
-        self.background: dict[str, str] = {}
-        """The tools that went to the background, by job id."""
-        self._name = name
-        self._session = session
-        self._offers = offers
-        self._reports = reports
-        self._guard = guard
-        self._observe = observe
-        session.offer_to_programs(self.list_for_programs)
-        self._definitions: list[dict[str, Any]] = []
-        self._is_final = False
-        self._is_report_alone = True
-        self._quota: dict[str, int] = {}
-        """How many tool calls each call of this turn may make; a batch makes several."""
+class ToolRouter(Struct, eq=False):
+    name: str
+    session: Session
+    offers: Mapping[str, ProgramTool]
+    reports: ReportCheck
+    guard: ContextGuard
+    observe: Observe
+    turn: int = 0
+    answers: dict[tuple[int, str], str] = {}
+    """What the model received, by turn and call id."""
+    background: dict[str, str] = {}
+    """The tools that went to the background, by job id."""
+    _definitions: list[dict[str, Any]] = []
+    _is_final: bool = False
+    _is_report_alone: bool = True
+    _quota: dict[str, int] = {}
+    """How many tool calls each call of this turn may make; a batch makes several."""
+
+    def __post_init__(self) -> None:
+        self.session.offer_to_programs(self.list_for_programs)
 
     async def list_for_programs(self) -> list[ProgramTool]:
-        return list(self._offers.values())
+        return list(self.offers.values())
 
     def open_turn(self, turn: int, report: dict[str, Any], *, final: bool, alone: bool) -> tuple[dict[str, Any], ...]:
         """The tools offered in this turn: the same in every turn, so that prompt caches stay valid, unless the report is `alone`.
@@ -79,14 +72,14 @@ class ToolRouter:
         """
         self.turn, self._is_final = turn, final
         tools: list[dict[str, Any]] = []
-        for offer in self._offers.values():
+        for offer in self.offers.values():
             schema = offer.parameters or {}
             parameters = add_argument(schema) if self._asks(offer) else schema
             tools.append({"name": offer.name, "description": offer.description, "parameters": parameters})
         if alone or not tools:
             self._definitions = [report]
         else:
-            offered = [*tools, *self._session.tools(), internal.TASK_STATUS]
+            offered = [*tools, *self.session.tools(), internal.TASK_STATUS]
             self._definitions = [*offered, internal.batch(offered), report]
         return tuple(self._definitions)
 
@@ -96,8 +89,8 @@ class ToolRouter:
         """`model` made the calls and also extracts for them, unless another one is configured. `messages` led to the calls."""
         self._is_report_alone = all(call.name in (STATUS, REPORT) for call in calls)
         self._quota = self._share_quota(calls)
-        replies = await self._session.turn(calls, model=model, answer=self._answer, messages=messages)
-        self._guard.count_replies(replies)
+        replies = await self.session.turn(calls, model=model, answer=self._answer, messages=messages)
+        self.guard.count_replies(replies)
         for call, reply in zip(calls, replies, strict=True):
             self.answers[self.turn, call.id] = reply.text  # a turn that waited has the output in place of its id
         return [
@@ -109,7 +102,7 @@ class ToolRouter:
         """Why a call cannot run; empty if it can. Until the final turn, retrieval tools work even when they are not offered."""
         if self._is_final and call.name != REPORT:
             return wording.FINAL_TURN
-        is_retrieval = self._session.owns(call.name)
+        is_retrieval = self.session.owns(call.name)
         return describe_bad_call(call, [definition(call.name, "jsonschema")] if is_retrieval else self._definitions)
 
     def record_refused(self, call: ToolCall, answer: str) -> None:
@@ -119,7 +112,7 @@ class ToolRouter:
 
     async def _answer(self, call: ToolCall) -> Reply:
         started = time.perf_counter()
-        self._observe(CallStarted(self._name, call.id, call.name))
+        self.observe(CallStarted(self.name, call.id, call.name))
         try:
             reply = await self._reply(call, started)
         except OverspillError as error:  # a failure becomes an answer
@@ -129,30 +122,30 @@ class ToolRouter:
             self.background[reply.job.id] = call.name
         failed = one_line(reply.text) if reply.is_error else ""
         job = reply.job.id if reply.job else ""
-        self._observe(CallEnded(self._name, call.id, call.name, time.perf_counter() - started, failed, reply.kept, job))
+        self.observe(CallEnded(self.name, call.id, call.name, time.perf_counter() - started, failed, reply.kept, job))
         return reply
 
     async def _reply(self, call: ToolCall, started: float) -> Reply:
-        if self._session.owns(call.name):
-            return await self._session.invoke(call.name, call.args, id=call.id)
+        if self.session.owns(call.name):
+            return await self.session.invoke(call.name, call.args, id=call.id)
         if call.name == STATUS:
-            self._observe(ModelSaid(self._name, str(call.args.get("now", ""))))
+            self.observe(ModelSaid(self.name, str(call.args.get("now", ""))))
             return self._answer_directly(call, wording.NOTED, started)
         if call.name == REPORT:
             if not self._is_report_alone:
                 raise BadRequest(wording.NOT_ALONE)
-            await anyio.to_thread.run_sync(self._reports.submit, call.args)
+            await anyio.to_thread.run_sync(self.reports.submit, call.args)
             return self._answer_directly(call, wording.ACCEPTED, started)
         return await (self._batch(call, started) if call.name == BATCH else self._call(call))
 
     async def _call(self, call: ToolCall) -> Reply:
         if self._quota.get(call.id, 1) == 0:
-            raise BadRequest(wording.too_many_calls(self._session.settings.max_tool_calls_per_turn))
-        offer, args, looking_for = self._offers[call.name], dict(call.args), ""
+            raise BadRequest(wording.too_many_calls(self.session.settings.max_tool_calls_per_turn))
+        offer, args, looking_for = self.offers[call.name], dict(call.args), ""
         if self._asks(offer):
             args, looking_for = take_off(args)
-        is_background = offer.kind == "agent" and args.pop("async", False) is True and self._session.settings.background
-        return await self._session.call(
+        is_background = offer.kind == "agent" and args.pop("async", False) is True and self.session.settings.background
+        return await self.session.call(
             call.name,
             args,
             offer.run,
@@ -165,7 +158,7 @@ class ToolRouter:
         )
 
     def _asks(self, offer: ProgramTool) -> bool:
-        return asks(self._session.settings.for_tool(offer.name, offer.server), offer.parameters)
+        return asks(self.session.settings.for_tool(offer.name, offer.server), offer.parameters)
 
     async def _batch(self, call: ToolCall, started: float) -> Reply:
         """Run its calls in parallel; one JSON object holds all their results. A mistake in one call becomes the result of that
@@ -184,7 +177,7 @@ class ToolRouter:
                 if entry.tool in (BATCH, REPORT):
                     raise BadRequest(wording.not_in_batch(entry.tool))
                 if index >= self._quota[call.id]:
-                    raise BadRequest(wording.too_many_calls(self._session.settings.max_tool_calls_per_turn))
+                    raise BadRequest(wording.too_many_calls(self.session.settings.max_tool_calls_per_turn))
                 if problem := self.find_problem(inner):
                     raise BadRequest(problem)
                 replies.append(reply := await self._answer(inner))
@@ -205,25 +198,25 @@ class ToolRouter:
 
     def _share_quota(self, calls: Sequence[ToolCall]) -> dict[str, int]:
         """Assigned in the order of the calls, not in the order in which they start."""
-        left = self._session.settings.max_tool_calls_per_turn
+        left = self.session.settings.max_tool_calls_per_turn
         quota: dict[str, int] = {}
         for call in calls:
             listed: object = call.args.get("calls") if call.name == BATCH else None
-            wanted = len(cast("list[object]", listed)) if isinstance(listed, list) else int(call.name in self._offers)
+            wanted = len(cast("list[object]", listed)) if isinstance(listed, list) else int(call.name in self.offers)
             quota[call.id] = min(wanted, left)
             left -= quota[call.id]
         return quota
 
     def _answer_directly(self, call: ToolCall, text: str, started: float, *, failed: bool = False, reserved: int = 0) -> Reply:
-        fits = self._guard.afford(text, reserved)
+        fits = self.guard.afford(text, reserved)
         self._record(call, text, started, failed=failed)
         content = [{"type": "text", "text": text}]
-        return Reply(text=text, content=content, is_error=failed, fits=fits, model=self._session.settings.model)
+        return Reply(text=text, content=content, is_error=failed, fits=fits, model=self.session.settings.model)
 
     def _record(self, call: ToolCall, text: str, started: float, *, failed: bool) -> None:
         self.answers[self.turn, call.id] = text
-        offer = self._offers.get(call.name)
-        self._session.note(
+        offer = self.offers.get(call.name)
+        self.session.note(
             ToolCalled(
                 now_ms(),
                 tool=call.name,
