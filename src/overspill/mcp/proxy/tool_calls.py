@@ -11,6 +11,7 @@ from typing import Any
 import anyio.to_thread
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import is_version_at_least
+from msgspec import Struct, field
 
 from overspill.calls.job import Job, current
 from overspill.errors import BadRequest, OverspillError
@@ -39,39 +40,29 @@ _OF_QUESTIONS = ("resultType", "inputRequests", "requestState", "_meta")
 _MAX_DELIVERED_BYTES = 16 * 1024 * 1024  # of results of tasks in memory; the store has their texts
 
 
-class ToolCalls:
-    def __init__(
-        self,
-        session: Session,
-        catalog: Catalog,
-        forward: Forward,
-        programs: ProgramCalls,
-        *,
-        dry_run: bool,
-        log: Callable[[str], None],
-    ) -> None:
-        self._session = session
-        self._catalog = catalog
-        self._forward = forward
-        self._programs = programs
-        self._dry_run = dry_run
-        self._log = log
-        self._delivered: BoundedCache[Raw | MCPError] = BoundedCache(_MAX_DELIVERED_BYTES, _measure)
-        """The results that tasks deliver, by job."""
+class ToolCalls(Struct, eq=False):
+    session: Session
+    catalog: Catalog
+    forward: Forward
+    programs: ProgramCalls
+    dry_run: bool
+    log: Callable[[str], None]
+    _delivered: BoundedCache[Raw | MCPError] = field(default_factory=lambda: BoundedCache(_MAX_DELIVERED_BYTES, _measure))
+    """The results that tasks deliver, by job."""
 
     async def call_own(self, request: ClientRequest, name: str, args: Raw) -> Raw:
         """Call a tool of ours. Tools that a program calls belong to the request that brought the program."""
         before = _asking.set((self, request))
         try:
-            reply = await self._session.invoke(name, args)
+            reply = await self.session.invoke(name, args)
         finally:
             _asking.reset(before)
         return self.render({}, reply)
 
     async def describe_for_programs(self, request: ClientRequest) -> list[ProgramTool]:
-        settings = self._session.settings
+        settings = self.session.settings
         may_call = settings.program_tools or settings.trust_read_only
-        return [self._describe(request, *each) for each in await self._catalog.list_known()] if may_call else []
+        return [self._describe(request, *each) for each in await self.catalog.list_known()] if may_call else []
 
     def _describe(self, request: ClientRequest, server: Server, tool: Raw) -> ProgramTool:
         name, schema, inner = tool["name"], tool.get("inputSchema"), copy(request)
@@ -87,16 +78,16 @@ class ToolCalls:
             args, intent = await self._take_intent_off(server, name, given)
         except BadRequest as error:
             return make_failure(str(error))
-        if self._dry_run:
+        if self.dry_run:
             changes = {} if args is given else {"arguments": args}
-            result = await self._forward(request, server, {**request.params, "name": name, **changes})
+            result = await self.forward(request, server, {**request.params, "name": name, **changes})
             await self._report(result, server, name)
             return result
         call = partial(self._call, request, server, name)
-        check = fits_schema(self._catalog.describe_if_known(server, name).get("inputSchema", True), server.name)
-        chosen = self._programs.choose(name, server.name, request.meta)
+        check = fits_schema(self.catalog.describe_if_known(server, name).get("inputSchema", True), server.name)
+        chosen = self.programs.choose(name, server.name, request.meta)
         try:
-            reply = await self._session.call(
+            reply = await self.session.call(
                 name,
                 args,
                 call,
@@ -112,19 +103,19 @@ class ToolCalls:
             return make_failure(str(error) if isinstance(error, OverspillError) else wording.tool_failure(str(error)))
         if request.knows_tasks and reply.job is not None:
             request.is_task = True
-            return {"resultType": "task", **describe_task(await self._session.jobs.find(reply.job.id), self._session.settings)}
+            return {"resultType": "task", **describe_task(await self.session.jobs.find(reply.job.id), self.session.settings)}
         if chosen == "card" or reply.original is None:
             return await self._answer(request, server, name, reply)
         if isinstance(reply.original, MCPError):
             raise reply.original
-        return self._programs.pass_whole(as_mapping(reply.original), reply, chosen)
+        return self.programs.pass_whole(as_mapping(reply.original), reply, chosen)
 
     async def deliver(self, request: ClientRequest, job: Job) -> Raw | MCPError:
         """The result of an ended task, in the form its call would have returned; or the server's refusal."""
         if job.id in self._delivered:
             return self._delivered[job.id]
-        reply = await self._session.jobs.deliver(job)
-        server = self._catalog.find_server(job.server)
+        reply = await self.session.jobs.deliver(job)
+        server = self.catalog.find_server(job.server)
         shown = self.render({}, reply) if server is None else await self._stand_in(request, server, job.tool, reply)
         result = adapt_result(shown, "tools/call", modern=True)
         self._delivered.put(job.id, result)
@@ -132,15 +123,15 @@ class ToolCalls:
 
     async def _take_intent_off(self, server: Server, name: str, args: Raw) -> tuple[Raw, str]:
         """Only if the catalog added the argument. A tool with an unknown schema may have its own argument of that name."""
-        if LOOKING_FOR not in args or self._session.settings.for_tool(name, server.name).intent != "ask":
+        if LOOKING_FOR not in args or self.session.settings.for_tool(name, server.name).intent != "ask":
             return args, ""
-        tool = await self._catalog.describe(server, name)
+        tool = await self.catalog.describe(server, name)
         if not tool:
             raise BadRequest(
                 f"The server {server.name} has not listed its tools yet, so it is not clear what {LOOKING_FOR} means to "
                 f"{one_line(name)}. Call it again without {LOOKING_FOR}."
             )
-        return take_off(args) if self._catalog.asks(server, tool) else (args, "")
+        return take_off(args) if self.catalog.asks(server, tool) else (args, "")
 
     async def _call(self, request: ClientRequest, server: Server, name: str, /, **args: Any) -> Output:
         """The tool as the session runs it. The server's own result, or its refusal, travels as the output's `original`."""
@@ -149,7 +140,7 @@ class ToolCalls:
         if "arguments" in params or args:
             params["arguments"] = args
         try:
-            result = await self._forward(request, server, params)
+            result = await self.forward(request, server, params)
         except MCPError as refusal:
             return await self._remember(request, server, to_error_output(refusal))
         if wants_input(result):
@@ -160,10 +151,10 @@ class ToolCalls:
 
     async def _remember(self, request: ClientRequest, server: Server, output: Output) -> Output:
         """A task delivers a small result unchanged, because a stored one loses its structured content."""
-        job, result, most = request.job, output.original, self._session.settings.max_inline_blob
+        job, result, most = request.job, output.original, self.session.settings.max_inline_blob
         if job is None or not job.background or not request.knows_tasks or _measure(result) > most:
             return output
-        hides = self._session.settings.for_tool(job.tool, job.server).redact.shown == "on"
+        hides = self.session.settings.for_tool(job.tool, job.server).redact.shown == "on"
         if not hides and isinstance((await self._judge(output, server, job.tool))[1], Pass):
             self._delivered.put(job.id, result)
         return output
@@ -177,12 +168,12 @@ class ToolCalls:
         return await self._stand_in(request, server, name, reply)
 
     async def _stand_in(self, request: ClientRequest, server: Server, name: str, reply: Reply) -> Raw:
-        self._programs.warn_of_card(name, server.name, request.meta)
+        self.programs.warn_of_card(name, server.name, request.meta)
         result = self.render(keep_short_fields(as_mapping(reply.original)), reply)
         if reply.kept is not None and is_version_at_least(request.version, outputs.LINKS_SINCE):
             result["content"].append({"type": "resource_link", **outputs.describe(reply.kept)})
         if not reply.is_error:
-            schema = (await self._catalog.describe(server, name)).get("outputSchema")
+            schema = (await self.catalog.describe(server, name)).get("outputSchema")
             text = "\n\n".join(find_texts(result["content"]))
             structured = outputs.structure_reply(schema, text, reply.kept and reply.kept.handle)
             if structured is not None:
@@ -190,13 +181,13 @@ class ToolCalls:
         return result
 
     def render(self, rest: Raw, reply: Reply) -> Raw:
-        extra = [text for text in (self._catalog.rename_note, self._session.news()) if text]
+        extra = [text for text in (self.catalog.rename_note, self.session.news()) if text]
         content = [*reply.content, *({"type": "text", "text": text} for text in extra)]
         return {**rest, "content": content, **({"isError": True} if reply.is_error else {})}
 
     async def _judge(self, output: Output, server: Server, name: str) -> tuple[Size, Verdict]:
         text = "".join(find_texts(output.content))
-        settings = self._session.settings.for_tool(name, server.name)
+        settings = self.session.settings.for_tool(name, server.name)
         size = await anyio.to_thread.run_sync(size_of, text, settings.model)
         return size, decide(size, settings)
 
@@ -204,7 +195,7 @@ class ToolCalls:
         size, verdict = await self._judge(await to_output(result), server, name)
         if not isinstance(verdict, Pass):
             measured = f"{size.bytes} bytes, {size.lines} lines, {size.tokens} tokens"
-            self._log(f"dry run: {one_line(name)} of {server.name} would be stored: {measured}")
+            self.log(f"dry run: {one_line(name)} of {server.name} would be stored: {measured}")
 
 
 async def list_for_programs() -> list[ProgramTool]:
