@@ -17,16 +17,15 @@ from waiting import until
 from overspill.agent import RunControl, RunRecord
 from overspill.agent.record import read_snapshot, write_snapshot
 from overspill.models.endpoints import Endpoint
+from overspill.models.facts import ModelFacts
 from overspill.models.opening import open_model
 from overspill.models.protocol import Model, Response
 from overspill.record.op_tree import Op
-from overspill.settings.keys import ModelLimits
 
 pytestmark = [pytest.mark.live, pytest.mark.anyio]
 
 WINDOW = 6144
 OUTPUT = 192
-LIMITS = ModelLimits(context_window=WINDOW, max_output_tokens=OUTPUT)
 LONG = 1800.0  # seconds; the model may share a small machine
 SERVER = {"command": sys.executable, "args": [str(Path(__file__).parents[1] / "agent_server.py")]}
 
@@ -36,7 +35,7 @@ class Play:
 
     def __init__(self, model: LiveModel, folder: Path) -> None:
         settings = model.settings(window=WINDOW, output=OUTPUT)
-        self.real = open_model(model.target, model.endpoints(settings), {model.target: LIMITS})
+        self.real = open_model(model.target, model.endpoints(settings), {model.target: ModelFacts(WINDOW, OUTPUT)})
         self.opening = Opening(self.real)
         self.folder = folder
         self.stage = Stage(folder, SERVER)
@@ -196,7 +195,7 @@ async def test_a_batch_may_ask_a_kept_output(play: Play) -> None:
 
 async def test_where_a_model_cannot_be_reached_the_next_one_answers(play: Play) -> None:
     nobody = {"gone": Endpoint(kind="openai-compatible", base_url="http://127.0.0.1:9/v1")}
-    gone = open_model("gone/model", nobody, {"gone/model": LIMITS})
+    gone = open_model("gone/model", nobody, {"gone/model": ModelFacts(WINDOW, OUTPUT)})
     record = await play.run("maxTurns: 1", before=(gone,))
     assert ended(record)
     first, second = record.tree.children[0].children[:2]

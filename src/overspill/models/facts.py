@@ -11,8 +11,10 @@ from overspill.text.regex import Pattern, regex
 
 
 class ModelFacts(Struct, frozen=True):
-    context_window: int
-    max_output_tokens: int
+    """0: not configured, so the family's figure applies."""
+
+    context_window: int = 0
+    max_output_tokens: int = 0
 
 
 UNKNOWN_FACTS = ModelFacts(32_768, 4_096)
@@ -62,7 +64,12 @@ def is_large(target: str) -> bool:
     return max(said) >= _MIN_LARGE_BILLIONS if said else _LARGE.search(name) is not None
 
 
-def find_facts(target: str, configured: Mapping[str, ModelLimits]) -> ModelFacts:
+def convert_limits(limits: Mapping[str, ModelLimits]) -> dict[str, ModelFacts]:
+    """The setting `modelLimits`, by target."""
+    return {target: ModelFacts(limit.context_window or 0, limit.max_output_tokens or 0) for target, limit in limits.items()}
+
+
+def find_facts(target: str, configured: Mapping[str, ModelFacts]) -> ModelFacts:
     """A figure configured for exactly this target wins over its family's."""
     family = next((facts for pattern, facts in _FAMILIES if pattern.search(target.lower())), UNKNOWN_FACTS)
     own = configured.get(target, family)

@@ -11,7 +11,7 @@ from overspill.errors import SettingsError
 from overspill.models.endpoints import Endpoint, from_environment
 from overspill.models.facts import UNKNOWN_FACTS, ModelFacts, find_facts
 from overspill.models.opening import open_model
-from overspill.settings.keys import ModelLimits, ProviderKind
+from overspill.settings.keys import ProviderKind
 
 
 def test_an_endpoint_shows_neither_key_nor_header_values_nor_passwords() -> None:
@@ -146,7 +146,7 @@ def test_a_well_known_provider_needs_nothing_but_its_key() -> None:
     assert (model.name, model.context_window, model.max_output_tokens) == ("openai/gpt-4.1-mini", 1_047_576, 32_768)
     routed = open_model("openrouter/meta-llama/llama-3.1-8b", endpoints, {})
     assert (routed.name, routed.context_window) == ("openrouter/meta-llama/llama-3.1-8b", 131_072)
-    mine = open_model("mine/m", {"mine": Endpoint(kind="ollama")}, {"mine/m": ModelLimits(context_window=16_000)})
+    mine = open_model("mine/m", {"mine": Endpoint(kind="ollama")}, {"mine/m": ModelFacts(context_window=16_000)})
     assert (mine.context_window, mine.max_output_tokens) == (16_000, 4_000)
 
 
@@ -176,7 +176,7 @@ def test_families_of_models_are_known_by_their_names(target: str, facts: ModelFa
 
 
 def test_configured_facts_win_figure_by_figure() -> None:
-    assert find_facts("ollama/q", {"ollama/q": ModelLimits(context_window=32_768)}) == ModelFacts(32_768, 1_024)
-    assert find_facts("local/q", {"local/q": ModelLimits(max_output_tokens=9)}) == ModelFacts(32_768, 9)
-    assert find_facts("local/q", {"local/q": ModelLimits(context_window=2_048)}) == ModelFacts(2_048, 512)
-    assert find_facts("local/q", {"local/other": ModelLimits(context_window=1)}) == UNKNOWN_FACTS
+    assert find_facts("ollama/q", {"ollama/q": ModelFacts(context_window=32_768)}) == ModelFacts(32_768, 1_024)
+    assert find_facts("local/q", {"local/q": ModelFacts(max_output_tokens=9)}) == ModelFacts(32_768, 9)
+    assert find_facts("local/q", {"local/q": ModelFacts(context_window=2_048)}) == ModelFacts(2_048, 512)
+    assert find_facts("local/q", {"local/other": ModelFacts(1, 1)}) == UNKNOWN_FACTS

@@ -17,13 +17,14 @@ from waiting import until
 
 from overspill.agent.models import TimedModel
 from overspill.models.endpoints import Endpoint
+from overspill.models.facts import ModelFacts
 from overspill.models.opening import open_model
 from overspill.models.protocol import Message, Model, ModelError, Request, Response, Usage
 from overspill.models.targets import Targets
 from overspill.models.written import UNREADABLE
 from overspill.session.session import Session
 from overspill.settings import Settings
-from overspill.settings.keys import ModelLimits, ProviderKind
+from overspill.settings.keys import ProviderKind
 from overspill.types import ToolCall
 
 pytestmark = needs("pydantic_ai", "models")
@@ -365,9 +366,7 @@ async def test_organisation_and_project_of_the_environment_stay_here(server: Ser
 def opened(server: Server, kind: ProviderKind, target: str) -> Model:
     url = server.url.removesuffix("/v1") if kind in ("anthropic", "google") else server.url
     endpoint = Endpoint(kind=kind, base_url=url, api_key=KEY)
-    return open_model(
-        target, {target.partition("/")[0]: endpoint}, {target: ModelLimits(context_window=1000, max_output_tokens=100)}
-    )
+    return open_model(target, {target.partition("/")[0]: endpoint}, {target: ModelFacts(1000, 100)})
 
 
 @pytest.mark.anyio
