@@ -21,6 +21,7 @@ REACH_BYTES, _LONG_REACH_BYTES = 1 << 10, 32 << 10
 _UNLIMITED = regex(r",\}|[])][+*]")
 _QUOTES = b" \t\r\n'\"`\\"
 """Stripped from the ends of a match, to keep JSON valid."""
+_MARK = regex(rb"\[redacted:[\w-]+:[a-z2-7]{8}")
 _FILTERS = {
     "ey": rb"eyj",
     "s.": rb"\bs\.[a-z0-9]{24}",
@@ -44,8 +45,6 @@ _FILTERS = {
 """Stricter replacements for keywords that occur in every other word."""
 _NAMED = rb"://[^\s/@]{0,80}:[^\s/]{3}|authorization[\"'\\\s]{0,4}[:=]|bearer[\s:=]{1,3}[\w.~+/=-]{20}"
 """Replaces the keywords of named rules."""
-_REPLACED = {"generic-api-key", "hashicorp-tf-password", "freemius-secret-key"}
-"""Rules of gitleaks' for names that `NamedValues` knows."""
 VALUE_BYTES = 18
 """The end of a `_NAMED` match, where other secrets may begin: the beginning of the value, and quotes before it."""
 _REWRITTEN = {
@@ -91,7 +90,7 @@ class Rule(Struct, frozen=True, eq=False, dict=True):
             first, last = next((span for span in groups if span[0] >= 0), spans[0])
             found = bytes(data[first:last])
             value = found.strip(_QUOTES)
-            if value and not self._is_allowed(value, data, *spans[0]):
+            if value and not _MARK.match(value) and not self._is_allowed(value, data, *spans[0]):
                 first += found.find(value)
                 yield Finding(first, first + len(value), self.id, value)
             start = end + 1 if self.named else max(spans[0][1], start + 1)
@@ -131,9 +130,7 @@ class Shapes:
     """All rules. `filter`: a pattern for the places to look at."""
 
     def __init__(self) -> None:
-        rules = [
-            rule for name in ("own-rules.json", "gitleaks.json") for rule in _read_rules(name).rules if rule.id not in _REPLACED
-        ]
+        rules = (*_read_rules("own-rules.json").rules, *_read_rules("gitleaks.json").rules)
         words = sorted({word for rule in rules if not rule.named for word in rule.keywords}, key=len, reverse=True)
         # Include the rules of shorter words at the same place, because the filter finds only the longest word.
         self._rules = {word: [rule for rule in rules if word.startswith(rule.keywords)] for word in words}
@@ -152,7 +149,8 @@ class Shapes:
             return rules
         if self._values.begins(hit):
             return [self._values]
-        return next(rules for pattern, rules in self._strict if find_groups(pattern, found, 0, len(found), anchored=True))
+        strict = (rules for pattern, rules in self._strict if find_groups(pattern, found, 0, len(found), anchored=True))
+        return next(strict, [])
 
 
 @cache

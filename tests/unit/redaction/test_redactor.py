@@ -73,7 +73,12 @@ def test_a_value_has_the_same_mark_in_one_session_and_another_in_the_next() -> N
 
 def test_what_was_redacted_once_stays_as_it_is() -> None:
     redactor = Redactor({"MY_TOKEN": VALUE}, {})
-    shown = redactor.redact(f"API_KEY={make_key()} token: {VALUE}")
+    password = "".join(SOURCE.choices(string.ascii_letters, k=14))
+    commands = (
+        f"mysql -u root -p{password} shop\nredis-cli -a {password}\ndocker login -u ci -p {password}\nDB_PASSWORD='{password}'"
+    )
+    shown = redactor.redact(f"API_KEY={make_key()} token: {VALUE}\n{commands}")
+    assert password not in shown
     assert redactor.redact(shown) == shown
 
 
