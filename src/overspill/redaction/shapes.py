@@ -150,7 +150,7 @@ class Shapes:
         if self._values.begins(hit):
             return [self._values]
         strict = (rules for pattern, rules in self._strict if find_groups(pattern, found, 0, len(found), anchored=True))
-        return next(strict, [])
+        return next(strict, list[Rule]())
 
 
 @cache
