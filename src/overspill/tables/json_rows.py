@@ -34,7 +34,7 @@ def read_cells(row: msgspec.Raw | bytes | memoryview, key: str = "", *, merges_l
         except UNREADABLE:
             return {}
     fields: dict[str, Any] = cast("dict[str, Any]", value) if isinstance(value, dict) else {VALUE: value}
-    is_flat = not merges_lists and dict not in map(type, fields.values())
+    is_flat = ({dict, list} if merges_lists else {dict}).isdisjoint(map(type, fields.values()))
     cells: dict[str, object] = fields if is_flat else dict(_flatten(fields, "", 0, merges_lists))
     return {KEY: key, **cells} if key else cells
 
@@ -81,16 +81,16 @@ def _flatten(fields: dict[str, Any], above: str, depth: int, merges_lists: bool)
     for key, field in fields.items():
         if isinstance(field, dict) and field and depth < _MAX_PATH_DEPTH:
             yield from _flatten(cast("dict[str, Any]", field), f"{above}{key}.", depth + 1, merges_lists)
-        elif merges_lists and (members := _merge_members(cast(object, field))):
+        elif merges_lists and isinstance(field, list) and (members := _merge_members(cast("list[object]", field))):
             yield from ((f"{above}{key}.{name}", held) for name, held in members.items())
         else:
             yield above + key, cast(object, field)
 
 
-def _merge_members(field: object) -> dict[str, list[object]]:
+def _merge_members(field: list[object]) -> dict[str, list[object]]:
     """The members of a list's objects, by name: the lines of an order have products. Empty if the list has other elements."""
     merged: dict[str, list[object]] = {}
-    for member in cast("list[object]", field) if isinstance(field, list) else ():
+    for member in field:
         if isinstance(member, dict):
             for name, held in _flatten(cast("dict[str, Any]", member), "", _MAX_PATH_DEPTH - 1, merges_lists=False):
                 merged.setdefault(name, []).append(held)
