@@ -78,7 +78,7 @@ ROOMS: dict[str, Room] = {
     ),
     "redaction": Room(
         "secrets: how they are found, the marks in their place, and the redacted view of stored bytes",
-        "decoding errors reading settings store text types",
+        "errors reading settings store text types",
     ),
     "sql": Room(
         "SQL over stored outputs, in processes that can open nothing else",

@@ -7,9 +7,10 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from overspill.decoding.formats import Compression, find_compression
-from overspill.decoding.limits import MAX_WINDOW_BYTES, MAX_WINDOW_LOG, Allowance, Layer, Sink
+from overspill.decoding.limits import MAX_WINDOW_BYTES, MAX_WINDOW_LOG, Allowance, Layer
 from overspill.errors import NotText
 from overspill.store.protocols import Reader
+from overspill.store.readers import Sink
 from overspill.text.humanize import format_size
 
 _MAGIC_BYTES = 16  # more than any format needs to be recognised

@@ -11,9 +11,9 @@ from unicodedata import category
 from msgspec import Struct
 
 from overspill.decoding.formats import HEAD_BYTES, UnicodeFormat
-from overspill.decoding.limits import Allowance, Layer, Sink
+from overspill.decoding.limits import Allowance, Layer
 from overspill.store.protocols import Reader
-from overspill.store.readers import read_blocks
+from overspill.store.readers import Sink, read_blocks
 from overspill.text import encoding
 from overspill.text.humanize import count_noun
 from overspill.text.regex import regex

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from overspill.confined.worker import Worker
-from overspill.decoding.limits import Layer, Limits, Sink
+from overspill.decoding.limits import Layer, Limits
 from overspill.errors import MissingPackage, NotText
 from overspill.store.protocols import Reader
+from overspill.store.readers import Sink
 from overspill.text.encoding import encode
 from overspill.text.humanize import count_noun, format_size
 

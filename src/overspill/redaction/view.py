@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from overspill.decoding.limits import Sink
 from overspill.reading.positions import View
 from overspill.redaction.redactor import Redactor, Replacement
 from overspill.store.protocols import Reader
+from overspill.store.readers import Sink
 from overspill.text.encoding import count_characters
 from overspill.types import Size
 

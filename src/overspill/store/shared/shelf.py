@@ -5,13 +5,11 @@ Its readers fetch ranges of an output, and copy the output for uses that need al
 
 from __future__ import annotations
 
-import mmap
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from threading import RLock
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -20,6 +18,7 @@ from overspill.errors import StoreError
 from overspill.store import rules
 from overspill.store.protocols import Retention
 from overspill.store.quota import OutputQuota
+from overspill.store.readers import BytesReader, Sink
 from overspill.store.recent import Recent
 from overspill.store.shelf import BaseShelf
 from overspill.text import lenient_json
@@ -27,19 +26,16 @@ from overspill.text import lenient_json
 _MAX_NOTES = 1_000
 _MAX_COPIED_BYTES = 1 << 30
 """The total size of copies that are not in use. A copy in use stays, at any size."""
-_MAX_HEAP_BYTES = 1 << 20
 _SLICE_BYTES = 8 << 20
 
-Copy: TypeAlias = "mmap.mmap | bytes"
 
-
-class LocalCopies(Recent[str, Copy]):
-    """Copies of outputs that never change, by handle. Above a megabyte, an unlinked file, which disappears with the process."""
+class LocalCopies(Recent[str, BytesReader]):
+    """Copies of outputs that never change, by handle."""
 
     def __init__(self) -> None:
-        super().__init__(_MAX_COPIED_BYTES, len)
+        super().__init__(_MAX_COPIED_BYTES, lambda copy: copy.size)
 
-    def copy(self, handle: str, size: int, read: Callable[[int, int], bytes]) -> Copy:
+    def copy(self, handle: str, size: int, read: Callable[[int, int], bytes]) -> BytesReader:
         """`read` fetches a range of it."""
         with self.making(handle):
             if (found := self.get(handle)) is None:
@@ -47,14 +43,11 @@ class LocalCopies(Recent[str, Copy]):
             return found
 
 
-def copy_bytes(size: int, read: Callable[[int, int], bytes]) -> Copy:
-    if size <= _MAX_HEAP_BYTES:
-        return read(0, size)
-    with tempfile.TemporaryFile(prefix="overspill-") as file:
+def copy_bytes(size: int, read: Callable[[int, int], bytes]) -> BytesReader:
+    with Sink() as sink:
         for start in range(0, size, _SLICE_BYTES):
-            file.write(read(start, min(size, start + _SLICE_BYTES)))
-        file.flush()
-        return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+            sink.add(read(start, min(size, start + _SLICE_BYTES)))
+        return sink.reader()
 
 
 class OutputSource(Protocol):
@@ -79,7 +72,7 @@ class SharedReader:
         self._handle = handles.handle(session, id)
         self._source = source
         self._copies = copies
-        self._copy: Copy | None = None
+        self._copy: BytesReader | None = None
         self._is_open = True
         self._mutex = RLock()
 
@@ -96,9 +89,9 @@ class SharedReader:
         with self._mutex:
             self._check_open()
             size, is_complete = self._source.measure()
-            if self._copy is None or len(self._copy) != size:
+            if self._copy is None or self._copy.size != size:
                 self._copy = self._copies.copy(self._handle, size, self._read) if is_complete else copy_bytes(size, self._read)
-            return memoryview(self._copy)
+            return self._copy.buffer()
 
     @property
     def is_removed(self) -> bool:
