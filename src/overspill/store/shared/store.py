@@ -37,14 +37,9 @@ class Lease:
         self._stop = Event()
 
     @property
-    def is_inherited(self) -> bool:
-        """Whether this is a forked child. The lease is its parent's."""
-        return self._pid != os.getpid()
-
-    @property
     def is_usable(self) -> bool:
         """False after it has ended, in a forked child, and if others considered the process dead."""
-        return not self._is_over and not self.is_inherited
+        return not self._is_over and self._pid == os.getpid()
 
     def start_renewing(self) -> None:
         Thread(target=self._renew_until_stopped, name="overspill-lease", daemon=True).start()
