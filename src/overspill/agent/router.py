@@ -6,7 +6,6 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-import anyio
 import anyio.to_thread
 import msgspec
 from msgspec import Struct
@@ -19,7 +18,7 @@ from overspill.agent.report import ReportCheck
 from overspill.errors import BadRequest, OverspillError
 from overspill.gate.collect import block_text, field
 from overspill.gate.intent import add_argument, asks, take_off
-from overspill.models.conversation import describe_bad_call
+from overspill.models.conversation import describe_bad_call, run_in_parallel
 from overspill.models.protocol import Message
 from overspill.programs.tools import ProgramTool
 from overspill.record.events import ToolCalled, now_ms
@@ -167,10 +166,10 @@ class ToolRouter(Struct, eq=False):
             batch = msgspec.convert(dict(call.args), _Batch)
         except msgspec.ValidationError as error:
             raise BadRequest(wording.bad_arguments(BATCH, str(error))) from None
-        results: dict[int, dict[str, Any]] = {}
         replies: list[Reply] = []
 
-        async def run_one(index: int, entry: _BatchedCall) -> None:
+        async def run_one(numbered: tuple[int, _BatchedCall]) -> dict[str, Any]:
+            index, entry = numbered
             id, begun = str(entry.id or index + 1), time.perf_counter()
             inner = ToolCall(f"{call.id}/{id}", entry.tool, entry.parameters)
             try:
@@ -186,12 +185,10 @@ class ToolRouter(Struct, eq=False):
                 ok, text = False, str(error)
             elapsed = round((time.perf_counter() - begun) * 1000)
             answer = {"output": text} if ok else {"error": {"message": text}}
-            results[index] = {"id": id, "tool": entry.tool, "ok": ok, "elapsedMs": elapsed, **answer}
+            return {"id": id, "tool": entry.tool, "ok": ok, "elapsedMs": elapsed, **answer}
 
-        async with anyio.create_task_group() as group:
-            for index, entry in enumerate(batch.calls):
-                group.start_soon(run_one, index, entry)
-        text = dumps({"results": [results[index] for index in range(len(results))]}).decode()
+        results = await run_in_parallel(run_one, list(enumerate(batch.calls)))
+        text = dumps({"results": results}).decode()
         reply = self._answer_directly(call, text, started, reserved=sum(each.tokens for each in replies))
         has_news = len(replies) < len(results) or any(each.new for each in replies)
         return msgspec.structs.replace(reply, fits=reply.fits and all(each.fits for each in replies), new=has_news)

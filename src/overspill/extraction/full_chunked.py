@@ -17,6 +17,7 @@ from overspill.extraction.provenance import Located, ModelQuote, locate
 from overspill.extraction.report import ModelReport, render
 from overspill.extraction.spelling import simplify
 from overspill.extraction.support import choose_supporting
+from overspill.models.conversation import run_in_parallel
 from overspill.text import tokens
 from overspill.text.encoding import decode
 from overspill.truncate import truncate_until
@@ -203,23 +204,11 @@ def _group_parts(inquiry: Inquiry, parts: Sequence[str], room: int) -> list[str]
 async def _ask_all(
     inquiry: Inquiry, groups: Sequence[str], count: int, total: int, lines: NumberedLines | None
 ) -> list[ModelReport]:
-    merged: dict[int, ModelReport] = {}
-    failures: list[ExtractionFailed] = []
     limiter = anyio.CapacityLimiter(inquiry.policy.concurrency)
 
-    async def ask(place: int, outputs: str) -> None:
+    async def ask(outputs: str) -> ModelReport:
         nonce = wrapper.new_nonce()
         async with limiter:
-            try:
-                request = inquiry.prompts.build_merge_request(outputs, count, total, nonce)
-                merged[place] = await inquiry.ask(request, nonce, lines)
-            except ExtractionFailed as error:
-                failures.append(error)
-                group.cancel_scope.cancel()
+            return await inquiry.ask(inquiry.prompts.build_merge_request(outputs, count, total, nonce), nonce, lines)
 
-    async with anyio.create_task_group() as group:
-        for place, outputs in enumerate(groups):
-            group.start_soon(ask, place, outputs)
-    if failures:
-        raise failures[0]
-    return [merged[place] for place in range(len(groups))]
+    return await run_in_parallel(ask, groups)

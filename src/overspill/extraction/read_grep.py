@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from itertools import permutations
 from time import perf_counter
 from typing import Annotated, Any, TypeVar
@@ -242,7 +243,7 @@ async def extract_read_grep(inquiry: Inquiry) -> Extraction:
             response = await converse(
                 tools,
                 request,
-                run_in_parallel(tools.answer),
+                partial(run_in_parallel, tools.answer),
                 max_turns=inquiry.policy.max_turns,
                 final_hint=inquiry.prompts.remind(f"{last} Answer now.")
                 if is_plain

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import anyio
 from msgspec import Struct
@@ -13,6 +13,9 @@ from overspill.models.protocol import Message, Request, Response
 from overspill.models.written import UNREADABLE, find_written_calls
 from overspill.text.humanize import one_line
 from overspill.types import ToolCall
+
+A = TypeVar("A")
+T = TypeVar("T")
 
 
 class AskModel(Protocol):
@@ -85,21 +88,24 @@ async def converse(
     return (await take_step(model, last, run_calls)).response
 
 
-def run_in_parallel(run: Callable[[ToolCall], Awaitable[Message]]) -> RunCalls:
-    """Run the calls of a step at the same time, and answer them in order."""
+async def run_in_parallel(run: Callable[[A], Awaitable[T]], given: Sequence[A]) -> list[T]:
+    """The results, in order. The first failure ends the others, and is raised without wrapping it."""
+    results: dict[int, T] = {}
+    failures: list[Exception] = []
 
-    async def run_calls(calls: Sequence[ToolCall]) -> Sequence[Message]:
-        answers: dict[int, Message] = {}
+    async def run_one(place: int, each: A) -> None:
+        try:
+            results[place] = await run(each)
+        except Exception as error:
+            failures.append(error)
+            group.cancel_scope.cancel()
 
-        async def answer(place: int, call: ToolCall) -> None:
-            answers[place] = await run(call)
-
-        async with anyio.create_task_group() as group:
-            for place, call in enumerate(calls):
-                group.start_soon(answer, place, call)
-        return [answers[place] for place in range(len(calls))]
-
-    return run_calls
+    async with anyio.create_task_group() as group:
+        for place, each in enumerate(given):
+            group.start_soon(run_one, place, each)
+    if failures:
+        raise failures[0]
+    return [results[place] for place in range(len(given))]
 
 
 def describe_bad_call(call: ToolCall, tools: Sequence[dict[str, Any]]) -> str:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import anyio
 import pytest
@@ -37,7 +38,7 @@ async def nothing_to_run(calls: Sequence[ToolCall]) -> Sequence[Message]:
     raise AssertionError(f"{calls} were run")
 
 
-ECHO: RunCalls = run_in_parallel(echo)
+ECHO: RunCalls = partial(run_in_parallel, echo)
 
 
 @pytest.mark.anyio
@@ -110,7 +111,7 @@ async def test_the_calls_of_a_step_run_at_the_same_time() -> None:
         return await echo(call)
 
     with anyio.fail_after(30):
-        taken = await take_step(ScriptedModel([(grep("0"), grep("1"))]), QUESTION, run_in_parallel(meet))
+        taken = await take_step(ScriptedModel([(grep("0"), grep("1"))]), QUESTION, partial(run_in_parallel, meet))
     assert [message.text for message in taken.messages[1:]] == ["ran 0", "ran 1"]
 
 
@@ -135,7 +136,7 @@ async def test_a_premature_answer_is_followed_by_a_call() -> None:
         return "" if seen else "Look first."
 
     model = ScriptedModel(["Nowhere.", grep("1"), "There."])
-    said = await converse(model, QUESTION, run_in_parallel(look), max_turns=15, final_hint=HINT, insist=insist)
+    said = await converse(model, QUESTION, partial(run_in_parallel, look), max_turns=15, final_hint=HINT, insist=insist)
     assert said == Response("There.", model="test/scripted")
     assert [request.tool_choice for request in model.requests] == ["auto", "required", "auto"]
     conversation = ["Where is the moon?", "Look first.", "", "ran 1"]
