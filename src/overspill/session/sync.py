@@ -96,7 +96,7 @@ class SyncSession:
     def __init__(self, *args: Any, **options: Any) -> None:
         self._session = Session(*args, **options)
         self.settings, self.budget = self._session.settings, self._session.budget
-        self.offer_to_programs = self._session.offer_to_programs
+        self.owns, self.offer_to_programs = self._session.owns, self._session.offer_to_programs
         self.tool_search, self.tool_prefix = self._session.tool_search, self._session.tool_prefix
         self._thread = LoopThread()
 
@@ -129,9 +129,6 @@ class SyncSession:
         messages: Sequence[Any] = (),
     ) -> list[Reply]:
         return self._run(partial(self._session.turn, calls, execute, model=model, messages=messages))
-
-    def owns(self, name: str) -> bool:
-        return self._session.owns(name)
 
     def tools(self, format: Format = "jsonschema") -> list[dict[str, Any]]:
         return self._session.tools(format)
