@@ -70,10 +70,12 @@ class CallRunner:
         try:
             async with self._open_part(call) as parts:
                 earlier = list(parts.ledger.events_about(call.job))
-                if (end := _find_end(call, tool, earlier)) is not None:
-                    parts.ledger.record(end)
-                elif not _is_over(call.job, earlier):
+                last = find_last_change(earlier, call.job)
+                if last is not None and last.state in ENDED:
+                    return "over"
+                if (end := _find_end(call, tool, earlier)) is None:
                     return await self._run_tool(parts, call, tool, is_wanted, hurry)
+                parts.ledger.record(end)
                 return "over"
         except StoreError:
             return "busy"
@@ -146,15 +148,10 @@ class CallRunner:
             raise BadRequest(f"the arguments of {call.tool} were stored and are gone. Call the tool again.") from None
 
 
-def _is_over(job: str, earlier: Sequence[Entry]) -> bool:
-    change = find_last_change(earlier, job)
-    return change is not None and change.state in ENDED
-
-
 def _find_end(call: QueuedCall, tool: WorkerTool, earlier: Sequence[Entry]) -> JobChanged | None:
-    """How to record a job that another worker began but did not finish; None if it is over or must be run."""
+    """How to record a job that another worker began but did not finish; None if it must be run."""
     attempts = sum(isinstance(each, JobChanged) and each.state == "running" for each in earlier)
-    if not attempts or _is_over(call.job, earlier):
+    if not attempts:
         return None
     if any(isinstance(each, OutputStored) and each.kept.id == call.job for each in earlier):
         return JobChanged(now_ms(), call.job, call.tool, "ready", server=call.server, kept=True)
