@@ -231,7 +231,7 @@ def test_an_agents_server_keeps_its_other_tools(tmp_path: Path):
 
     async def main() -> list[str]:
         async with up(server) as running:
-            return [each.name for each in await running.list_tools()]
+            return [each["name"] for each in await running.list_tools()]
 
     assert anyio.run(main) == ["first", "fine"]
 

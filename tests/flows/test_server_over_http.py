@@ -85,7 +85,7 @@ async def test_a_programs_own_connections_are_still_logged_and_ours_are_not(by_h
 
 async def test_arguments_that_a_tool_wants_in_headers_are_there_too(by_hand: Web):
     async with up(by_hand.config("/modern")) as server:
-        assert [tool.name for tool in await server.list_tools()] == ["echo"]
+        assert [tool["name"] for tool in await server.list_tools()] == ["echo"]
         seen, arguments, _ = said(await server.call_tool("echo", {"region": "north"}))
         assert arguments == {"region": "north"}
         names = ("mcp-method", "mcp-name", "mcp-param-region", "mcp-protocol-version")

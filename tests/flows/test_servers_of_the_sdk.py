@@ -12,7 +12,7 @@ from waiting import until
 
 from overspill.errors import ServerError
 from overspill.mcp.client.connection import ClientIdentity
-from overspill.mcp.client.server import Server, ToolDefinition
+from overspill.mcp.client.server import Server
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -31,7 +31,7 @@ async def test_calls_progress_and_large_results_come_through(way: str, modern: b
     async with served(way, modern) as server:
         assert (await server.wait_until_connected()).handshake.is_modern == modern
         assert (await server.wait_until_connected()).handshake.info["name"] == "high"
-        assert [tool.name for tool in await server.list_tools()] == ["echo", "large", "steps", "hang", "headers", "die"]
+        assert [tool["name"] for tool in await server.list_tools()] == ["echo", "large", "steps", "hang", "headers", "die"]
         assert (await server.call_tool("echo", {"words": "hi"})).content == [{"type": "text", "text": "hi"}]
         assert len(words(await server.call_tool("large", {"size": 3_000_000}))) == 3_000_000
         if way != "http json":  # which has no room for them
@@ -55,8 +55,8 @@ async def test_calls_progress_and_large_results_come_through(way: str, modern: b
 
 async def test_a_server_of_the_low_level_is_read_in_pages():
     async with up(script("low")) as server:
-        tools = [ToolDefinition(name, "Of the low level.", {"type": "object"}) for name in ("first", "second")]
-        assert await server.list_tools() == tools
+        described = {"description": "Of the low level.", "inputSchema": {"type": "object"}}
+        assert await server.list_tools() == [{"name": name, **described} for name in ("first", "second")]
         result = await server.call_tool("second", {})
         assert (result.content, result.is_error) == ([{"type": "text", "text": "second"}], True)
 

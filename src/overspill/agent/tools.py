@@ -135,27 +135,27 @@ async def _open_servers(
         offers: dict[str, dict[str, ProgramTool]] = {}
         for name, server in servers.items():
             try:
-                offers[name] = {tool.name: _offer(name, server, tool) for tool in await server.list_tools()}
+                offers[name] = {tool["name"]: _offer(name, server, tool) for tool in await server.list_tools()}
             except ServerError as error:
                 raise ServerError(server.problem or str(error)) from None
         yield offers
 
 
-def _offer(name: str, server: Any, tool: Any) -> ProgramTool:
+def _offer(name: str, server: Any, tool: dict[str, Any]) -> ProgramTool:
     async def run(**args: Any) -> Output:
-        return await server.call_tool(tool.name, args)
+        return await server.call_tool(tool["name"], args)
 
-    parameters: dict[str, Any] = {"type": "object", "properties": {}, **tool.input_schema}
-    offered_as, description = qualify_name(tool.name, name), tool.description or tool.name
+    parameters: dict[str, Any] = {"type": "object", "properties": {}, **tool["inputSchema"]}
+    offered_as, description, hints = qualify_name(tool["name"], name), tool.get("description"), tool.get("annotations")
     return ProgramTool(
         offered_as,
-        description,
+        description or tool["name"],
         parameters,
         run,
         server=name,
         kind="mcp",
         check=fits_schema(parameters, name),
-        is_read_only=tool.is_read_only,
+        is_read_only=bool(hints) and hints.get("readOnlyHint") is True,
     )
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, cast
 
 import mcp_types
-from msgspec import Struct
 from pydantic import BaseModel, ValidationError
 
 from overspill.mcp.client.handshake import Raw, as_mapping
@@ -27,18 +26,6 @@ _MODELS: dict[str, type[BaseModel]] = {
 }
 _NOUNS = {"resourceTemplates": "resource templates"}
 _TOKEN = regex(rb'(?s)"(?:[^"\\\n]++|\\.)*+"?|[{\[]|[}\]]|\n')
-
-
-class ToolDefinition(Struct, frozen=True):
-    name: str
-    description: str
-    input_schema: Mapping[str, Any]
-    is_read_only: bool = False
-
-    @classmethod
-    def of(cls, tool: Raw) -> ToolDefinition:
-        is_read_only = isinstance(hints := tool.get("annotations"), dict) and cast(Raw, hints).get("readOnlyHint") is True
-        return cls(tool["name"], tool.get("description") or "", tool["inputSchema"], is_read_only)
 
 
 def select_usable(pages: Iterable[object], key: str, taken: Iterable[str] = ()) -> tuple[list[Raw], list[str]]:

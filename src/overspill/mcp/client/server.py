@@ -26,7 +26,7 @@ from overspill.mcp.client.connection import (
 from overspill.mcp.client.framing import Raw
 from overspill.mcp.client.handshake import Handshake
 from overspill.mcp.client.known_lists import Known, KnownLists
-from overspill.mcp.client.listings import ToolDefinition, select_usable
+from overspill.mcp.client.listings import select_usable
 from overspill.mcp.client.login.keeper import Log
 from overspill.mcp.client.login.storage import LoginStore
 from overspill.mcp.client.peer import Peer
@@ -204,7 +204,7 @@ class Server:
             self._logged.add(line)
             self.log(line)
 
-    async def list_tools(self) -> list[ToolDefinition]:
+    async def list_tools(self) -> list[Raw]:
         connection = await self.wait_until_connected()
         if "tools" not in connection.handshake.capabilities:
             return []
@@ -217,7 +217,7 @@ class Server:
         tools = [tool for tool in listed if self.config.allows(tool["name"])]
         for tool in tools:
             connection.learn_headers(tool)
-        return [ToolDefinition.of(tool) for tool in tools]
+        return tools
 
     async def call_tool(self, name: str, args: Mapping[str, Any]) -> Output:
         """Call a tool; the current job shows its progress. Raises MCPError if the server refuses, ServerError if it is gone."""
