@@ -16,7 +16,7 @@ from typing import Any
 import anyio
 import anyio.abc
 import anyio.to_thread
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from overspill.mcp.client.connection import ClientIdentity
@@ -43,30 +43,21 @@ class ClientKey(Struct, frozen=True):
     session: str = ""
 
 
-class ServedClients:
+class ServedClients(Struct, eq=False):
     """Each client is served in a separate task, from its first request on."""
 
-    def __init__(
-        self,
-        group: anyio.abc.TaskGroup,
-        settings: Settings,
-        options: ProxyOptions,
-        endpoints: Mapping[str, Endpoint],
-        log: Callable[[str], None],
-        sessions: Sessions,
-    ) -> None:
-        self.options = options
-        self._group = group
-        self._settings = settings
-        self._endpoints = endpoints
-        self.log = log
-        self._store = WaitingStore(open_configured_store(settings), log)
-        self._open_clients: dict[tuple[ClientKey, bytes], ServedClient] = {}
-        self._shared_sessions = sessions
-        self._sessions: dict[str, SharedSession] = {}
-        self._served = Counter[str]()
-        self._ended = anyio.Event()
-        self._opening = anyio.Lock()
+    group: anyio.abc.TaskGroup
+    settings: Settings
+    options: ProxyOptions
+    endpoints: Mapping[str, Endpoint]
+    log: Callable[[str], None]
+    shared_sessions: Sessions
+    store: WaitingStore
+    _open_clients: dict[tuple[ClientKey, bytes], ServedClient] = {}
+    _sessions: dict[str, SharedSession] = {}
+    _served: Counter[str] = field(default_factory=Counter[str])
+    _ended: anyio.Event = field(default_factory=anyio.Event)
+    _opening: anyio.Lock = field(default_factory=anyio.Lock)
 
     async def find(self, owner: ClientKey, identity: ClientIdentity, *, outlived_by_jobs: bool = True) -> ServedClient:
         """`outlived_by_jobs`: whether its jobs keep running when the client has gone."""
@@ -81,10 +72,10 @@ class ServedClients:
     async def check_store(self) -> None:
         """If nothing can be stored, log why before the first client finds out, and even if it leaves before that."""
         with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(self._store.check)
+            await anyio.to_thread.run_sync(self.store.check)
 
     async def has_store(self) -> bool:
-        return await anyio.to_thread.run_sync(self._store.answers)
+        return await anyio.to_thread.run_sync(self.store.answers)
 
     def count_sessions(self, principal: str) -> int:
         """How many sessions a principal has open, including those whose jobs are still running."""
@@ -112,7 +103,7 @@ class ServedClients:
     async def close_all(self) -> None:
         """End everything, including jobs that are still running, unless others share their session."""
         while self._sessions:
-            await self._shared_sessions.give_back(self._sessions.popitem()[1])
+            await self.shared_sessions.give_back(self._sessions.popitem()[1])
 
     async def outlast(self, owner: ClientKey) -> None:
         """Its client has gone: wait until its jobs have ended too."""
@@ -131,10 +122,10 @@ class ServedClients:
         if owner.principal not in self._sessions:
             family, secrets = self.options.family(owner.principal), self.options.secrets
             make = partial(self._make_session, family, secrets)
-            found = await self._shared_sessions.borrow(family, self._settings, secrets, make)
+            found = await self.shared_sessions.borrow(family, self.settings, secrets, make)
             self._sessions[owner.principal], is_new = found
         session = self._sessions[owner.principal].session
-        client: ServedClient = await self._group.start(self._serve, owner, session, identity, outlived_by_jobs)
+        client: ServedClient = await self.group.start(self._serve, owner, session, identity, outlived_by_jobs)
         if is_new:
             await client.resume_tasks()
         self._open_clients[owner, kind] = client
@@ -142,11 +133,11 @@ class ServedClients:
 
     def _make_session(self, family: str, secrets: Mapping[str, str]) -> Session:
         return Session(
-            self._settings,
+            self.settings,
             family=family,
-            shared=bool(self._settings.store or self.options.shared_family),  # which other replicas, or proxies, may use too
-            store=self._store,
-            endpoints=self._endpoints,
+            shared=bool(self.settings.store or self.options.shared_family),  # which other replicas, or proxies, may use too
+            store=self.store,
+            endpoints=self.endpoints,
             notice=False,
             preload=False,
             observers=self.options.observers,
@@ -196,7 +187,8 @@ async def open_clients(
 ) -> AsyncGenerator[ServedClients]:
     """`sessions` are those of all proxies in this process."""
     async with anyio.create_task_group() as group:
-        clients = ServedClients(group, settings, options, endpoints, log, sessions or Sessions())
+        store = WaitingStore(open_configured_store(settings), log)
+        clients = ServedClients(group, settings, options, endpoints, log, sessions or Sessions(), store)
         group.start_soon(clients.check_store)
         try:
             yield clients
