@@ -47,7 +47,6 @@ class OutputPages:
         return self._page(
             request,
             "output.html",
-            item=item,
             hides=text.view.hides(0, text.view.bytes),
             kept=item.kept,
             damage=stored.damage,

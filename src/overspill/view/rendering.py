@@ -68,8 +68,6 @@ class ShownText(Struct, frozen=True):
     notes: tuple[str, ...] = ()
     is_text: bool = True
     """If False, the bytes themselves are shown."""
-    is_decoded: bool = False
-    """Whether positions are those of the decoded text, and not of the stored bytes."""
 
     @property
     def kind(self) -> Kind:
@@ -88,8 +86,7 @@ def open_text(stored: StoredOutput) -> ShownText:
         return ShownText(stored.reader, stored.view, (str(problem),), is_text=False)
     except OverspillError as problem:
         return ShownText(stored.reader, stored.view, (str(problem),), is_text=is_text)
-    is_decoded = text.decoding is not None and bool(text.decoding.formats)
-    return ShownText(text.reader, text.positions, tuple(describe_gaps(stored.kept, text)), is_decoded=is_decoded)
+    return ShownText(text.reader, text.positions, tuple(describe_gaps(stored.kept, text)))
 
 
 class RenderedNode(Struct, frozen=True):
