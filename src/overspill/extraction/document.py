@@ -32,17 +32,9 @@ Progress: TypeAlias = Callable[[int, int], None]
 """Called with (chunks done, chunks in all) after each chunk."""
 
 
-class Inspection(Struct, frozen=True):
-    """One Read or Grep of the sub-agent, for the record. Holds neither what it asked nor what it saw."""
-
-    tool: str
-    ok: bool
-    latency_ms: int
-    chars: int
-    """How long the answer is."""
-
-
-OnInspection: TypeAlias = Callable[[Inspection], None]
+OnInspection: TypeAlias = Callable[[str, bool, int, int], None]
+"""Called after each Read or Grep of the sub-agent with the tool, whether it succeeded, the milliseconds it took, and how many
+characters its answer has, for the record. Gets neither what it asked nor what it saw."""
 
 
 class ExtractionFailed(OverspillError):

@@ -16,7 +16,7 @@ from overspill import reading
 from overspill.errors import BadRequest, OverspillError
 from overspill.extraction import wrapper
 from overspill.extraction.chunks import NumberedLine, Span, align_lines
-from overspill.extraction.document import ExtractionFailed, Inspection, limit_output
+from overspill.extraction.document import ExtractionFailed, limit_output
 from overspill.extraction.findings import conclude_alone
 from overspill.extraction.inquiry import Inquiry, run_in_thread
 from overspill.extraction.prompting import EMPTY_ANSWER, FILE_TOOLS, frame_data
@@ -135,7 +135,7 @@ class FileTools:
             answer = await self._answer(call)
             if self._inquiry.on_inspection:
                 latency = round((perf_counter() - started) * 1000)
-                self._inquiry.on_inspection(Inspection(call.name, not answer.is_error, latency, len(answer.text)))
+                self._inquiry.on_inspection(call.name, not answer.is_error, latency, len(answer.text))
             return answer
 
     async def _answer(self, call: ToolCall) -> Message:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from overspill import handles
 from overspill.errors import BadRequest, SettingsError
-from overspill.extraction import BUILTIN, Cache, Document, Inspection, Mode, Policy, Progress, extract, extract_with_engine
+from overspill.extraction import BUILTIN, Cache, Document, Mode, Policy, Progress, extract, extract_with_engine
 from overspill.lexical.index import Work
 from overspill.models.endpoints import DEFAULT_TIMEOUT, Endpoint, from_environment
 from overspill.models.facts import convert_limits
@@ -86,9 +86,8 @@ class Extractor:
         model = Targets(models, retries=retries, op=op, observe=observe) if models else None
         max_bytes = request.max_bytes and max(1, request.max_bytes - _FRAME_BYTES)
 
-        def note(look: Inspection) -> None:
-            status = "ok" if look.ok else "failed"
-            self._ledger.record(OutputInspected(now_ms(), op, look.tool, status, look.latency_ms, look.chars))
+        def note(tool: str, is_ok: bool, latency: int, chars: int) -> None:
+            self._ledger.record(OutputInspected(now_ms(), op, tool, "ok" if is_ok else "failed", latency, chars))
 
         try:
             async with model.keep_connected() if model else nullcontext():
