@@ -14,7 +14,7 @@ from overspill.reading.query.document import (
     describe_kind,
     expand,
     is_object,
-    outline_within,
+    outline_value,
     parse,
     parse_lazily,
     quote,
@@ -67,7 +67,7 @@ def query(
         if (json := write_within(value, bound)) is not None:
             return QueryAnswer(json, True, expanded)
         note = f"The value is too large for one answer; this is its outline. Ask for a part of it{_example(value, expression)}"
-        outline = outline_within(value, bound.after(f"\n[{note}]"))
+        outline = next(filter(bound.after(f"\n[{note}]").holds, outline_value(value)), None)
         if outline is None:
             return QueryAnswer(clip(describe_kind(value), bound), False, expanded)
         return QueryAnswer(outline, False, expanded, note=note)

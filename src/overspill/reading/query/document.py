@@ -203,15 +203,11 @@ def outline_levels(found: Sequence[Value], levels: Sequence[tuple[int, int]] = D
     if not others and isinstance(only, str) and parse_embedded(only) is only:
         return
     label = f"{len(others) + 1:,} JSON documents, the first: " if others else ""
-    yield from _levels(first, label, levels)
+    yield from outline_value(first, label, levels)
 
 
-def outline_within(value: Value, bound: Bound) -> str | None:
-    """As much detail as fits. None if not even the kind of the value fits."""
-    return next(filter(bound.holds, _levels(value)), None)
-
-
-def _levels(value: Value, label: str = "", levels: Sequence[tuple[int, int]] = DETAIL_LEVELS) -> Iterator[str]:
+def outline_value(value: Value, label: str = "", levels: Sequence[tuple[int, int]] = DETAIL_LEVELS) -> Iterator[str]:
+    """Outlines of one value, from the most detailed to the least."""
     sketch = _Sketch()
     for depth, keys in levels:
         yield label + "\n".join(sketch.lines(value, depth, keys))
