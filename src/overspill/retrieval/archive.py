@@ -53,16 +53,13 @@ class ArchivedJob(Struct, frozen=True):
     asked_ms: int
 
 
-class Archive:
+class Archive(Struct, eq=False):
     """Only `remove` changes anything. Skips ended sessions, and calls `warn` for unreadable ones. `redaction` hides secrets."""
 
-    def __init__(
-        self, stores: Sequence[Store], warn: Callable[[str], None] = lambda _: None, redaction: Redaction | None = None
-    ) -> None:
-        self._stores = stores
-        self._redaction = redaction
-        self._warn = warn
-        self._reported: set[str] = set()
+    stores: Sequence[Store]
+    warn: Callable[[str], None] = lambda _: None
+    redaction: Redaction | None = None
+    _reported: set[str] = set()
 
     def items(self) -> list[ArchivedOutput]:
         """Everything that is stored, oldest first."""
@@ -109,7 +106,7 @@ class Archive:
     def open_unnoted(self, kept: Kept) -> StoredOutput:
         """Open an output without noting that it was read, so that looking at it does not keep it longer. You close it."""
         with self._reading(kept.session) as shelf:
-            hidden = self._redaction.for_reading(kept.tool, kept.server) if self._redaction else NO_REDACTORS
+            hidden = self.redaction.for_reading(kept.tool, kept.server) if self.redaction else NO_REDACTORS
             return StoredOutput(kept, shelf.open(kept.id), redactors=hidden)
 
     def open_beside(self, session: str, id: str) -> Reader:
@@ -156,7 +153,7 @@ class Archive:
     def remove(self, *, live: bool = False) -> list[str]:
         """Remove closed sessions; with `live`, also the outputs of live ones, which continue. Returns the sessions."""
         removed: list[str] = []
-        for store in self._stores:
+        for store in self.stores:
             for label in list_shelves(store):
                 if label.live and not live:
                     continue
@@ -195,7 +192,7 @@ class Archive:
         self, session: str | None = None, *, live_only: bool = False, about: str = ""
     ) -> Iterator[tuple[ShelfLabel, Shelf, Iterator[Entry]]]:
         """Every session, or only one or the live ones, open for reading, with its first event and those that contain `about`."""
-        for store in self._stores:
+        for store in self.stores:
             for label in list_shelves(store) if session is None else _find_label(store, session):
                 if live_only and not label.live:
                     continue
@@ -218,7 +215,7 @@ class Archive:
         """Gives each warning once."""
         if text not in self._reported:
             self._reported.add(text)
-            self._warn(text)
+            self.warn(text)
 
     def _events(self, store: Store, label: ShelfLabel, shelf: Shelf, about: str) -> Iterator[Entry]:
         try:
@@ -240,7 +237,7 @@ class Archive:
 
     @contextmanager
     def _reading(self, session: str) -> Generator[Shelf]:
-        for store in self._stores:
+        for store in self.stores:
             try:
                 shelf = store.read_shelf(session)
             except UnknownHandle:
