@@ -77,7 +77,7 @@ Extra: TypeAlias = Literal[
 
 
 class MissingPackage(SettingsError):
-    """`extra` is the extra of Overspill that installs it. `remedy` is a sentence with a quicker way, and a space."""
+    """`extra`: Overspill's extra that installs the package. `remedy`: a sentence that offers something quicker, and a space."""
 
     def __init__(self, what: str, extra: Extra, remedy: str = "") -> None:
         missing = f"{what} needs the package {_PACKAGES[extra]}, which is not installed or too old."

@@ -145,7 +145,7 @@ class ContextGuard:
 
     @property
     def is_full(self) -> bool:
-        """Small texts may use up the buffer without ending the run; a handle, for example."""
+        """Small texts, such as a handle, may use up the buffer: full means that only the room for output is left."""
         return self.overfull or self.budget.used + self.budget.reserved >= self.window - self.output
 
     def take(self, request: Request) -> None:

@@ -177,7 +177,7 @@ class CallService:
         return [replies[index] for index in range(len(calls))]
 
     async def execute(self, execute: Callable[[ToolCall], Any], call: ToolCall, /, **args: Any) -> Any:
-        """Run a call by the host's `execute`, as a tool. It gets the call with references filled in."""
+        """The tool of a call that the host runs: passes the call, its references filled in, to the host's `execute`."""
         job = current.get()
         assert job is not None
         return await invoke_tool(partial(execute, msgspec.structs.replace(call, args=args)), {}, job, self._threads)

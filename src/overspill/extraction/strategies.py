@@ -57,7 +57,7 @@ def choose_plain_mode(
 
     1. A question about the whole goes to a large model chunk by chunk, if one extraction can read all chunks.
     2. If the engine is confident, or the model is small or unknown, the model reads the engine's passages.
-    3. The rest follows the documents' rule.
+    3. Otherwise `choose_mode` decides, as for documents.
     """
     needed = chunks.count(size.tokens, chunk_tokens, policy.overlap_percent)
     if is_model_large and needs_whole(query) and needed <= policy.max_extraction_chunks:

@@ -35,7 +35,7 @@ _NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "user", "uts")
 
 
 class NoHub(Exception):
-    """Why no hub can be used. The proxy then works alone."""
+    """No hub can be used; the message says why. The proxy then works alone."""
 
 
 def process_variables(environ: Mapping[str, str]) -> list[str]:

@@ -174,7 +174,7 @@ class _WrappedTool(_Tool):
         self._tool, self._call = tool, call
 
     async def stream(self, tool_use: Any, invocation_state: dict[str, Any], **kwargs: Any) -> AsyncGenerator[Any, None]:
-        """What the tool yields before its result is passed on until the call is answered."""
+        """Pass on what the tool yields, up to its result. Stop when the call is answered."""
         events: asyncio.Queue[Any] = asyncio.Queue()
         answered: list[Reply] = []
         failed: list[Exception] = []

@@ -86,7 +86,7 @@ _report = compile_pattern(b"(?:%b)|(?:%b)|(?:%b)" % (_GAVE_UP, _MESSAGE, _VERDIC
 
 
 class Signs(Struct, frozen=True):
-    """Where the output reports failures. Each list of records starts with the nearest or the first one."""
+    """Where the output reports failures. `before` and `end` list their records backwards, the others from the first on."""
 
     before: list[int]
     """Records up to and including the first sign of giving up, or up to the end of the text."""

@@ -66,7 +66,7 @@ class _Spelling(NamedTuple):
 class Finder:
     """The terms of a query as one pattern, and the term for each spelling it finds. In code, it also matches keywords.
 
-    If `raw`, it searches stored bytes instead of a reading, with colours between words, and escapes and entities for letters.
+    If `raw`, it searches the bytes as stored: words may have colour codes between them, letters may be escapes or entities.
     """
 
     def __init__(self, terms: tuple[Term, ...], *, code: bool, raw: bool = False) -> None:

@@ -44,7 +44,7 @@ class Redactor:
     """A redactor always gives a value the same mark. Different redactors give it different marks."""
 
     def __init__(self, known: Mapping[str, str], patterns: Mapping[str, str], *, remembers: bool = False) -> None:
-        """`known`: secret values by name. `patterns`: more of them, in RE2's syntax. `remembers`: keep values for `get_value`."""
+        """`known`: secrets by name. `patterns`: RE2 patterns of secrets, by name. `remembers`: keep values for `get_value`."""
         self._remembers = remembers
         self._own: dict[str, Pattern] = {
             name: compile_pattern(spelling.encode(), utf8=True) for name, spelling in patterns.items()

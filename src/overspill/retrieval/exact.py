@@ -150,7 +150,7 @@ def output_id(id: str) -> str:
 
 
 def read_image(stored: StoredOutput, asked: GetToolOutput, max_bytes: int) -> Page | None:
-    """None if the call is about something else, or about a stored image of more than `max_bytes`. Blocks."""
+    """The stored image that the call asks for; None if it asks for something else or for more than `max_bytes`. Blocks."""
     pointer = asked.id.partition("#")[2].strip(" \t\r\n\"'`")
     if "#" in asked.id:
         return _image_page(stored, f"{stored.shown_id}#{pointer}", _image_at(stored, pointer, asked.mode, max_bytes))

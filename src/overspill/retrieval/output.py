@@ -200,7 +200,7 @@ def describe_misquotes(quotes: Mapping[Formats, Sequence[Quote]], reader: Reader
 
 
 def quote_spans(spans: Iterable[tuple[int, int]], text: TextView) -> tuple[Quote, ...]:
-    """By their places in the stored bytes. A passage with a mark has no hash: it would be the secret's hash, or meaningless."""
+    """Quotes of `spans`, located in the stored bytes. A passage with a hidden secret gets no hash, which could give it away."""
     view, quotes = text.positions, list[Quote]()
     for start, end in spans:
         digest = REDACTED if view.hides(start, end) else hashlib.sha256(text.reader.read(start, end)).hexdigest()

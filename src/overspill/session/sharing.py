@@ -1,4 +1,4 @@
-"""Sessions that outlive their proxy in a process that serves many. A client that comes back finds the jobs it left running."""
+"""Sessions that outlive their proxy, in a process that runs many proxies. A returning client finds the jobs it left running."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class SharedSession:
         self._family, self._settings, self._secrets = family, settings, secrets
 
     def fits(self, family: str, settings: Settings, secrets: Mapping[str, str]) -> bool:
-        """False while its client is connected: one process may be the client of several people, each with a proxy."""
+        """Whether a new client may use it. Not while one is connected: they may be different people, who share a process."""
         is_same = (family, settings) == (self._family, self._settings)
         hides_same = settings.redact == Settings().redact or secrets == self._secrets
         return is_same and hides_same and not self.connected

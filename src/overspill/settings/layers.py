@@ -1,4 +1,4 @@
-"""Layers of settings: the stronger overwrites the weaker, value by value, and a preset sets what its layer may set."""
+"""Merges layers of settings: a stronger layer overrides a weaker one key by key. A preset may set what its layer may set."""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ _mutex = Lock()
 
 
 def _get_store(place: object, make: Callable[[], Store]) -> Store:
-    """The store that this process has opened at this place, or a new one: sessions share a run or a lease, and a quota. Remembers
-    stores in use and the last ones created. Places are stored as digests, because a URL may contain credentials."""
+    """The store that this process has opened at this place, or a new one. Sessions that share it share its quota, and its run or
+    lease. Remembers stores in use and the last ones created, by digests of their places: a URL may contain credentials."""
     key = hashlib.sha256(repr(place).encode()).hexdigest()
     with _mutex:
         store = _stores.get(key)

@@ -116,7 +116,7 @@ def _spell(line: bytes) -> bytes:
 
 
 def read_json_table(table: JsonTable) -> Iterator[Row]:
-    """Every row without changes, located by its pointer."""
+    """Every row, its values exactly as written, located by its JSON pointer."""
     return (Row(where, (0, 0), read_exactly(bytes(raw), key)) for where, raw, key in table.rows())
 
 

@@ -82,7 +82,7 @@ class CallRunner:
 
     @asynccontextmanager
     async def _open_part(self, call: QueuedCall) -> AsyncGenerator[SessionParts]:
-        """Its id is the job's. If its worker died, another takes it over by name. The store gives a name to only one worker."""
+        """Open the session of this call. If its worker dies, another opens it by its name, which the store gives to only one."""
         id, name = handles.new(), name_part(call.family, call.job)
         try:
             await anyio.to_thread.run_sync(self._store.label, call.job)

@@ -97,7 +97,7 @@ def indent(text: str, max_chars: int = MAX_LINE_CHARS) -> str:
 
 
 def name(text: str) -> str:
-    """A value or name of the output inside a statement: in quotes, unless it is a plain word."""
+    """A value or name from the output, for use in a sentence of the card: in quotes, unless it is a plain word."""
     short = shorten(make_visible(" ".join(text[: 4 * MAX_NAME_CHARS].split())), MAX_NAME_CHARS)
     if _PLAIN_NAME.fullmatch(short):
         return short

@@ -65,7 +65,7 @@ class CardRoom:
 
 
 def draft_cards(read: Read, size: Size, id: str, offered: Collection[str], room: CardRoom) -> list[DraftedCard]:
-    """The largest first. `id`: how the reply names the output; `offered`: the tools that can read it."""
+    """Cards of several sizes, the largest first. `id`: the output's name in the reply; `offered`: the tools that can read it."""
     from overspill.gate.cards.make import make_card  # noqa: PLC0415  # reads with the engine, which takes long to import
 
     card = make_card(read, size)

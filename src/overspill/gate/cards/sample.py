@@ -76,7 +76,7 @@ class OutputSample:
 
 
 def draw(first: int, last: int, most: int) -> Sequence[int]:
-    """All numbers from `first` to `last` - 1, or one drawn at random from each stretch: equal steps misread periodic data."""
+    """All numbers from `first` to `last` - 1, or at most `most`, drawn at random: with equal steps, periodic data is misread."""
     step = max(1, -(-(last - first) // most))
     if step == 1:
         return range(first, last)

@@ -57,7 +57,7 @@ _PLAIN_POINTER = regex(r"(?a)(?:/[A-Za-z_]\w{0,29}){0,3}")
 
 
 class ReadTable(Struct, frozen=True):
-    """A table with those of its cells that were read."""
+    """A table of an output, with the cells that were sampled."""
 
     label: str
     """Its JSON pointer inside a document."""

@@ -110,7 +110,7 @@ def _cut_blocks(text: Text, start: int, end: int, outline: Outline, cut_embedded
 def _read_lines(text: Text, start: int, end: int) -> Iterator[tuple[int, int, int]]:
     """The start, end and indentation of each line that is not blank.
 
-    A line that closes what another one opened belongs below it, and so does what follows: `) -> int:` and the body.
+    A line that starts with a closing bracket counts as indented, so `) -> int:` and the body stay with their `def`.
     """
     for line in _LINE.finditer(text, start, end):
         first, bare, last = line.start(), line.end(1), line.end()

@@ -18,7 +18,7 @@ _VISIBLE = regex(rb"[^ \t\r\n\v" + escape(FILLERS) + rb"]")
 
 
 def skip_blank_lines(text: Text, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The lines of a span except blank ones, of which the reading of a page has many. Very long blank lines may remain."""
+    """The lines of a span without the blank ones, which are many in the text of a web page. Very long blank lines may remain."""
     while start < end:
         stop = min(start + pieces.PIECE_BYTES, end)
         found = _VISIBLE.search(text, start, stop)

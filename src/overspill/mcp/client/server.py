@@ -154,7 +154,7 @@ class Server:
         return await self.wait_until_connected(failed_wait if self.problem else _STARTING_WAIT)
 
     async def find_handshake(self, within: float) -> Handshake:
-        """What it answered last time while it starts or rests, or else what it answers. Raises as `wait_until_connected`."""
+        """The server's answer to the handshake: its last one if it is starting or resting. Raises like `wait_until_connected`."""
         known = await self.recall()
         return known.handshake if known else (await self.wait_until_connected(within)).handshake
 

@@ -96,7 +96,7 @@ class Guard:
         return known[0] if known and kind.lower() == "bearer" else None
 
     def _refuse(self, headers: Headers, principal: str | None) -> Response | None:
-        """Names are compared whole: any parser of their parts could be tricked."""
+        """Host and Origin are compared as whole strings: a parser could be tricked."""
         hosts = headers.getlist("host")
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
             return PlainTextResponse("The Host header does not name this proxy.", 421)

@@ -187,7 +187,7 @@ def normalize(url: str) -> str:
 
 
 def identify_token(token: bytes) -> str:
-    """The name of a client over HTTP, by the token that it sends."""
+    """The name under which an HTTP client is known: a digest of its token."""
     return hashlib.sha256(token).hexdigest()[:32]
 
 
