@@ -96,7 +96,7 @@ def test_tables_are_asked_with_sql(tmp_path: Path):
         pytest.param("sql", "DROP TABLE output", "", marks=pytest.mark.slow),
         pytest.param("sql", "SELECT * FROM read_text('/etc/passwd')", "", marks=pytest.mark.slow),
         ("shell", "ls", "way must be one of"),
-        ("ask", "x" * 3000, "The most is 2,000"),
+        ("ask", "x" * 3000, "The limit is 2,000"),
     ],
 )
 def test_a_question_that_cannot_be_answered_gets_a_clear_answer(tmp_path: Path, way: str, words: str, told: str):

@@ -54,7 +54,7 @@ class Programs:
             raise MissingPackage("A program", "programs")
         require("code", code, str, "a string")
         if len(code) > MAX_CODE_CHARS:
-            raise BadRequest(f"The program has {len(code):,} characters. The most is {MAX_CODE_CHARS:,}.")
+            raise BadRequest(f"The program has {len(code):,} characters. The limit is {MAX_CODE_CHARS:,}.")
         trace = Trace(code, [(way.from_, way.to) for way in self._settings.refs.allow])
         library = ProgramLibrary(self._sources, trace, aliases)
         call = ToolCall(id, NAME, {"code": code})

@@ -52,7 +52,7 @@ class LoopThread:
                 raise SessionClosed("The session is not open. Use `with SyncSession() as session`.")
             if get_ident() == self._id:
                 raise BadRequest(
-                    "This session was called in its own thread, which would wait for itself. "
+                    "This session was called from its own thread, which would then wait for itself. "
                     "Make the tool that calls it a plain function instead of an async one, or use Session."
                 )
             return _run_on(loop, work)

@@ -125,7 +125,7 @@ class SqlLibrary:
     def query(self, sql: str, sources: Mapping[str, Source], seconds: float) -> QueryResult:
         """`sources` have the names used in the query: `NAME` and `NAME_…` are the tables of each."""
         if len(sql) > MAX_SQL_CHARS:
-            raise BadRequest(f"The statement has {len(sql):,} characters. The most is {MAX_SQL_CHARS:,}.")
+            raise BadRequest(f"The statement has {len(sql):,} characters. The limit is {MAX_SQL_CHARS:,}.")
         if unusable := _NOT_TEXT.search(sql):
             raise BadRequest(f"The statement cannot be used: {unusable[0]!a} is not a valid character. Leave it out.")
         loaded = {name: found for name, source in sources.items() if (found := self._find(source.key))}

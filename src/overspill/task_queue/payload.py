@@ -42,7 +42,7 @@ def encode_arguments(tool: str, args: object) -> bytes:
         return msgspec.json.encode(args)
     except (TypeError, ValueError, RecursionError) as error:
         raise BadRequest(
-            f"The arguments of {one_line(tool)} cannot go to a worker, because they are not JSON: {one_line(str(error))}."
+            f"The arguments of {one_line(tool)} cannot be sent to a worker, because they are not JSON: {one_line(str(error))}."
         ) from None
 
 

@@ -57,7 +57,7 @@ def read_number(request: Request, name: str, default: int = 0) -> int:
 def read_words(request: Request, name: str) -> str:
     given = request.query_params.get(name, "")
     if len(given) > MAX_WORDS_CHARS:
-        raise BadRequest(f"{name} has {len(given):,} characters. The most is {MAX_WORDS_CHARS:,}.")
+        raise BadRequest(f"{name} has {len(given):,} characters. The limit is {MAX_WORDS_CHARS:,}.")
     return given.strip()
 
 

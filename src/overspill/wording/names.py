@@ -31,7 +31,7 @@ def tool_name(name: str) -> str:
 
 
 def wait_call(id: str = "") -> str:
-    """The call that waits for a tool in the background and returns its output."""
+    """The call that waits for a background tool and returns its output."""
     named = f'id="{id}"' if id else "id"
     return f'{tool_name("get_tool_output")}({named}, mode="wait")'
 

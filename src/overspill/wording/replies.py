@@ -86,7 +86,7 @@ def reference(kept: Kept, id: str = "") -> str:
 
 
 def shortened_reference(kept: Kept, strategy: str, shown: int) -> str:
-    """Added below a shortened text, so shortened JSON is still valid JSON."""
+    """A line to add below shortened text. Inside it, it would make shortened JSON invalid."""
     return (
         f"{reference(kept)}\n"
         f"Shortened by {strategy} to {shown:,} of {kept.size.chars:,} characters. "

@@ -19,7 +19,7 @@ PASSAGES = "PASSAGES (found by the built-in engine for the same question):"
 UNSUPPORTED = "UNSUPPORTED (what the model answered; nothing was found in the stored output that says so):"
 STILL_LOADING = "The tables are still being loaded, which takes longer than a call may. Send the same call again."
 SQL_REQUIRED = "SQL needs `query`: one SELECT over the table `output`."
-EXPANDED = "[Found in JSON inside a string.]"
+EXPANDED = "[Found inside a string that contains JSON.]"
 _MAX_HALF_CHARACTER_BYTES = 3
 
 

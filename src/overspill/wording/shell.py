@@ -59,7 +59,7 @@ def so_far(seconds: float, printed: int) -> str:
 
 def interrupted(printed: int) -> str:
     what = "This is what had been stored by then" if printed else "Nothing had been stored by then"
-    return f"[It was interrupted before the command ended. {what}.]"
+    return f"[Interrupted before the command ended. {what}.]"
 
 
 EMPTY = "[The output is empty.]"

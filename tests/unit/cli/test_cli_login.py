@@ -96,7 +96,7 @@ def test_five_wrong_pastes_end_the_login(place: Place, notes: Door):
     run = Process(place.root, notes.url)
     code, out, err = run.finish("rubbish\n" * 5 + run.answer())
     assert (code, out) == (2, "")
-    told = "None of 5 pasted addresses is the one that the login ends on. Nothing was stored. Run it again."
+    told = "None of the 5 pasted addresses is the one that the login ends on. Nothing was stored. Run the command again."
     assert err.endswith(f"overspill: error: {told}\n")
     assert place.overspill("login", "--list").out == "Server\tScopes\tExpires\n"
 

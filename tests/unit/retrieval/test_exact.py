@@ -227,7 +227,7 @@ def test_a_query_gives_the_value():
 
 def test_a_query_that_looked_inside_a_string_says_so():
     data = '{"result":"{\\"a\\":5}"}'
-    assert artifact(GetArtifact(query="/result/a"), data=data).notes == ("[Found in JSON inside a string.]",)
+    assert artifact(GetArtifact(query="/result/a"), data=data).notes == ("[Found inside a string that contains JSON.]",)
 
 
 def test_a_long_text_found_by_a_query_goes_on():

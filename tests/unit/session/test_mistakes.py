@@ -314,7 +314,7 @@ def test_a_blocking_session_that_is_called_in_its_own_thread_says_so():
 
         reply = session.call("outer", {}, outer)
         assert reply.is_error
-        assert "This session was called in its own thread, which would wait for itself." in reply.text
+        assert "This session was called from its own thread, which would then wait for itself." in reply.text
         assert session.call("outer", {}, lambda: session.call("t", {}, respond).text).text == "done"
 
 

@@ -51,8 +51,8 @@ def test_a_command_in_the_background():
     )
     assert shell.so_far(12.3, 5) == "[Still running, for 12 s. This is what it has printed so far.]"
     assert shell.so_far(12.3, 0) == "[Still running, for 12 s. It has printed nothing so far.]"
-    assert shell.interrupted(5) == ("[It was interrupted before the command ended. This is what had been stored by then.]")
-    assert shell.interrupted(0) == "[It was interrupted before the command ended. Nothing had been stored by then.]"
+    assert shell.interrupted(5) == ("[Interrupted before the command ended. This is what had been stored by then.]")
+    assert shell.interrupted(0) == "[Interrupted before the command ended. Nothing had been stored by then.]"
     assert (shell.ended(3), shell.ended(-9)) == (
         "[The command ended with exit code 3.]",
         "[Signal 9 ended the command.]",

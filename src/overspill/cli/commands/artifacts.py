@@ -64,8 +64,8 @@ def list_(as_json: bool, as_lines: bool, **options: Any) -> None:
 
 @artifacts.command()
 @click.argument("id", shell_complete=stores.complete_outputs)
-@click.option("--lines", metavar="A-B", help="Print only these lines, counted from 1, both included.")
-@click.option("--bytes", "bytes_", metavar="A-B", help="Print only these bytes, counted from 0, both included.")
+@click.option("--lines", metavar="A-B", help="Print only lines A to B, counted from 1, both included.")
+@click.option("--bytes", "bytes_", metavar="A-B", help="Print only bytes A to B, counted from 0, both included.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: the text, or base64 if it is not text, and its position.")
 @settings_options
 def show(id: str, lines: str | None, bytes_: str | None, as_json: bool, **options: Any) -> None:

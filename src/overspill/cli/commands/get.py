@@ -36,8 +36,8 @@ _BYTES_PER_TOKEN = 4
 @click.option("--grep", metavar="PATTERN", help="Print the lines that match an RE2 regular expression.")
 @click.option("--context", "-C", type=click.IntRange(0), default=0, metavar="N", help="With --grep: lines around each match.")
 @click.option("--ignore-case", "-i", is_flag=True, help="With --grep: match any case.")
-@click.option("--lines", metavar="A-B", help="Print these lines, counted from 1, both included.")
-@click.option("--bytes", metavar="A-B", help="Print these bytes, counted from 0, both included.")
+@click.option("--lines", metavar="A-B", help="Print lines A to B, counted from 1, both included.")
+@click.option("--bytes", metavar="A-B", help="Print bytes A to B, counted from 0, both included.")
 @click.option("--query", metavar="EXPRESSION", help="Print what a JSON pointer or a JMESPath expression finds.")
 @click.option(
     "--from", "start", type=click.IntRange(0), default=0, metavar="N", help="With --grep and --query: where to continue."

@@ -160,7 +160,7 @@ def remove_lock_directory(root: Directory, directory: Directory) -> None:
 
 def too_long_error(root: Directory) -> StoreError:
     return StoreError(
-        f"Could not open a named session in {root.path}: another process has been opening one there for too long. "
+        f"Could not open a named session in {root.path}: another process is taking too long to open one there. "
         "If that process is stopped, continue or end it. A session without a name can be opened meanwhile."
     )
 

@@ -63,7 +63,7 @@ class Callback:
                 line = await paste(_WRONG_PASTE if number else "")
                 if not line or self.take(line.strip().partition("?")[2].partition("#")[0]):
                     return
-            failure = f"None of {_MAX_PASTES} pasted addresses is the one that the login ends on"
+            failure = f"None of the {_MAX_PASTES} pasted addresses is the one that the login ends on"
             self._answered.set()
 
         with anyio.move_on_after(_ANSWER_SECONDS):
@@ -74,7 +74,7 @@ class Callback:
                 group.cancel_scope.cancel()
         answer = self._answer
         if not answer:
-            raise ServerError(f"{failure}. Nothing was stored. Run it again.")
+            raise ServerError(f"{failure}. Nothing was stored. Run the command again.")
         if "code" not in answer:
             why = f" ({answer['error']})" if is_error_code(answer["error"]) else ""
             raise ServerError(f"The login was declined{why}. Nothing was stored.")
