@@ -73,7 +73,7 @@ def make_common_options() -> list[click.Option]:
     )
     return [
         click.Option(["-q", "--quiet"], **verbosity, help="Report only errors."),
-        click.Option(["-v", "--verbose"], **verbosity, help="Report what is done."),
+        click.Option(["-v", "--verbose"], **verbosity, help="Report each step."),
         color,
     ]
 

@@ -24,7 +24,7 @@ HEADINGS = {
         "wrap": ("overspill.cli.commands.wrap:wrap", "Run a client's MCP servers through Overspill."),
         "unwrap": ("overspill.cli.commands.wrap:unwrap", "Undo `wrap`."),
         "login": ("overspill.cli.commands.login:login", "Log in to an MCP server."),
-        "logout": ("overspill.cli.commands.login:logout", "Forget a login, and tell the server."),
+        "logout": ("overspill.cli.commands.login:logout", "Delete a login, and ask the server to revoke it."),
         "proxy": ("overspill.cli.commands.proxy:proxy", "Run MCP servers behind Overspill."),
         "serve": ("overspill.cli.commands.hook:serve", "Serve what hooks have stored, over MCP."),
         "hook": ("overspill.cli.commands.hook:hook", "Answer a hook of a coding agent."),
@@ -88,9 +88,9 @@ class Commands(CommandGroup):
 @click.version_option(__version__, "-V", "--version", message="overspill %(version)s")
 @click.pass_context
 def overspill(context: click.Context) -> None:
-    """Keep large tool outputs out of a model's context, whole, and run slow tools in the background.
+    """Store large tool outputs whole, outside your model's context, and keep slow tools running in the background.
 
-    Without a command, on a terminal, it finds the clients on this machine, shows what it would change in each, and asks.
+    On a terminal, `overspill` alone finds the MCP clients on this machine, shows what it would change in each, and asks.
     """
     if context.invoked_subcommand is None:
         if not terminal.can_ask():

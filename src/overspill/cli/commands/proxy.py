@@ -17,8 +17,8 @@ from overspill.settings import PRESETS
 @click.command(context_settings={"allow_interspersed_args": False})
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @click.option("--url", help="URL of a server that speaks streamable HTTP.")
-@click.option("--url-env", metavar="VARIABLE", help="Take the URL from a variable, e.g. because it holds a secret.")
-@click.option("--header-env", "headers", multiple=True, metavar="NAME=VARIABLE", help="Send a header, from a variable.")
+@click.option("--url-env", metavar="VARIABLE", help="Take the URL from an environment variable, to keep it secret.")
+@click.option("--header-env", "headers", multiple=True, metavar="NAME=VARIABLE", help="Send a header with a variable's value.")
 @click.option("--config", "file", type=click.Path(path_type=Path), metavar="FILE", help="Run the servers of an mcpServers file.")
 @click.option("--server", "chosen", multiple=True, metavar="NAME", help="Run only this server of --config; may be repeated.")
 @click.option("--name", help="Name of the server in settings and messages; default: its command or host.")
@@ -28,9 +28,9 @@ from overspill.settings import PRESETS
     "tokens",
     multiple=True,
     metavar="VARIABLE",
-    help="Accept the token in this variable; default: OVERSPILL_PROXY_TOKEN, or a new token.",
+    help="Accept the token in this environment variable; default: OVERSPILL_PROXY_TOKEN, or a new token.",
 )
-@click.option("--allow-host", "hosts", multiple=True, metavar="NAME[:PORT]", help="Another name of the proxy's address.")
+@click.option("--allow-host", "hosts", multiple=True, metavar="NAME[:PORT]", help="Another host name that clients may use.")
 @click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False), metavar="FILE", help="Certificate for --http.")
 @click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), metavar="FILE", help="Key of the certificate.")
 @click.option("--insecure", is_flag=True, help="Serve other machines over --http without TLS.")
@@ -45,7 +45,7 @@ from overspill.settings import PRESETS
     "--group",
     type=group_name,
     metavar="NAME",
-    help="Offer no retrieval tools: `overspill serve NAME` does, for all proxies with this name here.",
+    help="Leave the retrieval tools to `overspill serve NAME`, which offers them once for all proxies of this group.",
 )
 @click.option(
     "--tool-search",
@@ -53,13 +53,13 @@ from overspill.settings import PRESETS
     help="Offer a search in place of all tools; auto: above 10,000 tokens of schemas. Default: the setting toolSearch.",
 )
 @click.option("--pin", "pinned", multiple=True, metavar="TOOL", help="Offer this tool beside the search; may be repeated.")
-@click.option("--direct", type=click.Choice(["destructive"]), help="Offer all tools that say they destroy beside the search.")
-@click.option("--hub/--no-hub", "hub", help="Let the hub do the work, or not; default: OVERSPILL_HUB, or `overspill hub on|off`.")
+@click.option("--direct", type=click.Choice(["destructive"]), help="Also list tools marked as destructive.")
+@click.option("--hub/--no-hub", "hub", help="Share one process, the hub; default: OVERSPILL_HUB or `overspill hub on|off`.")
 @click.option(
     "--idle-minutes",
     type=click.FloatRange(0),
     metavar="MINUTES",
-    help="Stop a server after this long without a request, until the next. 0: never. Default: 5 if its protocol has no session.",
+    help="Stop a server idle this long until its next request. 0: never. Default: 5 if its protocol has no sessions.",
 )
 @click.option("--holdout", type=click.IntRange(0, 50), metavar="PERCENT", help="Leave this share of conversations untouched.")
 @click.option("--list-outputs", is_flag=True, help="List stored outputs as resources.")

@@ -52,9 +52,9 @@ def wrap(
 ) -> None:
     """Run a client's MCP servers through Overspill.
 
-    FILE is claude-code, claude-desktop, cline, codex, cursor, gemini-cli, goose, opencode, vscode, windsurf or zed for your own
-    servers in that client, or the path of a file, such as a project's .mcp.json. Without FILE, overspill wrap finds the clients
-    on this machine, shows what it would do, and asks. overspill alone does the same with --hooks.
+    FILE is the path of a config file, such as a project's .mcp.json, or the name of a client, for your own servers in it:
+    claude-code, claude-desktop, cline, codex, cursor, gemini-cli, goose, opencode, vscode, windsurf or zed. Without FILE,
+    overspill wrap finds the clients on this machine, shows what it would do, and asks. overspill alone also adds hooks.
 
     \b
     overspill wrap cursor --print
